@@ -1,0 +1,44 @@
+# `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
+.PHONY: setup demo test lint fix slow bench lock
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/uv pip install -q --python $(BIN)/python
+
+.venv/.run: pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q uv
+	$(INSTALL) --compile-bytecode --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps -e .
+	touch $@
+
+.venv/.dev: .venv/.run requirements-dev.lock
+	$(INSTALL) --compile-bytecode --require-hashes -r requirements-dev.lock
+	touch $@
+
+setup: .venv/.dev
+
+demo: .venv/.run
+	$(BIN)/arena demo
+
+lint: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: .venv/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint
+	$(BIN)/pytest -m "not slow" -n 2
+
+slow: .venv/.dev
+	$(BIN)/pytest -m slow
+
+bench: .venv/.run
+	$(BIN)/python benchmarks/votes.py
+
+lock:
+	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock

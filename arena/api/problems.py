@@ -1,0 +1,106 @@
+"""Errors as answers: one table from what the arena raises to RFC 9457 problem documents."""
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from arena.errors import (
+    AlreadyVotedError,
+    ArenaError,
+    BadPromptError,
+    NotReadyError,
+    StoreError,
+    UnknownBattleError,
+)
+
+logger = logging.getLogger(__name__)
+
+TABLE: dict[type[ArenaError], tuple[int, str]] = {
+    BadPromptError: (422, "The prompt cannot be answered"),
+    UnknownBattleError: (404, "No such battle"),
+    NotReadyError: (409, "Not ready for a vote"),
+    AlreadyVotedError: (409, "Already voted"),
+    StoreError: (503, "Not saved"),
+}
+"""Status and title of each error that a visitor can meet."""
+
+NOT_SAVED = "Nothing was saved: the database does not answer. Send the same request again."
+FAULT = "Something went wrong on our side. Nothing was counted."
+
+
+class Problem(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "type": "about:blank",
+                "title": "Already voted",
+                "status": 409,
+                "detail": "You have already voted on this battle: A was better.",
+            }
+        }
+    )
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe problem answers for a route's documentation."""
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        status: {"model": Problem, "content": content, "description": "Problem"}
+        for status in statuses
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the API with a problem document."""
+    app.add_exception_handler(ArenaError, _arena_error)
+    app.add_exception_handler(RequestValidationError, _bad_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _fault)
+
+
+def _problem(status: int, title: str, detail: str) -> JSONResponse:
+    body = Problem(title=title, status=status, detail=detail)
+    return JSONResponse(body.model_dump(), status, media_type="application/problem+json")
+
+
+def _arena_error(_request: Request, error: Exception) -> JSONResponse:
+    status, title = next(
+        (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, "A fault of ours")
+    )
+    if status < 500:
+        return _problem(status, title, str(error))
+    logger.error("%s", error)
+    return _problem(status, title, NOT_SAVED if status == 503 else FAULT)
+
+
+def _bad_request(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    return _problem(422, "The request cannot be read", f"{where}: {first['msg']}.")
+
+
+def _http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 204:
+        return Response(status_code=204)
+    answer = _problem(error.status_code, str(error.detail), str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _fault(_request: Request, error: Exception) -> JSONResponse:
+    logger.error("A fault of ours", exc_info=error)
+    return _problem(500, "A fault of ours", FAULT)

@@ -1,0 +1,223 @@
+"""The web application: the only place where its parts are put together."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+
+from arena import __version__
+from arena.api import problems
+from arena.api.battles import battles_router
+from arena.api.health import health_router
+from arena.api.leaderboard import leaderboard_router
+from arena.api.middleware import SecurityHeaders, Visitors
+from arena.domain.board import PastVote
+from arena.domain.model import Roster
+from arena.domain.policy import DEFAULT
+from arena.domain.vote import Choice
+from arena.domain.voter import Voter
+from arena.endpoints.client import Endpoints
+from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
+from arena.endpoints.recorded import RecordedTransport, Recording, load_recording
+from arena.errors import PlayError
+from arena.guard.identity import COOKIE, Identity
+from arena.pages.routes import pages_router
+from arena.play import words
+from arena.play.battles import Battles, Rules
+from arena.publish.leaderboard import Leaderboard
+from arena.settings import Settings, read_keys, read_roster
+from arena.store import log
+from arena.store.records import PastBattle
+from arena.store.store import Store
+
+if TYPE_CHECKING:
+    import gradio as gr
+
+logger = logging.getLogger(__name__)
+
+STATIC = Path(__file__).parent / "ui" / "static"
+EXAMPLES = (
+    "Explain how vaccines work to a ten-year-old",
+    "Write a Python function that finds duplicate files",
+    "Plan three days in Lisbon with a toddler",
+    "What is the difference between TCP and UDP?",
+    "What does yield do?",
+    "Prove that the square root of 2 is irrational",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the application is made of, once the settings have been read."""
+
+    store: Store
+    endpoints: Endpoints
+    battles: Battles
+    identity: Identity
+    warm_up: Callable[[], Coroutine[None, None, None]]
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Make the arena's ASGI application.
+
+    Raises
+    ------
+    SettingsError, StoreError
+        If it cannot be served as asked.
+    """
+    parts = build(settings)
+    app = FastAPI(
+        title="Arena",
+        version=__version__,
+        description="Blind battles between two language models, votes, and ratings.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=_lifespan(parts),
+    )
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(Visitors, identity=parts.identity)
+    problems.install(app)
+    board = Leaderboard(parts.store, DEFAULT, _now)
+    app.include_router(battles_router(parts.battles))
+    app.include_router(leaderboard_router(board.read))
+    app.include_router(health_router(parts.store.check))
+    app.include_router(
+        pages_router(
+            board=board.read,
+            my_votes=lambda voter: _past_votes(parts.store, voter),
+            voter_of=_voter_of,
+            pacing=settings.pacing,
+        )
+    )
+    app.get("/favicon.ico", include_in_schema=False)(_favicon)
+    app.mount("/static", StaticFiles(directory=STATIC))
+    return _with_page(app, parts) if settings.page else app
+
+
+def build(settings: Settings) -> Parts:
+    """Read the roster, open the database, and wire the live path."""
+    roster = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+    recordings = {m.id: load_recording(Path(m.recording)) for m in roster if m.recording}
+    pocket = PocketTransport()
+    endpoints = build_endpoints(roster, recordings, pocket)
+    store = Store(settings.database)
+    for model_id in store.register(tuple(roster), _now()):
+        logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
+    if interrupted := store.interrupt_running(words.INTERRUPTED):
+        logger.warning("Marked %d unfinished battles as interrupted", interrupted)
+    if settings.secret_key is None:
+        logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
+    battles = Battles(
+        store=store,
+        ask=endpoints.stream,
+        roster=roster,
+        rules=_rules(settings),
+        recorded={model_id: tuple(r.responses) for model_id, r in recordings.items()},
+        rng=secrets.SystemRandom(),
+        now=_now,
+    )
+    has_toys = any(model.endpoint.startswith("pocket://") for model in roster)
+    warm_up = pocket.learn if has_toys else _nothing
+    return Parts(store, endpoints, battles, Identity(settings.signing_key()), warm_up)
+
+
+def build_endpoints(
+    roster: Roster, recordings: Mapping[str, Recording], pocket: PocketTransport
+) -> Endpoints:
+    """Make the client that reaches every model of a roster."""
+    paces = {model.id: model.characters_per_s for model in roster}
+    return Endpoints(
+        read_keys(roster),
+        transports={
+            "pocket://": pocket,
+            "recorded://": RecordedTransport(recordings, paces),
+        },
+    )
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        pacing=settings.pacing,
+        sampler=settings.sampler,
+        characters_per_s=settings.characters_per_s,
+        max_prompt_chars=settings.max_prompt_chars,
+        max_answer_chars=settings.max_answer_chars,
+        answer_timeout_s=settings.answer_timeout_s,
+    )
+
+
+def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        learning = asyncio.create_task(parts.warm_up())
+        yield
+        learning.cancel()
+        await parts.battles.close()
+        await parts.endpoints.aclose()
+        parts.store.close()
+
+    return lifespan
+
+
+def _with_page(app: FastAPI, parts: Parts) -> FastAPI:
+    from arena.ui.battle import build_page, mount_page  # Gradio takes seconds to import
+
+    page = build_page(parts.battles, _identify(parts.identity), EXAMPLES)
+    return mount_page(app, page)
+
+
+def _identify(identity: Identity) -> Callable[["gr.Request"], Voter]:
+    def identify(request: "gr.Request") -> Voter:
+        voter = identity.read(request.cookies.get(COOKIE))
+        if voter is None:
+            msg = (
+                "The arena needs a cookie to know your battles. Allow it and load the page again."
+            )
+            raise PlayError(msg)
+        return voter
+
+    return identify
+
+
+def _voter_of(request: Request) -> Voter | None:
+    voter: Voter | None = request.state.voter
+    return voter
+
+
+def _past_votes(store: Store, voter: Voter) -> Sequence[PastVote]:
+    with store.reading() as session:
+        return [_past_vote(battle) for battle in log.past_battles(session, voter.id)]
+
+
+def _past_vote(battle: PastBattle) -> PastVote:
+    told = battle.choice is not Choice.SKIP
+    return PastVote(
+        battle_id=battle.battle_id,
+        created=battle.created,
+        prompt=battle.prompt,
+        choice=battle.choice,
+        model_a_name=battle.model_a_name if told else None,
+        model_b_name=battle.model_b_name if told else None,
+    )
+
+
+async def _nothing() -> None:
+    """Nothing has to be learnt where no toy plays."""
+
+
+async def _favicon() -> FileResponse:
+    return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""The arena's values: frozen, without I/O, known to every other room."""

@@ -1,0 +1,93 @@
+"""What an endpoint says while it answers, and the ways in which it can fail."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation: ``role`` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A further piece of the visible answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A further piece of the model's reasoning: logged, never shown before the vote."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The regular end of an answer.
+
+    Attributes
+    ----------
+    finish_reason : str
+        As the endpoint gave it (``stop``, ``length``); empty when it gave none.
+    tokens_in, tokens_out : int or None
+        As the endpoint counted; None when it did not say.
+    request_id : str
+        The provider's name for the request; empty when it gave none.
+    """
+
+    finish_reason: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    request_id: str = ""
+
+
+Chunk = TextDelta | ReasoningDelta | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """Log-probability (nats) of one output token, and of its alternatives."""
+
+    token: str
+    logprob: float
+    top: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole answer, asked for without streaming.
+
+    Attributes
+    ----------
+    logprobs : tuple of TokenLogprob, or None
+        None when the endpoint returned none: not the same as an empty answer.
+    """
+
+    text: str
+    finished: Finished
+    reasoning: str = ""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+
+
+class FailureClass(StrEnum):
+    """Why a model did not answer."""
+
+    AUTH = "auth"
+    BAD_REQUEST = "bad_request"
+    CONTENT_FILTER = "content_filter"
+    CONTEXT_LENGTH = "context_length"
+    DROPPED = "dropped"
+    EMPTY = "empty"
+    INTERNAL = "internal"
+    MALFORMED = "malformed"
+    NOT_FOUND = "not_found"
+    OVERLOADED = "overloaded"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"

@@ -1,0 +1,111 @@
+"""A battle: two anonymous answers to one prompt, and the states it goes through."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from arena.domain.vote import Receipt
+
+
+class Side(StrEnum):
+    """Where an answer stands on the page; all that anybody knows before the vote."""
+
+    A = "a"
+    B = "b"
+
+    @property
+    def other(self) -> "Side":
+        """The opposite side."""
+        return Side.B if self is Side.A else Side.A
+
+
+class BattleState(StrEnum):
+    """Where a battle stands.
+
+    ``created -> streaming -> ready -> voted | skipped``; a battle leaves the first two for
+    ``failed`` (a model did not answer), ``stopped`` (by its owner, before both sides
+    showed text) or ``interrupted`` (the server went down). Only ``ready`` takes a vote.
+    """
+
+    CREATED = "created"
+    STREAMING = "streaming"
+    READY = "ready"
+    VOTED = "voted"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def running(self) -> bool:
+        """Whether answers are still being written."""
+        return self in (BattleState.CREATED, BattleState.STREAMING)
+
+
+class AnswerStatus(StrEnum):
+    """Where one answer stands; ``stopped`` answers hold what the reader saw."""
+
+    STREAMING = "streaming"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class Pacing(StrEnum):
+    """How answers are released to the page: see `arena.play.pacing`."""
+
+    PACED = "paced"
+    BOTH_DONE = "both-done"
+    RAW = "raw"
+
+
+class Sampler(StrEnum):
+    """How pairs are drawn: every pair alike, or by the product of the roster's weights."""
+
+    UNIFORM = "uniform"
+    WEIGHTED = "weighted"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """The part of an answer that its reader may see."""
+
+    text: str
+    status: AnswerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """One prompt and what the two sides have shown so far."""
+
+    turn: int
+    prompt: str
+    a: ShownAnswer
+    b: ShownAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that the owner of a battle may see of it now.
+
+    Attributes
+    ----------
+    message : str or None
+        Fixed words on why the battle ended without a vote; None while it runs or if it
+        ended well.
+    receipt : Receipt or None
+        The committed vote and what it revealed; None before the vote.
+    """
+
+    battle_id: str
+    state: BattleState
+    created: datetime
+    turns: tuple[ShownTurn, ...]
+    message: str | None = None
+    receipt: Receipt | None = None
+
+    @property
+    def turn(self) -> int:
+        """Number of the latest turn, from 1."""
+        return len(self.turns)

@@ -1,0 +1,162 @@
+"""What the reading pages show: a leaderboard and a voter's past votes, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from arena.domain.model import Kind
+from arena.domain.vote import Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardRow:
+    """One rated model.
+
+    Attributes
+    ----------
+    model : str
+        Id in the roster; ``name`` is what people read.
+    rating, se, lower, upper : float
+        Points. The interval need not be symmetric; an infinite end is shown as such.
+    rank : int
+        Place by rating, from 1.
+    rank_low, rank_high : int or None
+        Best and worst place that the votes allow; None when there are too few voters to say.
+    votes : int
+        Counted votes on battles of this model.
+    win_rate : float or None
+        Expected score against an average opponent, from the fit, in [0, 1].
+    price_per_1000 : float or None
+        US dollars for 1,000 answers like those given here; None when unknown.
+    median_s : float or None
+        Median seconds of a whole answer; None when none was timed.
+    """
+
+    model: str
+    name: str
+    organisation: str
+    kind: Kind
+    rating: float
+    se: float
+    lower: float
+    upper: float
+    rank: int
+    rank_low: int | None
+    rank_high: int | None
+    votes: int
+    win_rate: float | None
+    price_per_1000: float | None
+    median_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A model without a rating, and why, in words: ``has not lost yet``, ``no votes yet``."""
+
+    model: str
+    name: str
+    organisation: str
+    votes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairCell:
+    """How one model fared against another.
+
+    Attributes
+    ----------
+    row, column : str
+        Model ids. One order of a pair is enough: the other is its mirror.
+    share : float
+        Share of the ``n`` votes that the row won, ties half.
+    """
+
+    row: str
+    column: str
+    share: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Battles of one model, and those that a model failed or the visitor left without a vote."""
+
+    model: str
+    battles: int
+    failed: int
+    abandoned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """A leaderboard: what one named policy makes of the votes.
+
+    Attributes
+    ----------
+    policy_rules : tuple of str
+        The policy in words, one sentence a rule.
+    version : str
+        Short hash of the votes and the code that the numbers follow from.
+    since : datetime or None
+        Time of the first counted vote.
+    votes, voters : int
+        Counted votes, and the people who gave them.
+    left_out : mapping of str to int
+        Votes not counted, by reason in words.
+    by_voter : bool
+        Whether the intervals allow for several votes by one person.
+    effective_voters : float or None
+        Number of equally busy voters that these amount to.
+    top_voter_share : float or None
+        Share of the counted votes given by the busiest voter.
+    method : str
+        The estimator in words.
+    level : float
+        Coverage that the intervals aim at: 0.95.
+    anchor_mean : float
+        Points of the average rated model.
+    rows : tuple of BoardRow
+        Best first.
+    reason : str or None
+        Why nothing is rated yet, as a sentence; None when something is.
+    """
+
+    policy: str
+    policy_rules: tuple[str, ...]
+    version: str
+    updated: datetime
+    since: datetime | None
+    votes: int
+    voters: int
+    left_out: Mapping[str, int]
+    by_voter: bool
+    effective_voters: float | None
+    top_voter_share: float | None
+    method: str
+    level: float
+    anchor_mean: float
+    rows: tuple[BoardRow, ...]
+    waiting: tuple[Waiting, ...]
+    pairs: tuple[PairCell, ...]
+    health: tuple[Health, ...]
+    warnings: tuple[str, ...]
+    reason: str | None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Name of every model on the board by its id, best first, then those that wait."""
+        rated = {row.model: row.name for row in self.rows}
+        return rated | {entry.model: entry.name for entry in self.waiting}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastVote:
+    """A vote as its voter reads it later; the names are None for a skip, which reveals nothing."""
+
+    battle_id: str
+    created: datetime
+    prompt: str
+    choice: Choice
+    model_a_name: str | None
+    model_b_name: str | None

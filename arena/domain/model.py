@@ -1,0 +1,103 @@
+"""The roster: what answers in a battle."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Kind(StrEnum):
+    """Whether an entry answers as a bare model or as a system around one."""
+
+    MODEL = "model"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What an endpoint charges, as read on a date.
+
+    Attributes
+    ----------
+    input, output : float
+        US dollars per million tokens.
+    date : datetime.date
+        Day on which the price was read.
+    """
+
+    input: float
+    output: float
+    date: date
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Price of one answer in US dollars.
+
+        Examples
+        --------
+        >>> Price(input=2.0, output=10.0, date=date(2026, 1, 1)).cost(500_000, 100_000)
+        2.0
+        """
+        return (tokens_in * self.input + tokens_out * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One entry of the roster: change anything that answers and it is another id.
+
+    Attributes
+    ----------
+    id : str
+        Key in the log and on the boards.
+    endpoint : str
+        Base URL: ``https://host/v1``, or the built-in ``pocket://`` and ``recorded://``.
+    model : str
+        The model's name at its endpoint.
+    api_key_env : str or None
+        Name of the environment variable that holds the key; None sends no key.
+    decoding : mapping
+        Sent as they stand: temperature, max_tokens and the like.
+    price : Price or None
+        None when unknown: a cost is then not computed, rather than called zero.
+    weight : float
+        Relative chance of being drawn by weighted sampling.
+    recording : str or None
+        File of recorded outputs that a ``recorded://`` endpoint replays.
+    characters_per_s : float
+        Pace of that replay.
+    """
+
+    id: str
+    name: str
+    endpoint: str
+    model: str
+    organisation: str = ""
+    kind: Kind = Kind.MODEL
+    api_key_env: str | None = None
+    system_prompt: str = ""
+    decoding: Mapping[str, object] = field(default_factory=dict)
+    price: Price | None = None
+    weight: float = 1.0
+    licence: str = ""
+    recording: str | None = None
+    characters_per_s: float = 400.0
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The models that battle, by id."""
+
+    models: tuple[Model, ...]
+
+    def __getitem__(self, model_id: str) -> Model:
+        return next(m for m in self.models if m.id == model_id)
+
+    def __iter__(self) -> Iterator[Model]:
+        return iter(self.models)
+
+    def __len__(self) -> int:
+        return len(self.models)

@@ -1,0 +1,1 @@
+"""Who answers: model endpoints over HTTP, the embedded toys, and recordings."""

@@ -1,0 +1,194 @@
+"""Requests and replies in the chat format of OpenAI, which every endpoint here speaks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from arena.domain.answer import (
+    Completion,
+    FailureClass,
+    Finished,
+    Message,
+    ReasoningDelta,
+    TextDelta,
+    TokenLogprob,
+)
+from arena.domain.model import Model
+from arena.endpoints.failures import from_error
+from arena.endpoints.sse import DONE
+from arena.errors import EndpointError
+
+Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+def request_body(model: Model, messages: Sequence[Message], **options: object) -> bytes:
+    """Body of a request: the model's decoding as it stands, then ``options``.
+
+    Escaped to ASCII, so that a lone surrogate in a prompt reaches the server as it is.
+    """
+    system = [Message("system", model.system_prompt)] if model.system_prompt else []
+    said = [{"role": m.role, "content": m.content} for m in [*system, *messages]]
+    return json.dumps(
+        {**model.decoding, "model": model.model, "messages": said} | options
+    ).encode()
+
+
+class StreamedReply:
+    """Reads a streamed answer, event by event.
+
+    Parameters
+    ----------
+    request_id : str
+        As the response's header gave it; the ``id`` in the body comes first.
+    """
+
+    def __init__(self, request_id: str = "") -> None:
+        self._header_id = request_id
+        self._body_id = ""
+        self._finish_reason: str | None = None
+        self._usage: Json = {}
+        self._has_text = False
+        self._done = False
+
+    def read(self, data: str) -> list[TextDelta | ReasoningDelta]:
+        """Read what one event adds to the answer: nothing for a role, a usage or an end.
+
+        Raises
+        ------
+        EndpointError
+            If the event is no JSON object of the format, or carries an error.
+        """
+        if data == DONE:
+            self._done = True
+            return []
+        event = decoded(data)
+        self._body_id = self._body_id or _text(event, "id")
+        self._usage = _object(event, "usage") or self._usage
+        choice = _first(event, "choices")
+        self._finish_reason = _text(choice, "finish_reason") or self._finish_reason
+        return self._deltas(_object(choice, "delta"))
+
+    def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
+        reasoning, text = _reasoning(delta), _text(delta, "content")
+        self._has_text = self._has_text or bool(text.strip())
+        thought = [ReasoningDelta(reasoning)] if reasoning else []
+        return [*thought, TextDelta(text)] if text else [*thought]
+
+    def finished(self) -> Finished:
+        """Give the end of the answer, once the response has ended.
+
+        Raises
+        ------
+        EndpointError
+            If the response broke off, was filtered, or holds no visible text.
+        """
+        if self._finish_reason is None and not self._done:
+            raise EndpointError(FailureClass.DROPPED, "the stream ended before the answer did")
+        end = _finished(self._finish_reason or "", self._usage, self._body_id or self._header_id)
+        _require_text(end, self._has_text)
+        return end
+
+
+def read_completion(body: str, request_id: str = "") -> Completion:
+    """Read a whole answer, its log-probabilities with it.
+
+    Raises
+    ------
+    EndpointError
+        If it is no JSON object of the format, carries an error, was filtered, or holds
+        neither visible text nor log-probabilities.
+    """
+    reply = decoded(body)
+    choice = _first(reply, "choices")
+    if not choice:
+        raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
+    message, logprobs = _object(choice, "message"), _logprobs(choice)
+    text, reason = _text(message, "content"), _text(choice, "finish_reason")
+    end = _finished(reason, _object(reply, "usage"), _text(reply, "id") or request_id)
+    _require_text(end, bool(text.strip() or logprobs))
+    return Completion(text, end, _reasoning(message), logprobs)
+
+
+def decoded(data: str) -> Json:
+    """JSON object in ``data``; an error object in it is raised as what it tells.
+
+    The detail quotes ``data`` whole: cut before the key is taken out, it could show half.
+    """
+    try:
+        value = json.loads(data)
+    except ValueError:
+        raise EndpointError(FailureClass.MALFORMED, f"not JSON: {data}") from None
+    if not isinstance(value, Mapping):
+        raise EndpointError(FailureClass.MALFORMED, f"not a JSON object: {data}")
+    if value.get("error") or value.get("object") == "error":
+        raise from_error(value, status=500)
+    return value
+
+
+def _finished(reason: str, usage: Json, request_id: str) -> Finished:
+    return Finished(
+        finish_reason=reason,
+        tokens_in=_count(usage, "prompt_tokens"),
+        tokens_out=_count(usage, "completion_tokens"),
+        request_id=request_id,
+    )
+
+
+def _require_text(end: Finished, has_text: bool) -> None:
+    if end.finish_reason == "content_filter":
+        raise EndpointError(FailureClass.CONTENT_FILTER, "the answer was filtered")
+    if not has_text:
+        reason = end.finish_reason or "none"
+        raise EndpointError(FailureClass.EMPTY, f"no visible text (finish reason {reason})")
+
+
+def _logprobs(choice: Json) -> tuple[TokenLogprob, ...] | None:
+    tokens = _object(choice, "logprobs").get("content")
+    if not isinstance(tokens, list):
+        return None
+    try:
+        return tuple(_token(token) for token in tokens)
+    except (KeyError, TypeError, ValueError):
+        raise EndpointError(FailureClass.MALFORMED, "unreadable log-probabilities") from None
+
+
+def _token(token: Json) -> TokenLogprob:
+    top = {t["token"]: float(t["logprob"]) for t in token.get("top_logprobs") or ()}
+    return TokenLogprob(token["token"], float(token["logprob"]), top)
+
+
+def _reasoning(message: Json) -> str:
+    """Reasoning under either of its names; some servers send it under both at once."""
+    return _text(message, "reasoning_content") or _text(message, "reasoning")
+
+
+def _text(fields: Json, key: str) -> str:
+    return _typed(fields, key, str, "")
+
+
+def _object(fields: Json, key: str) -> Json:
+    return _typed(fields, key, dict, {})
+
+
+def _first(fields: Json, key: str) -> Json:
+    """First object of a list; empty when the list is."""
+    values = _typed(fields, key, list, [])
+    return _object({key: values[0]}, key) if values else {}
+
+
+def _count(fields: Json, key: str) -> int | None:
+    value = fields.get(key)
+    return value if isinstance(value, int) else None
+
+
+def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:
+    value = fields.get(key)
+    if value is None:
+        return absent
+    if not isinstance(value, kind):
+        found = type(value).__name__
+        raise EndpointError(
+            FailureClass.MALFORMED, f"{key} should be {kind.__name__}, not {found}"
+        )
+    return value

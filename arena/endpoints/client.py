@@ -1,0 +1,199 @@
+"""The client of all endpoints: one connection pool, typed chunks, typed failures."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import httpx
+
+from arena.domain.answer import Chunk, Completion, FailureClass, Message
+from arena.domain.model import Model
+from arena.endpoints.chat import StreamedReply, read_completion, request_body
+from arena.endpoints.failures import from_exception, from_response
+from arena.endpoints.sse import Patience, read_events
+from arena.errors import EndpointError, SettingsError
+
+_DETAIL_CHARACTERS = 500  # of a provider's error text: enough to act on, and it may be a page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long to wait for an endpoint; how long an answer may take is the caller's to say.
+
+    Attributes
+    ----------
+    connect_s : float
+        To connect, to send, and for a free connection.
+    first_token_s : float
+        From the request to the first token, of reasoning or of text.
+    idle_s : float
+        Between two events, once there is a token.
+    whole_s : float
+        For a whole answer that is not streamed.
+    """
+
+    connect_s: float = 10.0
+    first_token_s: float = 30.0
+    idle_s: float = 30.0
+    whole_s: float = 300.0
+
+
+class Endpoints:
+    """Every model's endpoint, behind one connection pool.
+
+    Parameters
+    ----------
+    keys : mapping
+        Secret by the name that `Model.api_key_env` gives.
+    transports : mapping
+        What answers a scheme of our own, such as ``{"pocket://": PocketTransport()}``.
+    timeouts : Timeouts
+        See there.
+
+    Raises
+    ------
+    SettingsError
+        If a key cannot be sent: it is not plain printable ASCII.
+    """
+
+    def __init__(
+        self,
+        keys: Mapping[str, str],
+        *,
+        transports: Mapping[str, httpx.AsyncBaseTransport] | None = None,
+        timeouts: Timeouts = Timeouts(),
+    ) -> None:
+        self._keys = {name: _sendable(name, key) for name, key in keys.items()}
+        self._timeouts = timeouts
+        self._client = httpx.AsyncClient(
+            mounts=dict(transports or {}),
+            timeout=httpx.Timeout(timeouts.connect_s, read=None),
+            limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
+            trust_env=False,
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection; requests that are under way fail."""
+        await self._client.aclose()
+
+    async def stream(self, model: Model, messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
+        """Ask a model, and yield its answer as it comes.
+
+        Parameters
+        ----------
+        messages : sequence of Message
+            The conversation; the model's own system prompt is put before it.
+
+        Yields
+        ------
+        Chunk
+            `TextDelta` and `ReasoningDelta` in order; then exactly one `Finished`.
+
+        Raises
+        ------
+        EndpointError
+            With the `FailureClass`; text that was yielded before is no answer.
+
+        Notes
+        -----
+        Closing the generator early closes the request: wrap it in ``aclosing``.
+        """
+        body = request_body(model, messages, stream=True, stream_options={"include_usage": True})
+        patience = Patience(self._timeouts.first_token_s, self._timeouts.idle_s)
+        with self._typed_failures(model):
+            async with self._reply(model, body, patience) as response:
+                reply = StreamedReply(_request_id(response))
+                async with aclosing(read_events(response, patience)) as events:
+                    async for data in events:
+                        for delta in reply.read(data):
+                            patience.has_token = True
+                            yield delta
+            yield reply.finished()
+
+    async def complete(
+        self, model: Model, messages: Sequence[Message], *, top_logprobs: int | None = None
+    ) -> Completion:
+        """Ask a model for a whole answer.
+
+        Parameters
+        ----------
+        top_logprobs : int or None
+            How many alternatives to ask for at each token; None asks for no
+            log-probabilities at all.
+
+        Raises
+        ------
+        EndpointError
+            As `stream` does; a blank answer that came with log-probabilities is none.
+        """
+        asked = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
+        body = request_body(model, messages, stream=False, **asked)
+        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
+        with self._typed_failures(model):
+            async with self._reply(model, body, patience) as response:
+                async with patience.wait():
+                    await response.aread()
+                return read_completion(response.text, _request_id(response))
+
+    @asynccontextmanager
+    async def _reply(
+        self, model: Model, body: bytes, patience: Patience
+    ) -> AsyncIterator[httpx.Response]:
+        """Give the response to a request, if its status is a success; close it at the end."""
+        url = model.endpoint.rstrip("/") + "/chat/completions"
+        request = self._client.build_request(
+            "POST", url, content=body, headers=self._headers(model)
+        )
+        async with patience.wait():
+            response = await self._client.send(request, stream=True)
+        try:
+            if not response.is_success:
+                async with patience.wait():
+                    await response.aread()
+                raise from_response(response, datetime.now(UTC))
+            yield response
+        finally:
+            await response.aclose()
+
+    def _headers(self, model: Model) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        if model.api_key_env is not None:
+            headers["Authorization"] = f"Bearer {self._key(model)}"
+        return headers
+
+    def _key(self, model: Model) -> str:
+        key = self._keys.get(model.api_key_env or "")
+        if not key:
+            raise EndpointError(FailureClass.AUTH, f"{model.api_key_env} is not set")
+        return key
+
+    @contextmanager
+    def _typed_failures(self, model: Model) -> Iterator[None]:
+        """Raise every failure as `EndpointError`, and without the key in its text."""
+        try:
+            yield
+        except EndpointError as error:
+            raise self._presentable(error, model) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._presentable(from_exception(error), model) from None
+
+    def _presentable(self, error: EndpointError, model: Model) -> EndpointError:
+        key = self._keys.get(model.api_key_env or "")
+        detail = error.detail.replace(key, "[key]") if key else error.detail
+        return EndpointError(
+            error.failure, detail[:_DETAIL_CHARACTERS], retry_after_s=error.retry_after_s
+        )
+
+
+def _sendable(name: str, key: str) -> str:
+    if key.isascii() and key.isprintable() and key == key.strip():
+        return key
+    raise SettingsError(
+        f"The key in {name} cannot be sent: it holds a space at an end, a line break or a "
+        "character outside ASCII. Set it again, without what was pasted along with it."
+    )
+
+
+def _request_id(response: httpx.Response) -> str:
+    return str(response.headers.get("x-request-id", ""))

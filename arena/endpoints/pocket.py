@@ -1,0 +1,111 @@
+"""The embedded default: toy models that really generate, with no key, network or weights."""
+
+import asyncio
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Protocol
+
+import httpx
+
+from arena.domain.model import Kind, Model, Price
+from arena.endpoints.ngrams import train_ngrams
+from arena.endpoints.retrieval import train_retrieval
+from arena.endpoints.speech import Piece, Speech, read_question, refusal, reply
+
+_WORD = re.compile(r"\S+\s*")
+
+
+class Toy(Protocol):
+    """What has learned to answer."""
+
+    def answer(self, prompt: str, rng: random.Random) -> str:
+        """Write an answer to a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How a toy learns, which takes time the first time only, and how fast it speaks."""
+
+    train: Callable[[], Toy]
+    words_per_s: float
+    first_word_s: float
+
+
+VOICES = {
+    "unigram": Voice(partial(train_ngrams, 1), words_per_s=110, first_word_s=0.1),
+    "bigram": Voice(partial(train_ngrams, 2), words_per_s=80, first_word_s=0.15),
+    "trigram": Voice(partial(train_ngrams, 3), words_per_s=60, first_word_s=0.2),
+    "fourgram": Voice(partial(train_ngrams, 4), words_per_s=45, first_word_s=0.25),
+    "retrieval": Voice(train_retrieval, words_per_s=35, first_word_s=0.35),
+}
+"""By the name that a request gives; the paces are set so that the toys can be told apart."""
+
+
+def _roster_entry(name: str, kind: Kind = Kind.MODEL) -> Model:
+    return Model(
+        id=f"pocket-{name}",
+        name=f"Pocket {name} (toy)",
+        endpoint="pocket://local/v1",
+        model=name,
+        organisation="Embedded",
+        kind=kind,
+        price=Price(input=0.0, output=0.0, date=date(2026, 1, 1)),
+        licence="PSF-2.0 text, toy model",
+    )
+
+
+POCKET_MODELS: tuple[Model, ...] = (
+    _roster_entry("unigram"),
+    _roster_entry("bigram"),
+    _roster_entry("trigram"),
+    _roster_entry("fourgram"),
+    _roster_entry("retrieval", Kind.SYSTEM),
+)
+"""The roster of the demo."""
+
+
+class PocketTransport(httpx.AsyncBaseTransport):
+    """Answers ``pocket://`` with the toys, which learn when first asked, if not before.
+
+    Parameters
+    ----------
+    seed : int or None
+        The same seed gives the same answers to the same requests in the same order; None
+        gives others every time.
+    speedup : float, default 1.0
+        How many times faster than their believable pace the toys speak.
+    """
+
+    def __init__(self, seed: int | None = None, *, speedup: float = 1.0) -> None:
+        self._rng = random.Random(seed)  # noqa: S311 - writes toy text, guards nothing
+        self._speedup = speedup
+
+    async def learn(self) -> None:
+        """Let every toy learn now, so that the first visitor does not wait for it."""
+        for voice in VOICES.values():
+            await asyncio.to_thread(voice.train)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Let the model that the request names answer it."""
+        question = await read_question(request)
+        if question.model not in VOICES:
+            return refusal(404, "model_not_found", f"no pocket model {question.model!r}")
+        # Drawn before the first wait: what else is asked meanwhile changes nothing.
+        rng = random.Random(self._rng.getrandbits(64))  # noqa: S311
+        voice = VOICES[question.model]
+        toy = await asyncio.to_thread(voice.train)
+        text = toy.answer(question.prompt, rng)
+        speech = Speech(tuple(_spoken(text, voice, rng, self._speedup)))
+        return reply(question, speech)
+
+
+def _spoken(text: str, voice: Voice, rng: random.Random, speedup: float) -> Iterator[Piece]:
+    """Yield a piece a word, each with the space after it, unevenly spaced in time."""
+    at_s = voice.first_word_s * rng.uniform(0.8, 1.2)
+    for word in _WORD.findall(text):
+        yield Piece(at_s / speedup, word)
+        at_s += rng.uniform(0.7, 1.3) / voice.words_per_s

@@ -1,0 +1,163 @@
+"""Recorded models: files of outputs, replayed through the client like any endpoint."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from arena.endpoints.speech import Question, Speech, paced, read_question, refusal, reply
+from arena.errors import SettingsError
+
+_KEYS = (("instruction", "output"), ("prompt", "response"))
+_PIECE_S = 0.04  # time between two pieces: shorter than the eye cares for
+_CHARACTERS_PER_S = 400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One model's recorded responses by prompt, in the order of the file."""
+
+    responses: Mapping[str, str]
+
+
+def load_recording(path: Path) -> Recording:
+    """Read a file of outputs.
+
+    Parameters
+    ----------
+    path : Path
+        AlpacaEval's ``model_outputs.json``, a JSON list of objects with ``instruction``
+        and ``output``; or JSON lines with ``prompt`` and ``response``. Either pair of
+        keys is read in either layout, further keys are ignored.
+
+    Returns
+    -------
+    Recording
+        Of a prompt that comes twice, the first response: which one is replayed must not
+        depend on what was appended later.
+
+    Raises
+    ------
+    SettingsError
+        If the file cannot be read as one of these, naming file, line or entry, and value.
+    """
+    responses: dict[str, str] = {}
+    for place, entry in _entries(path, _text(path)):
+        prompt, response = _pair(place, entry)
+        responses.setdefault(prompt, response)
+    if not responses:
+        raise SettingsError(f"{path}: no outputs in it. Give a file with at least one.")
+    return Recording(responses)
+
+
+def common_prompts(recordings: Iterable[Recording]) -> tuple[str, ...]:
+    """Prompts that every recording answers with visible text, in the first one's order."""
+    answered = [
+        {prompt: None for prompt, response in recording.responses.items() if response.strip()}
+        for recording in recordings
+    ]
+    first = answered[0] if answered else {}
+    return tuple(prompt for prompt in first if all(prompt in others for others in answered))
+
+
+class RecordedTransport(httpx.AsyncBaseTransport):
+    """Answers ``recorded://`` with what was recorded, at a pace.
+
+    The request's ``model`` picks the recording, so a recorded roster entry has the same
+    ``model`` as ``id``. A recording answers the opening of a conversation only: a later
+    turn, like a prompt that is not in the file, is refused with status 404.
+
+    Parameters
+    ----------
+    recordings : mapping
+        Recording by `Model.id`.
+    characters_per_s : mapping
+        Pace by `Model.id`; 400 where there is none.
+    """
+
+    def __init__(
+        self,
+        recordings: Mapping[str, Recording],
+        characters_per_s: Mapping[str, float] | None = None,
+    ) -> None:
+        self._recordings = dict(recordings)
+        self._pace = dict(characters_per_s or {})
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Replay the answer to a request."""
+        question = await read_question(request)
+        recording = self._recordings.get(question.model)
+        if recording is None:
+            return refusal(404, "model_not_found", f"no recording of {question.model!r}")
+        response = recording.responses.get(question.prompt)
+        if response is None or _is_later_turn(question):
+            return refusal(404, "prompt_not_recorded", "the recording does not hold this prompt")
+        pace = self._pace.get(question.model, _CHARACTERS_PER_S)
+        return reply(question, Speech(tuple(paced(response, pace, _PIECE_S))))
+
+
+def _is_later_turn(question: Question) -> bool:
+    return any(message.role == "assistant" for message in question.messages)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({error.strerror}). Check the path."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8."
+        ) from None
+
+
+def _entries(path: Path, text: str) -> Iterator[tuple[str, object]]:
+    """Each entry of a file, with the words that say where it stands."""
+    if text.lstrip().startswith("["):
+        for number, entry in enumerate(_decoded(str(path), text), start=1):
+            yield f"{path}, entry {number}", entry
+        return
+    for number, line in enumerate(text.split("\n"), start=1):  # splitlines() cuts at U+2028
+        if line.strip():
+            place = f"{path}, line {number}"
+            yield place, _decoded(place, line)
+
+
+def _decoded(place: str, text: str) -> list[object]:
+    try:
+        value: list[object] = json.loads(text)
+    except ValueError as error:
+        raise SettingsError(
+            f"{place}: not JSON ({error}). Give a JSON list, or one JSON object a line."
+        ) from None
+    return value
+
+
+def _pair(place: str, entry: object) -> tuple[str, str]:
+    if isinstance(entry, Mapping):
+        for prompt_key, response_key in _KEYS:
+            if prompt_key in entry and response_key in entry:
+                prompt = _string(place, prompt_key, entry[prompt_key])
+                return prompt, _string(place, response_key, entry[response_key])
+    found = sorted(entry) if isinstance(entry, Mapping) else entry
+    raise SettingsError(
+        f"{place}: found {str(found)[:80]}. Give an object with instruction and output, "
+        "or with prompt and response."
+    )
+
+
+def _string(place: str, key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise SettingsError(f"{place}: {key} is {value!r}. Give a text.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(
+            f"{place}: {key} holds half a surrogate pair at character {error.start}, "
+            "which is no text. Mend the file."
+        ) from None
+    return value

@@ -1,0 +1,91 @@
+"""What the arena raises.
+
+::
+
+    ArenaError
+    ├── SettingsError           the roster, the environment or an option is wrong
+    ├── StoreError              the database cannot be used
+    │   └── SchemaError         ... because its schema is not the one of this version
+    ├── EndpointError           a model did not answer (carries a FailureClass)
+    ├── DataError               a file or table of votes cannot be read
+    └── PlayError               the visitor asked for something that cannot be done
+        ├── BadPromptError      empty, too long, or not in the recordings
+        ├── UnknownBattleError  no such battle, or somebody else's
+        ├── NotReadyError       not both answers are complete
+        └── AlreadyVotedError   the battle holds another choice
+"""
+
+from arena.domain.answer import FailureClass
+from arena.domain.vote import Choice
+
+
+class ArenaError(Exception):
+    """Base of all errors that the arena raises on purpose; its text is for people."""
+
+
+class SettingsError(ArenaError):
+    """A setting, option or roster entry is wrong: names file, key and value."""
+
+
+class StoreError(ArenaError):
+    """The database cannot be opened, read or written."""
+
+
+class SchemaError(StoreError):
+    """The database's schema is not one that this version knows."""
+
+
+class DataError(ArenaError):
+    """A file or table of votes cannot be read as one."""
+
+
+class EndpointError(ArenaError):
+    """A model did not answer.
+
+    The text may quote the provider: it is for logs and operators, never for a page.
+    """
+
+    def __init__(
+        self, failure: FailureClass, detail: str, *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(f"{failure}: {detail}")
+        self.failure = failure
+        self.detail = detail
+        self.retry_after_s = retry_after_s
+
+
+class PlayError(ArenaError):
+    """A visitor asked for something that cannot be done."""
+
+
+class BadPromptError(PlayError):
+    """The prompt is empty, too long, or not one that the recordings answer."""
+
+
+class UnknownBattleError(PlayError):
+    """No such battle, or somebody else's: the two are told apart to nobody."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such battle, or it belongs to somebody else.")
+
+
+class NotReadyError(PlayError):
+    """The battle does not take a vote now."""
+
+
+class AlreadyVotedError(PlayError):
+    """The battle holds another choice, which stands."""
+
+    def __init__(self, choice: Choice) -> None:
+        super().__init__(f"You have already voted on this battle: {SAID[choice]}.")
+        self.choice = choice
+
+
+SAID = {
+    Choice.A: "A was better",
+    Choice.B: "B was better",
+    Choice.TIE: "a tie",
+    Choice.BOTH_BAD: "both were bad",
+    Choice.SKIP: "you skipped it",
+}
+"""A choice in words, as the second half of a sentence."""

@@ -1,0 +1,1 @@
+"""What keeps the arena honest: who a visitor is, and what is never told."""

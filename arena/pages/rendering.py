@@ -1,0 +1,111 @@
+"""Each page as HTML, from plain values: all that touches Jinja."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from arena.domain.battle import Pacing
+from arena.domain.board import Board, PastVote
+from arena.domain.vote import Choice
+from arena.errors import SAID
+from arena.pages import words
+from arena.pages.axis import bar, shared_axis
+from arena.pages.heatmap import FEWEST_COLOURED, heatmap
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+ERROR_WORDS: Mapping[int, tuple[str, str]] = {
+    403: (
+        "This is not open to you",
+        "Go back to the battle page, or ask whoever runs this arena.",
+    ),
+    404: ("There is no such page", "The address may be mistyped, or the page has moved."),
+    405: ("This address is only for reading", "Open it from a link instead of a form."),
+    429: ("Too many requests", "Nothing is lost. Wait a minute, then load the page again."),
+    503: ("The arena cannot answer now", "Votes that were saved are safe. Try again in a minute."),
+}
+"""Title and advice by HTTP status."""
+
+OTHER_WORDS = (
+    "This page could not be made",
+    "The fault is on our side and has been noted. Votes that were saved are safe.",
+)
+
+
+@cache
+def environment() -> Environment:
+    """Templates with escaping on; a name that a template misses raises."""
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
+    env.filters.update({name: getattr(words, name) for name in names})
+    env.globals.update(half_width=words.half_width, rank_range=words.rank_range, bar=bar)
+    return env
+
+
+def leaderboard_page(board: Board, *, now: datetime, arena_name: str) -> str:
+    """Page of the leaderboard."""
+    return (
+        environment()
+        .get_template("leaderboard.html")
+        .render(
+            board=board,
+            axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
+            heat=heatmap(board),
+            fewest_coloured=FEWEST_COLOURED,
+            now=now,
+            arena_name=arena_name,
+        )
+    )
+
+
+def votes_page(past: Sequence[PastVote] | None, *, now: datetime, arena_name: str) -> str:
+    """Page of a voter's votes, newest first; ``past`` is None when nobody is known."""
+    newest_first = past and sorted(past, key=lambda vote: vote.created, reverse=True)
+    return (
+        environment()
+        .get_template("votes.html")
+        .render(
+            past=newest_first,
+            skips=sum(vote.choice is Choice.SKIP for vote in past or ()),
+            said={choice: said[:1].upper() + said[1:] for choice, said in SAID.items()},
+            Choice=Choice,
+            now=now,
+            arena_name=arena_name,
+        )
+    )
+
+
+def method_page(board: Board, *, pacing: Pacing, arena_name: str) -> str:
+    """Page on how the arena works, with the rules that the board follows."""
+    return (
+        environment()
+        .get_template("method.html")
+        .render(board=board, pacing=pacing, Pacing=Pacing, arena_name=arena_name)
+    )
+
+
+def error_page(status: int, *, advice: str | None = None, arena_name: str = "Arena") -> str:
+    """Page for a request that cannot be met.
+
+    Parameters
+    ----------
+    status : int
+        HTTP status, which chooses the words.
+    advice : str, optional
+        What to do, in words for the visitor, instead of the usual ones.
+    """
+    title, usual = ERROR_WORDS.get(status, OTHER_WORDS)
+    return (
+        environment()
+        .get_template("error.html")
+        .render(title=title, advice=advice or usual, arena_name=arena_name)
+    )

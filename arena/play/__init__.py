@@ -1,0 +1,1 @@
+"""The live path: a prompt, two answers, a vote."""

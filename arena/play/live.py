@@ -1,0 +1,151 @@
+"""A battle while it runs: two answers arrive, and are shown at one pace."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+
+from arena.domain.answer import Chunk, FailureClass, Finished, Message, ReasoningDelta, TextDelta
+from arena.domain.battle import Side
+from arena.domain.model import Model
+from arena.errors import EndpointError
+from arena.play.pacing import Pacer, Progress
+
+logger = logging.getLogger(__name__)
+
+Ask = Callable[[Model, Sequence[Message]], AsyncGenerator[Chunk]]
+"""How a model is asked: `arena.endpoints.client.Endpoints.stream`."""
+
+
+@dataclass(slots=True)
+class LiveAnswer:
+    """One side's answer as it arrives; times in seconds from the request."""
+
+    model: Model
+    text: str = ""
+    reasoning: str = ""
+    finished: Finished | None = None
+    failure: EndpointError | None = None
+    first_token_s: float | None = None
+    duration_s: float | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the model will say no more."""
+        return self.finished is not None or self.failure is not None
+
+
+@dataclass(slots=True)
+class LiveBattle:
+    """Both answers of a running battle, what its reader may see, and who waits for more.
+
+    Attributes
+    ----------
+    stopping : bool
+        Whether the reader wants no more.
+    changed : asyncio.Event
+        Set, and replaced, whenever more is shown.
+    """
+
+    answers: dict[Side, LiveAnswer]
+    pacer: Pacer
+    max_answer_chars: int
+    answer_timeout_s: float
+    stopping: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, ask: Ask, messages: Sequence[Message], *, tick_s: float) -> None:
+        """Ask both models and release their text until all is shown, one fails, or a stop."""
+        tasks = [
+            asyncio.create_task(self._listen(answer, ask, messages))
+            for answer in self.answers.values()
+        ]
+        try:
+            await self._release_all(tick_s)
+        finally:
+            await _end(tasks)
+
+    def stop(self) -> None:
+        """Ask the battle to end with what has been shown."""
+        self.stopping = True
+
+    def shown(self, side: Side) -> str:
+        """Text of one side that the reader may see."""
+        length = self.pacer.shown_a if side is Side.A else self.pacer.shown_b
+        return self.answers[side].text[:length]
+
+    @property
+    def failed_side(self) -> Side | None:
+        """The first side whose model did not answer, if any."""
+        return next((s for s, answer in self.answers.items() if answer.failure), None)
+
+    def shown_whole(self, side: Side) -> bool:
+        """Whether the reader has seen an answer to its end."""
+        answer = self.answers[side]
+        return answer.finished is not None and len(self.shown(side)) == len(answer.text)
+
+    def announce(self) -> None:
+        """Wake all who wait for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    async def _release_all(self, tick_s: float) -> None:
+        last = time.monotonic()
+        while not self.stopping and self.failed_side is None:
+            now = time.monotonic()
+            progress = self._progress()
+            if self.pacer.advance(progress, now - last):
+                self.announce()
+            if self.pacer.all_shown(progress):
+                return
+            last = now
+            await asyncio.sleep(tick_s)
+
+    def _progress(self) -> Progress:
+        a, b = self.answers[Side.A], self.answers[Side.B]
+        return Progress(len(a.text), len(b.text), a.ended, b.ended)
+
+    async def _listen(self, answer: LiveAnswer, ask: Ask, messages: Sequence[Message]) -> None:
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self.answer_timeout_s):
+                await self._take(answer, ask, messages, began)
+        except EndpointError as error:
+            answer.failure = error
+        except TimeoutError:
+            detail = f"no end after {self.answer_timeout_s:g} s"
+            answer.failure = EndpointError(FailureClass.TIMEOUT, detail)
+        except Exception:
+            logger.exception("An answer ended in a fault of ours")
+            answer.failure = EndpointError(FailureClass.INTERNAL, "see the log")
+        finally:
+            answer.duration_s = time.monotonic() - began
+
+    async def _take(
+        self, answer: LiveAnswer, ask: Ask, messages: Sequence[Message], began: float
+    ) -> None:
+        async with aclosing(ask(answer.model, messages)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextDelta(text):
+                        if answer.first_token_s is None:
+                            answer.first_token_s = time.monotonic() - began
+                        answer.text += text
+                    case ReasoningDelta(text):
+                        answer.reasoning += text
+                    case Finished():
+                        answer.finished = chunk
+                if len(answer.text) >= self.max_answer_chars:
+                    answer.text = answer.text[: self.max_answer_chars]
+                    answer.finished = Finished(finish_reason="max_answer_chars")
+                    return
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,1 @@
+"""The offline path: the log of votes becomes boards, tables and files."""

@@ -1,0 +1,206 @@
+"""Settings from the command line, the environment and the roster: read here, nowhere else."""
+
+import os
+import re
+import secrets
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, SecretStr, TypeAdapter, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from arena.domain.battle import Pacing, Sampler
+from arena.domain.model import Model, Roster
+from arena.errors import SettingsError
+
+ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
+MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
+
+
+class Settings(BaseSettings):
+    """Every setting, also as ``ARENA_<NAME>`` in the environment.
+
+    Attributes
+    ----------
+    roster : Path or None
+        File of models; None plays with the embedded toys.
+    secret_key : SecretStr or None
+        Signs visitors' cookies; None makes a new one at each start.
+    page : bool
+        Whether the battle page is served beside the API.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="ARENA_", extra="ignore", frozen=True)
+
+    host: str = "127.0.0.1"
+    port: int = Field(7860, ge=0, le=65535)
+    database: str = "sqlite:///arena.db"
+    roster: Path | None = None
+    secret_key: SecretStr | None = None
+    page: bool = True
+    pacing: Pacing = Pacing.PACED
+    sampler: Sampler = Sampler.UNIFORM
+    characters_per_s: float = Field(300.0, gt=0)
+    max_prompt_chars: int = Field(20_000, gt=0)
+    max_answer_chars: int = Field(40_000, gt=0)
+    answer_timeout_s: float = Field(180.0, gt=0)
+
+    def signing_key(self) -> str:
+        """Give the secret key, or a random one where none is set."""
+        return self.secret_key.get_secret_value() if self.secret_key else secrets.token_hex(32)
+
+
+def read_settings(**given: object) -> Settings:
+    """Read the settings; what is given and not None goes before the environment.
+
+    Raises
+    ------
+    SettingsError
+        Naming the setting and its value.
+    """
+    try:
+        return Settings.model_validate({name: v for name, v in given.items() if v is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        where = (
+            f"--{name.replace('_', '-')}"
+            if given.get(name) is not None
+            else f"ARENA_{name.upper()}"
+        )
+        msg = f"{where}: {_said(first['msg'])}, got {first['input']!r}."
+        raise SettingsError(msg) from error
+
+
+def read_roster(path: Path) -> Roster:
+    """Read a roster: a TOML file with one ``[[models]]`` table a model.
+
+    Raises
+    ------
+    SettingsError
+        Naming the file, the key and the value.
+    """
+    entries = _tables(path)
+    models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
+    _refuse_twins(path, "id", [model.id for model in models])
+    _refuse_twins(path, "name", [model.name for model in models])
+    if len(models) < 2:
+        msg = f"{path}: a battle needs two models, got {len(models)}. Add a [[models]] table."
+        raise SettingsError(msg)
+    return Roster(models)
+
+
+def read_keys(models: Iterable[Model]) -> Mapping[str, str]:
+    """Read the models' API keys from the environment, by the names the roster gives.
+
+    Raises
+    ------
+    SettingsError
+        Naming the first model and variable that is missing.
+    """
+    keys = {}
+    for model in models:
+        if model.api_key_env is None:
+            continue
+        key = os.environ.get(model.api_key_env)
+        if not key:
+            msg = (
+                f"Model {model.id!r} needs the environment variable {model.api_key_env!r}, "
+                "which is not set. Set it, or remove api_key_env from the roster."
+            )
+            raise SettingsError(msg)
+        keys[model.api_key_env] = key
+    return keys
+
+
+def _tables(path: Path) -> list[dict[str, Any]]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror}). Name a roster file with --roster."
+        raise SettingsError(msg) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        msg = f"{path}: not TOML: {_said(str(error))}."
+        raise SettingsError(msg) from error
+    if unknown := sorted(content.keys() - {"models"}):
+        msg = f"{path}: unknown key {unknown[0]!r}; a roster holds [[models]] tables only."
+        raise SettingsError(msg)
+    entries = content.get("models")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        msg = f"{path}: key 'models' must be [[models]] tables, got {entries!r}."
+        raise SettingsError(msg)
+    return entries
+
+
+def _model(path: Path, number: int, entry: dict[str, Any]) -> Model:
+    if str(entry.get("endpoint", "")).startswith("recorded://"):
+        entry = {"model": entry.get("id")} | entry
+    try:
+        model = TypeAdapter(Model).validate_python(entry)
+    except ValidationError as error:
+        raise SettingsError(_describe(path, number, entry, error)) from error
+    _check(path, model)
+    if model.recording is None:
+        return model
+    return replace(model, recording=str(path.parent / model.recording))
+
+
+def _describe(path: Path, number: int, entry: dict[str, Any], error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    where = f"{path}: model {entry.get('id', f'number {number}')!r}: "
+    match first["type"]:
+        case "missing" | "missing_argument":
+            return f"{where}key {key!r} is missing."
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            return (
+                f"{where}unknown key {key!r} with value {first['input']!r}. Remove or rename it."
+            )
+        case _:
+            return f"{where}key {key!r}: {_said(first['msg'])}, got {first['input']!r}."
+
+
+def _check(path: Path, model: Model) -> None:
+    for key, value, holds, wanted in (
+        ("id", model.id, MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
+        ("name", model.name, model.name.strip(), "a name that people can read"),
+        (
+            "endpoint",
+            model.endpoint,
+            ENDPOINT.fullmatch(model.endpoint),
+            "http(s)://, pocket:// or recorded:// and an address",
+        ),
+        (
+            "price",
+            model.price,
+            model.price is None or min(model.price.input, model.price.output) >= 0,
+            "zero or more dollars",
+        ),
+        ("weight", model.weight, model.weight >= 0, "zero or more"),
+        ("characters_per_s", model.characters_per_s, model.characters_per_s > 0, "more than zero"),
+        (
+            "recording",
+            model.recording,
+            (model.recording is not None) == model.endpoint.startswith("recorded://"),
+            "a file for a recorded:// endpoint, and for no other",
+        ),
+    ):
+        if not holds:
+            msg = f"{path}: model {model.id!r}: key {key!r} must be {wanted}, got {value!r}."
+            raise SettingsError(msg)
+
+
+def _refuse_twins(path: Path, key: str, values: list[str]) -> None:
+    counts = Counter(value.strip().casefold() for value in values)
+    twins = [value for value in values if counts[value.strip().casefold()] > 1]
+    if twins:
+        msg = f"{path}: key {key!r} must differ between models, got {twins[0]!r} twice."
+        raise SettingsError(msg)
+
+
+def _said(text: str) -> str:
+    return text.removeprefix("Value error, ").strip().rstrip(".").replace("\n", " ")

@@ -1,0 +1,128 @@
+"""The log as boards, exports and the voter's own page read it."""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from sqlmodel import Session, col, select
+
+from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.vote import Choice
+from arena.domain.voter import VoterKind
+from arena.store.records import LoggedVote, ModelRecord, PastBattle
+from arena.store.tables import (
+    AnswerRow,
+    BattleRow,
+    ExclusionRow,
+    ModelRow,
+    TurnRow,
+    VoteRow,
+    VoterRow,
+)
+
+
+def votes(session: Session, policy: str) -> list[LoggedVote]:
+    """Every vote in the order of the log, skips among them, with the policy's exclusions."""
+    reasons = _exclusions(session, policy)
+    rows = session.exec(
+        select(VoteRow, BattleRow, VoterRow.kind)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .order_by(col(VoteRow.id))
+    )
+    return [
+        LoggedVote(
+            battle_id=battle.public_id,
+            prompt_id=battle.prompt_id or "",
+            model_a=battle.model_a,
+            model_b=battle.model_b,
+            outcome=Choice(vote.outcome),
+            voter=vote.voter_id,
+            voter_kind=VoterKind(kind),
+            created=vote.created,
+            pair_probability=battle.pair_probability,
+            pacing=battle.pacing,
+            seconds_to_vote=vote.seconds_to_vote,
+            exclusions=tuple(reasons[vote.id or 0]),
+        )
+        for vote, battle, kind in rows
+    ]
+
+
+def _exclusions(session: Session, policy: str) -> dict[int, list[str]]:
+    reasons: dict[int, list[str]] = defaultdict(list)
+    for row in session.exec(select(ExclusionRow).where(col(ExclusionRow.policy) == policy)):
+        reasons[row.vote_id].append(row.reason)
+    return reasons
+
+
+def model_records(session: Session) -> list[ModelRecord]:
+    """Every model ever in the roster with how its battles ended."""
+    battles, failed, abandoned = _battle_counts(session)
+    costs, seconds = _answer_figures(session)
+    return [
+        ModelRecord(
+            id=row.id,
+            name=row.name,
+            organisation=row.organisation,
+            kind=row.kind,
+            battles=battles[row.id],
+            failed=failed[row.id],
+            abandoned=abandoned[row.id],
+            cost_per_1000=1000 * statistics.fmean(costs[row.id]) if costs[row.id] else None,
+            median_s=statistics.median(seconds[row.id]) if seconds[row.id] else None,
+        )
+        for row in session.exec(select(ModelRow).order_by(col(ModelRow.id)))
+    ]
+
+
+def _battle_counts(session: Session) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    battles: Counter[str] = Counter()
+    abandoned: Counter[str] = Counter()
+    for a, b, state in session.exec(select(BattleRow.model_a, BattleRow.model_b, BattleRow.state)):
+        battles.update((a, b))
+        if state in (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED):
+            abandoned.update((a, b))
+    failures = session.exec(
+        select(AnswerRow.model_id).where(col(AnswerRow.status) == AnswerStatus.FAILED)
+    )
+    return battles, Counter(failures), abandoned
+
+
+def _answer_figures(
+    session: Session,
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    costs: dict[str, list[float]] = defaultdict(list)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    complete = select(AnswerRow.model_id, AnswerRow.cost, AnswerRow.duration_s).where(
+        col(AnswerRow.status) == AnswerStatus.COMPLETE
+    )
+    for model_id, cost, duration_s in session.exec(complete):
+        if cost is not None:
+            costs[model_id].append(cost)
+        if duration_s is not None:
+            seconds[model_id].append(duration_s)
+    return costs, seconds
+
+
+def past_battles(session: Session, voter: str) -> list[PastBattle]:
+    """Read the voter's own votes, newest first."""
+    names = {row.id: row.name for row in session.exec(select(ModelRow))}
+    rows: Sequence[tuple[VoteRow, BattleRow, str]] = session.exec(
+        select(VoteRow, BattleRow, TurnRow.prompt)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .where(col(VoteRow.voter_id) == voter, col(TurnRow.turn) == 1)
+        .order_by(col(VoteRow.id).desc())
+    ).all()
+    return [
+        PastBattle(
+            battle_id=battle.public_id,
+            created=vote.created,
+            prompt=prompt,
+            choice=Choice(vote.outcome),
+            model_a_name=names[battle.model_a],
+            model_b_name=names[battle.model_b],
+        )
+        for vote, battle, prompt in rows
+    ]

@@ -1,0 +1,184 @@
+"""What goes into the store and comes out of it: plain values, no rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from arena.domain.battle import AnswerStatus, BattleState, Pacing, Side
+from arena.domain.model import Price
+from arena.domain.vote import Choice
+from arena.domain.voter import Voter, VoterKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAnswer:
+    """An answer about to be asked for."""
+
+    model_id: str
+    system_prompt_hash: str
+    decoding: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBattle:
+    """A battle about to begin: all that is known before the first token."""
+
+    public_id: str
+    owner: Voter
+    mode: str
+    prompt: str
+    a: NewAnswer
+    b: NewAnswer
+    side_seed: int
+    sampler: str
+    sampler_version: str
+    pair_probability: float
+    pacing: Pacing
+    prompt_set: str | None
+    prompt_id: str | None
+    created: datetime
+    app_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOutcome:
+    """How an answer ended: what the endpoint said of it, or why it failed."""
+
+    text: str
+    status: AnswerStatus
+    reasoning: str = ""
+    error_class: str | None = None
+    error_detail: str | None = None
+    finish_reason: str | None = None
+    first_token_s: float | None = None
+    duration_s: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    price: Price | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAnswer:
+    """An answer as the log has it."""
+
+    side: Side
+    attempt: int
+    model_id: str
+    model_name: str
+    text: str
+    status: AnswerStatus
+    first_token_s: float | None
+    tokens_out: int | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """A prompt with the latest attempt of each side."""
+
+    turn: int
+    prompt: str
+    a: StoredAnswer
+    b: StoredAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBattle:
+    """A battle as the log has it."""
+
+    public_id: str
+    owner: str
+    state: BattleState
+    message: str | None
+    created: datetime
+    turns: tuple[StoredTurn, ...]
+    choice: Choice | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballot:
+    """A choice that asks to be committed."""
+
+    battle_id: str
+    voter: str
+    choice: Choice
+    key: str
+    cast: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedVote:
+    """A vote as boards and exports read it.
+
+    Attributes
+    ----------
+    exclusions : tuple of str
+        Reasons logged against the vote under the policy that was asked for.
+    """
+
+    battle_id: str
+    prompt_id: str
+    model_a: str
+    model_b: str
+    outcome: Choice
+    voter: str
+    voter_kind: VoterKind
+    created: datetime
+    pair_probability: float
+    pacing: str
+    seconds_to_vote: float
+    exclusions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRecord:
+    """What the log knows of a model's battles.
+
+    Attributes
+    ----------
+    failed, abandoned : int
+        Battles in which this model did not answer; ended battles that the visitor left
+        without a vote, or skipped.
+    cost_per_1000 : float or None
+        US dollars for a thousand answers, from the mean of those whose cost is known.
+    median_s : float or None
+        Median seconds to a complete answer.
+    """
+
+    id: str
+    name: str
+    organisation: str
+    kind: str
+    battles: int
+    failed: int
+    abandoned: int
+    cost_per_1000: float | None
+    median_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedModel:
+    """A model's standing in a run, in points."""
+
+    model_id: str
+    rating: float
+    se: float
+    lower: float
+    upper: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    votes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastBattle:
+    """A battle on which its owner voted."""
+
+    battle_id: str
+    created: datetime
+    prompt: str
+    choice: Choice
+    model_a_name: str
+    model_b_name: str

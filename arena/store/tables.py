@@ -1,0 +1,266 @@
+"""The tables: every field that could not be recovered later is here from the first day."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, MetaData, TypeDecorator, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC, aware on every database: SQLite would drop the zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a moment without a zone, and store the others in UTC."""
+        if value is not None and value.tzinfo is None:
+            msg = f"A moment needs its time zone, got {value!r}."
+            raise ValueError(msg)
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give the zone back."""
+        return value and (
+            value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        )
+
+
+class Table(SQLModel):
+    """Base of the tables: constraints are named, so that migrations can find them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+def _moment(**kwargs: Any) -> Any:
+    return Field(sa_type=UtcDateTime, **kwargs)
+
+
+def _json() -> Any:
+    return Field(default_factory=dict, sa_type=JSON)
+
+
+class VoterRow(Table, table=True):
+    """A voter by keyed hash."""
+
+    __tablename__ = "voter"
+    id: str = Field(primary_key=True)
+    kind: str
+    consent_version: str | None = None
+    created: datetime = _moment()
+
+
+class ModelRow(Table, table=True):
+    """A model that has ever been in the roster; never deleted."""
+
+    __tablename__ = "model"
+    id: str = Field(primary_key=True)
+    name: str
+    organisation: str
+    kind: str
+    licence: str
+    fingerprint: str
+    created: datetime = _moment()
+
+
+class ModelEventRow(Table, table=True):
+    """Something that happened to a model: added, changed, enabled, disabled, retired."""
+
+    __tablename__ = "model_event"
+    id: int | None = Field(default=None, primary_key=True)
+    model_id: str = Field(foreign_key="model.id", index=True)
+    event: str
+    reason: str = ""
+    detail: dict[str, Any] = _json()
+    created: datetime = _moment()
+
+
+class BattleRow(Table, table=True):
+    """A battle, written before the first token is asked for."""
+
+    __tablename__ = "battle"
+    id: int | None = Field(default=None, primary_key=True)
+    public_id: str = Field(unique=True)
+    owner: str = Field(foreign_key="voter.id", index=True)
+    mode: str
+    model_a: str = Field(foreign_key="model.id")
+    model_b: str = Field(foreign_key="model.id")
+    side_seed: int
+    sampler: str
+    sampler_version: str
+    pair_probability: float
+    prompt_set: str | None = None
+    prompt_id: str | None = None
+    system_prompt_hash_a: str
+    system_prompt_hash_b: str
+    pacing: str
+    state: str = Field(index=True)
+    message: str | None = None
+    created: datetime = _moment()
+    ready: datetime | None = _moment(default=None)
+    app_version: str
+
+
+class TurnRow(Table, table=True):
+    """What the visitor wrote."""
+
+    __tablename__ = "turn"
+    __table_args__ = (UniqueConstraint("battle_id", "turn"),)
+    id: int | None = Field(default=None, primary_key=True)
+    battle_id: int = Field(foreign_key="battle.id")
+    turn: int
+    prompt: str
+    created: datetime = _moment()
+
+
+class AnswerRow(Table, table=True):
+    """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks."""
+
+    __tablename__ = "answer"
+    __table_args__ = (UniqueConstraint("battle_id", "turn", "side", "attempt"),)
+    id: int | None = Field(default=None, primary_key=True)
+    battle_id: int = Field(foreign_key="battle.id")
+    model_id: str = Field(foreign_key="model.id", index=True)
+    turn: int
+    side: str
+    attempt: int
+    text: str = ""
+    reasoning: str = ""
+    status: str
+    error_class: str | None = None
+    error_detail: str | None = None
+    finish_reason: str | None = None
+    first_token_s: float | None = None
+    duration_s: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    price_input: float | None = None
+    price_output: float | None = None
+    price_date: date | None = None
+    cost: float | None = None
+    decoding: dict[str, Any] = _json()
+    request_id: str | None = None
+    created: datetime = _moment()
+
+
+class VoteRow(Table, table=True):
+    """A committed choice: never changed, never deleted, one a battle."""
+
+    __tablename__ = "vote"
+    id: int | None = Field(default=None, primary_key=True)
+    battle_id: int = Field(foreign_key="battle.id", unique=True)
+    voter_id: str = Field(foreign_key="voter.id", index=True)
+    turn: int
+    attempt_a: int
+    attempt_b: int
+    outcome: str
+    key: str
+    order_shown: str
+    seconds_to_vote: float
+    tags_a: dict[str, Any] = _json()
+    tags_b: dict[str, Any] = _json()
+    comment_a: str = ""
+    comment_b: str = ""
+    created: datetime = _moment()
+    previous_hash: str
+    hash: str = Field(unique=True)
+
+
+class ChainRow(Table, table=True):
+    """The newest vote's hash: one row, locked by whoever appends the next vote."""
+
+    __tablename__ = "vote_chain"
+    id: int | None = Field(default=None, primary_key=True)
+    head: str
+
+
+class FlagRow(Table, table=True):
+    """A mark on a battle or voter, with the rule that set it."""
+
+    __tablename__ = "flag"
+    id: int | None = Field(default=None, primary_key=True)
+    battle_id: int | None = Field(default=None, foreign_key="battle.id", index=True)
+    voter_id: str | None = Field(default=None, foreign_key="voter.id", index=True)
+    rule: str
+    version: str
+    score: float | None = None
+    reason: str
+    created: datetime = _moment()
+
+
+class ExclusionRow(Table, table=True):
+    """A vote that a policy leaves out from here on; the vote itself stays."""
+
+    __tablename__ = "exclusion"
+    id: int | None = Field(default=None, primary_key=True)
+    vote_id: int = Field(foreign_key="vote.id", index=True)
+    policy: str
+    rule: str
+    version: str
+    reason: str
+    created: datetime = _moment()
+
+
+class RatingRunRow(Table, table=True):
+    """One computation of a board: which votes, which policy, which code."""
+
+    __tablename__ = "rating_run"
+    id: int | None = Field(default=None, primary_key=True)
+    policy: str
+    method: dict[str, Any] = _json()
+    code_version: str
+    head: str = Field(index=True)
+    votes: int
+    created: datetime = _moment()
+
+
+class RatingRow(Table, table=True):
+    """A model's standing in one run, in points."""
+
+    __tablename__ = "rating"
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="rating_run.id", index=True)
+    model_id: str = Field(foreign_key="model.id")
+    rating: float
+    se: float
+    lower: float
+    upper: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    votes: int
+
+
+class JudgementRow(Table, table=True):
+    """A judge's raw answer, by the hash of all that was sent."""
+
+    __tablename__ = "judgement"
+    hash: str = Field(primary_key=True)
+    judge: str
+    request: dict[str, Any] = _json()
+    response: dict[str, Any] = _json()
+    cost: float | None = None
+    duration_s: float | None = None
+    created: datetime = _moment()
+
+
+class VerdictRow(Table, table=True):
+    """What a version of the parser reads in a judgement; None is unread, not a tie."""
+
+    __tablename__ = "verdict"
+    __table_args__ = (UniqueConstraint("judgement_hash", "parser_version"),)
+    id: int | None = Field(default=None, primary_key=True)
+    judgement_hash: str = Field(foreign_key="judgement.hash")
+    parser_version: str
+    outcome: str | None = None
+    detail: dict[str, Any] = _json()
+    created: datetime = _moment()

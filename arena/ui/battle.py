@@ -1,0 +1,183 @@
+"""The battle page in Gradio: where its parts stand and which handler writes them.
+
+The script ``static/arena.js`` votes, stops and reveals over the HTTP API; the page itself
+only opens battles and shows their text.
+"""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # noqa: TID251  # read when Gradio loads
+
+import gradio as gr
+from fastapi import FastAPI
+from gradio.components import Component
+
+from arena.domain.voter import Voter
+from arena.ui import fixed
+from arena.ui.markdown import DISPLAY_MATHS, INLINE_MATHS
+from arena.ui.view import Battles, PageView, ask, attach, empty_view
+
+STATIC = Path(__file__).parent / "static"
+MOST_EVENTS = 400
+"""Streams shown at a time; Gradio's own limit of 40 makes the next visitor wait."""
+
+MATHS: list[dict[str, str | bool]] = [
+    {"left": DISPLAY_MATHS[0], "right": DISPLAY_MATHS[1], "display": True},
+    {"left": INLINE_MATHS[0], "right": INLINE_MATHS[1], "display": False},
+]
+
+Update = dict[Component, str]
+
+
+def build_page(
+    battles: Battles, identify: Callable[[gr.Request], Voter], examples: Sequence[str]
+) -> gr.Blocks:
+    """Build the battle page.
+
+    Parameters
+    ----------
+    identify : callable
+        The voter behind a request; asked again for each event.
+    examples : sequence of str
+        Prompts to try; not shown when only recordings battle.
+    """
+    page = gr.Blocks(title="Arena", analytics_enabled=False)
+    with page:
+        with gr.Column(elem_id="arena"):
+            _fixed(fixed.TOP, "top")
+            with gr.Row(elem_id="ask"):
+                prompt = gr.Textbox(
+                    placeholder="Ask anything…",
+                    label="Prompt",
+                    show_label=False,
+                    container=False,
+                    lines=1,
+                    max_lines=8,
+                    elem_id="prompt",
+                )
+                send = gr.Button("Send", variant="primary", elem_id="send")
+            _fixed(fixed.TABS, "tabs")
+            with gr.Row(elem_id="panes"):
+                asked_a, answer_a = _pane("a")
+                asked_b, answer_b = _pane("b")
+            _fixed(fixed.prompts_to_try(examples, battles.prompts), "try")
+            _fixed(fixed.BAR, "bar")
+            _fixed(fixed.HELP + "\n" + fixed.prompt_sheet(battles.prompts), "sheets")
+            news = gr.Markdown(empty_view().news, elem_id="news", latex_delimiters=[])
+            refresh = gr.Button("Refresh", elem_id="refresh")
+
+        def render(view: PageView) -> Update:
+            parts = {
+                news: view.news,
+                asked_a: view.asked,
+                asked_b: view.asked,
+                answer_a: view.answer_a,
+                answer_b: view.answer_b,
+            }
+            return {part: text for part, text in parts.items() if text is not None}
+
+        async def on_send(prompt: str, request: gr.Request) -> AsyncGenerator[Update]:
+            async with aclosing(ask(battles, partial(identify, request), prompt)) as views:
+                async for update in _changes(views, render):
+                    yield update
+
+        async def on_open(request: gr.Request) -> AsyncGenerator[Update]:
+            battle_id = request.query_params.get("b")
+            if not battle_id:
+                yield render(empty_view())
+                return
+            async with aclosing(attach(battles, partial(identify, request), battle_id)) as views:
+                async for update in _changes(views, render):
+                    yield update
+
+        shown = [news, asked_a, asked_b, answer_a, answer_b]
+        # Without Gradio's postprocessing, which would strip tabs and indentation from answers.
+        quiet: dict[str, Any] = {
+            "outputs": shown,
+            "postprocess": False,
+            "show_progress": "hidden",
+            "trigger_mode": "multiple",
+            "api_visibility": "private",
+            "concurrency_limit": None,
+        }
+        send.click(on_send, prompt, **quiet)
+        refresh.click(on_open, **quiet)
+        page.load(on_open, **quiet)
+    page.max_threads = MOST_EVENTS
+    page.queue(default_concurrency_limit=None)
+    return page
+
+
+def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
+    """Serve the page at ``/``: the last thing to mount, for it takes every path left.
+
+    The files of ``static`` are expected at ``/static``.
+    """
+    styles = "".join(
+        f'<link rel="stylesheet" href="{_address(name)}">' for name in ("tokens.css", "battle.css")
+    )
+    gr.mount_gradio_app(
+        app,
+        page,
+        path="/",
+        head=f'{styles}<script src="{_address("arena.js")}" defer></script>',
+        theme=gr.themes.Base(
+            font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
+        ),
+        footer_links=[],
+        run_history=False,
+        show_error=False,
+        ssr_mode=False,
+        pwa=False,
+        mcp_server=False,
+        enable_monitoring=False,
+    )
+    return app
+
+
+def _fixed(html: str, name: str) -> None:
+    """Place HTML of our own, which needs no cleaning."""
+    gr.Markdown(
+        html,
+        sanitize_html=False,
+        latex_delimiters=[],
+        elem_id=name,
+        elem_classes="fixed",
+    )
+
+
+def _pane(side: str) -> tuple[gr.Markdown, gr.Markdown]:
+    """One response: its head, the prompt and the answer."""
+    with gr.Column(elem_id=f"pane-{side}", elem_classes="pane"):
+        _fixed(fixed.pane_head(side), f"head-{side}")
+        with gr.Column(elem_id=f"scroll-{side}", elem_classes="scroll"):
+            asked = gr.Markdown(elem_id=f"asked-{side}", elem_classes="asked", latex_delimiters=[])
+            _fixed(fixed.SKELETON, f"skeleton-{side}")
+            answer = gr.Markdown(
+                elem_id=f"answer-{side}", elem_classes="answer", latex_delimiters=MATHS
+            )
+    return asked, answer
+
+
+async def _changes(
+    views: AsyncIterator[PageView], render: Callable[[PageView], Update]
+) -> AsyncIterator[Update]:
+    """Render views, and leave out what the last one already showed."""
+    before: Update = {}
+    async for view in views:
+        now = render(view)
+        if changed := {part: text for part, text in now.items() if before.get(part) != text}:
+            yield changed
+        before |= now
+
+
+def _address(name: str) -> str:
+    """Address of a static file; it changes with the file, so no browser keeps an old one."""
+    version = sha256((STATIC / name).read_bytes()).hexdigest()[:8]
+    return f"/static/{name}?v={version}"

@@ -1,0 +1,522 @@
+// The battle page's script: sends prompts, votes, stops and reveals, and mends lost updates.
+//
+// The server writes the state of the battle as JSON into #news; everything else here follows
+// from it. The stylesheet shows and hides by the data attributes of <html>, set in paint().
+(() => {
+  "use strict";
+
+  const IDS = ["top", "prompt", "send", "tabs", "scroll-a", "scroll-b", "try", "bar", "sheets",
+    "news", "refresh"];
+  const SIDES = ["a", "b"];
+  const RUNNING = ["created", "streaming"];
+  const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "missing"];
+  const STANDING = "Which answer is better? You see two anonymous models. Vote, and we tell you who.";
+  const UNSAVED = "Your vote is not saved yet. We are trying again.";
+  const AWAY = "We cannot reach the arena. What is written is kept, and we are trying again.";
+  const UNSENT = "We cannot reach the arena. Your prompt is kept: send it again when you are back online.";
+  const SILENCE_MS = 2000;
+  const STORE = "arena.votes";
+
+  const page = { battle: null, state: "empty", message: null, vote: null, choice: null,
+    a: {}, b: {} };
+  let words = null; // said beside the vote bar until the state changes
+  let sentAt = 0; // when a prompt was sent whose battle has not come yet; 0 for none
+  let heardAt = 0; // when the server last said anything about the battle
+  let lastNews = "";
+  let following = { a: true, b: true };
+
+  const $ = (id) => document.getElementById(id);
+  const all = (selector) => Array.from(document.querySelectorAll(selector));
+  const running = () => RUNNING.includes(page.state);
+  const quietly = matchMedia("(prefers-reduced-motion: reduce)");
+
+  // --- what the page shows -------------------------------------------------------------
+
+  function paint() {
+    const data = document.documentElement.dataset;
+    data.state = sentAt || page.state === "created" ? "waiting" : page.state;
+    data.sent = String(Boolean(sentAt));
+    for (const side of SIDES) {
+      data[side] = sentAt ? "waiting" : progress(page[side]);
+      paintName(side);
+    }
+    $("hint").textContent = hint();
+    $("hint").classList.toggle("told", hint() !== STANDING);
+    $("note").textContent = words || "";
+    for (const button of all("[data-vote]")) {
+      button.setAttribute("aria-disabled", String(data.state !== "ready"));
+      button.setAttribute("aria-pressed", String(page.choice === button.dataset.vote));
+    }
+    $("send").setAttribute("aria-disabled", String(!canSend()));
+  }
+
+  function progress(side) {
+    if (!page.battle) return "none";
+    if (side.status !== "streaming") return "done";
+    return side.length ? "writing" : "waiting";
+  }
+
+  function paintName(side) {
+    const model = !sentAt && page.vote && page.vote.models ? page.vote.models[side] : null;
+    const tab = $(`tab-${side}`);
+    $(`name-${side}`).textContent = model ? model.name : "";
+    $(`facts-${side}`).textContent = model ? factsOf(model, " to first token", "tokens") : "";
+    tab.querySelector(".label").textContent =
+      model ? `${side.toUpperCase()} · ${model.name}` : `Response ${side.toUpperCase()}`;
+    tab.querySelector(".facts").textContent = model ? factsOf(model, "", "tok") : "";
+  }
+
+  function factsOf(model, after, unit) {
+    const known = [];
+    if (model.latency_s !== null) known.push(`${model.latency_s.toFixed(1)} s${after}`);
+    if (model.tokens !== null) known.push(`${model.tokens.toLocaleString("en")} ${unit}`);
+    if (model.cost !== null) known.push(dollars(model.cost));
+    return known.join(" · ");
+  }
+
+  function dollars(cost) {
+    if (cost === 0) return "$0";
+    return cost >= 0.1 ? `$${cost.toFixed(2)}` : `$${Number(cost.toPrecision(2)).toFixed(6).replace(/0+$/, "")}`;
+  }
+
+  function hint() {
+    if (sentAt) return STANDING;
+    if (page.message) return page.message;
+    if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}.`;
+    if (page.state === "skipped") return "Skipped. Nothing was counted, and the names stay hidden.";
+    if (page.state !== "ready") return STANDING;
+    const stopped = SIDES.some((side) => page[side].status === "stopped");
+    return stopped ? "Stopped. You can vote on what you see." : "Both finished. You can vote.";
+  }
+
+  function voteInWords() {
+    const models = page.vote && page.vote.models;
+    const name = (side) => (models ? models[side].name : side.toUpperCase());
+    return { model_a: `${name("a")} was better`, model_b: `${name("b")} was better`,
+      tie: "a tie", both_bad: "both were bad" }[page.choice];
+  }
+
+  function say(text) {
+    $("live").textContent = text;
+  }
+
+  function tell(text) {
+    words = text;
+    paint();
+    say(text);
+  }
+
+  // --- the battle, as the server tells it ----------------------------------------------
+
+  function onNews() {
+    const code = document.querySelector("#news code");
+    heardAt = Date.now();
+    if (!code || !code.textContent || code.textContent === lastNews) return;
+    lastNews = code.textContent;
+    const news = JSON.parse(lastNews);
+    if (news.notice) {
+      sentAt = 0;
+      tell(news.notice);
+    } else {
+      take(news);
+    }
+  }
+
+  function take(news) {
+    const before = { battle: page.battle, state: page.state, a: page.a, b: page.b };
+    const fresh = news.battle !== page.battle;
+    if (sentAt && !fresh) return; // older news than the prompt on its way
+    if (fresh) begin(news);
+    sentAt = 0;
+    page.a = news.a || {};
+    page.b = news.b || {};
+    if (!settled(news.state)) {
+      page.state = news.state;
+      page.message = news.message;
+    }
+    if (page.state !== before.state) words = null;
+    paint();
+    announce(before);
+    if (!running() && page.battle) window.setTimeout(check, 300);
+    if (page.state === "ready") resumeVote();
+  }
+
+  // A vote that is on its way, or that we have seen committed, stands over older news.
+  function settled(state) {
+    return state === "ready" && (page.state === "saving" || page.vote);
+  }
+
+  function begin(news) {
+    Object.assign(page, { battle: news.battle, state: "empty", vote: null, choice: null });
+    const live = RUNNING.includes(news.state);
+    following = { a: live, b: live };
+    for (const side of SIDES) $(`scroll-${side}`).scrollTop = 0;
+    const query = news.battle ? `?b=${encodeURIComponent(news.battle)}` : "";
+    if (news.battle || news.state === "empty") {
+      history.replaceState(null, "", location.pathname + query);
+    }
+    if (news.battle && sentAt) write("");
+  }
+
+  function announce(before) {
+    const ended = (side) => page[side].status && page[side].status !== "streaming";
+    const was = (side) => before[side].status && before[side].status !== "streaming";
+    if (page.battle !== before.battle) {
+      if (running()) say("Both models are answering.");
+    }
+    if (page.state === before.state && !SIDES.some((side) => ended(side) && !was(side))) return;
+    if (page.state === "ready") {
+      say(hint() === "Both finished. You can vote." ? "Both finished, you can vote." : hint());
+    } else if (ENDED.includes(page.state)) {
+      say(hint());
+    } else if (running()) {
+      // Both may end a moment apart: only a real difference is worth a word.
+      window.setTimeout(() => {
+        const alone = SIDES.filter(ended);
+        if (running() && alone.length === 1) say(`Response ${alone[0].toUpperCase()} finished`);
+      }, 800);
+    }
+  }
+
+  // --- asking the API, for what an update may have lost ---------------------------------
+
+  async function check() {
+    const battle = page.battle;
+    if (!battle) return;
+    heardAt = Date.now();
+    let seen;
+    try {
+      const response = await fetch(`/api/v1/battles/${encodeURIComponent(battle)}`);
+      if (response.status === 404) return;
+      if (!response.ok) throw new Error(String(response.status));
+      seen = await response.json();
+    } catch {
+      if (running()) tell(AWAY);
+      return;
+    }
+    if (battle !== page.battle) return;
+    if (words === AWAY) {
+      words = null;
+      paint();
+    }
+    if (seen.vote) {
+      reveal(seen.vote);
+    } else if (behind(seen)) {
+      $("refresh").click();
+    }
+  }
+
+  function behind(seen) {
+    const turn = seen.turns[seen.turns.length - 1];
+    const shorter = SIDES.some((side) => [...turn[side].text].length > page[side].length);
+    return shorter || (running() && seen.state !== page.state);
+  }
+
+  async function watchOver() {
+    const silent = Date.now() - heardAt > SILENCE_MS;
+    if (running() && silent) check();
+    if (sentAt && Date.now() - sentAt > 5000 && silent) {
+      heardAt = Date.now();
+      try {
+        await fetch("/static/tokens.css", { method: "HEAD", cache: "no-store" });
+      } catch {
+        if (!sentAt) return;
+        sentAt = 0;
+        tell(UNSENT);
+      }
+    }
+  }
+
+  // --- prompts ---------------------------------------------------------------------------
+
+  const box = () => document.querySelector("#prompt textarea");
+
+  function canSend() {
+    return !sentAt && !running() && page.state !== "saving";
+  }
+
+  function write(text) {
+    box().value = text;
+    box().dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function send() {
+    if (!canSend()) return;
+    if (!box().value.trim()) {
+      box().focus();
+      return;
+    }
+    $("send").click();
+  }
+
+  // Runs on each click on Send, also on those made by send(): what it stops never reaches Gradio.
+  function onSendClick(event) {
+    if (!canSend() || !box().value.trim()) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      box().focus();
+      return;
+    }
+    sentAt = heardAt = Date.now();
+    words = null;
+    paint();
+    $("panes").focus({ preventScroll: true });
+  }
+
+  function askFor(prompt) {
+    write(prompt);
+    window.setTimeout(send, 0);
+  }
+
+  async function again() {
+    const response = await fetch(`/api/v1/battles/${encodeURIComponent(page.battle)}`).catch(() => null);
+    if (!response || !response.ok) return tell(UNSENT);
+    const seen = await response.json();
+    askFor(seen.turns[seen.turns.length - 1].prompt);
+  }
+
+  function startOver() {
+    if (!ENDED.includes(page.state)) return;
+    take({ battle: null, state: "empty" });
+    box().focus();
+  }
+
+  // --- votes -------------------------------------------------------------------------------
+
+  function storedVotes() {
+    try {
+      return JSON.parse(localStorage.getItem(STORE)) || {};
+    } catch {
+      return {};
+    }
+  }
+
+  function storeVote(battle, vote) {
+    const votes = storedVotes();
+    if (vote) votes[battle] = vote;
+    else delete votes[battle];
+    try {
+      localStorage.setItem(STORE, JSON.stringify(votes));
+    } catch {
+      // Storage is full or forbidden: the vote then lives as long as this page.
+    }
+  }
+
+  function vote(outcome) {
+    if (page.state !== "ready" || sentAt) return;
+    const cast = { outcome, key: newKey() };
+    storeVote(page.battle, cast);
+    save(cast);
+    deliver(page.battle, cast, 0);
+  }
+
+  function save(cast) {
+    page.state = "saving";
+    page.choice = cast.outcome;
+    words = null;
+    paint();
+  }
+
+  function resumeVote() {
+    const cast = storedVotes()[page.battle];
+    if (cast) save(cast);
+  }
+
+  function newKey() {
+    if (crypto.randomUUID) return crypto.randomUUID();
+    // Only pages over plain HTTP on another host lack randomUUID.
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    bytes[6] = (bytes[6] & 15) | 64;
+    bytes[8] = (bytes[8] & 63) | 128;
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  }
+
+  async function deliver(battle, cast, tries) {
+    let response = null;
+    try {
+      response = await fetch(`/api/v1/battles/${encodeURIComponent(battle)}/vote`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(cast),
+      });
+    } catch {
+      // No answer: the vote may or may not be saved, and the key makes it safe to repeat.
+    }
+    if (!response || response.status >= 500 || response.status === 429) {
+      if (battle === page.battle && page.state === "saving" && words !== UNSAVED) tell(UNSAVED);
+      retry(battle, cast, tries + 1);
+      return;
+    }
+    storeVote(battle, null);
+    const body = await response.json().catch(() => ({}));
+    if (battle !== page.battle) return;
+    if (response.ok) {
+      reveal(body);
+      return;
+    }
+    page.state = "ready";
+    page.choice = null;
+    tell(body.detail || body.title || "This vote was not taken.");
+    check();
+  }
+
+  const waiting = new Map(); // battle -> stops the wait for the next try
+
+  function retry(battle, cast, tries) {
+    const timer = window.setTimeout(() => {
+      waiting.delete(battle);
+      deliver(battle, cast, tries);
+    }, Math.min(1000 * 2 ** (tries - 1), 30000));
+    waiting.set(battle, () => window.clearTimeout(timer));
+  }
+
+  function deliverAll() {
+    for (const [battle, cast] of Object.entries(storedVotes())) {
+      const stop = waiting.get(battle);
+      if (stop) stop();
+      waiting.delete(battle);
+      deliver(battle, cast, 0);
+    }
+  }
+
+  function reveal(seen) {
+    const state = seen.outcome === "skip" ? "skipped" : "voted";
+    if (page.state === state && page.vote) return;
+    const held = document.activeElement && document.activeElement.closest("[data-vote]");
+    page.vote = seen;
+    page.choice = seen.outcome;
+    page.state = state;
+    page.message = null;
+    words = null;
+    paint();
+    say(hint());
+    if (held) document.querySelector("[data-do=new]").focus();
+  }
+
+  async function stop() {
+    if (!running() || !page.battle) return;
+    heardAt = Date.now();
+    try {
+      await fetch(`/api/v1/battles/${encodeURIComponent(page.battle)}/stop`, { method: "POST" });
+    } catch {
+      tell(AWAY);
+    }
+  }
+
+  // --- keys, clicks, scrolling -------------------------------------------------------------
+
+  const DO = { again, new: startOver, stop, help: () => $("help").showModal(),
+    prompts: () => $("prompts").showModal() };
+  const KEYS = { 1: "model_a", 2: "model_b", 3: "tie", 4: "both_bad" };
+
+  function onKey(event) {
+    if (event.target === box()) return onPromptKey(event);
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (document.querySelector("dialog[open]")) return;
+    const act = {
+      n: startOver, N: startOver, "/": () => box().focus(), Escape: stop, "?": DO.help,
+    }[event.key];
+    if (KEYS[event.key]) vote(KEYS[event.key]);
+    else if (act) act();
+    else return;
+    event.preventDefault();
+  }
+
+  function onPromptKey(event) {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.stopPropagation(); // Shift+Enter stays a new line
+    if (event.shiftKey) return;
+    event.preventDefault();
+    send();
+  }
+
+  function onClick(event) {
+    const button = event.target.closest("button, a");
+    if (!button) return;
+    const { vote: outcome, do: deed } = button.dataset;
+    if (outcome) vote(outcome);
+    else if (deed) DO[deed]();
+    else if ("ask" in button.dataset) onPromptChosen(button);
+    else if (button.id.startsWith("tab-")) showPane(button.id.slice(-1));
+    else if (button.matches('#panes a[href^="#"]')) event.preventDefault();
+  }
+
+  function onPromptChosen(button) {
+    const sheet = button.closest("dialog");
+    if (sheet) sheet.close();
+    askFor(button.textContent);
+  }
+
+  function onSearch(event) {
+    const wanted = event.target.value.toLowerCase().split(/\s+/);
+    const items = all("#prompts li");
+    for (const item of items) {
+      const text = item.textContent.toLowerCase();
+      item.hidden = !wanted.every((word) => text.includes(word));
+    }
+    $("prompts-none").hidden = items.some((item) => !item.hidden);
+  }
+
+  function showPane(side) {
+    const strip = $("panes");
+    const left = $(`pane-${side}`).offsetLeft - strip.offsetLeft;
+    strip.scrollTo({ left, behavior: quietly.matches ? "auto" : "smooth" });
+  }
+
+  function onSwipe() {
+    const strip = $("panes");
+    const atB = strip.scrollLeft > strip.clientWidth / 2;
+    $("tab-a").setAttribute("aria-selected", String(!atB));
+    $("tab-b").setAttribute("aria-selected", String(atB));
+  }
+
+  function followEnd(side) {
+    const pane = $(`scroll-${side}`);
+    pane.addEventListener("scroll", () => {
+      following[side] = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
+    });
+    const sizes = new ResizeObserver(() => {
+      if (following[side] && running()) pane.scrollTop = pane.scrollHeight;
+    });
+    for (const part of pane.children) sizes.observe(part);
+  }
+
+  function makeReachable() {
+    for (const side of SIDES) {
+      const pane = $(`scroll-${side}`);
+      pane.tabIndex = 0;
+      pane.setAttribute("role", "region");
+      pane.setAttribute("aria-label", `Response ${side.toUpperCase()}`);
+    }
+    // After sending, the focus rests here: on neither response, and the keys are live.
+    $("panes").tabIndex = -1;
+    $("panes").setAttribute("role", "group");
+    $("panes").setAttribute("aria-label", "The two responses");
+    box().setAttribute("aria-label", "Prompt");
+  }
+
+  function start() {
+    makeReachable();
+    SIDES.forEach(followEnd);
+    new MutationObserver(onNews).observe($("news"), { childList: true, characterData: true, subtree: true });
+    $("send").addEventListener("click", onSendClick, true);
+    $("panes").addEventListener("scroll", onSwipe, { passive: true });
+    document.addEventListener("keydown", onKey, true);
+    document.addEventListener("click", onClick);
+    if ($("prompts")) $("prompts-search").addEventListener("input", onSearch);
+    window.addEventListener("online", () => { deliverAll(); check(); });
+    window.setInterval(watchOver, 500);
+    onNews();
+    paint();
+    deliverAll();
+  }
+
+  const arrivals = new MutationObserver(() => {
+    if (!IDS.every($) || !box() || !document.querySelector("#news code")) return;
+    arrivals.disconnect();
+    start();
+  });
+  arrivals.observe(document.documentElement, { childList: true, subtree: true });
+})();

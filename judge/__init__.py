@@ -1,0 +1,1 @@
+"""What a machine would say, and how far that agrees with people."""

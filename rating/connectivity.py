@@ -1,0 +1,127 @@
+"""Whether a finite fit exists, and which groups of models can be compared."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rating.comparisons import Comparisons
+
+Groups = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Connectivity:
+    """How the models hang together.
+
+    Attributes
+    ----------
+    connected : tuple of tuple of str
+        Groups joined by any votes; strengths in two of them share no scale.
+    strong : tuple of tuple of str
+        Groups in which everyone scored, directly or through others, against
+        everyone. Each lies in one of ``connected``. Largest first, as above.
+    unbeaten, winless : tuple of tuple of str
+        The strong groups that never lost, or never won, so much as half a
+        point against the rest of their connected group.
+    """
+
+    connected: Groups
+    strong: Groups
+    unbeaten: Groups
+    winless: Groups
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether every strength has a finite maximum-likelihood value."""
+        return len(self.strong) == 1
+
+    def describe(self) -> str:
+        """Say in plain words what stands in the way of a rating."""
+        if self.is_identified:
+            return "Every model can be compared with every other."
+        if not self.strong:
+            return "There are no votes between two different models yet."
+        if len(self.connected) > 1:
+            return (
+                f"The models fall into {len(self.connected)} groups with no votes between them: "
+                f"{_listed(self.connected)}. Collect votes across the groups."
+            )
+        return (
+            f"Never scored against by the rest: {_listed(self.unbeaten)}. "
+            f"Never scored against the rest: {_listed(self.winless)}. "
+            "Their strengths have no finite value until both sides of the gap have scored."
+        )
+
+
+def connectivity(data: Comparisons) -> Connectivity:
+    """Find the groups of models that the votes tie together.
+
+    A model scores against another by a win or a tie. All strengths are finite
+    if and only if, however the models are split in two, each part scored
+    against the other: the directed graph of scores is strongly connected.
+    Votes of weight zero join nothing.
+
+    References
+    ----------
+    .. [1] L. R. Ford Jr., "Solution of a ranking problem from binary
+       comparisons", American Mathematical Monthly 64(8), 1957, pp. 28-33.
+
+    Examples
+    --------
+    >>> data = Comparisons.from_arrays(["x", "y"], ["y", "z"], ["model_a", "tie"])
+    >>> connectivity(data).strong
+    (('y', 'z'), ('x',))
+    """
+    scored = data.wins() > 0
+    strong = strong_groups(scored)
+    groups = [np.flatnonzero(strong == label) for label in _largest_first(strong)]
+    inside = [np.isin(np.arange(len(strong)), group) for group in groups]
+    return Connectivity(
+        connected=_named(data.models, strong_groups(scored | scored.T)),
+        strong=_named(data.models, strong),
+        unbeaten=_names_of(data.models, [g for g in inside if not scored[np.ix_(~g, g)].any()]),
+        winless=_names_of(data.models, [g for g in inside if not scored[np.ix_(g, ~g)].any()]),
+    )
+
+
+def strong_groups(scored: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Label the strongly connected groups of a directed graph.
+
+    Parameters
+    ----------
+    scored : ndarray of shape (n_models, n_models), bool
+        Whether row scored against column. A symmetric one gives the
+        connected groups.
+
+    Returns
+    -------
+    ndarray of shape (n_models,), int64
+        The index of the first member of each model's group.
+    """
+    reach = scored | np.eye(len(scored), dtype=bool)
+    while True:
+        step = reach.astype(np.float32)
+        further = step @ step > 0
+        if (further == reach).all():
+            break
+        reach = further
+    mutual = reach & reach.T
+    return mutual.argmax(axis=1) if len(mutual) else np.empty(0, dtype=np.int64)
+
+
+def _largest_first(labels: NDArray[np.int64]) -> list[int]:
+    distinct, sizes = np.unique(labels, return_counts=True)
+    return [int(label) for label in distinct[np.argsort(-sizes, kind="stable")]]
+
+
+def _named(models: tuple[str, ...], labels: NDArray[np.int64]) -> Groups:
+    return _names_of(models, [labels == label for label in _largest_first(labels)])
+
+
+def _names_of(models: tuple[str, ...], members: list[NDArray[np.bool_]]) -> Groups:
+    return tuple(tuple(models[i] for i in np.flatnonzero(group)) for group in members)
+
+
+def _listed(groups: Groups) -> str:
+    return "; ".join(", ".join(group) for group in groups)

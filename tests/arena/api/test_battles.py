@@ -1,0 +1,307 @@
+"""The contract of the battles API, over real HTTP."""
+
+import re
+import sqlite3
+import threading
+import uuid
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faulty_server import Behaviour, Fault, faulty_server
+from tests.serving import Served, heard_text, served_by
+
+LONG = "A sentence that goes on. " * 40
+
+
+def test_a_battle_is_opened_followed_voted_and_revealed(quick: Served) -> None:
+    with quick.visitor() as ada:
+        answer = ada.post("/api/v1/battles", json={"prompt": "What does yield do?"})
+        assert answer.status_code == 201
+        body = answer.json()
+        assert set(body) == {"battle_id", "state", "turn"}
+        events = ada.follow(body["battle_id"])
+        assert [h.event for h in events[-3:]] == ["done", "done", "ready"]
+        shown = ada.look(body["battle_id"])
+        assert (shown["state"], shown["vote"]) == ("ready", None)
+        assert heard_text(events, "a") == shown["turns"][0]["a"]["text"]
+        assert heard_text(events, "b") == shown["turns"][0]["b"]["text"]
+        receipt = ada.vote(body["battle_id"], "model_a").json()
+        assert receipt["outcome"] == "model_a"
+        for side in ("a", "b"):
+            assert set(receipt["models"][side]) == {"id", "name", "latency_s", "tokens", "cost"}
+            assert receipt["models"][side]["latency_s"] > 0
+            assert receipt["models"][side]["tokens"] > 0
+        assert ada.look(body["battle_id"])["vote"] == receipt
+
+
+def test_the_cookie_is_signed_and_out_of_reach_of_scripts(quick: Served) -> None:
+    with quick.visitor() as ada:
+        header = ada.post("/api/v1/battles", json={"prompt": "Hi"}).headers["set-cookie"]
+        assert "HttpOnly" in header
+        assert "SameSite=Lax" in header
+        battle_id = ada.open()
+        assert "set-cookie" not in ada.get(f"/api/v1/battles/{battle_id}").headers
+    forged = httpx.Client(base_url=quick.url, cookies={"arena_voter": "someone.forged"})
+    with forged:
+        assert forged.get(f"/api/v1/battles/{battle_id}").status_code == 404
+
+
+def test_the_same_key_returns_the_same_body_and_another_choice_is_409(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id, key = ada.play(), str(uuid.uuid4())
+        first = ada.vote(battle_id, "model_b", key)
+        assert ada.vote(battle_id, "model_b", key).content == first.content
+        for outcome, other in (("model_a", key), ("tie", None), ("model_b", None)):
+            refused = ada.vote(battle_id, outcome, other)
+            assert refused.status_code == 409
+            assert refused.headers["content-type"] == "application/problem+json"
+            assert refused.json()["detail"] == (
+                "You have already voted on this battle: B was better."
+            )
+
+
+def test_many_clicks_at_once_make_one_vote(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        codes: list[int] = []
+
+        def click(n: int) -> None:
+            outcome = ("model_a", "model_b", "tie", "both_bad")[n % 4]
+            with httpx.Client(base_url=quick.url, cookies=ada.client.cookies) as client:
+                body = {"outcome": outcome, "key": str(uuid.uuid4())}
+                answer = client.post(f"/api/v1/battles/{battle_id}/vote", json=body)
+                codes.append(answer.status_code)
+
+        threads = [threading.Thread(target=click, args=(n,)) for n in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(codes) == [200] + [409] * 11
+
+
+@pytest.mark.parametrize("outcome", ["model_a", "model_b", "tie", "both_bad"])
+def test_each_outcome_is_a_vote_that_reveals(quick: Served, outcome: str) -> None:
+    with quick.visitor() as ada:
+        receipt = ada.vote(ada.play(), outcome).json()
+    assert receipt["outcome"] == outcome
+    assert receipt["models"]["a"]["id"] != receipt["models"]["b"]["id"]
+
+
+def test_a_skip_closes_the_battle_and_reveals_nothing(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        assert ada.vote(battle_id, "skip").json() == {"outcome": "skip", "models": None}
+        assert ada.look(battle_id)["state"] == "skipped"
+        assert ada.look(battle_id)["vote"] == {"outcome": "skip", "models": None}
+        assert ada.vote(battle_id, "model_a").status_code == 409
+
+
+def test_a_battle_that_is_not_ready_takes_no_vote(tmp_path: Path) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.05)
+    with (
+        faulty_server({"x": slow, "y": slow}) as server,
+        served_by(server, tmp_path, characters_per_s=300) as served,
+        served.visitor() as ada,
+    ):
+        refused = ada.vote(ada.open(), "model_a")
+    assert refused.status_code == 409
+    assert refused.json()["title"] == "Not ready for a vote"
+
+
+def test_somebody_else_s_battle_is_404_on_every_route(quick: Served) -> None:
+    with quick.visitor() as ada, quick.visitor() as bob, quick.visitor() as nobody:
+        battle_id = ada.play()
+        bob.open()
+        for visitor in (bob, nobody):
+            for answer in (
+                visitor.get(f"/api/v1/battles/{battle_id}"),
+                visitor.get(f"/api/v1/battles/{battle_id}/events"),
+                visitor.post(f"/api/v1/battles/{battle_id}/stop"),
+                visitor.vote(battle_id, "model_a"),
+            ):
+                assert answer.status_code == 404
+                assert answer.headers["content-type"] == "application/problem+json"
+        assert (
+            bob.get("/api/v1/battles/nonesuch").json()
+            == bob.get(f"/api/v1/battles/{battle_id}").json()
+        ), "unknown and foreign are told apart to nobody"
+
+
+def test_a_stream_resumes_exactly_after_any_event(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.open()
+        events = ada.follow(battle_id)
+        whole = {side: heard_text(events, side) for side in "ab"}
+        for cut in (0, len(events) // 2, len(events) - 4, len(events) - 2):
+            rest = ada.follow(battle_id, events[cut].id)
+            for side in "ab":
+                assert heard_text([*events[: cut + 1], *rest], side) == whole[side]
+            assert rest[-1].event == "ready"
+        end = ada.get(
+            f"/api/v1/battles/{battle_id}/events", headers={"Last-Event-ID": events[-1].id}
+        )
+        assert (end.status_code, end.content) == (204, b"")
+
+
+def test_a_reader_who_drops_out_mid_stream_gets_the_rest(tmp_path: Path) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.01)
+    with (
+        faulty_server({"x": slow, "y": slow}) as server,
+        served_by(server, tmp_path, characters_per_s=300) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.open()
+        url = f"/api/v1/battles/{battle_id}/events"
+        with ada.client.stream("GET", url) as answer:
+            heard = next(part for part in answer.iter_text() if "delta" in part)
+        last = re.findall(r"id: (\S+)", heard)[-1]
+        rest = ada.follow(battle_id, last)
+        shown = ada.look(battle_id)["turns"][0]["a"]["text"]
+    reached = int(last.split(".")[2])
+    assert heard_text(rest, "a") == shown[reached:] == LONG[reached:]
+
+
+def test_a_failed_side_ends_the_stream_with_fixed_words(tmp_path: Path) -> None:
+    behaviours = {
+        "x": Behaviour(text=LONG, delay_s=0.05),
+        "y": Behaviour(fault=Fault.ERROR, fault_after=8, error={"message": "SECRET of y"}),
+    }
+    with (
+        faulty_server(behaviours) as server,
+        served_by(server, tmp_path, characters_per_s=300) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.open()
+        events = ada.follow(battle_id)
+        shown = ada.look(battle_id)
+        refused = ada.vote(battle_id, "model_a")
+        end = ada.get(
+            f"/api/v1/battles/{battle_id}/events",
+            headers={"Last-Event-ID": events[-1].id},
+        )
+    assert events[-1].event == "failed"
+    assert events[-1].data["message"].startswith("The ")
+    assert shown["state"] == "failed"
+    assert shown["message"] == events[-1].data["message"]
+    assert refused.status_code == 409
+    assert end.status_code == 204
+    assert "SECRET" not in "".join(ada.received)
+
+
+def test_a_stop_ends_both_answers_and_the_stream(tmp_path: Path) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.02)
+    with (
+        faulty_server({"x": slow, "y": slow}) as server,
+        served_by(server, tmp_path, characters_per_s=300) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.open()
+        with ada.client.stream("GET", f"/api/v1/battles/{battle_id}/events") as answer:
+            parts = answer.iter_text()
+            while '"b"' not in next(parts):
+                pass
+            stopped = ada.post(f"/api/v1/battles/{battle_id}/stop")
+            tail = "".join(parts)
+    assert stopped.status_code == 200
+    assert stopped.json()["state"] == "ready"
+    assert stopped.json()["turns"][0]["a"]["status"] == "stopped"
+    assert "event: ready" in tail
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"prompt": "   "}, "Write a prompt first"),
+        ({"prompt": "x" * 20_001}, "20,001 characters"),
+        ({}, "prompt: Field required"),
+        ({"prompt": 3}, "prompt"),
+    ],
+)
+def test_a_prompt_that_cannot_be_answered_is_422_in_words(
+    quick: Served, body: dict[str, object], words: str
+) -> None:
+    with quick.visitor() as ada:
+        answer = ada.post("/api/v1/battles", json=body)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert words in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"outcome": "left", "key": "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"},
+        {"outcome": "model_a", "key": "not a uuid"},
+        {"outcome": "model_a"},
+    ],
+)
+def test_a_vote_that_cannot_be_read_is_422_and_counts_nothing(
+    quick: Served, body: dict[str, str]
+) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        answer = ada.post(f"/api/v1/battles/{battle_id}/vote", json=body)
+        assert answer.status_code == 422
+        assert ada.look(battle_id)["state"] == "ready"
+
+
+def test_every_answer_carries_the_content_security_policy(quick: Served) -> None:
+    with quick.visitor() as ada:
+        paths = (
+            "/leaderboard",
+            "/votes",
+            "/method",
+            "/api/v1/leaderboard",
+            "/nothing",
+            "/static/tokens.css",
+        )
+        for path in paths:
+            policy = ada.get(path).headers["content-security-policy"]
+            assert "default-src 'self'" in policy
+            assert "unsafe-eval" not in policy
+
+
+def test_the_openapi_schema_documents_the_contract(quick: Served) -> None:
+    with quick.visitor() as ada:
+        schema = ada.get("/api/openapi.json").json()
+    routes = {(path, method) for path, ways in schema["paths"].items() for method in ways}
+    assert {
+        ("/api/v1/battles", "post"),
+        ("/api/v1/battles/{battle_id}", "get"),
+        ("/api/v1/battles/{battle_id}/events", "get"),
+        ("/api/v1/battles/{battle_id}/stop", "post"),
+        ("/api/v1/battles/{battle_id}/vote", "post"),
+        ("/api/v1/leaderboard", "get"),
+        ("/health/live", "get"),
+        ("/health/ready", "get"),
+    } <= routes
+    vote = schema["paths"]["/api/v1/battles/{battle_id}/vote"]["post"]
+    assert {"200", "404", "409", "422", "503"} <= set(vote["responses"])
+    assert "example" in schema["components"]["schemas"]["VoteBody"]
+
+
+def test_health_is_told(quick: Served) -> None:
+    with quick.visitor() as ada:
+        assert ada.get("/health/live").json() == {"status": "live"}
+        assert ada.get("/health/ready").json() == {"status": "ready"}
+
+
+def test_a_failing_database_is_503_and_the_vote_can_be_sent_again(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id, key = ada.play(), str(uuid.uuid4())
+        rename(quick, "vote", "vote_away")
+        answer = ada.vote(battle_id, "tie", key)
+        assert answer.status_code == 503
+        assert "Send the same request again" in answer.json()["detail"]
+        rename(quick, "vote_away", "vote")
+        assert ada.vote(battle_id, "tie", key).json()["outcome"] == "tie"
+
+
+def rename(served: Served, table: str, name: str) -> None:
+    connection = sqlite3.connect(served.database.removeprefix("sqlite:///"))
+    connection.execute(f"ALTER TABLE {table} RENAME TO {name}")
+    connection.commit()
+    connection.close()

@@ -1,0 +1,188 @@
+"""Recordings: read, refused with reasons, and replayed byte for byte."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.domain.answer import Chunk, FailureClass, Finished, Message, TextDelta
+from arena.domain.model import Model
+from arena.endpoints.client import Endpoints
+from arena.endpoints.recorded import (
+    RecordedTransport,
+    Recording,
+    common_prompts,
+    load_recording,
+)
+from arena.errors import EndpointError, SettingsError
+
+MODEL = Model(id="rec", name="Recorded", endpoint="recorded://local/v1", model="rec")
+QUICKLY = 1e6
+
+
+async def replay(
+    responses: dict[str, str], *messages: Message, characters_per_s: float = QUICKLY
+) -> list[Chunk]:
+    transport = RecordedTransport({"rec": Recording(responses)}, {"rec": characters_per_s})
+    endpoints = Endpoints({}, transports={"recorded://": transport})
+    try:
+        return [chunk async for chunk in endpoints.stream(MODEL, messages)]
+    finally:
+        await endpoints.aclose()
+
+
+def visible(chunks: list[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "outputs.json"
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_a_list_of_outputs_is_read_in_its_order(tmp_path: Path) -> None:
+    outputs = [
+        {"instruction": "b", "output": "2", "generator": "m", "dataset": "d"},
+        {"instruction": "a", "output": "1", "generator": "m", "dataset": "d"},
+    ]
+    recording = load_recording(write(tmp_path, json.dumps(outputs, indent=2)))
+    assert list(recording.responses.items()) == [("b", "2"), ("a", "1")]
+
+
+def test_json_lines_are_read_and_blank_ones_skipped(tmp_path: Path) -> None:
+    text = '\ufeff{"prompt": "a\u2028b", "response": "1"}\r\n\r\n{"prompt": "c", "response": ""}\n'
+    recording = load_recording(write(tmp_path, text))
+    assert recording.responses == {"a\u2028b": "1", "c": ""}
+
+
+def test_of_a_prompt_that_comes_twice_the_first_response_counts(tmp_path: Path) -> None:
+    outputs = [{"instruction": "a", "output": o} for o in ("first", "second")]
+    recording = load_recording(write(tmp_path, json.dumps(outputs)))
+    assert recording.responses == {"a": "first"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "no outputs in it"),
+        ("[]", "no outputs in it"),
+        ("[1, 2", "not JSON"),
+        ("[1]", "entry 1: found 1"),
+        ('[{"instruction": "a", "answer": "b"}]', r"entry 1: found \['answer', 'instruction'\]"),
+        ('[{"instruction": "a", "output": null}]', "entry 1: output is None"),
+        (
+            '{"prompt": "a", "response": "b"}\n{"prompt": 7, "response": "b"}',
+            "line 2: prompt is 7",
+        ),
+        ('{"prompt": "a", "response": "b"}\nnonsense', "line 2: not JSON"),
+        ('{"prompt": "a", "response": "\\ud83d"}', "line 1: response holds half a surrogate"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_by_place_and_value(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(SettingsError, match=complaint) as caught:
+        load_recording(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"none\.json: cannot be read"):
+        load_recording(tmp_path / "none.json")
+
+
+def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "latin.json"
+    path.write_bytes(b'[{"instruction": "caf\xe9"}]')
+    with pytest.raises(SettingsError, match="byte 21 is not UTF-8"):
+        load_recording(path)
+
+
+def test_common_prompts_are_those_that_all_answer_visibly() -> None:
+    first = Recording({"d": "1", "a": "1", "b": " ", "c": "1"})
+    second = Recording({"a": "2", "b": "2", "d": "2", "e": "2"})
+    assert common_prompts([first, second]) == ("d", "a")
+    assert common_prompts([]) == ()
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(outputs=st.dictionaries(texts, texts, min_size=1), lines=st.booleans())
+def test_what_is_written_is_what_is_loaded(
+    tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str], lines: bool
+) -> None:
+    entries = [{"prompt": p, "response": r} for p, r in outputs.items()]
+    written = [json.dumps(entry, ensure_ascii=False) for entry in entries]
+    text = "\n".join(written) if lines else f"[{','.join(written)}]"
+    path = write(tmp_path_factory.mktemp("recording"), text)
+    assert load_recording(path).responses == outputs
+
+
+@settings(max_examples=30, deadline=None)
+@given(response=texts.filter(str.strip), characters_per_s=st.sampled_from([1e5, 1e9]))
+async def test_replay_gives_the_text_back_byte_for_byte(
+    response: str, characters_per_s: float
+) -> None:
+    chunks = await replay(
+        {"hi": response}, Message("user", "hi"), characters_per_s=characters_per_s
+    )
+    assert visible(chunks).encode() == response.encode()
+    assert chunks[-1] == Finished("stop", 1, len(response.split()))
+
+
+async def test_replay_keeps_its_pace_in_small_pieces() -> None:
+    began = time.monotonic()
+    chunks = await replay({"hi": "x" * 200}, Message("user", "hi"), characters_per_s=400.0)
+    assert 0.45 <= time.monotonic() - began <= 2.0
+    assert max(len(chunk.text) for chunk in chunks if isinstance(chunk, TextDelta)) <= 20
+
+
+async def test_a_system_prompt_does_not_hide_the_recorded_one() -> None:
+    messages = (Message("system", "Be brief."), Message("user", "hi"))
+    assert visible(await replay({"hi": "Hello."}, *messages)) == "Hello."
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (Message("user", "something else"),),
+        (Message("user", "hi"), Message("assistant", "Hello."), Message("user", "hi")),
+        (),
+    ],
+)
+async def test_what_is_not_recorded_is_not_found(messages: tuple[Message, ...]) -> None:
+    with pytest.raises(EndpointError, match="does not hold this prompt") as caught:
+        await replay({"hi": "Hello."}, *messages)
+    assert caught.value.failure is FailureClass.NOT_FOUND
+
+
+async def test_a_model_without_a_recording_is_not_found() -> None:
+    endpoints = Endpoints({}, transports={"recorded://": RecordedTransport({})})
+    with pytest.raises(EndpointError, match="no recording of 'rec'"):
+        await endpoints.complete(MODEL, (Message("user", "hi"),))
+    await endpoints.aclose()
+
+
+@pytest.mark.published
+async def test_published_outputs_are_replayed_as_they_are() -> None:
+    folder = os.environ.get("PUBLISHED_DATA")
+    if not folder:
+        pytest.skip("PUBLISHED_DATA does not name the folder of the published data")
+    files = [
+        Path(folder, "outputs", f"{m}.json") for m in ("falcon-7b-instruct", "gpt4_1106_preview")
+    ]
+    recordings = [load_recording(path) for path in files]
+    prompts = common_prompts(recordings)
+    assert len(prompts) == 805
+    original = {o["instruction"]: o["output"] for o in json.loads(files[0].read_bytes())}
+    for prompt in prompts[:20]:
+        said = visible(await replay(dict(recordings[0].responses), Message("user", prompt)))
+        assert said == original[prompt]

@@ -1,0 +1,73 @@
+"""Events read from a response, however the network cuts it."""
+
+import json
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.domain.answer import TextDelta
+from arena.endpoints.chat import StreamedReply
+from arena.endpoints.sse import DONE, Patience, read_events
+
+
+def response(chunks: list[bytes]) -> httpx.Response:
+    async def body() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body())
+
+
+async def events(chunks: list[bytes]) -> list[str]:
+    patience = Patience(first_token_s=5.0, idle_s=5.0)
+    return [data async for data in read_events(response(chunks), patience)]
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    return [data[a:b] for a, b in pairwise(edges)]
+
+
+@given(
+    pieces=st.lists(st.text(min_size=1), min_size=1, max_size=6),
+    places=st.lists(st.integers(min_value=0), max_size=12),
+    newline=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+async def test_text_survives_every_cut(pieces: list[str], places: list[int], newline: str) -> None:
+    lines = [
+        "data: " + json.dumps({"choices": [{"delta": {"content": piece}}]}, ensure_ascii=False)
+        for piece in pieces
+    ]
+    body = "".join(f"{line}{newline}{newline}" for line in [*lines, f"data: {DONE}"])
+    reply, said = StreamedReply(), ""
+    for data in await events(cut(body.encode("utf-8", "surrogatepass"), places)):
+        said += "".join(d.text for d in reply.read(data) if isinstance(d, TextDelta))
+    assert said == "".join(pieces)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("data: a\n\n: comment\n\ndata: b\n\n", ["a", "b"]),
+        ("data:a\n\n", ["a"]),
+        ("event: delta\nid: 1\nretry: 5\ndata: a\n\n", ["a"]),
+        ("data: a\ndata: b\n\n", ["a\nb"]),
+        (f"data: {DONE}\n\ndata: after\n\n", [DONE]),
+        ("data: whole\n\ndata: half", ["whole"]),
+        ("id: 1\n\n", []),
+        ("", []),
+    ],
+)
+async def test_events_are_read_as_the_format_says(body: str, expected: list[str]) -> None:
+    assert await events([body.encode()]) == expected
+
+
+async def test_the_format_is_utf_8_whatever_the_header_says() -> None:
+    said = response(["data: Größe\n\n".encode()])
+    said.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
+    patience = Patience(first_token_s=5.0, idle_s=5.0)
+    assert [data async for data in read_events(said, patience)] == ["Größe"]

@@ -1,0 +1,109 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Thread
+from time import monotonic, sleep
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from starlette.requests import Request
+
+from arena.domain.voter import Voter
+from arena.pages import pages_router
+from tests.arena.pages.conftest import NOW, MakeBoard, MakePastVote
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[httpx.Client]:
+    """Serve on a free loopback port for as long as the block lasts."""
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    thread = Thread(target=server.run)
+    thread.start()
+    give_up = monotonic() + 10
+    while not server.started and monotonic() < give_up:
+        sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+def voter_by_cookie(request: Request) -> Voter | None:
+    name = request.cookies.get("voter")
+    return Voter(name) if name else None
+
+
+@pytest.fixture
+def clock() -> list[timedelta]:
+    return [timedelta(0)]
+
+
+@pytest.fixture
+def client(
+    make_board: MakeBoard, make_past_vote: MakePastVote, clock: list[timedelta]
+) -> Iterator[httpx.Client]:
+    app = FastAPI()
+    app.include_router(
+        pages_router(
+            board=make_board,
+            my_votes=lambda voter: [make_past_vote(prompt=f"Asked by {voter.id}")],
+            voter_of=voter_by_cookie,
+            arena_name="Quarry",
+            now=lambda: NOW + clock[0],
+        )
+    )
+    with served(app) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method"])
+def test_each_page_is_served_as_html(client: httpx.Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "· Quarry</title>" in answer.text
+    assert client.head(path).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method"])
+def test_a_trailing_slash_leads_to_the_page(client: httpx.Client, path: str) -> None:
+    answer = client.get(path + "/")
+    assert (answer.status_code, answer.headers["Location"]) == (308, path)
+
+
+def test_the_stylesheet_is_served(client: httpx.Client) -> None:
+    answer = client.get("/static/pages.css")
+    assert answer.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert "prefers-color-scheme: dark" in answer.text
+    assert "@media print" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/leaderboard", "/method", "/static/pages.css"])
+def test_an_unchanged_page_is_not_sent_twice(client: httpx.Client, path: str) -> None:
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_page_is_sent_anew_when_its_age_reads_otherwise(
+    client: httpx.Client, clock: list[timedelta]
+) -> None:
+    tag = client.get("/leaderboard").headers["ETag"]
+    clock[0] = timedelta(minutes=3)
+    answer = client.get("/leaderboard", headers={"If-None-Match": tag})
+    assert answer.status_code == 200
+    assert "5 minutes ago" in answer.text
+
+
+def test_votes_are_shown_to_their_voter_and_kept_nowhere(client: httpx.Client) -> None:
+    mine = client.get("/votes", headers={"Cookie": "voter=ann"})
+    assert "Asked by ann" in mine.text
+    assert mine.headers["Cache-Control"] == "no-store, private"
+    assert "ETag" not in mine.headers
+    assert "Asked by" not in client.get("/votes").text

@@ -1,0 +1,84 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from arena.pages import words
+from arena.pages.words import SPACE
+
+NOON = datetime(2026, 6, 14, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "said"),
+    [
+        (timedelta(seconds=-30), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(seconds=60), "1 minute ago"),
+        (timedelta(minutes=59, seconds=59), "59 minutes ago"),
+        (timedelta(hours=1), "1 hour ago"),
+        (timedelta(hours=23, minutes=59), "23 hours ago"),
+        (timedelta(days=1), "1 day ago"),
+        (timedelta(days=13), "13 days ago"),
+        (timedelta(days=42), "on 3 May"),
+        (timedelta(days=365), "on 14 June 2025"),
+    ],
+)
+def test_times_are_rounded_down_and_become_dates(elapsed: timedelta, said: str) -> None:
+    assert words.ago(NOON - elapsed, NOON) == said
+
+
+def test_a_date_is_read_in_utc() -> None:
+    late = datetime.fromisoformat("2026-05-03T23:30:00-04:00")
+    assert words.day(late, NOON) == "4 May"
+    assert words.moment(late) == "4 May 2026, 03:30 UTC"
+
+
+def test_one_is_singular_and_none_is_plural() -> None:
+    assert [words.plural(n, "person", "people") for n in (0, 1, 2)] == [
+        "0 people",
+        "1 person",
+        "2 people",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ((1000, 988, 1012), f"±{SPACE}12"),
+        ((1000, 989, 1014), f"+14{SPACE}−11"),
+        ((1000, 950, float("inf")), f"+∞{SPACE}−50"),
+        ((1000, float("-inf"), float("inf")), f"±{SPACE}∞"),
+        ((1000, -500, 2500), f"±{SPACE}1,500"),
+    ],
+)
+def test_half_widths_are_whole_points(interval: tuple[float, float, float], said: str) -> None:
+    assert words.half_width(*interval) == said
+
+
+def test_a_negative_rating_has_a_minus_sign_and_small_ones_no_negative_zero() -> None:
+    assert words.points(-1250.4) == "−1,250"
+    assert words.points(-0.3) == "0"
+    assert words.points(float("-inf")) == "−∞"
+
+
+def test_what_is_unknown_is_a_dash_and_never_zero() -> None:
+    assert {words.percent(None), words.money(None), words.seconds(None)} == {"–"}
+    assert words.rank_range(None, 3) == "–"
+
+
+def test_money_keeps_cents_only_where_they_matter() -> None:
+    amounts = (0, 0.004, 0.005, 0.41, 99.99, 100, 12345.6)
+    said = ["$0.00", "<$0.01", "$0.01", "$0.41", "$99.99", "$100", "$12,346"]
+    assert [words.money(amount) for amount in amounts] == said
+
+
+def test_seconds_lose_their_tenths_at_ten() -> None:
+    said = ["<0.1 s", "0.1 s", "9.9 s", "10 s", "1,200 s"]
+    times = (0.04, 0.05, 9.94, 9.95, 1200)
+    assert [words.seconds(time).replace(SPACE, " ") for time in times] == said
+
+
+def test_percents_near_the_ends_do_not_claim_certainty() -> None:
+    said = ["0 %", "<1 %", "<1 %", "1 %", "99 %", ">99 %", "100 %"]
+    shares = (0.0, 0.0049, 0.005, 0.0051, 0.994, 0.9951, 1.0)
+    assert [words.percent(share).replace(SPACE, " ") for share in shares] == said

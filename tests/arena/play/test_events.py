@@ -1,0 +1,68 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Side, Snapshot
+from arena.play.events import Delta, Done, Failed, Position, Ready, is_behind, news
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def snapshot(state: BattleState, a: str, b: str, message: str | None = None) -> Snapshot:
+    status = AnswerStatus.STREAMING if state.running else AnswerStatus.COMPLETE
+    turn = ShownTurn(1, "Why?", ShownAnswer(a, status), ShownAnswer(b, status))
+    return Snapshot("id", state, NOW, (turn,), message)
+
+
+def text(events: Sequence[tuple[object, Position]], side: Side) -> str:
+    return "".join(e.text for e, _ in events if isinstance(e, Delta) and e.side is side)
+
+
+@given(st.text(), st.text(), st.data())
+def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
+    a: str, b: str, data: st.DataObject
+) -> None:
+    half = snapshot(
+        BattleState.STREAMING,
+        a[: data.draw(st.integers(0, len(a)))],
+        b[: data.draw(st.integers(0, len(b)))],
+    )
+    whole = snapshot(BattleState.READY, a, b)
+    events = list(news(half, Position()))
+    position = events[-1][1] if events else Position()
+    events += list(news(whole, position))
+    cut = data.draw(st.integers(0, len(events)))
+    reached = Position.parse(str(events[cut - 1][1])) if cut else Position()
+    rest = list(news(whole, reached))
+    assert text(events[:cut], Side.A) + text(rest, Side.A) == a
+    assert text(events[:cut], Side.B) + text(rest, Side.B) == b
+    closing = [e for e, _ in (*events[:cut], *rest) if not isinstance(e, Delta)]
+    assert closing == [Done(Side.A), Done(Side.B), Ready()]
+
+
+def test_a_reader_at_the_end_lacks_nothing() -> None:
+    whole = snapshot(BattleState.VOTED, "yes", "no")
+    end = list(news(whole, Position()))[-1][1]
+    assert not is_behind(whole, end)
+    assert is_behind(whole, Position())
+
+
+def test_a_reader_of_a_running_battle_is_always_behind() -> None:
+    running = snapshot(BattleState.STREAMING, "yes", "no")
+    end = list(news(running, Position()))[-1][1]
+    assert is_behind(running, end)
+
+
+def test_a_failed_battle_names_the_failed_side_and_no_cause() -> None:
+    failed = snapshot(BattleState.FAILED, "", "some", "Nothing was counted.")
+    turn = replace(failed.turns[0], a=ShownAnswer("", AnswerStatus.FAILED))
+    events = [e for e, _ in news(replace(failed, turns=(turn,)), Position())]
+    assert events[-1] == Failed(Side.A, "Nothing was counted.")
+
+
+@given(st.text())
+def test_any_text_can_stand_where_an_event_id_is_expected(text: str) -> None:
+    assert isinstance(Position.parse(text), Position)

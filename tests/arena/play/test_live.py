@@ -1,0 +1,281 @@
+"""Battles through the real client, from a real server that misbehaves on demand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from sqlmodel import col, select
+
+from arena.domain.battle import AnswerStatus, BattleState, Pacing, Snapshot
+from arena.domain.model import Model, Roster
+from arena.domain.vote import Choice
+from arena.domain.voter import Voter
+from arena.endpoints.client import Endpoints, Timeouts
+from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
+from arena.play import words
+from arena.play.battles import Battles, Rules
+from arena.store.store import Store
+from arena.store.tables import AnswerRow
+from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+
+ADA, BOB = Voter("ada"), Voter("bob")
+FAST = Rules(characters_per_s=100_000, tick_s=0.01, checkpoint_s=0.05)
+LONG = "A sentence that goes on. " * 40
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty_server({}) as server:
+        yield server
+
+
+@asynccontextmanager
+async def arena(
+    server: FaultyServer, tmp_path: Path, rules: Rules = FAST, **behaviours: Behaviour
+) -> AsyncIterator[Battles]:
+    """Battles between two models of the server, ``left`` and ``right`` by name only."""
+    server.behaviours |= behaviours
+    models = tuple(
+        Model(id=name, name=name, endpoint=server.url, model=name) for name in behaviours
+    )
+    store = Store(f"sqlite:///{tmp_path}/arena.db")
+    store.register(models, datetime.now(UTC))
+    endpoints = Endpoints({}, timeouts=Timeouts(first_token_s=2, idle_s=0.3))
+    battles = Battles(
+        store=store,
+        ask=endpoints.stream,
+        roster=Roster(models),
+        rules=rules,
+        recorded={},
+        rng=Random(0),
+        now=lambda: datetime.now(UTC),
+    )
+    yield battles
+    await battles.close()
+    await endpoints.aclose()
+    store.close()
+
+
+async def watch(battles: Battles, battle_id: str) -> list[Snapshot]:
+    return [snapshot async for snapshot in battles.watch(battle_id, ADA)]
+
+
+def answers(tmp_path: Path) -> list[AnswerRow]:
+    store = Store(f"sqlite:///{tmp_path}/arena.db")
+    with store.reading() as session:
+        rows = list(session.exec(select(AnswerRow).order_by(col(AnswerRow.side))))
+    store.close()
+    return rows
+
+
+async def test_both_answers_end_whole_and_together(server: FaultyServer, tmp_path: Path) -> None:
+    async with arena(
+        server, tmp_path, x=Behaviour(text=LONG), y=Behaviour(text="Short.")
+    ) as battles:
+        opened = await battles.open(ADA, "Why?")
+        told = await watch(battles, opened.battle_id)
+    assert told[-1].state is BattleState.READY
+    last = told[-1].turns[0]
+    assert sorted((last.a.text, last.b.text)) == [LONG, "Short."]
+    for snapshot in told[:-1]:
+        turn = snapshot.turns[0]
+        assert turn.a.status == turn.b.status == AnswerStatus.STREAMING
+
+
+async def test_a_fast_and_a_slow_model_show_the_same_length(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    slow = Behaviour(text=LONG, chunk_size=20, delay_s=0.01)
+    async with arena(server, tmp_path, x=Behaviour(text=LONG), y=slow) as battles:
+        opened = await battles.open(ADA, "Why?")
+        told = await watch(battles, opened.battle_id)
+    lengths = [(len(s.turns[0].a.text), len(s.turns[0].b.text)) for s in told]
+    streamed = [pair for pair in lengths if max(pair) < len(LONG)]
+    assert len(streamed) > 5
+    assert all(a == b for a, b in streamed)
+
+
+@pytest.mark.parametrize(
+    ("broken", "error_class"),
+    [
+        (Behaviour(fault=Fault.DROP, fault_after=10), "dropped"),
+        (Behaviour(fault=Fault.MALFORMED, fault_after=10), "malformed"),
+        (Behaviour(fault=Fault.IDLE, fault_after=10), "timeout"),
+        (Behaviour(status=401), "auth"),
+        (Behaviour(status=429), "rate_limit"),
+        (Behaviour(text=""), "empty"),
+    ],
+)
+async def test_a_failed_side_fails_the_battle_and_is_kept_typed(
+    server: FaultyServer, tmp_path: Path, broken: Behaviour, error_class: str
+) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.05)
+    async with arena(server, tmp_path, well=slow, broken=broken) as battles:
+        opened = await battles.open(ADA, "Why?")
+        last = (await watch(battles, opened.battle_id))[-1]
+        with pytest.raises(NotReadyError):
+            await battles.vote(opened.battle_id, ADA, Choice.A, "k")
+    assert last.state is BattleState.FAILED
+    assert last.message is not None
+    assert "Nothing was counted" in last.message
+    assert error_class not in last.message
+    failed = next(a for a in answers(tmp_path) if a.model_id == "broken")
+    assert (failed.status, failed.error_class) == (AnswerStatus.FAILED, error_class)
+    shown = last.turns[0].a if failed.side == "a" else last.turns[0].b
+    assert shown.text == "", "a failed answer is never shown as an answer"
+
+
+async def test_the_other_model_is_let_go_when_one_fails(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    endless = Behaviour(fault=Fault.ENDLESS, fault_after=10, delay_s=0.01)
+    async with arena(server, tmp_path, e=endless, broken=Behaviour(status=500)) as battles:
+        opened = await battles.open(ADA, "Why?")
+        await watch(battles, opened.battle_id)
+        assert await server.saw_disconnect("e")
+
+
+async def test_an_endless_answer_is_cut_at_its_limit(server: FaultyServer, tmp_path: Path) -> None:
+    endless = Behaviour(fault=Fault.ENDLESS, fault_after=10)
+    rules = replace(FAST, max_answer_chars=500)
+    async with arena(server, tmp_path, rules, e=endless, x=Behaviour()) as battles:
+        opened = await battles.open(ADA, "Why?")
+        last = (await watch(battles, opened.battle_id))[-1]
+    assert last.state is BattleState.READY
+    assert max(len(last.turns[0].a.text), len(last.turns[0].b.text)) == 500
+    cut = next(a for a in answers(tmp_path) if a.model_id == "e")
+    assert cut.finish_reason == "max_answer_chars"
+
+
+async def test_an_answer_that_takes_too_long_fails(server: FaultyServer, tmp_path: Path) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.05)
+    rules = replace(FAST, answer_timeout_s=0.2)
+    async with arena(server, tmp_path, rules, e=slow, x=Behaviour()) as battles:
+        opened = await battles.open(ADA, "Why?")
+        assert (await watch(battles, opened.battle_id))[-1].state is BattleState.FAILED
+    assert {a.error_class for a in answers(tmp_path)} == {"timeout", None}
+
+
+async def test_a_reader_who_leaves_changes_nothing(server: FaultyServer, tmp_path: Path) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.002)
+    async with arena(server, tmp_path, x=slow, y=slow) as battles:
+        opened = await battles.open(ADA, "Why?")
+        snapshots = battles.watch(opened.battle_id, ADA)
+        await anext(snapshots)
+        await snapshots.aclose()
+        told = await watch(battles, opened.battle_id)
+    assert told[-1].state is BattleState.READY
+    assert told[-1].turns[0].a.text == LONG
+
+
+async def test_a_stop_keeps_what_was_seen_and_lets_vote_on_it(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.02)
+    async with arena(server, tmp_path, x=slow, y=slow) as battles:
+        opened = await battles.open(ADA, "Why?")
+        async for snapshot in battles.watch(opened.battle_id, ADA):
+            if len(snapshot.turns[0].a.text) > 20:
+                break
+        stopped = await battles.stop(opened.battle_id, ADA)
+        assert stopped.state is BattleState.READY
+        assert stopped.turns[0].a.status is AnswerStatus.STOPPED
+        assert len(stopped.turns[0].a.text) == len(stopped.turns[0].b.text) < len(LONG)
+        receipt = await battles.vote(opened.battle_id, ADA, Choice.TIE, "k")
+        assert receipt.reveal is not None
+        assert await battles.stop(opened.battle_id, ADA) == await battles.look(
+            opened.battle_id, ADA
+        )
+
+
+async def test_a_stop_before_any_text_ends_the_battle_without_a_vote(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    waiting = Behaviour(first_token_s=1.5)
+    async with arena(server, tmp_path, x=waiting, y=waiting) as battles:
+        opened = await battles.open(ADA, "Why?")
+        stopped = await battles.stop(opened.battle_id, ADA)
+        assert (stopped.state, stopped.message) == (BattleState.STOPPED, words.STOPPED)
+        with pytest.raises(NotReadyError):
+            await battles.vote(opened.battle_id, ADA, Choice.A, "k")
+
+
+async def test_unfinished_answers_are_checkpointed_and_interrupted_at_the_end(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    slow = Behaviour(text=LONG, delay_s=0.02)
+    async with arena(server, tmp_path, x=slow, y=slow) as battles:
+        opened = await battles.open(ADA, "Why?")
+        await asyncio.sleep(0.4)
+        assert all(a.text for a in answers(tmp_path))
+        await battles.close()
+        snapshot = await battles.look(opened.battle_id, ADA)
+    assert (snapshot.state, snapshot.message) == (BattleState.INTERRUPTED, words.INTERRUPTED)
+    assert {a.status for a in answers(tmp_path)} == {AnswerStatus.INTERRUPTED}
+
+
+async def test_a_skip_reveals_nothing(server: FaultyServer, tmp_path: Path) -> None:
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        opened = await battles.open(ADA, "Why?")
+        await watch(battles, opened.battle_id)
+        receipt = await battles.vote(opened.battle_id, ADA, Choice.SKIP, "k")
+        assert receipt.reveal is None
+        assert (await battles.look(opened.battle_id, ADA)).receipt == receipt
+
+
+async def test_somebody_else_sees_stops_and_votes_nothing(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        opened = await battles.open(ADA, "Why?")
+        for attempt in (
+            battles.look(opened.battle_id, BOB),
+            battles.stop(opened.battle_id, BOB),
+            battles.vote(opened.battle_id, BOB, Choice.A, "k"),
+            anext(battles.watch(opened.battle_id, BOB)),
+        ):
+            with pytest.raises(UnknownBattleError):
+                await attempt
+
+
+@pytest.mark.parametrize("prompt", ["", "  \n ", "x" * 20_001])
+async def test_a_prompt_that_cannot_be_sent_opens_no_battle(
+    server: FaultyServer, tmp_path: Path, prompt: str
+) -> None:
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        with pytest.raises(BadPromptError):
+            await battles.open(ADA, prompt)
+    assert answers(tmp_path) == []
+    assert server.requests == []
+
+
+async def test_answers_that_cannot_be_saved_are_not_there_to_vote_on(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise StoreError("disk full")
+
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        monkeypatch.setattr(Store, "close_answers", broken)
+        opened = await battles.open(ADA, "Why?")
+        last = (await watch(battles, opened.battle_id))[-1]
+    assert (last.state, last.message) == (BattleState.FAILED, words.NOT_SAVED)
+
+
+@pytest.mark.parametrize("mode", Pacing)
+async def test_every_mode_ends_with_both_answers_whole(
+    server: FaultyServer, tmp_path: Path, mode: Pacing
+) -> None:
+    rules = replace(FAST, pacing=mode)
+    async with arena(
+        server, tmp_path, rules, x=Behaviour(text=LONG), y=Behaviour(text=LONG, delay_s=0.002)
+    ) as battles:
+        opened = await battles.open(ADA, "Why?")
+        last = (await watch(battles, opened.battle_id))[-1]
+    assert last.turns[0].a.text == last.turns[0].b.text == LONG

@@ -1,0 +1,130 @@
+"""Before the vote, nothing that the server sends tells who answers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.faulty_server import Behaviour, Fault, faulty_server
+from tests.serving import heard_text, serve
+
+TEXT = "The same answer in the same words, at some length. " * 12
+SENTINELS = ("zanzibar", "quagmire", "xylophone", "918273", "645546", "vermilion", "ottoman")
+LOUD = Behaviour(
+    text=TEXT,
+    usage=(918273, 645546),
+    request_id="vermilion-request",
+    headers={"x-request-id": "vermilion-header", "x-model": "ottoman", "server": "ottoman"},
+    reasoning="vermilion thoughts",
+    error={"message": "vermilion overload", "code": "ottoman"},
+)
+ROSTER = """
+[[models]]
+id = "zanzibar-id"
+name = "Zanzibar Large"
+organisation = "Quagmire Labs"
+endpoint = "{url}"
+model = "xylophone-one"
+system_prompt = "You are Zanzibar by Quagmire."
+price = {{ input = 918273.0, output = 645546.0, date = 2026-01-01 }}
+
+[[models]]
+id = "quagmire-id"
+name = "Quagmire Mini"
+organisation = "Zanzibar Inc"
+endpoint = "{url}"
+model = "xylophone-two"
+kind = "system"
+licence = "vermilion"
+"""
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        LOUD,
+        replace(LOUD, status=429, headers={"retry-after": "918273", "x-model": "ottoman"}),
+        replace(LOUD, status=401),
+        replace(LOUD, fault=Fault.ERROR, fault_after=40),
+        replace(LOUD, fault=Fault.DROP, fault_after=40),
+        replace(LOUD, fault=Fault.MALFORMED, fault_after=40),
+        replace(LOUD, text=""),
+    ],
+    ids=["well", "429", "401", "error", "drop", "malformed", "empty"],
+)
+def test_no_byte_before_the_vote_names_a_model(tmp_path: Path, broken: Behaviour) -> None:
+    with (
+        faulty_server({"xylophone-one": LOUD, "xylophone-two": broken}) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db", roster=roster(tmp_path, server.url)
+        ) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.open("Who are you?")
+        ada.look(battle_id)
+        ada.vote(battle_id, "model_a")
+        ada.follow(battle_id)
+        ada.look(battle_id)
+        ada.post(f"/api/v1/battles/{battle_id}/stop")
+        ada.get("/votes")
+        ada.get(f"/?b={battle_id}")
+        before = "".join(ada.received).casefold()
+        voted = ada.vote(battle_id, "model_b")
+    assert len(server.requests) == 2
+    assert [word for word in SENTINELS if word in before] == []
+    assert ("zanzibar" in voted.text.casefold()) == (broken is LOUD)
+
+
+def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> None:
+    other = replace(LOUD, text=TEXT.upper(), usage=(1, 1), headers={}, reasoning="")
+    seen: dict[str, tuple[str, list[tuple[object, ...]]]] = {}
+    with (
+        faulty_server({"xylophone-one": LOUD, "xylophone-two": other}) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db",
+            roster=roster(tmp_path, server.url),
+            characters_per_s=5000,
+        ) as served,
+        served.visitor() as ada,
+    ):
+        for _ in range(30):
+            battle_id = ada.open("Who are you?")
+            events = ada.follow(battle_id)
+            first = heard_text(events, "a")
+            seen[first] = (masked(ada.look(battle_id)), [(h.event, *h.data) for h in events[-3:]])
+            if len(seen) == 2:
+                break
+    assert set(seen) == {TEXT, TEXT.upper()}, "both orders came up"
+    assert seen[TEXT] == seen[TEXT.upper()]
+
+
+def test_a_fast_and_a_slow_model_are_released_alike(tmp_path: Path) -> None:
+    slow = replace(LOUD, chunk_size=5, delay_s=0.01, first_token_s=0.3)
+    with (
+        faulty_server({"xylophone-one": LOUD, "xylophone-two": slow}) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db", roster=roster(tmp_path, server.url)
+        ) as served,
+        served.visitor() as ada,
+    ):
+        events = ada.follow(ada.open("Who are you?"))
+    deltas = [h for h in events if h.event == "delta"]
+    sides = [h.data["side"] for h in deltas]
+    sizes = [len(h.data["text"]) for h in deltas]
+    assert len(deltas) > 10
+    assert sides == ["a", "b"] * (len(sides) // 2)
+    assert sizes[::2] == sizes[1::2]
+    assert [h.event for h in events[-3:]] == ["done", "done", "ready"]
+
+
+def roster(folder: Path, url: str) -> Path:
+    path = folder / "roster.toml"
+    path.write_text(ROSTER.format(url=url), encoding="utf-8")
+    return path
+
+
+def masked(battle: dict[str, object]) -> str:
+    """A battle as JSON, without what belongs to this one: its id, its time, its text."""
+    text = json.dumps(battle | {"battle_id": "", "created": ""})
+    return text.replace(TEXT, "").replace(TEXT.upper(), "")

@@ -1,0 +1,69 @@
+"""The import contracts hold, and each one catches a violation planted for it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLANTED = {
+    "The three houses": ("rating/scale.py", "import arena.domain.vote"),
+    "The rooms of the arena": ("arena/store/chain.py", "import arena.play.words"),
+    "rating is arrays and mathematics": ("rating/scale.py", "import sqlite3"),
+    "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
+    "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),
+    "What the web shows, it gets from play and publish": (
+        "arena/api/health.py",
+        "import arena.store.log",
+    ),
+    "httpx lives with the endpoints": ("arena/play/words.py", "import httpx"),
+    "SQL lives in the store": ("arena/publish/dataset.py", "import sqlalchemy"),
+    "Gradio lives in the battle page": ("arena/pages/words.py", "import gradio"),
+    "FastAPI lives where pages and routes are": ("arena/play/words.py", "import fastapi"),
+    "Jinja lives in the reading pages": ("arena/api/health.py", "import jinja2"),
+    "The command line lives in cli": ("arena/app.py", "import typer"),
+    "duckdb lives in publish": ("arena/store/log.py", "import duckdb"),
+    "No circles": ("arena/domain/voter.py", "import arena.errors"),
+}
+
+
+def lint(folder: Path) -> str:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    for house in ("arena", "judge", "rating"):
+        shutil.copytree(ROOT / house, folder / house)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def test_the_contracts_hold_and_each_has_a_planted_violation(copy: Path) -> None:
+    verdicts = [line for line in lint(copy).splitlines() if line.endswith((" KEPT", " BROKEN"))]
+    assert verdicts == [f"{name} KEPT" for name in PLANTED]
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_violation_is_caught(copy: Path, name: str) -> None:
+    path, line = copy / PLANTED[name][0], PLANTED[name][1]
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before + f"\n{line}\n", encoding="utf-8")
+    try:
+        assert f"{name} BROKEN" in lint(copy)
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def test_a_module_that_belongs_to_no_room_is_caught(copy: Path) -> None:
+    stray = copy / "arena" / "utils.py"
+    stray.write_text('"""Odds and ends."""\n', encoding="utf-8")
+    try:
+        assert "The rooms of the arena BROKEN" in lint(copy)
+    finally:
+        stray.unlink()

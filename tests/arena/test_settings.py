@@ -1,0 +1,125 @@
+from pathlib import Path
+
+import pytest
+
+from arena.domain.battle import Pacing
+from arena.errors import SettingsError
+from arena.settings import read_keys, read_roster, read_settings
+
+X = '[[models]]\nid = "x"\nname = "X"\nendpoint = "http://localhost/v1"\nmodel = "m"\n'
+Y = X.replace('"x"', '"y"').replace('"X"', '"Y"')
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "roster.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_roster_gives_its_models(tmp_path: Path) -> None:
+    extra = (
+        'organisation = "Rocks"\nkind = "system"\nweight = 2\nlicence = "MIT"\n'
+        'system_prompt = "Be brief."\ndecoding = { temperature = 0.2, max_tokens = 900 }\n'
+        "price = { input = 1, output = 2.5, date = 2026-01-31 }\n"
+    )
+    roster = read_roster(write(tmp_path, X + extra + Y))
+    assert [model.id for model in roster] == ["x", "y"]
+    model = roster["x"]
+    assert (model.kind, model.weight, model.organisation) == ("system", 2, "Rocks")
+    assert model.decoding == {"temperature": 0.2, "max_tokens": 900}
+    assert model.price is not None
+    assert model.price.date.isoformat() == "2026-01-31"
+
+
+def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
+    text = '[[models]]\nid = "r"\nname = "R"\nendpoint = "recorded://"\nrecording = "r.json"\n'
+    roster = read_roster(write(tmp_path, text.replace("recorded://", "recorded://files") + X))
+    assert roster["r"].recording == str(tmp_path / "r.json")
+    assert roster["r"].model == "r"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[models]\n", ["not TOML", "line 1"]),
+        ("models = 3", ["'models'", "3"]),
+        (X + "[limits]\nn = 1", ["unknown key 'limits'"]),
+        (X, ["two models, got 1"]),
+        (X + "colour = 'red'\n" + Y, ["'x'", "unknown key 'colour'", "'red'"]),
+        (X + X.replace('"X"', '"Z"'), ["'id'", "'x' twice"]),
+        (X + Y.replace('"y"', '"X"'), ["'id'", "twice"]),
+        (X + Y.replace('"Y"', '"X"'), ["'name'", "'X' twice"]),
+        (X + "weight = -1\n" + Y, ["'weight'", "-1"]),
+        (X + "weight = 'much'\n" + Y, ["'weight'", "'much'"]),
+        (X + "price = { input = 1 }\n" + Y, ["'price.output' is missing"]),
+        (X + "price = { input = 1, output = -2, date = 2026-01-01 }\n" + Y, ["'price'", "-2"]),
+        (X + "price = { input = 1, output = 2, date = 'soon' }\n" + Y, ["'price.date'", "'soon'"]),
+        (X + "kind = 'robot'\n" + Y, ["'kind'", "'robot'"]),
+        (X.replace("http://", "ftp://") + Y, ["'endpoint'", "ftp://localhost/v1"]),
+        (X.replace('id = "x"\n', "") + Y, ["number 1", "'id' is missing"]),
+        (X.replace('"x"', '" x"') + Y, ["'id'", "' x'"]),
+        (X + "recording = 'r.json'\n" + Y, ["'recording'", "'r.json'"]),
+        (X + "characters_per_s = 0\n" + Y, ["'characters_per_s'", "0"]),
+    ],
+)
+def test_a_bad_roster_names_file_key_and_value(
+    tmp_path: Path, text: str, words: list[str]
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_roster(write(tmp_path, text))
+    said = str(raised.value)
+    assert "roster.toml" in said
+    assert "\n" not in said
+    assert [word for word in words if word not in said] == [], said
+
+
+def test_a_missing_roster_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nowhere.toml: cannot be read"):
+        read_roster(tmp_path / "nowhere.toml")
+
+
+def test_a_missing_key_names_the_variable_and_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roster = read_roster(write(tmp_path, X + "api_key_env = 'SOME_KEY'\n" + Y))
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    with pytest.raises(SettingsError, match="'x' needs the environment variable 'SOME_KEY'"):
+        read_keys(roster)
+    monkeypatch.setenv("SOME_KEY", "secret")
+    assert read_keys(roster) == {"SOME_KEY": "secret"}
+
+
+def test_options_go_before_the_environment_and_both_before_defaults(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARENA_PORT", "1234")
+    monkeypatch.setenv("ARENA_PACING", "both-done")
+    assert read_settings().port == 1234
+    assert read_settings(port=99, host=None).port == 99
+    assert read_settings().pacing is Pacing.BOTH_DONE
+    assert read_settings().host == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ARENA_PORT", "many", "ARENA_PORT.*'many'"),
+        ("ARENA_PACING", "fast", "ARENA_PACING.*'fast'"),
+        ("ARENA_CHARACTERS_PER_S", "0", "ARENA_CHARACTERS_PER_S.*'0'"),
+    ],
+)
+def test_a_bad_variable_is_named_with_its_value(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=words):
+        read_settings()
+
+
+def test_the_secret_key_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENA_SECRET_KEY", "hush")
+    settings = read_settings()
+    assert "hush" not in repr(settings)
+    assert settings.signing_key() == "hush"
+    monkeypatch.delenv("ARENA_SECRET_KEY")
+    assert read_settings().signing_key() != read_settings().signing_key()

@@ -1,0 +1,269 @@
+"""A real HTTP server that speaks OpenAI's chat format and fails in it as it is told."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+
+class Fault(Enum):
+    """What goes wrong once ``fault_after`` characters of the text are out."""
+
+    NONE = auto()
+    DROP = auto()  # close the socket
+    CUT = auto()  # end the response in good order, but without the end of the answer
+    MALFORMED = auto()  # send an event that is no JSON
+    ERROR = auto()  # send the error object
+    IDLE = auto()  # fall silent
+    ENDLESS = auto()  # begin again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """How the server answers one model name.
+
+    Attributes
+    ----------
+    chunk_size : int
+        Characters of an event.
+    delay_s, first_token_s : float
+        Before each event; before the first, on top.
+    silent : bool
+        Send nothing at all, not even the status.
+    status : int
+        Anything but 200 answers with the error object and no stream.
+    error : mapping
+        The inside of ``{"error": ...}``.
+    write_bytes : int or None
+        Size of each write to the network; None writes an event at a time.
+    first_event : str
+        Sent as it stands before everything else, such as a comment that keeps alive.
+    """
+
+    text: str = "All is well. Thank you for asking."
+    chunk_size: int = 8
+    delay_s: float = 0.0
+    first_token_s: float = 0.0
+    silent: bool = False
+    reasoning: str = ""
+    reasoning_field: str = "reasoning_content"
+    finish_reason: str | None = "stop"
+    usage: tuple[int, int] | None = (7, 11)
+    done: bool = True
+    request_id: str = "chatcmpl-1"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    error: Mapping[str, object] = field(default_factory=dict)
+    fault: Fault = Fault.NONE
+    fault_after: int = 0
+    write_bytes: int | None = None
+    first_event: str = ""
+    logprobs: tuple[tuple[str, float, Mapping[str, float]], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as the server saw it; ``port`` is the client's and tells connections apart."""
+
+    model: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    port: int
+
+
+@dataclass(slots=True)
+class FaultyServer:
+    """The running server; behaviours may be added while it runs.
+
+    Attributes
+    ----------
+    url : str
+        Base URL for `Model.endpoint`, with ``/v1``.
+    requests : list of Seen
+        In order of arrival.
+    disconnects : list of str
+        Model names whose streams the client left before their end.
+    """
+
+    url: str
+    behaviours: dict[str, Behaviour]
+    requests: list[Seen] = field(default_factory=list)
+    disconnects: list[str] = field(default_factory=list)
+
+    async def saw_disconnect(self, model: str, within_s: float = 2.0) -> bool:
+        """Whether the client leaves a stream of this model in time."""
+        deadline = time.monotonic() + within_s
+        while model not in self.disconnects and time.monotonic() < deadline:  # noqa: ASYNC110 - two loops
+            await asyncio.sleep(0.01)
+        return model in self.disconnects
+
+    async def chat(self, request: Request) -> Response:
+        """Answer a request as the behaviour of its model says."""
+        body = await request.json()
+        name = body["model"]
+        port = request.client.port if request.client else 0
+        self.requests.append(Seen(name, dict(request.headers), body, port))
+        behaviour = self.behaviours.get(name)
+        if behaviour is None:
+            return JSONResponse({"error": {"message": f"no model {name}"}}, 404)
+        if behaviour.silent:
+            await self._until_left(request, name)
+        if behaviour.status != 200:
+            error = {"error": dict(behaviour.error)}
+            return JSONResponse(error, behaviour.status, dict(behaviour.headers))
+        if not body.get("stream"):
+            return JSONResponse(_whole(behaviour), headers=dict(behaviour.headers))
+        stream = self._watched(name, _writes(behaviour))
+        return StreamingResponse(
+            stream, headers=dict(behaviour.headers), media_type="text/event-stream"
+        )
+
+    async def models(self, request: Request) -> Response:
+        """List the model names."""
+        return JSONResponse({"object": "list", "data": [{"id": m} for m in self.behaviours]})
+
+    async def _until_left(self, request: Request, name: str) -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        self.disconnects.append(name)
+
+    async def _watched(self, name: str, writes: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for data in writes:
+                yield data
+        except asyncio.CancelledError:
+            self.disconnects.append(name)
+            raise
+
+
+@contextmanager
+def faulty_server(behaviours: Mapping[str, Behaviour]) -> Iterator[FaultyServer]:
+    """Run a server on a free port of this machine, in a thread of its own.
+
+    Examples
+    --------
+    >>> with faulty_server({"quick": Behaviour(text="Done.")}) as server:
+    ...     list(server.behaviours)
+    ['quick']
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        faulty = FaultyServer(url, dict(behaviours))
+        routes = [
+            Route("/v1/chat/completions", faulty.chat, methods=["POST"]),
+            Route("/v1/models", faulty.models),
+        ]
+        app = Starlette(routes=routes)
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        try:
+            yield faulty
+        finally:
+            server.should_exit = server.force_exit = True  # an endless answer has to end too
+            thread.join(timeout=5)
+
+
+class DroppedError(Exception):
+    """Raised in the middle of a response, it makes the server close the socket."""
+
+
+async def _writes(behaviour: Behaviour) -> AsyncIterator[bytes]:
+    pending = b""
+    async for event in _events(behaviour):
+        pending += event.encode()
+        size = behaviour.write_bytes or len(pending)
+        while len(pending) >= size > 0:
+            yield pending[:size]
+            pending = pending[size:]
+            await asyncio.sleep(0)
+    yield pending
+
+
+async def _events(behaviour: Behaviour) -> AsyncIterator[str]:
+    yield behaviour.first_event
+    await asyncio.sleep(behaviour.first_token_s)
+    for delta in _deltas(behaviour):
+        await asyncio.sleep(behaviour.delay_s)
+        yield _event(behaviour, choices=[{"index": 0, "delta": delta, "finish_reason": None}])
+    async for event in _fault(behaviour):
+        yield event
+    if behaviour.fault is Fault.CUT:
+        return
+    end = {"index": 0, "delta": {}, "finish_reason": behaviour.finish_reason}
+    yield _event(behaviour, choices=[end])
+    if behaviour.usage:
+        yield _event(behaviour, choices=[], usage=_usage(behaviour))
+    if behaviour.done:
+        yield "data: [DONE]\n\n"
+
+
+def _deltas(behaviour: Behaviour) -> Iterator[dict[str, str]]:
+    yield {"role": "assistant", "content": ""}
+    for piece in _cut(behaviour.reasoning, behaviour.chunk_size):
+        yield {behaviour.reasoning_field: piece}
+    healthy = behaviour.fault is Fault.NONE
+    text = behaviour.text if healthy else behaviour.text[: behaviour.fault_after]
+    for piece in _cut(text, behaviour.chunk_size):
+        yield {"content": piece}
+
+
+async def _fault(behaviour: Behaviour) -> AsyncIterator[str]:
+    match behaviour.fault:
+        case Fault.DROP:
+            raise DroppedError
+        case Fault.MALFORMED:
+            yield 'data: {"choices": [\n\n'
+        case Fault.ERROR:
+            yield f"data: {json.dumps({'error': dict(behaviour.error)})}\n\n"
+        case Fault.IDLE:
+            await asyncio.sleep(3600)
+        case Fault.ENDLESS:
+            while True:
+                for piece in _cut(behaviour.text, behaviour.chunk_size):
+                    await asyncio.sleep(behaviour.delay_s)
+                    yield _event(behaviour, choices=[{"index": 0, "delta": {"content": piece}}])
+
+
+def _whole(behaviour: Behaviour) -> dict[str, object]:
+    message = {"role": "assistant", "content": behaviour.text}
+    if behaviour.reasoning:
+        message[behaviour.reasoning_field] = behaviour.reasoning
+    choice: dict[str, object] = {"index": 0, "message": message}
+    choice["finish_reason"] = behaviour.finish_reason
+    if behaviour.logprobs is not None:
+        choice["logprobs"] = {"content": [_token(*token) for token in behaviour.logprobs]}
+    usage = _usage(behaviour) if behaviour.usage else None
+    return {"id": behaviour.request_id, "choices": [choice], "usage": usage}
+
+
+def _token(token: str, logprob: float, top: Mapping[str, float]) -> dict[str, object]:
+    alternatives = [{"token": t, "logprob": value} for t, value in top.items()]
+    return {"token": token, "logprob": logprob, "top_logprobs": alternatives}
+
+
+def _event(behaviour: Behaviour, **fields: object) -> str:
+    chunk = {"id": behaviour.request_id, "object": "chat.completion.chunk", **fields}
+    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+
+
+def _usage(behaviour: Behaviour) -> dict[str, int]:
+    tokens_in, tokens_out = behaviour.usage or (0, 0)
+    return {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+
+
+def _cut(text: str, size: int) -> Iterator[str]:
+    for start in range(0, len(text), size):
+        yield text[start : start + size]

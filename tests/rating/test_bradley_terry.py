@@ -1,0 +1,250 @@
+import choix
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, minimize
+from sklearn.linear_model import LogisticRegression
+
+from rating import (
+    Comparisons,
+    ConvergenceError,
+    DataError,
+    NotIdentifiedError,
+    Outcome,
+    bradley_terry,
+    fit_bradley_terry,
+)
+from rating.bradley_terry import gradient, hessian, loss
+from rating.covariance import hessian_covariance
+from tests.rating.builders import golden, random_votes, strength, votes, wins
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+# Worked examples
+
+
+def test_the_worked_example_of_wikipedia() -> None:
+    example = golden("bradley_terry_wikipedia")
+    fit = fit_bradley_terry(wins(example["data"]["wins"]))
+    strengths = {name: np.exp(theta) for name, theta in strength(fit).items()}
+    assert strengths == pytest.approx(example["expected"]["strengths"], abs=5e-5)
+
+
+def test_the_citations_between_journals() -> None:
+    example = golden("bradley_terry_citations")
+    expected = example["expected"]
+    fit = fit_bradley_terry(wins(example["data"]["wins"]))
+    covariance = hessian_covariance(fit)
+    base = fit.models.index(expected["reference"])
+    for name, theta in expected["theta"].items():
+        i = fit.models.index(name)
+        variance = covariance[i, i] + covariance[base, base] - 2 * covariance[i, base]
+        assert fit.theta[i] - fit.theta[base] == pytest.approx(theta, abs=5e-6)
+        assert np.sqrt(variance) == pytest.approx(expected["se"][name], abs=5e-6)
+
+
+def test_three_wins_to_one_are_a_gap_of_log_three_and_a_known_loss() -> None:
+    fit = fit_bradley_terry(wins([("x", "y", 3), ("y", "x", 1)]))
+    assert fit.theta == pytest.approx([np.log(3) / 2, -np.log(3) / 2], abs=1e-12)
+    assert fit.log_likelihood == pytest.approx(3 * np.log(0.75) + np.log(0.25))
+    assert fit.log_loss == pytest.approx(-fit.log_likelihood / 4)
+    assert fit.n_votes == 4
+
+
+# Other implementations
+
+
+def test_choix_finds_the_same_strengths(rng: np.random.Generator) -> None:
+    data = votes(random_votes(rng))
+    theirs = choix.ilsr_pairwise_dense(data.wins(), max_iter=1000, tol=1e-12)
+    assert fit_bradley_terry(data).theta == pytest.approx(theirs - theirs.mean(), abs=1e-7)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.3, 5.0])
+def test_logistic_regression_finds_the_same_ridge_strengths(
+    rng: np.random.Generator, ridge: float
+) -> None:
+    data = votes(random_votes(rng))
+    design = np.zeros((len(data.pairs), data.n_models))
+    rows = np.arange(len(design))
+    design[rows, data.pairs[:, 0]], design[rows, data.pairs[:, 1]] = 1, -1
+    theirs = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(
+        np.vstack([design, design]),
+        np.repeat([1, 0], len(design)),
+        np.concatenate([data.weight * data.score_a, data.weight * (1 - data.score_a)]),
+    )
+    ours = fit_bradley_terry(data, ridge=ridge).theta
+    assert ours == pytest.approx(theirs.coef_[0], abs=1e-5)
+
+
+def test_a_general_optimiser_on_single_votes_finds_the_same_strengths(
+    rng: np.random.Generator,
+) -> None:
+    rows = random_votes(rng, n=150, n_models=4)
+
+    def surprise(theta: np.ndarray) -> float:
+        total = 0.0
+        for a, b, outcome, _ in rows:
+            chance = 1 / (1 + np.exp(theta[int(b[1])] - theta[int(a[1])]))
+            score = Outcome(outcome).score_a
+            total -= score * np.log(chance) + (1 - score) * np.log(1 - chance)
+        return total + float(theta.sum() ** 2)
+
+    theirs = minimize(surprise, np.zeros(4), method="BFGS", options={"gtol": 1e-5})
+    fit = fit_bradley_terry(votes(rows))
+    assert fit.theta == pytest.approx(theirs.x, abs=1e-5)
+    assert -fit.log_likelihood == pytest.approx(theirs.fun, abs=1e-8)
+
+
+# Derivatives
+
+
+@given(seeds, st.sampled_from([0.0, 0.7]))
+def test_gradient_and_hessian_are_those_of_finite_differences(seed: int, ridge: float) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.random((4, 4)) * 5
+    np.fill_diagonal(scores, 0)
+    theta = rng.normal(size=4)
+    slope = approx_fprime(theta, lambda t: loss(t, scores, ridge=ridge))
+    bend = approx_fprime(theta, lambda t: gradient(t, scores, ridge=ridge))
+    assert gradient(theta, scores, ridge=ridge) == pytest.approx(slope, abs=1e-4)
+    assert hessian(theta, scores, ridge=ridge) == pytest.approx(bend, abs=1e-4)
+
+
+@given(seeds)
+def test_the_gradient_vanishes_and_the_strengths_sum_to_zero(seed: int) -> None:
+    data = votes(random_votes(np.random.default_rng(seed)))
+    fit = fit_bradley_terry(data)
+    assert np.abs(gradient(fit.theta, data.wins())).max() <= 1e-9
+    assert abs(fit.theta.sum()) < 1e-12
+    assert np.abs(fit.hessian.sum(axis=1)).max() < 1e-9
+
+
+# Identities
+
+
+@given(seeds)
+def test_swapping_the_sides_of_every_vote_changes_nothing(seed: int) -> None:
+    rows = random_votes(np.random.default_rng(seed))
+    swapped = [(b, a, Outcome(o).swapped(), v) for a, b, o, v in rows]
+    one, two = fit_bradley_terry(votes(rows)), fit_bradley_terry(votes(swapped))
+    assert one.theta == pytest.approx(two.theta, abs=1e-12)
+
+
+@given(seeds)
+def test_renaming_the_models_renames_the_strengths(seed: int) -> None:
+    rows = random_votes(np.random.default_rng(seed))
+    new = {f"m{i}": name for i, name in enumerate(["delta", "alpha", "echo", "bravo", "carol"])}
+    one = strength(fit_bradley_terry(votes(rows)))
+    two = strength(fit_bradley_terry(votes([(new[a], new[b], o, v) for a, b, o, v in rows])))
+    assert {new[name]: theta for name, theta in one.items()} == pytest.approx(two, abs=1e-12)
+
+
+@given(seeds)
+def test_reversing_every_result_turns_the_strengths_round(seed: int) -> None:
+    rows = random_votes(np.random.default_rng(seed))
+    reversed_ = [(a, b, Outcome(o).swapped(), v) for a, b, o, v in rows]
+    one, two = fit_bradley_terry(votes(rows)), fit_bradley_terry(votes(reversed_))
+    assert one.theta == pytest.approx(-two.theta, abs=1e-9)
+
+
+def test_a_weight_of_two_is_the_vote_cast_twice(rng: np.random.Generator) -> None:
+    rows = random_votes(rng)
+    a, b, outcome, _ = zip(*rows, strict=True)
+    weighted = fit_bradley_terry(Comparisons.from_arrays(a, b, outcome, weight=[2.0] * len(a)))
+    twice = fit_bradley_terry(votes(rows * 2))
+    assert weighted.theta == pytest.approx(twice.theta, abs=1e-12)
+    assert weighted.log_likelihood == pytest.approx(twice.log_likelihood)
+
+
+def test_a_tie_is_half_a_win_for_each_side() -> None:
+    ties = fit_bradley_terry(votes([("x", "y", "tie"), ("y", "x", "both_bad"), *UNEVEN]))
+    halves = fit_bradley_terry(votes([("x", "y", "model_a"), ("x", "y", "model_b"), *UNEVEN]))
+    assert ties.theta == pytest.approx(halves.theta, abs=1e-12)
+
+
+UNEVEN = [("x", "y", "model_a")] * 3
+
+
+# Limits
+
+
+def test_a_stronger_ridge_pulls_the_strengths_to_zero(rng: np.random.Generator) -> None:
+    data = votes(random_votes(rng))
+    sizes = [float(np.abs(fit_bradley_terry(data, ridge=r).theta).max()) for r in (0, 1, 100, 1e9)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 1e-6
+
+
+def test_a_vanishing_ridge_gives_the_maximum_of_the_likelihood(rng: np.random.Generator) -> None:
+    data = votes(random_votes(rng))
+    ridge = fit_bradley_terry(data, ridge=1e-8).theta
+    assert ridge == pytest.approx(fit_bradley_terry(data).theta, abs=1e-8)
+
+
+def test_equal_scores_give_equal_strengths() -> None:
+    fit = fit_bradley_terry(votes([("x", "y", "tie"), ("y", "z", "tie")]))
+    assert fit.theta.tolist() == [0, 0, 0]
+
+
+def test_a_nearly_undefeated_model_is_placed_exactly() -> None:
+    fit = fit_bradley_terry(wins([("x", "y", 1_000_000), ("y", "x", 1)]))
+    assert fit.theta[0] - fit.theta[1] == pytest.approx(np.log(1e6), rel=1e-9)
+
+
+def test_a_long_chain_of_upsets_converges() -> None:
+    chain = [(f"m{i:02}", f"m{i + 1:02}", 999) for i in range(30)]
+    upsets = [(f"m{i + 1:02}", f"m{i:02}", 1) for i in range(30)]
+    fit = fit_bradley_terry(wins(chain + upsets))
+    assert -np.diff(fit.theta) == pytest.approx(np.full(30, np.log(999)), rel=1e-7)
+
+
+# What other programs answer in silence
+
+
+UNIDENTIFIED = {
+    "undefeated": [("x", "y", "tie"), ("top", "x", "model_a")],
+    "winless": [("x", "y", "tie"), ("x", "last", "model_a")],
+    "disconnected": [("x", "y", "tie"), ("v", "w", "tie")],
+    "one group always wins": [("x", "y", "tie"), ("v", "w", "tie"), ("x", "v", "model_a")],
+    "empty": [],
+    "only against itself": [("x", "x", "tie")],
+}
+
+
+@pytest.mark.parametrize("case", UNIDENTIFIED)
+def test_a_board_without_a_finite_fit_raises(case: str) -> None:
+    with pytest.raises(NotIdentifiedError):
+        fit_bradley_terry(votes(UNIDENTIFIED[case]))
+
+
+def test_the_error_names_the_groups() -> None:
+    with pytest.raises(NotIdentifiedError, match="v, w; x, y") as raised:
+        fit_bradley_terry(votes(UNIDENTIFIED["disconnected"]))
+    assert raised.value.groups == (("v", "w"), ("x", "y"))
+
+
+def test_a_ridge_places_an_undefeated_model() -> None:
+    fit = fit_bradley_terry(votes(UNIDENTIFIED["undefeated"]), ridge=0.1)
+    assert fit.models[int(fit.theta.argmax())] == "top"
+
+
+def test_a_ridge_cannot_rate_without_votes() -> None:
+    weightless = Comparisons.from_arrays(["x"], ["y"], ["tie"], weight=[0.0])
+    for data in (votes([]), weightless):
+        with pytest.raises(NotIdentifiedError):
+            fit_bradley_terry(data, ridge=1.0)
+
+
+@pytest.mark.parametrize("ridge", [-1.0, float("nan"), float("inf")])
+def test_a_ridge_must_be_finite_and_not_negative(ridge: float) -> None:
+    with pytest.raises(DataError, match="ridge"):
+        fit_bradley_terry(votes(UNEVEN), ridge=ridge)
+
+
+def test_an_unfinished_iteration_returns_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bradley_terry, "MAX_STEPS", 1)
+    with pytest.raises(ConvergenceError, match="after 1 Newton"):
+        fit_bradley_terry(votes([*UNEVEN, ("x", "y", "model_b")]))

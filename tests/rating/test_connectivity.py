@@ -1,0 +1,61 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+
+from rating import Comparisons, connectivity
+from rating.connectivity import strong_groups
+from tests.rating.builders import votes, wins
+
+
+def test_a_cycle_of_wins_is_identified() -> None:
+    found = connectivity(wins([("x", "y", 1), ("y", "z", 1), ("z", "x", 1)]))
+    assert found.is_identified
+    assert found.strong == (("x", "y", "z"),)
+    assert "every other" in found.describe()
+
+
+def test_a_tie_joins_both_ways() -> None:
+    assert connectivity(votes([("x", "y", "tie"), ("y", "z", "both_bad")])).is_identified
+
+
+def test_no_votes_are_described_as_such() -> None:
+    found = connectivity(votes([]))
+    assert not found.is_identified
+    assert found.connected == found.strong == ()
+    assert "no votes" in found.describe()
+
+
+def test_disconnected_groups_are_named() -> None:
+    found = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("w", "u", "tie")]))
+    assert found.connected == (("u", "v", "w"), ("x", "y"))
+    assert "u, v, w; x, y" in found.describe()
+
+
+def test_an_undefeated_model_is_named_as_unbeaten_and_the_rest_as_winless_against_it() -> None:
+    found = connectivity(wins([("x", "y", 1), ("y", "x", 1), ("top", "x", 3)]))
+    assert found.unbeaten == (("top",),)
+    assert found.winless == (("x", "y"),)
+    assert "Never scored against by the rest: top." in found.describe()
+
+
+def test_a_group_that_always_wins_is_not_identified() -> None:
+    found = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("x", "v", "model_a")]))
+    assert len(found.connected) == 1
+    assert found.unbeaten == (("x", "y"),)
+    assert found.winless == (("v", "w"),)
+
+
+def test_a_vote_of_weight_zero_joins_nothing() -> None:
+    data = Comparisons.from_arrays(["x", "y"], ["y", "z"], ["tie", "tie"], weight=[1, 0])
+    assert connectivity(data).connected == (("x", "y"), ("z",))
+
+
+@given(st.integers(1, 12), st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_groups_agree_with_the_graph_algorithm_of_scipy(n: int, edges: int, seed: int) -> None:
+    graph = np.zeros((n, n), dtype=bool)
+    rng = np.random.default_rng(seed)
+    graph[rng.integers(n, size=edges), rng.integers(n, size=edges)] = True
+    _, expected = connected_components(graph, directed=True, connection="strong")
+    ours = strong_groups(graph)
+    assert ((ours[:, None] == ours) == (expected[:, None] == expected)).all()

@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+
+from rating import (
+    DataError,
+    fit_bradley_terry,
+    jackknife,
+    sandwich_covariance,
+    voter_activity,
+    voter_covariance,
+)
+from rating.bradley_terry import solve
+from tests.rating.builders import random_votes, strength, votes
+from tests.rating.simulation import Design
+
+Row = tuple[str, str, str, str]
+
+
+def jackknife_by_refits(rows: list[Row]) -> np.ndarray:
+    """Fit without each voter in turn, from the votes."""
+    full = fit_bradley_terry(votes(rows))
+    voters = sorted({row[3] for row in rows})
+    shifts = [
+        fit_bradley_terry(votes([row for row in rows if row[3] != voter])).theta - full.theta
+        for voter in voters
+    ]
+    return np.asarray((len(voters) - 1) / len(voters) * sum(np.outer(d, d) for d in shifts))
+
+
+def covariance_of(rows: list[Row]) -> np.ndarray:
+    data = votes(rows)
+    return voter_covariance(fit_bradley_terry(data), data).covariance
+
+
+def test_three_equal_voters_are_left_out_exactly(rng: np.random.Generator) -> None:
+    rows = random_votes(rng, n=300, n_models=4, n_voters=3)
+    assert covariance_of(rows) == pytest.approx(jackknife_by_refits(rows), rel=1e-7)
+
+
+def test_a_light_voter_is_left_out_by_one_newton_step(rng: np.random.Generator) -> None:
+    rows = random_votes(rng, n=300, n_models=3, n_voters=40)
+    full = fit_bradley_terry(votes(rows))
+    total = np.zeros((3, 3))
+    for voter in {row[3] for row in rows}:
+        rest = votes([row for row in rows if row[3] != voter])
+        theta = full.theta[:, None] - full.theta
+        chance = 1 / (1 + np.exp(-theta))
+        games = rest.wins() + rest.wins().T
+        slope = (games * chance - rest.wins()).sum(axis=1)
+        information = games * chance * chance.T
+        remaining = np.diag(information.sum(axis=1)) - information
+        step = -np.linalg.pinv(remaining, rcond=1e-10) @ slope
+        total += np.outer(step, step)
+    assert covariance_of(rows) == pytest.approx(39 / 40 * total, rel=1e-6)
+
+
+def test_the_mixture_of_steps_and_refits_is_the_jackknife_within_one_per_cent() -> None:
+    data = Design(n_voters=120, taste=0.8).draw(np.random.default_rng(4))
+    fit = fit_bradley_terry(data)
+    assert data.voter is not None
+    total = np.zeros((10, 10))
+    for voter in range(data.n_voters):
+        shift = solve(data.wins(data.voter != voter), fit.theta).theta - fit.theta
+        total += np.outer(shift, shift)
+    exact = np.sqrt(np.diag(total) * (data.n_voters - 1) / data.n_voters)
+    ours = np.sqrt(np.diag(voter_covariance(fit, data).covariance))
+    assert ours == pytest.approx(exact, rel=0.01)
+
+
+def test_votes_repeated_by_the_same_voter_add_no_certainty(rng: np.random.Generator) -> None:
+    rows = random_votes(rng)
+    assert covariance_of(rows * 4) == pytest.approx(covariance_of(rows), rel=1e-6)
+
+
+def test_votes_repeated_by_new_voters_halve_the_error_when_cast_four_times(
+    rng: np.random.Generator,
+) -> None:
+    rows = random_votes(rng, n_voters=100, n=1000)
+    copies = [(a, b, o, f"{v}-{k}") for a, b, o, v in rows for k in range(4)]
+    ratio = np.sqrt(np.diag(covariance_of(rows)) / np.diag(covariance_of(copies)))
+    assert ratio == pytest.approx(np.full(5, 2.0), rel=0.03)
+
+
+def test_one_vote_a_voter_is_the_independent_sandwich_but_for_leverage(
+    rng: np.random.Generator,
+) -> None:
+    rows = [(a, b, o, str(i)) for i, (a, b, o, _) in enumerate(random_votes(rng, n=3000))]
+    data = votes(rows)
+    independent = sandwich_covariance(fit_bradley_terry(data), data)
+    assert covariance_of(rows) == pytest.approx(independent, rel=0.01)
+
+
+def test_the_names_of_voters_and_models_and_the_sides_do_not_matter(
+    rng: np.random.Generator,
+) -> None:
+    rows = random_votes(rng)
+    turn = {"model_a": "model_b", "model_b": "model_a"}
+    other = [(b, a, turn.get(o, o), f"w{99 - int(v[1:])}") for a, b, o, v in rows]
+    assert covariance_of(other) == pytest.approx(covariance_of(rows), rel=1e-8)
+
+
+def test_rows_sum_to_zero(rng: np.random.Generator) -> None:
+    assert np.abs(covariance_of(random_votes(rng)).sum(axis=1)).max() < 1e-10
+
+
+def test_the_effective_number_of_voters_falls_with_unequal_activity() -> None:
+    rows = [("x", "y", "tie", voter) for voter in "aaaaaaabbc"]
+    activity = voter_activity(votes(rows))
+    counts = np.array([7, 2, 1])
+    cv = counts.std() / counts.mean()
+    assert activity.n_voters == 3
+    assert activity.effective == pytest.approx(3 / (1 + cv**2))
+    assert activity.top_share == pytest.approx(0.7)
+
+
+def test_equally_busy_voters_are_as_many_as_they_are(rng: np.random.Generator) -> None:
+    data = votes([("x", "y", str(o), f"v{i}") for i, o in enumerate(["model_a", "model_b"] * 9)])
+    found = voter_covariance(fit_bradley_terry(data), data)
+    assert found.activity.effective == pytest.approx(18)
+    assert found.df == pytest.approx(17)
+
+
+def test_clustering_needs_voters_and_two_of_them() -> None:
+    unknown = votes([("x", "y", "tie")])
+    with pytest.raises(DataError, match="no voters"):
+        voter_covariance(fit_bradley_terry(unknown), unknown)
+    alone = votes([("x", "y", "tie", "ann")])
+    with pytest.raises(DataError, match="two voters"):
+        voter_covariance(fit_bradley_terry(alone), alone)
+
+
+def test_a_model_that_one_voter_alone_rated_is_named_and_not_certain(
+    rng: np.random.Generator,
+) -> None:
+    new = [("new", "m0", "model_a", "fan"), ("new", "m1", "model_b", "fan")]
+    data = votes([*random_votes(rng), *new])
+    fit = fit_bradley_terry(data)
+    found = voter_covariance(fit, data)
+    at = fit.models.index("new")
+    assert found.single_voter_models == ("new",)
+    assert found.covariance[at, at] >= 0.9 * sandwich_covariance(fit, data)[at, at] > 1
+
+
+def test_a_group_that_one_voter_alone_joins_to_the_rest_is_named(
+    rng: np.random.Generator,
+) -> None:
+    pair = [
+        (a, b, o, v) for v in "pqrst" for a, b, o in [("y", "z", "model_a"), ("z", "y", "model_a")]
+    ]
+    bridge = [("y", "m0", "model_a", "p"), ("m0", "y", "model_a", "p")]
+    data = votes([*random_votes(rng), *pair, *bridge])
+    found = voter_covariance(fit_bradley_terry(data), data)
+    assert found.single_voter_models == ("y", "z")
+
+
+def test_a_model_beaten_by_one_voter_alone_gets_a_finite_interval(
+    rng: np.random.Generator,
+) -> None:
+    top = [("top", "m0", "model_a", f"v{i}") for i in range(15)]
+    data = votes([*random_votes(rng), *top, ("top", "m1", "model_b", "v3")])
+    fit = fit_bradley_terry(data)
+    found = voter_covariance(fit, data)
+    assert strength(fit)["top"] == max(fit.theta)
+    assert np.isfinite(found.covariance).all()
+    assert found.single_voter_models == ()
+
+
+RING = [("x", "y"), ("y", "z"), ("z", "x")]
+
+
+def test_a_hundred_voters_of_nothing_but_ties_are_not_certain() -> None:
+    data = votes([(a, b, "tie", f"v{i}") for i in range(100) for a, b in RING])
+    fit = fit_bradley_terry(data)
+    found = voter_covariance(fit, data)
+    assert found.covariance == pytest.approx(sandwich_covariance(fit, data))
+    assert (np.diag(found.covariance) > 0).all()
+
+
+def test_voters_beyond_one_chunk_are_all_counted(rng: np.random.Generator) -> None:
+    rows = random_votes(rng, n=2000, n_models=4, n_voters=700)
+    data = votes(rows)
+    fit = fit_bradley_terry(data)
+    whole = voter_covariance(fit, data).covariance
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jackknife, "CHUNK_ENTRIES", 40)
+        assert voter_covariance(fit, data).covariance == pytest.approx(whole, rel=1e-6)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from scipy.stats import norm, studentized_range
+
+from rating import critical_value, fit_bradley_terry, rank_ranges, voter_covariance
+from tests.rating.simulation import Design
+
+# Ten thousand draws leave about .02 on the quantile; four of those.
+DRAW_ERROR = 0.08
+
+
+def independent(n_models: int, variance: float = 0.04) -> np.ndarray:
+    return variance * (np.eye(n_models) - 1 / n_models)
+
+
+def test_two_models_need_the_ordinary_quantile(rng: np.random.Generator) -> None:
+    found = critical_value(independent(2), rng=rng, level=0.9)
+    assert found == pytest.approx(norm.ppf(0.95), abs=DRAW_ERROR)
+
+
+@pytest.mark.parametrize("df", [np.inf, 10.0])
+@pytest.mark.parametrize("n_models", [3, 8])
+def test_equal_errors_need_tukeys_studentized_range(
+    rng: np.random.Generator, n_models: int, df: float
+) -> None:
+    tukey = studentized_range.ppf(0.95, n_models, df) / np.sqrt(2)
+    found = critical_value(independent(n_models), rng=rng, df=df)
+    assert found == pytest.approx(tukey, abs=DRAW_ERROR)
+
+
+def test_the_scale_of_the_errors_does_not_matter() -> None:
+    small = critical_value(independent(5, 1e-6), rng=np.random.default_rng(3))
+    large = critical_value(independent(5, 1e6), rng=np.random.default_rng(3))
+    assert small == pytest.approx(large)
+
+
+def test_many_models_fit_in_memory_by_chunks(rng: np.random.Generator) -> None:
+    assert 4 < critical_value(independent(120), rng=rng) < 5.5
+
+
+def test_far_apart_models_have_one_rank_each(rng: np.random.Generator) -> None:
+    ranges = rank_ranges(np.array([0.0, 9.0, -9.0]), independent(3), rng=rng)
+    assert ranges.low.tolist() == ranges.high.tolist() == [2, 1, 3]
+
+
+def test_equal_models_may_hold_any_rank(rng: np.random.Generator) -> None:
+    ranges = rank_ranges(np.zeros(4), independent(4), rng=rng)
+    assert ranges.low.tolist() == [1, 1, 1, 1]
+    assert ranges.high.tolist() == [4, 4, 4, 4]
+
+
+def test_the_range_holds_the_rank_of_the_estimate(rng: np.random.Generator) -> None:
+    theta = rng.normal(size=12)
+    ranges = rank_ranges(theta, independent(12), rng=rng)
+    rank = 1 + (theta[:, None] > theta).sum(axis=0)
+    assert ((ranges.low <= rank) & (rank <= ranges.high)).all()
+
+
+def test_no_claim_is_made_on_a_model_that_cannot_be_compared(rng: np.random.Generator) -> None:
+    ranges = rank_ranges(
+        np.array([9.0, 0.0, -9.0]),
+        independent(3),
+        rng=rng,
+        comparable=np.array([True, False, True]),
+    )
+    assert ranges.low.tolist() == [1, 1, 2]
+    assert ranges.high.tolist() == [2, 3, 3]
+
+
+def test_the_same_generator_gives_the_same_ranges() -> None:
+    one, two = (critical_value(independent(6), rng=np.random.default_rng(8)) for _ in range(2))
+    assert one == two
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("taste", "allowed"), [(0.0, 0.05), (0.4, 0.05), (0.8, 0.08)])
+def test_equal_models_are_seldom_told_apart(taste: float, allowed: float) -> None:
+    rng = np.random.default_rng(11)
+    design = Design(taste=taste, spread=0.0)
+    runs, false = 400, 0
+    for _ in range(runs):
+        data = design.draw(rng)
+        fit = fit_bradley_terry(data)
+        found = voter_covariance(fit, data)
+        ranges = rank_ranges(fit.theta, found.covariance, rng=rng, df=found.df)
+        false += bool((ranges.low > 1).any())
+    assert false / runs <= allowed + 3 * np.sqrt(allowed * (1 - allowed) / runs)

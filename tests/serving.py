@@ -1,0 +1,161 @@
+"""The arena on a free port of this machine, and a visitor who talks to it over HTTP."""
+
+import json
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import uvicorn
+
+from arena.app import create_app
+from arena.settings import read_settings
+from tests.faulty_server import FaultyServer
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running arena."""
+
+    url: str
+    database: str
+
+    def visitor(self) -> "Visitor":
+        """Let a new person come in."""
+        return Visitor(httpx.Client(base_url=self.url, timeout=30, trust_env=False))
+
+
+@dataclass(slots=True)
+class Visitor:
+    """A person with a browser's cookies; keeps every byte that the arena sent."""
+
+    client: httpx.Client
+    received: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    def post(self, path: str, **kwargs: Any) -> httpx.Response:
+        return self._keep(self.client.post(path, **kwargs))
+
+    def get(self, path: str, **kwargs: Any) -> httpx.Response:
+        return self._keep(self.client.get(path, **kwargs))
+
+    def open(self, prompt: str = "What does yield do?") -> str:
+        answer = self.post("/api/v1/battles", json={"prompt": prompt})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["battle_id"])
+
+    def look(self, battle_id: str) -> dict[str, Any]:
+        body: dict[str, Any] = self.get(f"/api/v1/battles/{battle_id}").json()
+        return body
+
+    def follow(self, battle_id: str, last_event_id: str | None = None) -> "list[Heard]":
+        """Listen to a battle to the end of its stream."""
+        headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
+        answer = self.get(f"/api/v1/battles/{battle_id}/events", headers=headers)
+        assert answer.status_code == 200, answer.text
+        return parse_events(answer.text)
+
+    def play(self, prompt: str = "What does yield do?") -> str:
+        """Open a battle and listen until it is ready."""
+        battle_id = self.open(prompt)
+        assert self.follow(battle_id)[-1].event == "ready"
+        return battle_id
+
+    def vote(self, battle_id: str, outcome: str, key: str | None = None) -> httpx.Response:
+        body = {"outcome": outcome, "key": key or str(uuid.uuid4())}
+        return self.post(f"/api/v1/battles/{battle_id}/vote", json=body)
+
+    def _keep(self, answer: httpx.Response) -> httpx.Response:
+        self.received.append(f"{answer.headers!r} {answer.text}")
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One event of a stream."""
+
+    event: str
+    data: Mapping[str, str]
+    id: str
+
+
+def parse_events(text: str) -> list[Heard]:
+    """Read a whole event stream, comments left out."""
+    blocks = [block.splitlines() for block in text.replace("\r\n", "\n").split("\n\n")]
+    fields = [dict(line.split(": ", 1) for line in block if line[:1] != ":") for block in blocks]
+    return [Heard(f["event"], json.loads(f["data"]), f["id"]) for f in fields if f]
+
+
+def heard_text(events: Sequence[Heard], side: str) -> str:
+    """Put together what one side said."""
+    return "".join(
+        heard.data["text"]
+        for heard in events
+        if heard.event == "delta" and heard.data["side"] == side
+    )
+
+
+@contextmanager
+def serve(**settings: object) -> Iterator[Served]:
+    """Serve the arena in a thread; the page is off unless asked for."""
+    read = read_settings(**{"page": False, "port": 0} | settings)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(create_app(read), log_config=None, timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        _wait_until(lambda: server.started)
+        try:
+            yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", read.database)
+        finally:
+            server.should_exit = True
+            thread.join(timeout=10)
+
+
+@contextmanager
+def served_by(server: FaultyServer, folder: Path, **settings: object) -> Iterator[Served]:
+    """Serve the arena with the server's behaviours as its models."""
+    defaults = {
+        "database": f"sqlite:///{folder}/arena.db",
+        "roster": write_roster(folder / "roster.toml", server, *server.behaviours),
+        "characters_per_s": 50_000,
+    }
+    with serve(**defaults | settings) as served:
+        yield served
+
+
+def write_roster(path: Path, server: FaultyServer, *names: str, **extra: object) -> Path:
+    """Write a roster whose models are the server's behaviours."""
+    tables = [
+        "\n".join(
+            (
+                "[[models]]",
+                f"id = {json.dumps(f'id-{name}')}",
+                f"name = {json.dumps(f'Name {name}')}",
+                f"endpoint = {json.dumps(server.url)}",
+                f"model = {json.dumps(name)}",
+                *(f"{key} = {json.dumps(value)}" for key, value in extra.items()),
+            )
+        )
+        for name in names
+    ]
+    path.write_text("\n\n".join(tables), encoding="utf-8")
+    return path
+
+
+def _wait_until(holds: Any, within_s: float = 20.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "the server did not start"
+        time.sleep(0.01)

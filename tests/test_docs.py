@@ -1,0 +1,78 @@
+"""The documents say what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from arena.publish.dataset import COLUMNS
+from arena.settings import Settings, read_roster
+from tests.serving import Served
+
+ROOT = Path(__file__).parents[1]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def code(text: str, language: str) -> str:
+    """First block of code in a language."""
+    return text.split(f"```{language}\n")[1].split("```")[0]
+
+
+def test_every_setting_stands_in_the_table_with_its_default() -> None:
+    rows = re.findall(r"^\| `(ARENA_\w+)` \| (.+?) \|", read("docs/run-it.md"), re.MULTILINE)
+    documented = {name: default.strip("`") for name, default in rows}
+    defaults = {
+        f"ARENA_{name.upper()}": field.default for name, field in Settings.model_fields.items()
+    }
+    assert documented.keys() == defaults.keys()
+    special = {"ARENA_ROSTER": "none", "ARENA_SECRET_KEY": "random at each start"}
+    for name, default in defaults.items():
+        said = special.get(name) or str(default).replace("True", "true")
+        assert documented[name] == said
+
+
+def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "roster.toml"
+    path.write_text(code(read("docs/run-it.md"), "toml"), encoding="utf-8")
+    assert [model.id for model in read_roster(path)] == ["basalt-large", "quartz-recorded"]
+    assert len(read_roster(ROOT / "deploy" / "roster.example.toml")) == 3
+
+
+def test_every_column_of_an_export_is_explained() -> None:
+    table = read("docs/data-and-privacy.md")
+    assert [name for name in COLUMNS if f"`{name}`" not in table] == []
+
+
+def test_the_documented_conversation_over_http_works(
+    quick: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = code(read("docs/api.md"), "python")
+    exec(example.replace("http://127.0.0.1:7860", quick.url), {})
+    assert "latency_s" in capsys.readouterr().out
+
+
+def test_every_route_of_the_api_is_documented(quick: Served) -> None:
+    with quick.visitor() as ada:
+        paths = ada.get("/api/openapi.json").json()["paths"]
+    document = read("docs/api.md").replace("{id}", "{battle_id}")
+    assert [path for path in paths if path not in document] == []
+
+
+def test_every_local_link_of_the_documents_leads_somewhere() -> None:
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for document in documents:
+        for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text("utf-8")):
+            assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_every_decision_names_the_test_that_holds_it() -> None:
+    for decision in (ROOT / "docs" / "decisions").glob("*.md"):
+        text = decision.read_text(encoding="utf-8")
+        for name in re.findall(r"`(tests/[\w/]+\.py)`", text):
+            assert (ROOT / name).exists(), f"{decision.name}: {name}"
+        for test in re.findall(r"`(test_\w+)`", text):
+            found = any(f"def {test}(" in p.read_text("utf-8") for p in ROOT.glob("tests/**/*.py"))
+            assert found, f"{decision.name}: {test}"
