@@ -31,7 +31,7 @@ fix: .venv/.dev
 	$(BIN)/ruff check --fix .
 
 test: lint
-	$(BIN)/pytest -m "not slow" -n 2
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 slow: .venv/.dev
 	$(BIN)/pytest -m slow

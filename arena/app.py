@@ -50,9 +50,18 @@ EXAMPLES = (
     "Write a Python function that finds duplicate files",
     "Plan three days in Lisbon with a toddler",
     "What is the difference between TCP and UDP?",
-    "What does yield do?",
+    "Suggest a kind way to decline an invitation",
     "Prove that the square root of 2 is irrational",
 )
+TOY_EXAMPLES = (
+    "What does yield do?",
+    "How do I catch an exception?",
+    "What is a context manager?",
+    "How does slicing work?",
+    "What is the difference between a list and a tuple?",
+    "How are arguments passed to a function?",
+)
+"""Prompts about what the toys have read; they know nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     identity: Identity
+    examples: Sequence[str]
     warm_up: Callable[[], Coroutine[None, None, None]]
 
 
@@ -100,7 +110,7 @@ def create_app(settings: Settings) -> FastAPI:
         )
     )
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
-    app.mount("/static", StaticFiles(directory=STATIC))
+    app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts) if settings.page else app
 
 
@@ -126,9 +136,15 @@ def build(settings: Settings) -> Parts:
         rng=secrets.SystemRandom(),
         now=_now,
     )
-    has_toys = any(model.endpoint.startswith("pocket://") for model in roster)
-    warm_up = pocket.learn if has_toys else _nothing
-    return Parts(store, endpoints, battles, Identity(settings.signing_key()), warm_up)
+    toys = [model for model in roster if model.endpoint.startswith("pocket://")]
+    return Parts(
+        store=store,
+        endpoints=endpoints,
+        battles=battles,
+        identity=Identity(settings.signing_key()),
+        examples=TOY_EXAMPLES if len(toys) == len(roster) else EXAMPLES,
+        warm_up=pocket.learn if toys else _nothing,
+    )
 
 
 def build_endpoints(
@@ -172,7 +188,7 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
 def _with_page(app: FastAPI, parts: Parts) -> FastAPI:
     from arena.ui.battle import build_page, mount_page  # Gradio takes seconds to import
 
-    page = build_page(parts.battles, _identify(parts.identity), EXAMPLES)
+    page = build_page(parts.battles, _identify(parts.identity), parts.examples)
     return mount_page(app, page)
 
 

@@ -125,7 +125,8 @@ def main() -> None:
 
 def _serve(settings: Settings) -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for library in ("alembic", "httpx"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     with _listen(settings) as listener:
         app = create_app(settings)
         host, port = listener.getsockname()[:2]

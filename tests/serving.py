@@ -1,7 +1,12 @@
 """The arena on a free port of this machine, and a visitor who talks to it over HTTP."""
 
 import json
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -17,6 +22,8 @@ import uvicorn
 from arena.app import create_app
 from arena.settings import read_settings
 from tests.faulty_server import FaultyServer
+
+ARENA = str(Path(sys.executable).parent / "arena")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +115,8 @@ def heard_text(events: Sequence[Heard], side: str) -> str:
 
 @contextmanager
 def serve(**settings: object) -> Iterator[Served]:
-    """Serve the arena in a thread; the page is off unless asked for."""
-    read = read_settings(**{"page": False, "port": 0} | settings)
+    """Serve the arena in a thread, without its page."""
+    read = read_settings(page=False, **settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(create_app(read), log_config=None, timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
@@ -121,6 +128,33 @@ def serve(**settings: object) -> Iterator[Served]:
         finally:
             server.should_exit = True
             thread.join(timeout=10)
+
+
+@contextmanager
+def running(folder: Path, *words: str, **env: str) -> Iterator[str]:
+    """Run a serving command in a process of its own; gives its address."""
+    environment = os.environ | {"ARENA_PAGE": "0"} | env
+    with subprocess.Popen(
+        [ARENA, *words], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line
+        try:
+            yield found.group()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
+
+
+@contextmanager
+def page_of(folder: Path, roster: Path, **env: str) -> Iterator[Served]:
+    """Serve the arena with its page, as an operator would."""
+    database = f"sqlite:///{folder}/arena.db"
+    words = ("serve", "--port", "0", "--database", database, "--roster", str(roster))
+    with running(folder, *words, **{"ARENA_PAGE": "1"} | env) as url:
+        yield Served(url, database)
 
 
 @contextmanager

@@ -76,3 +76,9 @@ def test_every_decision_names_the_test_that_holds_it() -> None:
         for test in re.findall(r"`(test_\w+)`", text):
             found = any(f"def {test}(" in p.read_text("utf-8") for p in ROOT.glob("tests/**/*.py"))
             assert found, f"{decision.name}: {test}"
+
+
+def test_the_readme_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = read("README.md")
+    exec(code(readme, "python"), {})
+    assert capsys.readouterr().out == code(readme, "text")

@@ -44,7 +44,7 @@ def pages_router(
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
-    """Routes of the reading pages and of their stylesheet, ``/static/pages.css``.
+    """Routes of the reading pages and of their stylesheet, ``/look/pages.css``.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def pages_router(
     def method(request: Request) -> Response:
         return revalidated(request, method_page(board(), pacing=pacing, arena_name=arena_name))
 
-    @router.api_route("/static/pages.css", methods=READ)
+    @router.api_route("/look/pages.css", methods=READ)
     def stylesheet(request: Request) -> Response:
         return revalidated(request, STYLESHEET.read_text(encoding="utf-8"), "text/css")
 

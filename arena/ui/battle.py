@@ -53,7 +53,9 @@ def build_page(
             _fixed(fixed.TOP, "top")
             with gr.Row(elem_id="ask"):
                 prompt = gr.Textbox(
-                    placeholder="Ask anything…",
+                    placeholder="Ask anything…"
+                    if battles.prompts is None
+                    else "Ask a recorded prompt…",
                     label="Prompt",
                     show_label=False,
                     container=False,
@@ -69,7 +71,7 @@ def build_page(
             _fixed(fixed.prompts_to_try(examples, battles.prompts), "try")
             _fixed(fixed.BAR, "bar")
             _fixed(fixed.HELP + "\n" + fixed.prompt_sheet(battles.prompts), "sheets")
-            news = gr.Markdown(empty_view().news, elem_id="news", latex_delimiters=[])
+            news = gr.Markdown(elem_id="news", latex_delimiters=[])
             refresh = gr.Button("Refresh", elem_id="refresh")
 
         def render(view: PageView) -> Update:
@@ -117,7 +119,7 @@ def build_page(
 def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
     """Serve the page at ``/``: the last thing to mount, for it takes every path left.
 
-    The files of ``static`` are expected at ``/static``.
+    The files of ``static`` are expected at ``/look``: Gradio has a ``/static`` of its own.
     """
     styles = "".join(
         f'<link rel="stylesheet" href="{_address(name)}">' for name in ("tokens.css", "battle.css")
@@ -180,4 +182,4 @@ async def _changes(
 def _address(name: str) -> str:
     """Address of a static file; it changes with the file, so no browser keeps an old one."""
     version = sha256((STATIC / name).read_bytes()).hexdigest()[:8]
-    return f"/static/{name}?v={version}"
+    return f"/look/{name}?v={version}"

@@ -93,31 +93,26 @@ def pane_head(side: str) -> str:
 def prompts_to_try(examples: Sequence[str], recorded: Sequence[str] | None) -> str:
     """Offer prompts on the empty page: six prompts, or the first six that recordings answer."""
     offered = examples if recorded is None else recorded
-    chips = "\n".join(f"<li>{_prompt_button(prompt)}</li>" for prompt in offered[:CHIPS])
-    return f"""\
-<div class="try">
-<p>{"Try one of these, or ask your own." if recorded is None else "Try one of these."}</p>
-<ul class="chips">
-{chips}
-</ul>
-{"" if recorded is None else _recorded_note(len(recorded))}
-</div>"""
+    invitation = "Try one of these, or ask your own." if recorded is None else "Try one of these."
+    chips = "".join(
+        f'<li title="{escape(prompt)}">{_prompt_button(prompt)}</li>' for prompt in offered[:CHIPS]
+    )
+    note = "" if recorded is None else _recorded_note(len(recorded))
+    return f'<div class="try">\n<p>{invitation}</p>\n<ul class="chips">{chips}</ul>{note}\n</div>'
 
 
 def prompt_sheet(recorded: Sequence[str] | None) -> str:
     """List all prompts that recordings answer, to search; nothing in a live arena."""
     if recorded is None:
         return "<div></div>"
-    items = "\n".join(f"<li>{_prompt_button(prompt)}</li>" for prompt in recorded)
+    items = "".join(f"<li>{_prompt_button(prompt)}</li>" for prompt in recorded)
     return f"""\
 <dialog id="prompts" aria-labelledby="prompts-title">
 <h2 id="prompts-title">Recorded prompts</h2>
 <label for="prompts-search">Search</label>
 <input id="prompts-search" type="search" autocomplete="off">
 <p id="prompts-none" hidden>No recorded prompt holds these words.</p>
-<ul>
-{items}
-</ul>
+<ul>{items}</ul>
 <form method="dialog"><button>Close</button></form>
 </dialog>"""
 
@@ -132,4 +127,4 @@ def _recorded_note(count: int) -> str:
 
 def _prompt_button(prompt: str) -> str:
     """Make a button that asks a prompt: its text is the prompt, to the letter."""
-    return f'<button data-ask title="{escape(prompt)}">{escape(prompt)}</button>'
+    return f"<button data-ask><span>{escape(prompt)}</span></button>"

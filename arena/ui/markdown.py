@@ -45,7 +45,8 @@ _RAW_TAILS = (
 )
 """Ends of a text that the next few characters turn into something else."""
 
-_TABLE_RULE = re.compile(r"[ \t]*\|[ \t|:-]*-[ \t|:-]*")
+_TABLE_HEAD = re.compile(r"^[ \t]*\|[^\n]*(?:\n[ \t|:-]*)?\Z", re.MULTILINE)
+_TABLE_RULE = re.compile(r"^[ \t]*\|[ \t|:-]*-[ \t|:-]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +184,9 @@ def _settled(prose: str) -> str:
 
 def _table_head(prose: str) -> int:
     """Find where a table's head begins that still waits for its rule; else the length."""
-    block_start = max((m.end() for m in _BLANK_LINE.finditer(prose)), default=0)
-    lines = prose[block_start:].split("\n")
-    rows = [line for line in lines if line.lstrip().startswith("|")]
-    if not rows or any(_TABLE_RULE.fullmatch(row) for row in lines[:-1]):
-        return len(prose)
-    if lines[-1] and lines[-1] not in rows:
-        return len(prose)
-    return (
-        prose.rindex("\n" + rows[0], 0) + 1 if "\n" + rows[0] in prose else prose.rindex(rows[0])
-    )
+    paragraph = prose.rfind("\n\n") + 1
+    head = _TABLE_HEAD.search(prose, paragraph)
+    return head.start() if head and not _TABLE_RULE.search(prose, paragraph) else len(prose)
 
 
 def _tame_prose(prose: str) -> str:

@@ -1,13 +1,15 @@
 """Before the vote, nothing that the server sends tells who answers."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.serving import heard_text, serve
+from tests.serving import heard_text, page_of, serve
 
 TEXT = "The same answer in the same words, at some length. " * 12
 SENTINELS = ("zanzibar", "quagmire", "xylophone", "918273", "645546", "vermilion", "ottoman")
@@ -128,3 +130,28 @@ def masked(battle: dict[str, object]) -> str:
     """A battle as JSON, without what belongs to this one: its id, its time, its text."""
     text = json.dumps(battle | {"battle_id": "", "created": ""})
     return text.replace(TEXT, "").replace(TEXT.upper(), "")
+
+
+def test_no_byte_of_the_page_s_own_stream_names_a_model(tmp_path: Path) -> None:
+    with (
+        faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server,
+        page_of(tmp_path, roster(tmp_path, server.url), ARENA_CHARACTERS_PER_S="5000") as served,
+        served.visitor() as ada,
+    ):
+        page = ada.get("/").text
+        send = next(d["id"] for d in config_of(page)["dependencies"] if d["inputs"])
+        joined = {"data": ["Who are you?"], "fn_index": send, "session_hash": "s"}
+        ada.post("/gradio_api/queue/join", json=joined)
+        ada.get("/gradio_api/queue/data?session_hash=s")
+        before = "".join(ada.received).casefold()
+    assert "same answer in the same words" in before
+    assert '\\"state\\": \\"ready\\"' in before
+    assert [word for word in SENTINELS if word in before] == []
+
+
+def config_of(page: str) -> dict[str, Any]:
+    """Read the configuration that Gradio writes into its page."""
+    found = re.search(r"window\.gradio_config = (\{.*?\});?\s*</script>", page, re.DOTALL)
+    assert found
+    config: dict[str, Any] = json.loads(found.group(1))
+    return config

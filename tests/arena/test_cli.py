@@ -2,13 +2,10 @@
 
 import os
 import re
-import signal
 import socket
 import sqlite3
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -18,9 +15,8 @@ from typer.testing import CliRunner
 from arena.cli import cli
 from arena.store.store import Store
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, write_roster
+from tests.serving import ARENA, Served, running, write_roster
 
-ARENA = str(Path(sys.executable).parent / "arena")
 GOOD = """
 [[models]]
 id = "x"
@@ -56,24 +52,6 @@ def refused(run: subprocess.CompletedProcess[str], *words: str) -> None:
     assert len(lines) == 1, run.stderr
     assert "Traceback" not in run.stderr
     assert [word for word in words if word not in lines[0]] == [], lines[0]
-
-
-@contextmanager
-def running(folder: Path, *words: str, **env: str) -> Iterator[str]:
-    """Run a serving command until it says where it is."""
-    environment = os.environ | {"ARENA_PAGE": "0"} | env
-    with subprocess.Popen(
-        [ARENA, *words], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line
-        try:
-            yield found.group()
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=20)
 
 
 def roster(folder: Path, text: str = GOOD) -> str:

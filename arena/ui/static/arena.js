@@ -5,8 +5,9 @@
 (() => {
   "use strict";
 
-  const IDS = ["top", "prompt", "send", "tabs", "scroll-a", "scroll-b", "try", "bar", "sheets",
-    "news", "refresh"];
+  // Gradio fills its blocks one by one: the script starts when all that it touches is there.
+  const IDS = ["hint", "live", "prompt", "send", "tab-a", "tab-b", "name-a", "name-b", "scroll-a",
+    "scroll-b", "note", "help", "news", "refresh"];
   const SIDES = ["a", "b"];
   const RUNNING = ["created", "streaming"];
   const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "missing"];
@@ -15,7 +16,8 @@
   const AWAY = "We cannot reach the arena. What is written is kept, and we are trying again.";
   const UNSENT = "We cannot reach the arena. Your prompt is kept: send it again when you are back online.";
   const SILENCE_MS = 2000;
-  const STORE = "arena.votes";
+  const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
+  const DRAFT = "arena.draft"; // in sessionStorage: Gradio reloads a page that lost its server
 
   const page = { battle: null, state: "empty", message: null, vote: null, choice: null,
     a: {}, b: {} };
@@ -33,6 +35,7 @@
   // --- what the page shows -------------------------------------------------------------
 
   function paint() {
+    if (!$("note")) return; // Gradio is taking the page down
     const data = document.documentElement.dataset;
     data.state = sentAt || page.state === "created" ? "waiting" : page.state;
     data.sent = String(Boolean(sentAt));
@@ -82,6 +85,7 @@
   function hint() {
     if (sentAt) return STANDING;
     if (page.message) return page.message;
+    if (page.state === "voted" && !page.vote) return STANDING; // the API is being asked
     if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}.`;
     if (page.state === "skipped") return "Skipped. Nothing was counted, and the names stay hidden.";
     if (page.state !== "ready") return STANDING;
@@ -117,9 +121,9 @@
     if (news.notice) {
       sentAt = 0;
       tell(news.notice);
-    } else {
+    } else if (news.battle || !page.battle || news.state === "missing") {
       take(news);
-    }
+    } // else: the empty page, asked for before the battle came
   }
 
   function take(news) {
@@ -137,7 +141,7 @@
     if (page.state !== before.state) words = null;
     paint();
     announce(before);
-    if (!running() && page.battle) window.setTimeout(check, 300);
+    if (!running() && page.battle) window.setTimeout(check, page.state === "ready" ? 300 : 0);
     if (page.state === "ready") resumeVote();
   }
 
@@ -151,11 +155,12 @@
     const live = RUNNING.includes(news.state);
     following = { a: live, b: live };
     for (const side of SIDES) $(`scroll-${side}`).scrollTop = 0;
-    const query = news.battle ? `?b=${encodeURIComponent(news.battle)}` : "";
-    if (news.battle || news.state === "empty") {
-      history.replaceState(null, "", location.pathname + query);
-    }
+    if (news.battle) address(`?b=${encodeURIComponent(news.battle)}`);
     if (news.battle && sentAt) write("");
+  }
+
+  function address(query) {
+    history.replaceState(null, "", location.pathname + query);
   }
 
   function announce(before) {
@@ -180,7 +185,7 @@
 
   // --- asking the API, for what an update may have lost ---------------------------------
 
-  async function check() {
+  async function check(note = null) {
     const battle = page.battle;
     if (!battle) return;
     heardAt = Date.now();
@@ -200,7 +205,7 @@
       paint();
     }
     if (seen.vote) {
-      reveal(seen.vote);
+      reveal(seen.vote, note);
     } else if (behind(seen)) {
       $("refresh").click();
     }
@@ -212,18 +217,23 @@
     return shorter || (running() && seen.state !== page.state);
   }
 
-  async function watchOver() {
-    const silent = Date.now() - heardAt > SILENCE_MS;
-    if (running() && silent) check();
-    if (sentAt && Date.now() - sentAt > 5000 && silent) {
-      heardAt = Date.now();
-      try {
-        await fetch("/static/tokens.css", { method: "HEAD", cache: "no-store" });
-      } catch {
-        if (!sentAt) return;
-        sentAt = 0;
-        tell(UNSENT);
-      }
+  function watchOver() {
+    if (Date.now() - heardAt < SILENCE_MS) return;
+    if (running()) check();
+    else if (sentAt) findSent();
+  }
+
+  // Gradio may miss that its stream has closed when an event begins at that moment; the next
+  // event opens a new one, which brings what was missed.
+  async function findSent() {
+    heardAt = Date.now();
+    try {
+      await fetch("/look/tokens.css", { method: "HEAD", cache: "no-store" });
+      if (sentAt) $("refresh").click();
+    } catch {
+      if (!sentAt) return;
+      sentAt = 0;
+      tell(UNSENT);
     }
   }
 
@@ -277,6 +287,7 @@
 
   function startOver() {
     if (!ENDED.includes(page.state)) return;
+    address("");
     take({ battle: null, state: "empty" });
     box().focus();
   }
@@ -284,21 +295,29 @@
   // --- votes -------------------------------------------------------------------------------
 
   function storedVotes() {
-    try {
-      return JSON.parse(localStorage.getItem(STORE)) || {};
-    } catch {
-      return {};
-    }
+    return recall(localStorage, VOTES) || {};
   }
 
   function storeVote(battle, vote) {
     const votes = storedVotes();
     if (vote) votes[battle] = vote;
     else delete votes[battle];
+    keep(localStorage, VOTES, votes);
+  }
+
+  function recall(storage, key) {
     try {
-      localStorage.setItem(STORE, JSON.stringify(votes));
+      return JSON.parse(storage.getItem(key));
     } catch {
-      // Storage is full or forbidden: the vote then lives as long as this page.
+      return null;
+    }
+  }
+
+  function keep(storage, key, value) {
+    try {
+      storage.setItem(key, JSON.stringify(value));
+    } catch {
+      // Storage is full or forbidden: what it was to keep lives as long as this page.
     }
   }
 
@@ -358,7 +377,7 @@
     page.state = "ready";
     page.choice = null;
     tell(body.detail || body.title || "This vote was not taken.");
-    check();
+    check(words);
   }
 
   const waiting = new Map(); // battle -> stops the wait for the next try
@@ -380,7 +399,7 @@
     }
   }
 
-  function reveal(seen) {
+  function reveal(seen, note = null) {
     const state = seen.outcome === "skip" ? "skipped" : "voted";
     if (page.state === state && page.vote) return;
     const held = document.activeElement && document.activeElement.closest("[data-vote]");
@@ -388,9 +407,9 @@
     page.choice = seen.outcome;
     page.state = state;
     page.message = null;
-    words = null;
+    words = note;
     paint();
-    say(hint());
+    say(note || hint());
     if (held) document.querySelector("[data-do=new]").focus();
   }
 
@@ -505,9 +524,11 @@
     $("panes").addEventListener("scroll", onSwipe, { passive: true });
     document.addEventListener("keydown", onKey, true);
     document.addEventListener("click", onClick);
+    box().addEventListener("input", () => keep(sessionStorage, DRAFT, box().value));
     if ($("prompts")) $("prompts-search").addEventListener("input", onSearch);
     window.addEventListener("online", () => { deliverAll(); check(); });
     window.setInterval(watchOver, 500);
+    write(recall(sessionStorage, DRAFT) || "");
     onNews();
     paint();
     deliverAll();

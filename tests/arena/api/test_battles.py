@@ -256,7 +256,7 @@ def test_every_answer_carries_the_content_security_policy(quick: Served) -> None
             "/method",
             "/api/v1/leaderboard",
             "/nothing",
-            "/static/tokens.css",
+            "/look/tokens.css",
         )
         for path in paths:
             policy = ada.get(path).headers["content-security-policy"]

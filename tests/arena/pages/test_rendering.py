@@ -320,7 +320,7 @@ def test_the_present_page_is_marked_in_the_header(
 
 def test_only_our_own_files_are_loaded(make_board: MakeBoard) -> None:
     sources = [link["href"] for link in Page(board_page(make_board())).all("link")]
-    assert sources == ["/static/tokens.css", "/static/pages.css"]
+    assert sources == ["/look/tokens.css", "/look/pages.css"]
 
 
 def test_a_name_that_a_template_misses_raises() -> None:

@@ -77,13 +77,13 @@ def test_a_trailing_slash_leads_to_the_page(client: httpx.Client, path: str) -> 
 
 
 def test_the_stylesheet_is_served(client: httpx.Client) -> None:
-    answer = client.get("/static/pages.css")
+    answer = client.get("/look/pages.css")
     assert answer.headers["Content-Type"] == "text/css; charset=utf-8"
     assert "prefers-color-scheme: dark" in answer.text
     assert "@media print" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/method", "/static/pages.css"])
+@pytest.mark.parametrize("path", ["/leaderboard", "/method", "/look/pages.css"])
 def test_an_unchanged_page_is_not_sent_twice(client: httpx.Client, path: str) -> None:
     first = client.get(path)
     again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})

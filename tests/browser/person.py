@@ -1,0 +1,85 @@
+"""A person at a browser, who asks, reads and votes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response
+
+from tests.serving import Served
+
+
+@dataclass(slots=True)
+class Person:
+    """A browser of one's own, with one page open.
+
+    Attributes
+    ----------
+    received : list of Response
+        Everything that the arena answered.
+    asked : list of str
+        Addresses of every request that the page made.
+    complaints : list of str
+        What the page wrote to the console as an error.
+    """
+
+    context: BrowserContext
+    page: Page
+    url: str
+    received: list[Response] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def arrive(self, query: str = "") -> None:
+        self.page.goto(f"{self.url}/{query}")
+        self.prompt.wait_for()
+        self.page.locator("html[data-state]").wait_for(state="attached")
+
+    @property
+    def prompt(self) -> Locator:
+        return self.page.locator("#prompt textarea")
+
+    def ask(self, prompt: str = "Why is the sky blue?") -> None:
+        self.prompt.fill(prompt)
+        self.prompt.press("Enter")
+
+    def wait_for(self, state: str, timeout_s: float = 20) -> None:
+        """Wait until the page is in a state, such as ready or voted."""
+        self.page.locator(f"html[data-state={state}]").wait_for(
+            state="attached", timeout=1000 * timeout_s
+        )
+
+    @property
+    def battle_id(self) -> str:
+        return self.page.url.partition("?b=")[2]
+
+    def vote(self, outcome: str) -> None:
+        self.page.locator(f"[data-vote={outcome}]").click()
+
+    def text(self, selector: str) -> str:
+        return self.page.locator(selector).inner_text()
+
+    def api(self, path: str = "") -> dict[str, Any]:
+        """Read the battle on the page through the API, with this browser's cookie."""
+        answer = self.context.request.get(f"{self.url}/api/v1/battles/{self.battle_id}{path}")
+        body: dict[str, Any] = answer.json()
+        return body
+
+
+@contextmanager
+def person(browser: Browser, served: Served, **context: Any) -> Iterator[Person]:
+    """Let somebody come with a fresh browser."""
+    opened = browser.new_context(**context)
+    page = opened.new_page()
+    somebody = Person(opened, page, served.url)
+    page.on("request", lambda request: somebody.asked.append(request.url))
+    page.on("response", lambda response: somebody.received.append(response))
+    page.on(
+        "console",
+        lambda said: somebody.complaints.append(said.text) if said.type == "error" else None,
+    )
+    try:
+        yield somebody
+    finally:
+        opened.close()

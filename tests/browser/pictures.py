@@ -1,0 +1,316 @@
+"""Take the pictures of docs/pictures: every state, on desktop and phone, in light and dark.
+
+Run it with ``python -m tests.browser.pictures``; it needs Chromium.
+"""
+
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from arena.play.words import INTERRUPTED
+from tests.browser.conftest import FLAGS
+from tests.browser.person import Person, person
+from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+from tests.serving import Served, Visitor, page_of
+
+TARGET = Path(__file__).parents[2] / "docs" / "pictures"
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 800}}
+ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct", "Slate 7B")
+PROMPT = "When should I use a heap instead of sorting?"
+ANSWER = Behaviour(
+    text=r"""## Short answer
+
+Use a **heap** when you need the \(k\) largest of many numbers; sort when you need
+all of them in order.
+
+```python
+import heapq
+
+def top_k(numbers, k):
+    # largest first
+    return heapq.nlargest(k, numbers)
+```
+
+| method | time | memory | keeps order |
+|---|---:|---:|---|
+| `sorted` | 812 ms | 76 MB | yes |
+| `heapq.nlargest` | 96 ms | 0.1 MB | no |
+
+1. Start with the built-in `heapq.nlargest`.
+2. Measure before you do anything cleverer.
+""",
+    chunk_size=6,
+    delay_s=0.01,
+    usage=(21, 168),
+)
+OTHER = replace(
+    ANSWER,
+    text="""\
+Both work. Think about **how many** you need and **where the data is**.
+
+- *All of them, in order*: sort. Timsort is very good on data that is already nearly sorted.
+- *Only a few*: keep a small heap and throw the rest away.
+- *The data does not fit in memory*: a heap also works on a stream, a sort does not.
+
+The expected number of replacements in the heap, for numbers in random order, is
+
+$$\\sum_{i=k+1}^{n} \\frac{k}{i} \\approx k \\ln\\frac{n}{k},$$
+
+so nearly every number costs one comparison and nothing else.
+""",
+    usage=(21, 141),
+)
+QUICK = replace(ANSWER, delay_s=0.0, chunk_size=200)
+
+Pose = Callable[[Person, FaultyServer, Served], None]
+
+
+def name_of(rock: str) -> str:
+    """The model's name at its endpoint."""
+    return rock.lower().replace(" ", "-")
+
+
+def behave(server: FaultyServer, *behaviours: Behaviour) -> None:
+    """Let the models answer in these ways, by turns."""
+    for number, rock in enumerate(ROCKS):
+        server.behaviours[name_of(rock)] = behaviours[number % len(behaviours)]
+
+
+def ask(ada: Person, state: str) -> None:
+    """Ask, and wait for a state."""
+    ada.arrive()
+    ada.ask(PROMPT)
+    ada.wait_for(state)
+
+
+def empty(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.arrive()
+
+
+def waiting(ada: Person, server: FaultyServer, served: Served) -> None:
+    behave(server, replace(ANSWER, first_token_s=20))
+    ask(ada, "waiting")
+    ada.page.wait_for_timeout(700)
+
+
+def streaming(ada: Person, server: FaultyServer, served: Served) -> None:
+    behave(server, replace(ANSWER, delay_s=0.05), replace(OTHER, delay_s=0.05))
+    ask(ada, "streaming")
+    ada.page.wait_for_timeout(2500)
+
+
+def stopped(ada: Person, server: FaultyServer, served: Served) -> None:
+    streaming(ada, server, served)
+    ada.page.keyboard.press("Escape")
+    ada.wait_for("ready")
+
+
+def ready(ada: Person, server: FaultyServer, served: Served) -> None:
+    behave(server, ANSWER, OTHER)
+    ask(ada, "ready")
+
+
+def saving(ada: Person, server: FaultyServer, served: Served) -> None:
+    ready(ada, server, served)
+    ada.context.set_offline(True)
+    ada.vote("model_b")
+    ada.page.locator("#note", has_text="not saved yet").wait_for()
+
+
+def offline(ada: Person, server: FaultyServer, served: Served) -> None:
+    behave(server, *(replace(b, fault=Fault.IDLE, fault_after=300) for b in (ANSWER, OTHER)))
+    ask(ada, "streaming")
+    ada.page.wait_for_timeout(1500)
+    ada.context.set_offline(True)
+    ada.page.locator("#note", has_text="cannot reach").wait_for()
+
+
+def voted(ada: Person, server: FaultyServer, served: Served) -> None:
+    ready(ada, server, served)
+    ada.vote("model_b")
+    ada.wait_for("voted")
+
+
+def skipped(ada: Person, server: FaultyServer, served: Served) -> None:
+    ready(ada, server, served)
+    ada.vote("skip")
+    ada.wait_for("skipped")
+
+
+def failed(ada: Person, server: FaultyServer, served: Served) -> None:
+    behave(server, replace(ANSWER, delay_s=0.02), replace(OTHER, fault=Fault.DROP, fault_after=99))
+    ask(ada, "failed")
+
+
+def interrupted(ada: Person, server: FaultyServer, served: Served) -> None:
+    ready(ada, server, served)
+    with closing(sqlite3.connect(served.database.removeprefix("sqlite:///"))) as connection:
+        connection.execute(
+            "UPDATE battle SET state = 'interrupted', message = ? WHERE public_id = ?",
+            (INTERRUPTED, ada.battle_id),
+        )
+        connection.execute("UPDATE answer SET status = 'interrupted'")
+        connection.commit()
+    ada.page.reload()
+    ada.wait_for("interrupted")
+
+
+def refused(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.arrive()
+    ada.ask("x" * 20_001)
+    ada.page.locator("#note", has_text="20,001").wait_for()
+    ada.prompt.fill("")
+
+
+def missing(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.arrive("?b=0123456789abcdef")
+    ada.wait_for("missing")
+
+
+def keys(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.arrive()
+    ada.page.keyboard.press("?")
+
+
+def leaderboard(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/leaderboard")
+
+
+def my_votes(ada: Person, server: FaultyServer, served: Served) -> None:
+    voted(ada, server, served)
+    ada.page.goto(f"{served.url}/votes")
+
+
+def method(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/method")
+
+
+POSES: dict[str, Pose] = {
+    pose.__name__.replace("_", "-"): pose
+    for pose in (
+        empty,
+        waiting,
+        streaming,
+        offline,
+        stopped,
+        ready,
+        saving,
+        voted,
+        skipped,
+        failed,
+        interrupted,
+        refused,
+        missing,
+        keys,
+        leaderboard,
+        my_votes,
+        method,
+    )
+}
+
+
+def vote_for_a_while(served: Served, people: int = 24, votes: int = 9) -> None:
+    """Let people vote for the earlier rock, now and then for the other."""
+
+    def come(number: int) -> None:
+        with served.visitor() as visitor:
+            for n in range(votes):
+                vote_once(served, visitor, number * votes + n)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(come, range(people)))
+
+
+def vote_once(served: Served, visitor: Visitor, n: int) -> None:
+    battle_id = visitor.play(PROMPT)
+    with closing(sqlite3.connect(served.database.removeprefix("sqlite:///"))) as connection:
+        query = "SELECT model_a, model_b FROM battle WHERE public_id = ?"
+        a, b = connection.execute(query, (battle_id,)).fetchone()
+    order = [name_of(rock) for rock in ROCKS]
+    better = "model_a" if order.index(a) < order.index(b) else "model_b"
+    gap = abs(order.index(a) - order.index(b))
+    other = {"model_a": "model_b", "model_b": "model_a"}[better]
+    upset = n % (2 + gap) == 0
+    visitor.vote(battle_id, "tie" if n % 11 == 5 else other if upset else better)
+
+
+def roster(folder: Path, url: str) -> Path:
+    path = folder / "roster.toml"
+    path.write_text(
+        "\n".join(
+            f'[[models]]\nid = "{name_of(rock)}"\nname = "{rock}"\norganisation = "Rocks Inc"\n'
+            f'endpoint = "{url}"\nmodel = "{name_of(rock)}"\n'
+            f"price = {{ input = {n + 1}.0, output = {3 * n + 1}.5, date = 2026-11-01 }}"
+            for n, rock in enumerate(ROCKS)
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+@contextmanager
+def arena() -> Iterator[tuple[FaultyServer, Served]]:
+    """An arena of six rocks on which people have voted for a while."""
+    with tempfile.TemporaryDirectory() as name, faulty_server({}) as server:
+        folder = Path(name)
+        behave(server, QUICK)
+        with page_of(folder, roster(folder, server.url), ARENA_CHARACTERS_PER_S="50000") as served:
+            vote_for_a_while(served)
+        behave(server, ANSWER, OTHER)
+        with page_of(folder, roster(folder, server.url)) as served:
+            yield server, served
+
+
+def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> None:
+    """Put four pictures of one state side by side."""
+    shots = []
+    for device in (DESKTOP, PHONE):
+        for scheme in ("light", "dark"):
+            with person(browser, served, color_scheme=scheme, **device) as ada:
+                POSES[name](ada, server, served)
+                ada.page.wait_for_timeout(900)
+                path = Path(tempfile.mkstemp(suffix=".png")[1])
+                ada.page.screenshot(path=path)
+                shots.append(Image.open(path).convert("RGB"))
+                path.unlink()
+    join(shots).save(TARGET / f"{name}.png", optimize=True)
+
+
+def join(shots: list[Image.Image]) -> Image.Image:
+    """Lay pictures in a row, at two thirds of their size, in few colours."""
+    small = [shot.resize((shot.width * 2 // 3, shot.height * 2 // 3)) for shot in shots]
+    gap = 8
+    width = sum(shot.width for shot in small) + gap * (len(small) - 1)
+    sheet = Image.new("RGB", (width, max(shot.height for shot in small)), "#888888")
+    left = 0
+    for shot in small:
+        sheet.paste(shot, (left, 0))
+        left += shot.width + gap
+    return sheet.quantize(160, dither=Image.Dither.NONE)
+
+
+def main() -> None:
+    """Take all pictures, or those named on the command line."""
+    TARGET.mkdir(exist_ok=True)
+    wanted = sys.argv[1:] or list(POSES)
+    with arena() as (server, served), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        for name in wanted:
+            began = time.monotonic()
+            take(browser, server, served, name)
+            sys.stdout.write(f"{name}: {time.monotonic() - began:.0f} s\n")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
