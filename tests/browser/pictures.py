@@ -159,7 +159,11 @@ def interrupted(ada: Person, server: FaultyServer, served: Served) -> None:
             "UPDATE battle SET state = 'interrupted', message = ? WHERE public_id = ?",
             (INTERRUPTED, ada.battle_id),
         )
-        connection.execute("UPDATE answer SET status = 'interrupted'")
+        connection.execute(
+            "UPDATE answer SET status = 'interrupted' "
+            "WHERE battle_id = (SELECT id FROM battle WHERE public_id = ?)",
+            (ada.battle_id,),
+        )
         connection.commit()
     ada.page.reload()
     ada.wait_for("interrupted")
