@@ -141,6 +141,7 @@ def _listen(settings: Settings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
+        listener.listen(2048)  # who comes before the rest is ready waits, and is not refused
     except OSError as error:
         listener.close()
         msg = (
