@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,23 +20,30 @@ from arena.api import problems
 from arena.api.battles import battles_router
 from arena.api.health import health_router
 from arena.api.leaderboard import leaderboard_router
-from arena.api.middleware import SecurityHeaders, Visitors
+from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
+from arena.api.requests import Requests
 from arena.domain.board import PastVote
 from arena.domain.model import Roster
-from arena.domain.policy import DEFAULT
+from arena.domain.notice import Notice
+from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
 from arena.endpoints.client import Endpoints
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.endpoints.recorded import RecordedTransport, Recording, load_recording
-from arena.errors import PlayError
-from arena.guard.identity import COOKIE, Identity
+from arena.errors import ClosingError, PlayError
+from arena.guard.addresses import Addresses
+from arena.guard.identity import Identity
+from arena.guard.limits import Allowance, Limits
+from arena.logs import log_notice
+from arena.metrics import Metrics
 from arena.pages.routes import pages_router
 from arena.play import words
-from arena.play.battles import Battles, Rules
+from arena.play.battles import Battles
+from arena.play.rules import Rules
 from arena.publish.leaderboard import Leaderboard
 from arena.settings import Settings, read_keys, read_roster
-from arena.store import log
+from arena.store import log, usage
 from arena.store.records import PastBattle
 from arena.store.store import Store
 
@@ -72,19 +80,22 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     identity: Identity
+    addresses: Addresses
+    metrics: Metrics
+    stop_metrics: Callable[[], None]
     examples: Sequence[str]
     warm_up: Callable[[], Coroutine[None, None, None]]
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """Make the arena's ASGI application.
+def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
+    """Make the arena's ASGI application, for a roster if not for the settings' own.
 
     Raises
     ------
     SettingsError, StoreError
         If it cannot be served as asked.
     """
-    parts = build(settings)
+    parts = build(settings, roster or _roster(settings))
     app = FastAPI(
         title="Arena",
         version=__version__,
@@ -94,18 +105,22 @@ def create_app(settings: Settings) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=_lifespan(parts),
     )
+    app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(SecurityHeaders)
-    app.add_middleware(Visitors, identity=parts.identity)
+    app.add_middleware(Visitors, identity=parts.identity, addresses=parts.addresses)
+    app.add_middleware(Requests, observe=parts.metrics.request)
+    app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     problems.install(app)
     board = Leaderboard(parts.store, DEFAULT, _now)
     app.include_router(battles_router(parts.battles))
     app.include_router(leaderboard_router(board.read))
-    app.include_router(health_router(parts.store.check))
+    app.include_router(health_router(partial(_check, parts)))
     app.include_router(
         pages_router(
             board=board.read,
             my_votes=lambda voter: _past_votes(parts.store, voter),
             voter_of=_voter_of,
+            others={SIMULATED.name: Leaderboard(parts.store, SIMULATED, _now).read},
             pacing=settings.pacing,
         )
     )
@@ -114,13 +129,13 @@ def create_app(settings: Settings) -> FastAPI:
     return _with_page(app, parts) if settings.page else app
 
 
-def build(settings: Settings) -> Parts:
-    """Read the roster, open the database, and wire the live path."""
-    roster = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+def build(settings: Settings, roster: Roster) -> Parts:
+    """Open the database, and wire the live path."""
     recordings = {m.id: load_recording(Path(m.recording)) for m in roster if m.recording}
     pocket = PocketTransport()
     endpoints = build_endpoints(roster, recordings, pocket)
     store = Store(settings.database)
+    metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
     if interrupted := store.interrupt_running(words.INTERRUPTED):
@@ -135,16 +150,26 @@ def build(settings: Settings) -> Parts:
         recorded={model_id: tuple(r.responses) for model_id, r in recordings.items()},
         rng=secrets.SystemRandom(),
         now=_now,
+        admit=_limits(settings, store).admit,
+        notice=partial(_tell, metrics),
     )
+    key = settings.signing_key()
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     return Parts(
         store=store,
         endpoints=endpoints,
         battles=battles,
-        identity=Identity(settings.signing_key()),
+        identity=Identity(key),
+        addresses=Addresses(key, _now),
+        metrics=metrics,
+        stop_metrics=_serve_metrics(metrics, settings),
         examples=TOY_EXAMPLES if len(toys) == len(roster) else EXAMPLES,
         warm_up=pocket.learn if toys else _nothing,
     )
+
+
+def _roster(settings: Settings) -> Roster:
+    return read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
 
 
 def build_endpoints(
@@ -172,6 +197,40 @@ def _rules(settings: Settings) -> Rules:
     )
 
 
+def _limits(settings: Settings, store: Store) -> Limits:
+    def battles_of(voter: str, since: datetime) -> Sequence[datetime]:
+        with store.reading() as session:
+            return usage.battles_of(session, voter, since)
+
+    def spent(since: datetime) -> Sequence[tuple[datetime, float]]:
+        with store.reading() as session:
+            return usage.spent(session, since)
+
+    allowance = Allowance(
+        per_voter=settings.battles_per_voter_hour,
+        per_address=settings.battles_per_address_hour,
+        dollars_a_day=settings.max_dollars_per_day,
+    )
+    return Limits(allowance, battles_of=battles_of, spent=spent, now=_now)
+
+
+def _tell(metrics: Metrics, notice: Notice) -> None:
+    log_notice(notice)
+    metrics.take(notice)
+
+
+def _serve_metrics(metrics: Metrics, settings: Settings) -> Callable[[], None]:
+    if settings.metrics_port is None:
+        return lambda: None
+    return metrics.serve(settings.host, settings.metrics_port)
+
+
+def _check(parts: Parts) -> None:
+    if parts.battles.closing:
+        raise ClosingError
+    parts.store.check()
+
+
 def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -181,6 +240,7 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         await parts.battles.close()
         await parts.endpoints.aclose()
         parts.store.close()
+        parts.stop_metrics()
 
     return lifespan
 
@@ -188,21 +248,16 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
 def _with_page(app: FastAPI, parts: Parts) -> FastAPI:
     from arena.ui.battle import build_page, mount_page  # Gradio takes seconds to import
 
-    page = build_page(parts.battles, _identify(parts.identity), parts.examples)
+    page = build_page(parts.battles, _identify, parts.examples)
     return mount_page(app, page)
 
 
-def _identify(identity: Identity) -> Callable[["gr.Request"], Voter]:
-    def identify(request: "gr.Request") -> Voter:
-        voter = identity.read(request.cookies.get(COOKIE))
-        if voter is None:
-            msg = (
-                "The arena needs a cookie to know your battles. Allow it and load the page again."
-            )
-            raise PlayError(msg)
-        return voter
-
-    return identify
+def _identify(request: "gr.Request") -> Voter:
+    voter = _voter_of(request.request) if request.request else None
+    if voter is None:
+        msg = "The arena needs a cookie to know your battles. Allow it and load the page again."
+        raise PlayError(msg)
+    return voter
 
 
 def _voter_of(request: Request) -> Voter | None:

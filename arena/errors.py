@@ -12,8 +12,12 @@
         ├── BadPromptError      empty, too long, or not in the recordings
         ├── UnknownBattleError  no such battle, or somebody else's
         ├── NotReadyError       not both answers are complete
-        └── AlreadyVotedError   the battle holds another choice
+        ├── AlreadyVotedError   the battle holds another choice
+        ├── LimitError          too many battles for now (carries when the next is free)
+        └── ClosingError        the arena is going down, and takes no new battles
 """
+
+from datetime import datetime, timedelta
 
 from arena.domain.answer import FailureClass
 from arena.domain.vote import Choice
@@ -79,6 +83,28 @@ class AlreadyVotedError(PlayError):
     def __init__(self, choice: Choice) -> None:
         super().__init__(f"You have already voted on this battle: {SAID[choice]}.")
         self.choice = choice
+
+
+class LimitError(PlayError):
+    """Too many battles for now.
+
+    Attributes
+    ----------
+    free_at : datetime.datetime
+        When the next one may begin, on a full minute.
+    """
+
+    def __init__(self, reached: str, free_at: datetime) -> None:
+        begun = free_at.replace(second=0, microsecond=0)
+        self.free_at = begun if begun == free_at else begun + timedelta(minutes=1)
+        super().__init__(f"{reached} The next is free at {self.free_at:%H:%M} UTC.")
+
+
+class ClosingError(PlayError):
+    """The arena is going down: running battles may end, new ones are not begun."""
+
+    def __init__(self) -> None:
+        super().__init__("The arena is being restarted. Try again in a minute.")
 
 
 SAID = {

@@ -7,14 +7,16 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr, TypeAdapter, ValidationError
+from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import Pacing, Sampler
 from arena.domain.model import Model, Roster
+from arena.endpoints.discover import Server
 from arena.errors import SettingsError
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
@@ -32,6 +34,12 @@ class Settings(BaseSettings):
         Signs visitors' cookies; None makes a new one at each start.
     page : bool
         Whether the battle page is served beside the API.
+    max_dollars_per_day : float or None
+        Spent on answers in any 24 hours; None sets no limit.
+    trusted_proxies : str
+        Addresses or networks, separated by commas, whose ``X-Forwarded-For`` is believed.
+    metrics_port : int or None
+        Port of the figures for Prometheus; None serves none.
     """
 
     model_config = SettingsConfigDict(env_prefix="ARENA_", extra="ignore", frozen=True)
@@ -48,6 +56,22 @@ class Settings(BaseSettings):
     max_prompt_chars: int = Field(20_000, gt=0)
     max_answer_chars: int = Field(40_000, gt=0)
     answer_timeout_s: float = Field(180.0, gt=0)
+    battles_per_voter_hour: int = Field(500, gt=0)
+    battles_per_address_hour: int = Field(2000, gt=0)
+    max_dollars_per_day: float | None = Field(None, gt=0)
+    trusted_proxies: str = ""
+    max_body_bytes: int = Field(1_048_576, gt=0)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    metrics_port: int | None = Field(None, ge=1, le=65535)
+    shutdown_grace_s: float = Field(10.0, ge=0)
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _read_networks(cls, value: str) -> str:
+        """Refuse what is neither an address nor a network; the server reads the text itself."""
+        for network in filter(None, map(str.strip, value.split(","))):
+            ip_network(network)
+        return value
 
     def signing_key(self) -> str:
         """Give the secret key, or a random one where none is set."""
@@ -115,6 +139,17 @@ def read_keys(models: Iterable[Model]) -> Mapping[str, str]:
             raise SettingsError(msg)
         keys[model.api_key_env] = key
     return keys
+
+
+def read_openai() -> Server | None:
+    """Read the server that OPENAI_BASE_URL names, with the key of OPENAI_API_KEY if there is one.
+
+    A key alone names no server: a demo must not spend money because a key lies about.
+    """
+    key, url = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
+    if not url:
+        return None
+    return Server("OpenAI", url.rstrip("/"), "OPENAI_API_KEY" if key else None, key or None)
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import time
 import uuid
 from datetime import UTC, datetime
 
-from arena.domain.battle import AnswerStatus, BattleState, Pacing, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
@@ -25,7 +25,7 @@ def ready_battle(store: Store, owner: Voter, now: datetime) -> str:
     battle = NewBattle(
         public_id=uuid.uuid4().hex,
         owner=owner,
-        mode="anonymous",
+        mode=Mode.ANONYMOUS,
         prompt="Why?",
         a=ANSWER,
         b=ANSWER,

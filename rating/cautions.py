@@ -56,15 +56,12 @@ def _on_dependence(activity: VoterActivity | None, clustered: bool) -> Iterator[
 def _on_ranks(data: Comparisons, activity: VoterActivity | None) -> str:
     if activity is None:
         seen = f"{data.n_votes} votes are"
+    elif activity.n_voters == 1:
+        seen = "One voter is"
     else:
-        seen = (
-            f"{activity.n_voters} voters, as good as {activity.effective:.1f} equally busy ones, "
-            "are"
-        )
-    return (
-        f"{seen} too few to bound the ranks of {data.n_models} models at once: "
-        "every rank range runs from first to last."
-    )
+        even = f"as good as {activity.effective:.1f} equally busy ones"
+        seen = f"{activity.n_voters} voters, {even}, are"
+    return f"{seen} too few to bound the ranks of {data.n_models} models: none is ruled out."
 
 
 def _on_ties(data: Comparisons) -> Iterator[str]:

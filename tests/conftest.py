@@ -1,14 +1,15 @@
 """Fixtures that all houses share."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, served_by
+from tests.postgresql import new_database, postgresql_server
+from tests.serving import Served, quick_arena
 
 # The same examples on every run, and no clock on a busy machine.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -30,17 +31,45 @@ def published_data() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """URL of a real PostgreSQL; started by the first test that asks for it."""
+    with postgresql_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database: a test that asks for it runs on both kinds."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/arena.db"
+    else:
+        with new_database(request.getfixturevalue("postgresql")) as url:
+            yield url
+
+
 @pytest.fixture
 def quick(tmp_path: Path) -> Iterator[Served]:
     """An arena, without the page, of three models that answer at once."""
-    behaviours = {name: Behaviour(text=f"So says {n}. " * 20) for n, name in enumerate("xyz")}
-    with faulty_server(behaviours) as server, served_by(server, tmp_path) as served:
+    with quick_arena(tmp_path) as served:
         yield served
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what takes longest first, so that the last worker does not end alone."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the tables that tests recorded a row of, whichever worker they ran on."""
+    tables: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for report in [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]:
+        for title, row in report.user_properties:
+            tables[title].append(row)
+    for title, rows in tables.items():
+        terminalreporter.section(title)
+        for line in (rows[0], *(row.values() for row in rows)):
+            terminalreporter.write_line(" ".join(f"{cell!s:>12}" for cell in line))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

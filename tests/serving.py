@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import httpx
 import uvicorn
 
 from arena.app import create_app
 from arena.settings import read_settings
-from tests.faulty_server import FaultyServer
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 
 ARENA = str(Path(sys.executable).parent / "arena")
 
@@ -133,9 +133,23 @@ def serve(**settings: object) -> Iterator[Served]:
 @contextmanager
 def running(folder: Path, *words: str, **env: str) -> Iterator[str]:
     """Run a serving command in a process of its own; gives its address."""
-    environment = os.environ | {"ARENA_PAGE": "0"} | env
+    with logging_to(None, folder, words, env) as url:
+        yield url
+
+
+@contextmanager
+def logging_to(
+    log: IO[str] | None, folder: Path, words: Sequence[str], env: Mapping[str, str]
+) -> Iterator[str]:
+    """Run a serving command whose log goes to a file; gives its address."""
+    environment = os.environ | {"ARENA_PAGE": "0"} | dict(env)
     with subprocess.Popen(
-        [ARENA, *words], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+        [ARENA, *words],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -166,6 +180,14 @@ def served_by(server: FaultyServer, folder: Path, **settings: object) -> Iterato
         "characters_per_s": 50_000,
     }
     with serve(**defaults | settings) as served:
+        yield served
+
+
+@contextmanager
+def quick_arena(folder: Path, **settings: object) -> Iterator[Served]:
+    """Serve the arena, without the page, with three models that answer at once."""
+    behaviours = {name: Behaviour(text=f"So says {n}. " * 20) for n, name in enumerate("xyz")}
+    with faulty_server(behaviours) as server, served_by(server, folder, **settings) as served:
         yield served
 
 

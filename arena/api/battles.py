@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from arena.api.problems import responses
 from arena.api.schemas import BattleBody, NewBattleBody, OpenedBattle, ReceiptBody, VoteBody
+from arena.domain.battle import Snapshot
 from arena.domain.voter import Voter
 from arena.errors import UnknownBattleError
 from arena.play.battles import Battles
@@ -47,11 +48,10 @@ def battles_router(battles: Battles) -> APIRouter:
             raise HTTPException(204)
         return reached
 
-    @router.post("", status_code=201, responses=responses(422, 503))
+    @router.post("", status_code=201, responses=responses(413, 422, 429, 503))
     async def open_battle(body: NewBattleBody, voter: Visitor) -> OpenedBattle:
         """Begin a battle: two models, drawn at random, answer the prompt."""
-        snapshot = await battles.open(voter, body.prompt)
-        return OpenedBattle(battle_id=snapshot.battle_id, state=snapshot.state, turn=snapshot.turn)
+        return _opened(await battles.open(voter, body.prompt))
 
     @router.get("/{battle_id}", responses=responses(404, 503))
     async def read_battle(battle_id: BattleId, voter: Visitor) -> BattleBody:
@@ -74,6 +74,28 @@ def battles_router(battles: Battles) -> APIRouter:
             async for event, position in events:
                 yield _message(event, position)
 
+    @router.post("/{battle_id}/turns", status_code=201, responses=responses(404, 409, 422, 503))
+    async def add_turn(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> OpenedBattle:
+        """Ask the same two models the next thing, before the vote."""
+        return _opened(await battles.reply(battle_id, voter, body.prompt))
+
+    @router.post("/{battle_id}/regenerate", status_code=201, responses=responses(404, 409, 503))
+    async def regenerate(battle_id: BattleId, voter: Visitor) -> OpenedBattle:
+        """Let both models answer the latest prompt anew, before the vote."""
+        return _opened(await battles.regenerate(battle_id, voter))
+
+    @router.post("/{battle_id}/retry", status_code=201, responses=responses(404, 409, 503))
+    async def retry(battle_id: BattleId, voter: Visitor) -> OpenedBattle:
+        """Ask again for the answers of the latest turn that failed or were cut off."""
+        return _opened(await battles.retry(battle_id, voter))
+
+    @router.post(
+        "/{battle_id}/continue", status_code=201, responses=responses(404, 409, 422, 429, 503)
+    )
+    async def go_on(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> OpenedBattle:
+        """Talk on with two revealed models: a battle of its own, which is not counted."""
+        return _opened(await battles.go_on(battle_id, voter, body.prompt))
+
     @router.post("/{battle_id}/stop", responses=responses(404, 503))
     async def stop_battle(battle_id: BattleId, voter: Visitor) -> BattleBody:
         """End the answers where they are; both can be voted on if both have shown text."""
@@ -85,6 +107,10 @@ def battles_router(battles: Battles) -> APIRouter:
         return ReceiptBody.of(await battles.vote(battle_id, voter, body.outcome, str(body.key)))
 
     return router
+
+
+def _opened(snapshot: Snapshot) -> OpenedBattle:
+    return OpenedBattle(battle_id=snapshot.battle_id, state=snapshot.state, turn=snapshot.turn)
 
 
 def _message(event: Event, position: Position) -> ServerSentEvent:

@@ -18,7 +18,7 @@ def health_router(check_store: Callable[[], None]) -> APIRouter:
 
     @router.get("/ready", responses=responses(503))
     def ready() -> dict[str, str]:
-        """Say that the database answers too."""
+        """Say that battles and votes are taken."""
         check_store()
         return {"status": "ready"}
 

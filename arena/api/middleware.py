@@ -1,11 +1,14 @@
 """What every request passes: who asks, and what a browser may do with the answer."""
 
+from dataclasses import replace
 from http.cookies import SimpleCookie
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from arena.api.problems import from_http, too_large
+from arena.guard.addresses import Addresses
 from arena.guard.identity import COOKIE, MAX_AGE_S, Identity
 
 POLICY = "; ".join(
@@ -52,12 +55,39 @@ class SecurityHeaders:
         await self.app(scope, receive, guarded)
 
 
+class BodyLimit:
+    """Refuses bodies that are too large, by what they say and by what comes."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self.app = app
+        self.most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, unless it says that it is too large."""
+        said = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
+        if said.isdigit() and int(said) > self.most:
+            await from_http(too_large(self.most))(scope, receive, send)
+            return
+        taken = 0
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > self.most:
+                raise too_large(self.most)
+            return message
+
+        await self.app(scope, counted, send)
+
+
 class Visitors:
     """Puts the voter of a request into ``request.state.voter``, with a new cookie at need."""
 
-    def __init__(self, app: ASGIApp, identity: Identity) -> None:
+    def __init__(self, app: ASGIApp, identity: Identity, addresses: Addresses) -> None:
         self.app = app
         self.identity = identity
+        self.addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its voter."""
@@ -71,6 +101,8 @@ class Visitors:
             cookie = self.identity.issue()
             voter = self.identity.read(cookie)
             header = _set_cookie(cookie, secure=scope["scheme"] == "https")
+        if voter and (client := scope.get("client")):
+            voter = replace(voter, address=self.addresses.pseudonym(client[0]))
         scope.setdefault("state", {})["voter"] = voter
 
         async def greeting(message: Message) -> None:

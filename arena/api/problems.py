@@ -1,6 +1,9 @@
 """Errors as answers: one table from what the arena raises to RFC 9457 problem documents."""
 
 import logging
+import math
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,7 +16,10 @@ from arena.errors import (
     AlreadyVotedError,
     ArenaError,
     BadPromptError,
+    ClosingError,
+    LimitError,
     NotReadyError,
+    PlayError,
     StoreError,
     UnknownBattleError,
 )
@@ -25,6 +31,8 @@ TABLE: dict[type[ArenaError], tuple[int, str]] = {
     UnknownBattleError: (404, "No such battle"),
     NotReadyError: (409, "Not ready for a vote"),
     AlreadyVotedError: (409, "Already voted"),
+    LimitError: (429, "Too many battles"),
+    ClosingError: (503, "Restarting"),
     StoreError: (503, "Not saved"),
 }
 """Status and title of each error that a visitor can meet."""
@@ -70,6 +78,18 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _fault)
 
 
+def too_large(most: int) -> HTTPException:
+    """Refuse a request's body of more than ``most`` bytes."""
+    return HTTPException(413, f"A request may have {most:,} bytes. Shorten the prompt.")
+
+
+def from_http(error: HTTPException) -> JSONResponse:
+    """Answer what the web framework refused."""
+    answer = _problem(error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
 def _problem(status: int, title: str, detail: str) -> JSONResponse:
     body = Problem(title=title, status=status, detail=detail)
     return JSONResponse(body.model_dump(), status, media_type="application/problem+json")
@@ -79,10 +99,19 @@ def _arena_error(_request: Request, error: Exception) -> JSONResponse:
     status, title = next(
         (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, "A fault of ours")
     )
-    if status < 500:
-        return _problem(status, title, str(error))
+    if isinstance(error, PlayError):
+        answer = _problem(status, title, str(error))
+        answer.headers.update(_when_to_retry(error))
+        return answer
     logger.error("%s", error)
     return _problem(status, title, NOT_SAVED if status == 503 else FAULT)
+
+
+def _when_to_retry(error: PlayError) -> dict[str, str]:
+    if not isinstance(error, LimitError):
+        return {}
+    wait = error.free_at - datetime.now(UTC)
+    return {"Retry-After": str(max(1, math.ceil(wait.total_seconds())))}
 
 
 def _bad_request(_request: Request, error: Exception) -> JSONResponse:
@@ -96,9 +125,7 @@ def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 204:
         return Response(status_code=204)
-    answer = _problem(error.status_code, str(error.detail), str(error.detail))
-    answer.headers.update(error.headers or {})
-    return answer
+    return from_http(error)
 
 
 def _fault(_request: Request, error: Exception) -> JSONResponse:

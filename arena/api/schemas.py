@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, Snapshot
-from arena.domain.vote import Choice, Receipt, RevealedModel
+from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
 
 
 class NewBattleBody(BaseModel):
@@ -75,6 +75,11 @@ class ModelsBody(BaseModel):
     a: ModelBody
     b: ModelBody
 
+    @classmethod
+    def of(cls, reveal: Reveal) -> "ModelsBody":
+        """Say who both are."""
+        return cls(a=ModelBody.of(reveal.a), b=ModelBody.of(reveal.b))
+
 
 class ReceiptBody(BaseModel):
     """A committed vote; ``models`` is null for a skip."""
@@ -85,9 +90,7 @@ class ReceiptBody(BaseModel):
     @classmethod
     def of(cls, receipt: Receipt) -> "ReceiptBody":
         """Say what was voted, and who it was about."""
-        reveal = receipt.reveal
-        models = reveal and ModelsBody(a=ModelBody.of(reveal.a), b=ModelBody.of(reveal.b))
-        return cls(outcome=receipt.choice, models=models)
+        return cls(outcome=receipt.choice, models=receipt.reveal and ModelsBody.of(receipt.reveal))
 
 
 class AnswerBody(BaseModel):
@@ -112,7 +115,11 @@ class TurnBody(BaseModel):
 
 
 class BattleBody(BaseModel):
-    """A battle as its owner may see it now; ``vote`` is null before the vote."""
+    """A battle as its owner may see it now.
+
+    ``vote`` is null before the vote; ``models`` is null until a committed vote has revealed
+    them, and stays known where the two go on after it.
+    """
 
     battle_id: str
     state: BattleState
@@ -121,6 +128,7 @@ class BattleBody(BaseModel):
     turns: list[TurnBody]
     message: str | None
     vote: ReceiptBody | None
+    models: ModelsBody | None
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "BattleBody":
@@ -141,6 +149,7 @@ class BattleBody(BaseModel):
             ],
             message=snapshot.message,
             vote=snapshot.receipt and ReceiptBody.of(snapshot.receipt),
+            models=snapshot.models and ModelsBody.of(snapshot.models),
         )
 
 

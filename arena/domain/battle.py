@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from arena.domain.vote import Receipt
+from arena.domain.vote import Receipt, Reveal
 
 
 class Side(StrEnum):
@@ -52,6 +52,13 @@ class AnswerStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class Mode(StrEnum):
+    """Whether a battle is blind and takes a vote, or goes on after one with known models."""
+
+    ANONYMOUS = "anonymous"
+    CONTINUED = "continued"
+
+
 class Pacing(StrEnum):
     """How answers are released to the page: see `arena.play.pacing`."""
 
@@ -77,12 +84,19 @@ class ShownAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """One prompt and what the two sides have shown so far."""
+    """One prompt and what the two sides have shown so far.
+
+    Attributes
+    ----------
+    attempt : int
+        Grows whenever an answer of the turn is asked for anew.
+    """
 
     turn: int
     prompt: str
     a: ShownAnswer
     b: ShownAnswer
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +110,8 @@ class Snapshot:
         ended well.
     receipt : Receipt or None
         The committed vote and what it revealed; None before the vote.
+    models : Reveal or None
+        Who answers, once a committed vote has revealed it: also where the two go on after it.
     """
 
     battle_id: str
@@ -104,6 +120,7 @@ class Snapshot:
     turns: tuple[ShownTurn, ...]
     message: str | None = None
     receipt: Receipt | None = None
+    models: Reveal | None = None
 
     @property
     def turn(self) -> int:

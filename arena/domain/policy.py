@@ -46,3 +46,6 @@ class Policy:
 
 DEFAULT = Policy("default-v1", frozenset(VoterKind) - {VoterKind.SIMULATED})
 """Every vote of a person, once, unless an exclusion is logged for it."""
+
+SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
+"""Votes of a program with planted tastes: to try the arena, never to rank models by."""

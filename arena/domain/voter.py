@@ -1,6 +1,6 @@
 """Who votes: a pseudonym and how it came to be."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -15,7 +15,14 @@ class VoterKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """A voter: ``id`` is a keyed hash, never a name or an address."""
+    """A voter: ``id`` is a keyed hash, never a name or an address.
+
+    Attributes
+    ----------
+    address : str or None
+        Hash of today's network address, for limits only; None where it is not known.
+    """
 
     id: str
     kind: VoterKind = VoterKind.ANONYMOUS
+    address: str | None = field(default=None, repr=False, compare=False)

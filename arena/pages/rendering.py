@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from arena.domain.battle import Pacing
 from arena.domain.board import Board, PastVote
+from arena.domain.policy import SIMULATED
 from arena.domain.vote import Choice
 from arena.errors import SAID
 from arena.pages import words
@@ -60,6 +61,7 @@ def leaderboard_page(board: Board, *, now: datetime, arena_name: str) -> str:
             board=board,
             axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
             heat=heatmap(board),
+            simulated=board.policy == SIMULATED.name,
             fewest_coloured=FEWEST_COLOURED,
             now=now,
             arena_name=arena_name,

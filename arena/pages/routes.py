@@ -1,9 +1,10 @@
 """Addresses of the reading pages, and what a browser may keep of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -12,10 +13,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.domain.battle import Pacing
 from arena.domain.board import Board, PastVote
 from arena.domain.voter import Voter
-from arena.pages.rendering import leaderboard_page, method_page, votes_page
+from arena.pages.rendering import error_page, leaderboard_page, method_page, votes_page
 
 STYLESHEET = Path(__file__).parent / "static" / "pages.css"
 READ = ["GET", "HEAD"]
+NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
 
 
 def utc_now() -> datetime:
@@ -40,6 +42,7 @@ def pages_router(
     board: Callable[[], Board],
     my_votes: Callable[[Voter], Sequence[PastVote]],
     voter_of: Callable[[Request], Voter | None],
+    others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
     arena_name: str = "Arena",
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
@@ -54,14 +57,20 @@ def pages_router(
         Votes of a voter, in any order.
     voter_of : callable
         Who asks, or None for a browser without a pseudonym.
+    others : mapping of str to callable
+        Boards that are shown only when asked for, by the name of their policy.
     pacing : Pacing
         How battles release their answers, for the method page.
     """
     router = APIRouter(include_in_schema=False)
 
     @router.api_route("/leaderboard", methods=READ)
-    def leaderboard(request: Request) -> Response:
-        page = leaderboard_page(board(), now=now(), arena_name=arena_name)
+    def leaderboard(request: Request, policy: str | None = None) -> Response:
+        chosen = board if policy is None else others.get(policy)
+        if chosen is None:
+            page = error_page(404, advice=NO_POLICY, arena_name=arena_name)
+            return HTMLResponse(page, status_code=404)
+        page = leaderboard_page(chosen(), now=now(), arena_name=arena_name)
         return revalidated(request, page)
 
     @router.api_route("/votes", methods=READ)

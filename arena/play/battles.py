@@ -1,79 +1,30 @@
 """Battles from the prompt to the reveal: the only way in for pages, API and simulations."""
 
 import asyncio
-import hashlib
-import logging
-import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from functools import partial
 from random import Random
 
-from arena import __version__
-from arena.domain.answer import Message
-from arena.domain.battle import BattleState, Pacing, Sampler, Side, Snapshot
+from arena.domain.battle import Side, Snapshot
 from arena.domain.model import Model, Roster
+from arena.domain.notice import Notice, Voted
 from arena.domain.vote import Choice, Receipt
 from arena.domain.voter import Voter
-from arena.errors import BadPromptError, StoreError, UnknownBattleError
+from arena.errors import BadPromptError, ClosingError, NotReadyError, UnknownBattleError
 from arena.play import words
-from arena.play.live import Ask, LiveAnswer, LiveBattle
-from arena.play.matchmaking import VERSION, Draw, draw_pair
-from arena.play.pacing import Pacer
-from arena.play.snapshots import (
-    answer_outcome,
-    lost_snapshot,
-    receipt,
-    running_snapshot,
-    stored_snapshot,
-)
-from arena.store.records import Ballot, NewAnswer, NewBattle
+from arena.play.drafts import blind_battle, continued_battle
+from arena.play.live import Ask
+from arena.play.matchmaking import draw_one, draw_pair
+from arena.play.rules import Rules
+from arena.play.runner import Runner
+from arena.play.snapshots import receipt, stored_snapshot
+from arena.store.records import Ballot, NewBattle, StoredBattle
 from arena.store.store import Store
-
-logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
 """How often a battle that another process runs is looked up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How battles are played; logged with each of them where it matters.
-
-    Attributes
-    ----------
-    characters_per_s : float
-        Pace at which answers are shown.
-    answer_timeout_s : float
-        Longest that one answer may take in all.
-    tick_s, checkpoint_s : float
-        Seconds between releases of text, and between writes of unfinished answers.
-    """
-
-    pacing: Pacing = Pacing.PACED
-    sampler: Sampler = Sampler.UNIFORM
-    characters_per_s: float = 300.0
-    max_prompt_chars: int = 20_000
-    max_answer_chars: int = 40_000
-    answer_timeout_s: float = 180.0
-    tick_s: float = 0.1
-    checkpoint_s: float = 2.0
-
-
-@dataclass(slots=True)
-class _Running:
-    """A battle that this process runs; ``final`` holds an end that could not be stored."""
-
-    owner: str
-    created: datetime
-    prompt: str
-    live: LiveBattle
-    task: asyncio.Task[None] | None = None
-    final: Snapshot | None = None
-
-    def snapshot(self, battle_id: str) -> Snapshot:
-        """Show what the owner may see of the battle now."""
-        return self.final or running_snapshot(battle_id, self.created, self.prompt, self.live)
 
 
 class Battles:
@@ -85,6 +36,11 @@ class Battles:
         Prompts that a model can answer, by model id; other models answer any.
     rng : random.Random
         Draws pairs and sides.
+    admit : callable
+        Entered, off the loop, around the writing of a new battle; raises a `LimitError` to
+        refuse it.
+    notice : callable
+        Told what happens, for logs and figures.
     """
 
     def __init__(
@@ -97,16 +53,27 @@ class Battles:
         recorded: Mapping[str, tuple[str, ...]],
         rng: Random,
         now: Callable[[], datetime],
+        admit: Callable[[Voter], AbstractContextManager[object]] = nullcontext,
+        notice: Callable[[Notice], None] = lambda _notice: None,
     ) -> None:
         self._store = store
-        self._ask = ask
         self._roster = roster
         self._rules = rules
         self._recorded = {model: frozenset(prompts) for model, prompts in recorded.items()}
         self._as_recorded = {p.strip(): p for prompts in recorded.values() for p in prompts}
         self._rng = rng
         self._now = now
-        self._running: dict[str, _Running] = {}
+        self._admit = admit
+        self._notice = notice
+        self._closing = False
+        self._runner = Runner(
+            store=store,
+            ask=ask,
+            rules=rules,
+            substitute=self._substitute,
+            now=now,
+            notice=notice,
+        )
         self.prompts = _offered(roster, recorded)
         """Prompts that can be answered, when only recordings battle; None when any can."""
 
@@ -115,18 +82,55 @@ class Battles:
 
         Raises
         ------
-        BadPromptError
+        BadPromptError, LimitError, ClosingError
             Before anything is written.
         """
         prompt = self._as_recorded.get(prompt.strip(), prompt)
         self._refuse(prompt)
+        if len(self._able(prompt)) < 2:
+            raise BadPromptError(words.NOT_RECORDED)
         draw = draw_pair(self._able(prompt), self._rules.sampler, self._rng)
-        new = self._new_battle(voter, prompt, draw)
-        await asyncio.to_thread(self._store.open_battle, new)
-        running = _Running(voter.id, new.created, prompt, self._live(draw))
-        self._running[new.public_id] = running
-        running.task = asyncio.create_task(self._run(new.public_id, running))
-        return running.snapshot(new.public_id)
+        recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
+        new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
+        return await self._begin(partial(self._write_down, new))
+
+    async def reply(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
+        """Ask the same two models the next thing, before the vote or after going on.
+
+        Raises
+        ------
+        BadPromptError, ClosingError, UnknownBattleError, NotReadyError
+            Nothing is written then.
+        """
+        self._refuse(prompt)
+        self._partners(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
+        return await self._begin(
+            partial(self._store.add_turn, battle_id, voter.id, prompt, self._now())
+        )
+
+    async def regenerate(self, battle_id: str, voter: Voter) -> Snapshot:
+        """Let both models answer the latest prompt anew; a vote is on the newest attempts."""
+        return await self._attempt(battle_id, voter, only_incomplete=False)
+
+    async def retry(self, battle_id: str, voter: Voter) -> Snapshot:
+        """Ask again for the answers that failed or were cut off in the latest turn."""
+        return await self._attempt(battle_id, voter, only_incomplete=True)
+
+    async def go_on(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
+        """Talk on with two revealed models: a battle of its own, which is not counted.
+
+        Raises
+        ------
+        BadPromptError, LimitError, ClosingError, UnknownBattleError, NotReadyError
+            Nothing is written then.
+        """
+        self._refuse(prompt)
+        stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
+        if stored.choice in (None, Choice.SKIP):
+            raise NotReadyError(words.VOTE_FIRST)
+        models = self._partners(stored)
+        new = continued_battle(stored, voter, prompt, models, self._rules, self._now())
+        return await self._begin(partial(self._write_down, new))
 
     async def look(self, battle_id: str, voter: Voter) -> Snapshot:
         """Show a battle to its owner as it stands.
@@ -136,10 +140,10 @@ class Battles:
         UnknownBattleError
             If there is none, or it is somebody else's.
         """
-        if (running := self._running.get(battle_id)) is not None:
+        if (running := self._runner.get(battle_id)) is not None:
             if running.owner != voter.id:
                 raise UnknownBattleError
-            return running.snapshot(battle_id)
+            return running.snapshot
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
         return stored_snapshot(stored)
 
@@ -147,7 +151,7 @@ class Battles:
         """Show a battle again whenever more of it may be seen, until it has ended."""
         last = None
         while True:
-            running = self._running.get(battle_id)
+            running = self._runner.get(battle_id)
             changed = running.live.changed if running else None
             snapshot = await self.look(battle_id, voter)
             if snapshot != last:
@@ -160,7 +164,7 @@ class Battles:
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:
         """End a running battle with what its reader has seen; an ended one stays as it is."""
         snapshot = await self.look(battle_id, voter)
-        running = self._running.get(battle_id)
+        running = self._runner.get(battle_id)
         if running is None or running.task is None:
             return snapshot
         running.live.stop()
@@ -180,27 +184,78 @@ class Battles:
         StoreError
             The vote may not be committed: send it again with the same key.
         """
-        await self.look(battle_id, voter)
+        before = await self.look(battle_id, voter)
         ballot = Ballot(
             battle_id=battle_id, voter=voter.id, choice=choice, key=key, cast=self._now()
         )
         stored = await asyncio.to_thread(self._store.cast, ballot)
+        if before.receipt is None:
+            self._notice(Voted(battle_id, choice))
         return receipt(stored, choice)
+
+    @property
+    def closing(self) -> bool:
+        """Whether no new battles are begun any more."""
+        return self._closing
+
+    async def drain(self, grace_s: float) -> None:
+        """Begin no new battles, let the running ones end within the time, interrupt the rest."""
+        self._closing = True
+        await self._runner.wait(grace_s)
+        await self._runner.close()
 
     async def close(self) -> None:
         """End all running battles as interrupted."""
-        tasks = [running.task for running in self._running.values() if running.task]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._runner.close()
+
+    async def _attempt(self, battle_id: str, voter: Voter, *, only_incomplete: bool) -> Snapshot:
+        if self._closing:
+            raise ClosingError
+        self._models_of(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
+        write = partial(self._store.add_attempts, only_incomplete=only_incomplete)
+        return await self._begin(partial(write, battle_id, voter.id, self._now()))
+
+    def _write_down(self, new: NewBattle) -> StoredBattle:
+        with self._admit(new.owner):
+            self._store.open_battle(new)
+        return self._store.battle(new.public_id, new.owner.id)
+
+    async def _begin(self, write: Callable[[], StoredBattle]) -> Snapshot:
+        """Write and begin, both or neither, even if the visitor leaves in between."""
+
+        async def write_and_begin() -> Snapshot:
+            stored = await asyncio.to_thread(write)
+            return self._runner.begin(stored, self._models_of(stored))
+
+        return await asyncio.shield(write_and_begin())
+
+    def _substitute(self, prompt: str, tried: Collection[str]) -> Model | None:
+        others = [model for model in self._able(prompt) if model.id not in tried]
+        return draw_one(others, self._rules.sampler, self._rng) if others else None
+
+    def _partners(self, stored: StoredBattle) -> dict[Side, Model]:
+        """Find the battle's models for one more turn, which recordings do not have."""
+        models = self._models_of(stored)
+        if any(model.id in self._recorded for model in models.values()):
+            raise BadPromptError(words.ONE_TURN)
+        return models
+
+    def _models_of(self, stored: StoredBattle) -> dict[Side, Model]:
+        """Find the battle's models in the roster."""
+        last = stored.turns[-1]
+        ids = {Side.A: last.a.model_id, Side.B: last.b.model_id}
+        known = {model.id: model for model in self._roster}
+        if not set(ids.values()) <= known.keys():
+            raise NotReadyError(words.MODEL_GONE)
+        return {side: known[model_id] for side, model_id in ids.items()}
 
     def _refuse(self, prompt: str) -> None:
+        if self._closing:
+            raise ClosingError
         if not prompt.strip():
             raise BadPromptError(words.EMPTY_PROMPT)
         if len(prompt) > self._rules.max_prompt_chars:
             raise BadPromptError(words.too_long(len(prompt), self._rules.max_prompt_chars))
-        if len(self._able(prompt)) < 2:
-            raise BadPromptError(words.NOT_RECORDED)
 
     def _able(self, prompt: str) -> list[Model]:
         return [
@@ -208,78 +263,6 @@ class Battles:
             for model in self._roster
             if model.id not in self._recorded or prompt in self._recorded[model.id]
         ]
-
-    def _new_battle(self, voter: Voter, prompt: str, draw: Draw) -> NewBattle:
-        recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
-        return NewBattle(
-            public_id=uuid.uuid4().hex,
-            owner=voter,
-            mode="anonymous",
-            prompt=prompt,
-            a=_new_answer(draw.a),
-            b=_new_answer(draw.b),
-            side_seed=draw.side_seed,
-            sampler=self._rules.sampler,
-            sampler_version=VERSION,
-            pair_probability=draw.pair_probability,
-            pacing=self._rules.pacing,
-            prompt_set="recorded" if recorded else None,
-            prompt_id=_hash(prompt),
-            created=self._now(),
-            app_version=__version__,
-        )
-
-    def _live(self, draw: Draw) -> LiveBattle:
-        return LiveBattle(
-            answers={Side.A: LiveAnswer(draw.a), Side.B: LiveAnswer(draw.b)},
-            pacer=Pacer(self._rules.pacing, self._rules.characters_per_s),
-            max_answer_chars=self._rules.max_answer_chars,
-            answer_timeout_s=self._rules.answer_timeout_s,
-        )
-
-    async def _run(self, battle_id: str, running: _Running) -> None:
-        live = running.live
-        keeper = asyncio.create_task(self._checkpoint(battle_id, live))
-        try:
-            await live.run(self._ask, [Message("user", running.prompt)], tick_s=self._rules.tick_s)
-            state, message = _ending(live)
-        except asyncio.CancelledError:
-            state, message = BattleState.INTERRUPTED, words.INTERRUPTED
-        finally:
-            keeper.cancel()
-        await self._finish(battle_id, running, state, message)
-
-    async def _finish(
-        self, battle_id: str, running: _Running, state: BattleState, message: str | None
-    ) -> None:
-        outcomes = {side: answer_outcome(running.live, side, state) for side in Side}
-        try:
-            await asyncio.to_thread(
-                self._store.close_answers,
-                battle_id,
-                state,
-                outcomes,
-                message=message,
-                now=self._now(),
-            )
-        except StoreError:
-            logger.exception("Battle %s ended, but could not be written", battle_id)
-            running.final = lost_snapshot(battle_id, running.created, running.prompt)
-        else:
-            del self._running[battle_id]
-        running.live.announce()
-
-    async def _checkpoint(self, battle_id: str, live: LiveBattle) -> None:
-        written: dict[Side, int] = dict.fromkeys(Side, 0)
-        while True:
-            await asyncio.sleep(self._rules.checkpoint_s)
-            for side, answer in live.answers.items():
-                if len(answer.text) + len(answer.reasoning) == written[side]:
-                    continue
-                written[side] = len(answer.text) + len(answer.reasoning)
-                await asyncio.to_thread(
-                    self._store.checkpoint, battle_id, side, answer.text, answer.reasoning
-                )
 
 
 def _offered(roster: Roster, recorded: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
@@ -292,23 +275,3 @@ def _offered(roster: Roster, recorded: Mapping[str, tuple[str, ...]]) -> tuple[s
         for prompt in prompts:
             counts[prompt] = counts.get(prompt, 0) + 1
     return tuple(prompt for prompt, count in counts.items() if count >= needed)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _new_answer(model: Model) -> NewAnswer:
-    return NewAnswer(
-        model_id=model.id,
-        system_prompt_hash=_hash(model.system_prompt),
-        decoding=model.decoding,
-    )
-
-
-def _ending(live: LiveBattle) -> tuple[BattleState, str | None]:
-    if (side := live.failed_side) is not None:
-        return BattleState.FAILED, words.failed(side)
-    if live.stopping and not all(live.shown(side) for side in Side):
-        return BattleState.STOPPED, words.STOPPED
-    return BattleState.READY, None

@@ -63,8 +63,10 @@ class Position:
 
 
 def news(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Position]]:
-    """Tell what a reader at a position lacks of a battle as it stands."""
+    """Tell what a reader at a position lacks of the latest turn as it stands."""
     turn = snapshot.turns[-1]
+    if (position.turn, position.attempt) != (turn.turn, turn.attempt):
+        position = Position(turn.turn, turn.attempt)
     for side, answer in ((Side.A, turn.a), (Side.B, turn.b)):
         seen = position.a if side is Side.A else position.b
         if text := answer.text[seen:]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
@@ -18,12 +18,30 @@ logger = logging.getLogger(__name__)
 Ask = Callable[[Model, Sequence[Message]], AsyncGenerator[Chunk]]
 """How a model is asked: `arena.endpoints.client.Endpoints.stream`."""
 
+RETRIED = {
+    FailureClass.DROPPED,
+    FailureClass.OVERLOADED,
+    FailureClass.RATE_LIMIT,
+    FailureClass.UNREACHABLE,
+}
+"""Failures that may pass by themselves: asked again, as long as nothing has been written."""
+
+LONGEST_PAUSE_S = 5.0
+"""A visitor does not wait longer than this for an endpoint to take a request again."""
+
 
 @dataclass(slots=True)
 class LiveAnswer:
-    """One side's answer as it arrives; times in seconds from the request."""
+    """One side's answer as it arrives; times in seconds from the request.
+
+    Attributes
+    ----------
+    messages : sequence of Message
+        The conversation that the model answers.
+    """
 
     model: Model
+    messages: Sequence[Message] = ()
     text: str = ""
     reasoning: str = ""
     finished: Finished | None = None
@@ -35,6 +53,10 @@ class LiveAnswer:
     def ended(self) -> bool:
         """Whether the model will say no more."""
         return self.finished is not None or self.failure is not None
+
+
+Replace = Callable[[Side, LiveAnswer], Awaitable[LiveAnswer | None]]
+"""Finds another model for a side that failed before its text was shown, or None."""
 
 
 @dataclass(slots=True)
@@ -53,19 +75,28 @@ class LiveBattle:
     pacer: Pacer
     max_answer_chars: int
     answer_timeout_s: float
+    retry_pauses_s: Sequence[float] = ()
     stopping: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def run(self, ask: Ask, messages: Sequence[Message], *, tick_s: float) -> None:
+    async def run(self, ask: Ask, replace: Replace, *, tick_s: float) -> None:
         """Ask both models and release their text until all is shown, one fails, or a stop."""
-        tasks = [
-            asyncio.create_task(self._listen(answer, ask, messages))
-            for answer in self.answers.values()
-        ]
+        tasks = {
+            side: asyncio.create_task(self._listen(answer, ask))
+            for side, answer in self.answers.items()
+            if not answer.ended
+        }
         try:
             await self._release_all(tick_s)
+            while not self.stopping and (side := self._failed_unseen()) is not None:
+                fresh = await replace(side, self.answers[side])
+                if fresh is None:
+                    return
+                self.answers[side] = fresh
+                tasks[side] = asyncio.create_task(self._listen(fresh, ask))
+                await self._release_all(tick_s)
         finally:
-            await _end(tasks)
+            await _end(tuple(tasks.values()))
 
     def stop(self) -> None:
         """Ask the battle to end with what has been shown."""
@@ -85,6 +116,10 @@ class LiveBattle:
         """Whether the reader has seen an answer to its end."""
         answer = self.answers[side]
         return answer.finished is not None and len(self.shown(side)) == len(answer.text)
+
+    def _failed_unseen(self) -> Side | None:
+        side = self.failed_side
+        return side if side is not None and not self.shown(side) else None
 
     def announce(self) -> None:
         """Wake all who wait for a change."""
@@ -107,11 +142,11 @@ class LiveBattle:
         a, b = self.answers[Side.A], self.answers[Side.B]
         return Progress(len(a.text), len(b.text), a.ended, b.ended)
 
-    async def _listen(self, answer: LiveAnswer, ask: Ask, messages: Sequence[Message]) -> None:
+    async def _listen(self, answer: LiveAnswer, ask: Ask) -> None:
         began = time.monotonic()
         try:
             async with asyncio.timeout(self.answer_timeout_s):
-                await self._take(answer, ask, messages, began)
+                await self._take_patiently(answer, ask, began)
         except EndpointError as error:
             answer.failure = error
         except TimeoutError:
@@ -123,10 +158,20 @@ class LiveBattle:
         finally:
             answer.duration_s = time.monotonic() - began
 
-    async def _take(
-        self, answer: LiveAnswer, ask: Ask, messages: Sequence[Message], began: float
-    ) -> None:
-        async with aclosing(ask(answer.model, messages)) as chunks:
+    async def _take_patiently(self, answer: LiveAnswer, ask: Ask, began: float) -> None:
+        """Take an answer; ask again after a failure that may pass, before the first token."""
+        for pause_s in (*self.retry_pauses_s, None):
+            try:
+                return await self._take(answer, ask, began)
+            except EndpointError as error:
+                if answer.text or answer.reasoning or error.failure not in RETRIED:
+                    raise
+                if pause_s is None or (error.retry_after_s or 0) > LONGEST_PAUSE_S:
+                    raise
+                await asyncio.sleep(max(pause_s, error.retry_after_s or 0))
+
+    async def _take(self, answer: LiveAnswer, ask: Ask, began: float) -> None:
+        async with aclosing(ask(answer.model, answer.messages)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextDelta(text):

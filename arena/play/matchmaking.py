@@ -49,6 +49,12 @@ def draw_pair(candidates: Sequence[Model], sampler: Sampler, rng: Random) -> Dra
     return Draw(a, b, weights[chosen] / sum(weights), seed)
 
 
+def draw_one(candidates: Sequence[Model], sampler: Sampler, rng: Random) -> Model:
+    """Draw a model to take the place of one that failed; zero weights come last."""
+    weights = [1.0 if sampler is Sampler.UNIFORM else model.weight for model in candidates]
+    return rng.choices(candidates, weights if any(weights) else None)[0]
+
+
 def sides(pair: tuple[Model, Model], seed: int) -> tuple[Model, Model]:
     """Put a pair on sides A and B: the same seed gives the same sides."""
     first, second = sorted(pair, key=lambda model: model.id)

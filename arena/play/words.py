@@ -9,6 +9,9 @@ INTERRUPTED = (
 )
 NOT_SAVED = f"The answers could not be saved. Nothing was counted. {AGAIN}"
 EMPTY_PROMPT = "Write a prompt first."
+VOTE_FIRST = "Vote first. Then you can go on with these two."
+MODEL_GONE = "One of these two models is no longer here. Start a new battle."
+ONE_TURN = "Recorded models answer one prompt only. Start a new battle."
 NOT_RECORDED = "Only recorded prompts can be answered here. Choose one from the list."
 
 

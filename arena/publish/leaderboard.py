@@ -71,7 +71,7 @@ class Leaderboard:
             version = f"{chain.head(session)[:12] or 'empty'}-{__version__}"
             if self._board is None or self._board.version != version:
                 votes = log.votes(session, self._policy.name)
-                records = log.model_records(session)
+                records = log.model_records(session, self._policy.kinds)
                 self._board = make_board(votes, records, self._policy, version, self._now())
             return self._board
 

@@ -55,3 +55,9 @@ def first_break(session: Session) -> str | None:
             return battle_id
         previous = vote.hash
     return None
+
+
+def ends_at_head(session: Session) -> bool:
+    """Whether the newest vote is the one that the head names: false if the end was cut off."""
+    last = session.exec(select(VoteRow.hash).order_by(col(VoteRow.id).desc()).limit(1)).first()
+    return (last or "") == head(session)

@@ -9,6 +9,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from arena.errors import StoreError
 
+EXAMPLES = "sqlite:///arena.db or postgresql://user@host/name"
+
 READ_ONLY = "arena_read_only"
 """Execution option of a transaction that will not write."""
 
@@ -19,7 +21,7 @@ def open_engine(url: str) -> Engine:
     Parameters
     ----------
     url : str
-        ``sqlite:///file.db`` or another SQLAlchemy URL.
+        ``sqlite:///file.db`` or ``postgresql://user@host/name``.
 
     Raises
     ------
@@ -27,27 +29,52 @@ def open_engine(url: str) -> Engine:
         If the URL cannot be read or the database cannot be reached.
     """
     parsed = _parse(url)
-    if parsed.get_backend_name() == "sqlite":
-        return _open_sqlite(parsed)
-    try:
-        return create_engine(parsed, pool_pre_ping=True)
-    except (NoSuchModuleError, ImportError) as error:
-        msg = f"Cannot use a {parsed.drivername!r} database: {error}. Use sqlite:///FILE."
-        raise StoreError(msg) from error
+    match parsed.get_backend_name():
+        case "sqlite":
+            return _open_sqlite(parsed)
+        case "postgresql":
+            return _open_postgresql(parsed)
+        case other:
+            msg = f"Cannot use a {other!r} database: write the URL like {EXAMPLES}."
+            raise StoreError(msg)
+
+
+def snapshot(engine: Engine) -> Engine:
+    """Give the same database for transactions that only read, each at one moment in time."""
+    if engine.dialect.name == "postgresql":
+        return engine.execution_options(isolation_level="REPEATABLE READ")
+    return engine.execution_options(**{READ_ONLY: True})
+
+
+def sqlite_file(url: URL) -> Path:
+    """File of a SQLite database."""
+    return Path((url.database or "").removeprefix("file:").partition("?")[0])
 
 
 def _parse(url: str) -> URL:
     try:
         return make_url(url)
     except ArgumentError as error:
-        msg = f"Cannot read the database URL {url!r}: write it like sqlite:///arena.db."
+        msg = f"Cannot read the database URL {url!r}: write it like {EXAMPLES}."
+        raise StoreError(msg) from error
+
+
+def _open_postgresql(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 15})
+    except (NoSuchModuleError, ImportError) as error:
+        reason = str(error).splitlines()[0]
+        msg = (
+            f"Cannot use a {url.drivername!r} database: {reason}. Install the arena with its "
+            "extra 'postgres': pip install '.[postgres]'."
+        )
         raise StoreError(msg) from error
 
 
 def _open_sqlite(url: URL) -> Engine:
-    path = (url.database or "").removeprefix("file:").partition("?")[0]
-    if not Path(path).resolve().parent.is_dir():
-        msg = f"Cannot open {path!r}: its folder does not exist. Make the folder first."
+    path = sqlite_file(url)
+    if not path.resolve().parent.is_dir():
+        msg = f"Cannot open {str(path)!r}: its folder does not exist. Make the folder first."
         raise StoreError(msg)
     engine = create_engine(url, connect_args={"timeout": 15})
     event.listen(engine, "connect", _prepare_sqlite)

@@ -2,11 +2,12 @@
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
-from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
 from arena.store.records import LoggedVote, ModelRecord, PastBattle
@@ -19,6 +20,9 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
+
+BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
+"""A query for the keys of battles."""
 
 
 def votes(session: Session, policy: str) -> list[LoggedVote]:
@@ -56,10 +60,14 @@ def _exclusions(session: Session, policy: str) -> dict[int, list[str]]:
     return reasons
 
 
-def model_records(session: Session) -> list[ModelRecord]:
-    """Every model ever in the roster with how its battles ended."""
-    battles, failed, abandoned = _battle_counts(session)
-    costs, seconds = _answer_figures(session)
+def model_records(
+    session: Session, kinds: Collection[VoterKind] = frozenset(VoterKind)
+) -> list[ModelRecord]:
+    """Every model ever in the roster with how its battles ended, for voters of some kinds."""
+    voters = select(VoterRow.id).where(col(VoterRow.kind).in_(kinds))
+    theirs = select(BattleRow.id).where(col(BattleRow.owner).in_(voters))
+    battles, failed, abandoned = _battle_counts(session, theirs)
+    costs, seconds = _answer_figures(session, theirs)
     return [
         ModelRecord(
             id=row.id,
@@ -76,26 +84,33 @@ def model_records(session: Session) -> list[ModelRecord]:
     ]
 
 
-def _battle_counts(session: Session) -> tuple[Counter[str], Counter[str], Counter[str]]:
+def _battle_counts(
+    session: Session, theirs: BattleIds
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
     battles: Counter[str] = Counter()
     abandoned: Counter[str] = Counter()
-    for a, b, state in session.exec(select(BattleRow.model_a, BattleRow.model_b, BattleRow.state)):
+    blind = select(BattleRow.model_a, BattleRow.model_b, BattleRow.state).where(
+        col(BattleRow.mode) == Mode.ANONYMOUS, col(BattleRow.id).in_(theirs)
+    )
+    for a, b, state in session.exec(blind):
         battles.update((a, b))
         if state in (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED):
             abandoned.update((a, b))
     failures = session.exec(
-        select(AnswerRow.model_id).where(col(AnswerRow.status) == AnswerStatus.FAILED)
+        select(AnswerRow.model_id).where(
+            col(AnswerRow.status) == AnswerStatus.FAILED, col(AnswerRow.battle_id).in_(theirs)
+        )
     )
     return battles, Counter(failures), abandoned
 
 
 def _answer_figures(
-    session: Session,
+    session: Session, theirs: BattleIds
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     costs: dict[str, list[float]] = defaultdict(list)
     seconds: dict[str, list[float]] = defaultdict(list)
     complete = select(AnswerRow.model_id, AnswerRow.cost, AnswerRow.duration_s).where(
-        col(AnswerRow.status) == AnswerStatus.COMPLETE
+        col(AnswerRow.status) == AnswerStatus.COMPLETE, col(AnswerRow.battle_id).in_(theirs)
     )
     for model_id, cost, duration_s in session.exec(complete):
         if cost is not None:

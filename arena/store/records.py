@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from arena.domain.battle import AnswerStatus, BattleState, Pacing, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Price
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter, VoterKind
@@ -21,12 +21,22 @@ class NewAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBattle:
-    """A battle about to begin: all that is known before the first token."""
+    """A battle about to begin: all that is known before the first token.
+
+    Attributes
+    ----------
+    turn : int
+        Number of its first turn: 1, or the next one of the battle that it goes on from.
+    continues : str or None
+        Public id of that battle.
+    """
 
     public_id: str
     owner: Voter
-    mode: str
+    mode: Mode
     prompt: str
+    turn: int = 1
+    continues: str | None = None
     a: NewAnswer
     b: NewAnswer
     side_seed: int
@@ -89,6 +99,7 @@ class StoredBattle:
 
     public_id: str
     owner: str
+    mode: Mode
     state: BattleState
     message: str | None
     created: datetime

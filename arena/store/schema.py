@@ -14,8 +14,13 @@ from arena.store.engine import describe
 from arena.store.tables import Table
 
 
-def migrate(engine: Engine) -> None:
+def migrate(engine: Engine, name: str | None = None) -> None:
     """Run the migrations that the database lacks.
+
+    Parameters
+    ----------
+    name : str or None
+        What to call the database in an error; None calls it by its URL.
 
     Raises
     ------
@@ -26,24 +31,43 @@ def migrate(engine: Engine) -> None:
     """
     try:
         with engine.begin() as connection:
-            _upgrade(connection)
+            _upgrade(connection, name or shown(engine))
     except SQLAlchemyError as error:
-        msg = f"Cannot use the database {_name(engine)}: {describe(error)}."
+        msg = f"Cannot use the database {name or shown(engine)}: {describe(error)}."
         raise StoreError(msg) from error
 
 
-def _upgrade(connection: Connection) -> None:
+def revision(connection: Connection) -> str | None:
+    """Revision of the database's schema; None where no arena has been."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def newest() -> str | None:
+    """Revision of this version's schema."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def shown(engine: Engine) -> str:
+    """Give the database's URL without its password."""
+    return engine.url.render_as_string(hide_password=True)
+
+
+def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+def _upgrade(connection: Connection, name: str) -> None:
+    config = _config()
     config.attributes["connection"] = connection
-    _refuse_unknown(connection, ScriptDirectory.from_config(config))
+    _refuse_unknown(connection, ScriptDirectory.from_config(config), name)
     command.upgrade(config, "head")
 
 
-def _refuse_unknown(connection: Connection, script: ScriptDirectory) -> None:
-    current = MigrationContext.configure(connection).get_current_revision()
-    known = {revision.revision for revision in script.walk_revisions()}
-    name = _name(connection.engine)
+def _refuse_unknown(connection: Connection, script: ScriptDirectory, name: str) -> None:
+    current = revision(connection)
+    known = {step.revision for step in script.walk_revisions()}
     if current is None and set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
         msg = f"The database {name} holds tables that this arena did not make. Name another one."
         raise SchemaError(msg)
@@ -53,7 +77,3 @@ def _refuse_unknown(connection: Connection, script: ScriptDirectory) -> None:
             "it was made by a newer arena. Update the arena, or name another database."
         )
         raise SchemaError(msg)
-
-
-def _name(engine: Engine) -> str:
-    return engine.url.render_as_string(hide_password=True)

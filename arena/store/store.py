@@ -9,28 +9,17 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, col, select, update
 
-from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice
-from arena.errors import (
-    AlreadyVotedError,
-    NotReadyError,
-    StoreError,
-    UnknownBattleError,
-)
-from arena.store import chain, models
-from arena.store.engine import READ_ONLY, describe, open_engine
-from arena.store.records import (
-    AnswerOutcome,
-    Ballot,
-    NewAnswer,
-    NewBattle,
-    StoredAnswer,
-    StoredBattle,
-    StoredTurn,
-)
+from arena.errors import AlreadyVotedError, NotReadyError, StoreError
+from arena.store import chain, models, turns
+from arena.store.engine import describe, open_engine, snapshot
+from arena.store.reading import stored_battle
+from arena.store.records import AnswerOutcome, Ballot, NewAnswer, NewBattle, StoredBattle
+from arena.store.rows import find, latest, owned, row_id, vote_of
 from arena.store.schema import migrate
-from arena.store.tables import AnswerRow, BattleRow, ModelRow, TurnRow, VoteRow, VoterRow
+from arena.store.tables import AnswerRow, BattleRow, VoteRow
 
 
 class Store:
@@ -39,7 +28,7 @@ class Store:
     Parameters
     ----------
     url : str
-        ``sqlite:///file.db`` or another SQLAlchemy URL.
+        ``sqlite:///file.db`` or ``postgresql://user@host/name``.
 
     Raises
     ------
@@ -50,7 +39,7 @@ class Store:
     def __init__(self, url: str) -> None:
         self.engine: Engine = open_engine(url)
         migrate(self.engine)
-        self._reader = self.engine.execution_options(**{READ_ONLY: True})
+        self._reader = snapshot(self.engine)
         self._turn = threading.Lock() if self.engine.dialect.name == "sqlite" else nullcontext()
 
     def close(self) -> None:
@@ -74,7 +63,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Give a transaction that only reads."""
+        """Give a transaction that only reads, all of it as of one moment."""
         with _named(), Session(self._reader) as session:
             yield session
 
@@ -86,26 +75,39 @@ class Store:
     def open_battle(self, new: NewBattle) -> None:
         """Write a battle, its first turn and both answers, all before the first token."""
         with self.writing() as session:
-            if session.get(VoterRow, new.owner.id) is None:
-                session.add(VoterRow(id=new.owner.id, kind=new.owner.kind, created=new.created))
-                session.flush()
-            battle = _battle_row(new)
-            session.add(battle)
-            session.flush()
-            session.add(
-                TurnRow(battle_id=_id(battle), turn=1, prompt=new.prompt, created=new.created)
-            )
-            for side, answer in ((Side.A, new.a), (Side.B, new.b)):
-                session.add(_answer_row(_id(battle), side, answer, new.created))
+            turns.open_battle(session, new)
 
-    def checkpoint(self, battle_id: str, side: Side, text: str, reasoning: str) -> None:
-        """Keep what a running answer has so far."""
+    def add_turn(self, battle_id: str, owner: str, prompt: str, now: datetime) -> StoredBattle:
+        """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
-            battle = _find(session, battle_id)
-            answer = _latest(session, battle, side)
-            if answer.status != AnswerStatus.STREAMING:
+            turns.add_turn(session, battle_id, owner, prompt, now)
+        return self.battle(battle_id, owner)
+
+    def add_attempts(
+        self, battle_id: str, owner: str, now: datetime, *, only_incomplete: bool
+    ) -> StoredBattle:
+        """Write new attempts of the latest turn: see `arena.store.turns.add_attempts`."""
+        with self.writing() as session:
+            turns.add_attempts(session, battle_id, owner, now, only_incomplete=only_incomplete)
+        return self.battle(battle_id, owner)
+
+    def replace_answer(
+        self, battle_id: str, side: Side, failed: AnswerOutcome, new: NewAnswer, now: datetime
+    ) -> None:
+        """Keep a failed answer, and let another model take its side."""
+        with self.writing() as session:
+            turns.replace_answer(session, battle_id, side, failed, new, now)
+
+    def checkpoint(self, battle_id: str, so_far: dict[Side, tuple[str, str]]) -> None:
+        """Keep the text and the reasoning that running answers have so far."""
+        with self.writing() as session:
+            battle = find(session, battle_id, lock=True)
+            if battle.state not in (BattleState.CREATED, BattleState.STREAMING):
                 return  # it has ended in the meantime, and its end is the last word
-            answer.text, answer.reasoning = text, reasoning
+            for side, (text, reasoning) in so_far.items():
+                answer = latest(session, battle, side)
+                if answer.status == AnswerStatus.STREAMING:
+                    answer.text, answer.reasoning = text, reasoning
             battle.state = BattleState.STREAMING
 
     def close_answers(
@@ -119,9 +121,9 @@ class Store:
     ) -> None:
         """Write how both answers ended and the state that follows, in one transaction."""
         with self.writing() as session:
-            battle = _find(session, battle_id)
+            battle = find(session, battle_id, lock=True)
             for side, outcome in outcomes.items():
-                _write_outcome(_latest(session, battle, side), outcome)
+                turns.write_outcome(latest(session, battle, side), outcome)
             battle.state, battle.message = state, message
             battle.ready = now if state is BattleState.READY else None
 
@@ -152,7 +154,7 @@ class Store:
             If there is none, or it is somebody else's.
         """
         with self.reading() as session:
-            return _stored(session, _owned(session, battle_id, owner))
+            return stored_battle(session, owned(session, battle_id, owner))
 
     def cast(self, ballot: Ballot) -> StoredBattle:
         """Commit a vote; the battle is read back only after the commit.
@@ -165,8 +167,8 @@ class Store:
             Nothing is written then.
         """
         with self.writing() as session:
-            battle = _owned(session, ballot.battle_id, ballot.voter, lock=True)
-            vote = _vote_of(session, battle)
+            battle = owned(session, ballot.battle_id, ballot.voter, lock=True)
+            vote = vote_of(session, battle)
             if vote is None:
                 _append_vote(session, battle, ballot)
             elif (vote.key, vote.outcome) != (ballot.key, ballot.choice):
@@ -183,102 +185,16 @@ def _named() -> Iterator[None]:
         raise StoreError(msg) from error
 
 
-def _battle_row(new: NewBattle) -> BattleRow:
-    return BattleRow(
-        public_id=new.public_id,
-        owner=new.owner.id,
-        mode=new.mode,
-        model_a=new.a.model_id,
-        model_b=new.b.model_id,
-        side_seed=new.side_seed,
-        sampler=new.sampler,
-        sampler_version=new.sampler_version,
-        pair_probability=new.pair_probability,
-        prompt_set=new.prompt_set,
-        prompt_id=new.prompt_id,
-        system_prompt_hash_a=new.a.system_prompt_hash,
-        system_prompt_hash_b=new.b.system_prompt_hash,
-        pacing=new.pacing,
-        state=BattleState.CREATED,
-        created=new.created,
-        app_version=new.app_version,
-    )
-
-
-def _answer_row(battle_id: int, side: Side, answer: NewAnswer, created: datetime) -> AnswerRow:
-    return AnswerRow(
-        battle_id=battle_id,
-        model_id=answer.model_id,
-        turn=1,
-        side=side,
-        attempt=1,
-        status=AnswerStatus.STREAMING,
-        decoding=dict(answer.decoding),
-        created=created,
-    )
-
-
-def _write_outcome(row: AnswerRow, outcome: AnswerOutcome) -> None:
-    for name in (
-        "text",
-        "status",
-        "reasoning",
-        "error_class",
-        "error_detail",
-        "finish_reason",
-        "first_token_s",
-        "duration_s",
-        "tokens_in",
-        "tokens_out",
-        "request_id",
-    ):
-        setattr(row, name, getattr(outcome, name))
-    if (price := outcome.price) is not None:
-        row.price_input, row.price_output, row.price_date = price.input, price.output, price.date
-        if outcome.tokens_in is not None and outcome.tokens_out is not None:
-            row.cost = price.cost(outcome.tokens_in, outcome.tokens_out)
-
-
-def _id(row: BattleRow) -> int:
-    assert row.id is not None, "the row was not flushed"
-    return row.id
-
-
-def _find(session: Session, battle_id: str, *, lock: bool = False) -> BattleRow:
-    query = select(BattleRow).where(col(BattleRow.public_id) == battle_id)
-    row = session.exec(query.with_for_update() if lock else query).one_or_none()
-    if row is None:
-        raise UnknownBattleError
-    return row
-
-
-def _owned(session: Session, battle_id: str, owner: str, *, lock: bool = False) -> BattleRow:
-    row = _find(session, battle_id, lock=lock)
-    if row.owner != owner:
-        raise UnknownBattleError
-    return row
-
-
-def _latest(session: Session, battle: BattleRow, side: Side) -> AnswerRow:
-    return session.exec(
-        select(AnswerRow)
-        .where(col(AnswerRow.battle_id) == _id(battle), col(AnswerRow.side) == side)
-        .order_by(col(AnswerRow.turn).desc(), col(AnswerRow.attempt).desc())
-        .limit(1)
-    ).one()
-
-
-def _vote_of(session: Session, battle: BattleRow) -> VoteRow | None:
-    return session.exec(select(VoteRow).where(col(VoteRow.battle_id) == _id(battle))).one_or_none()
-
-
 def _append_vote(session: Session, battle: BattleRow, ballot: Ballot) -> None:
+    if battle.mode != Mode.ANONYMOUS:
+        msg = "This battle goes on after its vote. It is not counted."
+        raise NotReadyError(msg)
     if battle.state != BattleState.READY or battle.ready is None:
         msg = "Both answers must be complete before you can vote on this battle."
         raise NotReadyError(msg)
-    a, b = (_latest(session, battle, side) for side in Side)
+    a, b = (latest(session, battle, side) for side in Side)
     vote = VoteRow(
-        battle_id=_id(battle),
+        battle_id=row_id(battle),
         voter_id=ballot.voter,
         turn=a.turn,
         attempt_a=a.attempt,
@@ -293,44 +209,3 @@ def _append_vote(session: Session, battle: BattleRow, ballot: Ballot) -> None:
     )
     chain.append(session, vote, battle.public_id)
     battle.state = BattleState.SKIPPED if ballot.choice is Choice.SKIP else BattleState.VOTED
-
-
-def _stored(session: Session, battle: BattleRow) -> StoredBattle:
-    turns = session.exec(
-        select(TurnRow).where(col(TurnRow.battle_id) == _id(battle)).order_by(col(TurnRow.turn))
-    ).all()
-    vote = _vote_of(session, battle)
-    return StoredBattle(
-        public_id=battle.public_id,
-        owner=battle.owner,
-        state=BattleState(battle.state),
-        message=battle.message,
-        created=battle.created,
-        turns=tuple(_stored_turn(session, battle, turn) for turn in turns),
-        choice=Choice(vote.outcome) if vote else None,
-    )
-
-
-def _stored_turn(session: Session, battle: BattleRow, turn: TurnRow) -> StoredTurn:
-    answers = session.exec(
-        select(AnswerRow, ModelRow)
-        .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
-        .where(col(AnswerRow.battle_id) == _id(battle), col(AnswerRow.turn) == turn.turn)
-        .order_by(col(AnswerRow.attempt))
-    ).all()
-    latest = {Side(row.side): _stored_answer(row, model) for row, model in answers}
-    return StoredTurn(turn=turn.turn, prompt=turn.prompt, a=latest[Side.A], b=latest[Side.B])
-
-
-def _stored_answer(row: AnswerRow, model: ModelRow) -> StoredAnswer:
-    return StoredAnswer(
-        side=Side(row.side),
-        attempt=row.attempt,
-        model_id=model.id,
-        model_name=model.name,
-        text=row.text,
-        status=AnswerStatus(row.status),
-        first_token_s=row.first_token_s,
-        tokens_out=row.tokens_out,
-        cost=row.cost,
-    )

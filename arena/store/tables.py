@@ -1,10 +1,21 @@
 """The tables: every field that could not be recovered later is here from the first day."""
 
+import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, MetaData, TypeDecorator, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    DateTime,
+    Dialect,
+    MetaData,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+)
 from sqlmodel import Field, SQLModel
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -27,6 +38,20 @@ class UtcDateTime(TypeDecorator[datetime]):
         )
 
 
+class Prose(TypeDecorator[str]):
+    """Text of people and models; what no database can hold becomes U+FFFD.
+
+    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
+    """
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replace what cannot be stored."""
+        return value and UNSTORABLE.sub("\ufffd", value)
+
+
 class Table(SQLModel):
     """Base of the tables: constraints are named, so that migrations can find them."""
 
@@ -43,6 +68,10 @@ class Table(SQLModel):
 
 def _moment(**kwargs: Any) -> Any:
     return Field(sa_type=UtcDateTime, **kwargs)
+
+
+def _prose(**kwargs: Any) -> Any:
+    return Field(sa_type=Prose, **kwargs)
 
 
 def _json() -> Any:
@@ -98,6 +127,8 @@ class BattleRow(Table, table=True):
     sampler: str
     sampler_version: str
     pair_probability: float
+    repicks: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    continues: int | None = Field(default=None, foreign_key="battle.id")
     prompt_set: str | None = None
     prompt_id: str | None = None
     system_prompt_hash_a: str
@@ -118,7 +149,7 @@ class TurnRow(Table, table=True):
     id: int | None = Field(default=None, primary_key=True)
     battle_id: int = Field(foreign_key="battle.id")
     turn: int
-    prompt: str
+    prompt: str = _prose()
     created: datetime = _moment()
 
 
@@ -133,12 +164,12 @@ class AnswerRow(Table, table=True):
     turn: int
     side: str
     attempt: int
-    text: str = ""
-    reasoning: str = ""
+    text: str = _prose(default="")
+    reasoning: str = _prose(default="")
     status: str
     error_class: str | None = None
-    error_detail: str | None = None
-    finish_reason: str | None = None
+    error_detail: str | None = _prose(default=None)
+    finish_reason: str | None = _prose(default=None)
     first_token_s: float | None = None
     duration_s: float | None = None
     tokens_in: int | None = None
@@ -148,8 +179,8 @@ class AnswerRow(Table, table=True):
     price_date: date | None = None
     cost: float | None = None
     decoding: dict[str, Any] = _json()
-    request_id: str | None = None
-    created: datetime = _moment()
+    request_id: str | None = _prose(default=None)
+    created: datetime = _moment(index=True)
 
 
 class VoteRow(Table, table=True):
@@ -168,8 +199,8 @@ class VoteRow(Table, table=True):
     seconds_to_vote: float
     tags_a: dict[str, Any] = _json()
     tags_b: dict[str, Any] = _json()
-    comment_a: str = ""
-    comment_b: str = ""
+    comment_a: str = _prose(default="")
+    comment_b: str = _prose(default="")
     created: datetime = _moment()
     previous_hash: str
     hash: str = Field(unique=True)

@@ -78,6 +78,55 @@ def test_no_byte_before_the_vote_names_a_model(tmp_path: Path, broken: Behaviour
     assert ("zanzibar" in voted.text.casefold()) == (broken is LOUD)
 
 
+def test_no_byte_of_turns_attempts_and_retries_names_a_model(tmp_path: Path) -> None:
+    with (
+        faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db",
+            roster=roster(tmp_path, server.url),
+            characters_per_s=5000,
+        ) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.play("Who are you?")
+        ada.post(f"/api/v1/battles/{battle_id}/regenerate")
+        ada.follow(battle_id)
+        server.behaviours["xylophone-two"] = replace(LOUD, fault=Fault.ERROR, fault_after=40)
+        ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "And your maker?"})
+        ada.follow(battle_id)
+        ada.look(battle_id)
+        server.behaviours["xylophone-two"] = LOUD
+        ada.post(f"/api/v1/battles/{battle_id}/retry")
+        ada.follow(battle_id)
+        ada.look(battle_id)
+        ada.post(f"/api/v1/battles/{battle_id}/continue", json={"prompt": "More?"})
+        before = "".join(ada.received).casefold()
+        revealed = ada.vote(battle_id, "tie").text.casefold()
+    assert [word for word in SENTINELS if word in before] == []
+    assert "zanzibar large" in revealed
+
+
+def test_a_repicked_side_tells_nothing(tmp_path: Path) -> None:
+    broken = replace(LOUD, status=401)
+    third = ROSTER.split("[[models]]")[2].replace("quagmire-id", "ottoman-id")
+    third = third.replace("Quagmire Mini", "Ottoman").replace("xylophone-two", "xylophone-three")
+    with faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server:
+        server.behaviours["xylophone-three"] = broken
+        path = roster(tmp_path, server.url)
+        path.write_text(path.read_text() + "[[models]]" + third.format(url=server.url))
+        with (
+            serve(
+                database=f"sqlite:///{tmp_path}/arena.db", roster=path, characters_per_s=5000
+            ) as served,
+            served.visitor() as ada,
+        ):
+            for _ in range(8):
+                ada.play("Who are you?")
+            before = "".join(ada.received).casefold()
+    assert any(seen.model == "xylophone-three" for seen in server.requests)
+    assert [word for word in SENTINELS if word in before] == []
+
+
 def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> None:
     other = replace(LOUD, text=TEXT.upper(), usage=(1, 1), headers={}, reasoning="")
     seen: dict[str, tuple[str, list[tuple[object, ...]]]] = {}
@@ -139,8 +188,9 @@ def test_no_byte_of_the_page_s_own_stream_names_a_model(tmp_path: Path) -> None:
         served.visitor() as ada,
     ):
         page = ada.get("/").text
-        send = next(d["id"] for d in config_of(page)["dependencies"] if d["inputs"])
-        joined = {"data": ["Who are you?"], "fn_index": send, "session_hash": "s"}
+        send = next(d for d in config_of(page)["dependencies"] if d["inputs"])
+        data = ["Who are you?", *[""] * (len(send["inputs"]) - 1)]
+        joined = {"data": data, "fn_index": send["id"], "session_hash": "s"}
         ada.post("/gradio_api/queue/join", json=joined)
         ada.get("/gradio_api/queue/data?session_hash=s")
         before = "".join(ada.received).casefold()

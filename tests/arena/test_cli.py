@@ -3,19 +3,18 @@
 import os
 import re
 import socket
-import sqlite3
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from typer.testing import CliRunner
 
-from arena.cli import cli
+from arena.cli import cli, progress_bar
 from arena.store.store import Store
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import ARENA, Served, running, write_roster
+from tests.serving import ARENA, Served, quick_arena, running, write_roster
 
 GOOD = """
 [[models]]
@@ -82,7 +81,7 @@ def test_a_bad_roster_is_one_clear_line(tmp_path: Path, text: str, words: list[s
 def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        refused(run(tmp_path, "demo", "--port", port), port, "in use", "--port")
+        refused(run(tmp_path, "demo", "--toys", "--port", port), port, "in use", "--port")
     assert not (tmp_path / "arena-demo.db").exists()
 
 
@@ -92,12 +91,20 @@ def test_a_read_only_database_is_one_clear_line(tmp_path: Path) -> None:
     refused(run(tmp_path, "serve", "--port", "0", "--database", url), "readonly database")
 
 
-def test_a_newer_schema_is_one_clear_line(tmp_path: Path) -> None:
-    Store(f"sqlite:///{tmp_path}/arena.db").close()
-    with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
-    refused(run(tmp_path, "serve", "--port", "0"), "'9999'", "newer arena")
+def test_a_newer_schema_is_one_clear_line(tmp_path: Path, database_url: str) -> None:
+    store = Store(database_url)
+    with store.writing() as session:
+        session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    store.close()
+    told = run(tmp_path, "serve", "--port", "0", "--database", database_url)
+    refused(told, "'9999'", "newer arena")
+
+
+def test_a_database_that_does_not_answer_is_one_clear_line(tmp_path: Path) -> None:
+    url = "postgresql://ada:sesame@127.0.0.1:1/arena"
+    told = run(tmp_path, "serve", "--port", "0", "--database", url)
+    refused(told, "postgresql://ada:***@127.0.0.1:1/arena", "Connection refused")
+    assert "sesame" not in told.stderr
 
 
 def test_a_bad_setting_is_one_clear_line(tmp_path: Path) -> None:
@@ -105,14 +112,39 @@ def test_a_bad_setting_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_the_demo_plays_without_key_or_network_and_keeps_its_votes(tmp_path: Path) -> None:
-    with running(tmp_path, "demo", "--port", "0", ARENA_CHARACTERS_PER_S="9000") as url:
+    with running(tmp_path, "demo", "--toys", "--port", "0", ARENA_CHARACTERS_PER_S="9000") as url:
         visitor = Served(url, "").visitor()
         with visitor:
             receipt = visitor.vote(visitor.play(), "tie").json()
             assert "toy" in receipt["models"]["a"]["name"]
-    with running(tmp_path, "demo", "--port", "0") as url:
+    with running(tmp_path, "demo", "--toys", "--port", "0") as url:
         assert httpx.get(f"{url}/api/v1/leaderboard").json()["votes"] == 1
     assert (tmp_path / "arena-demo.db").exists()
+
+
+def test_the_demo_plays_with_two_models_that_it_finds_and_says_so(tmp_path: Path) -> None:
+    with faulty_server({"quartz": Behaviour(), "basalt": Behaviour()}) as server:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sesame"}
+        with running(tmp_path, "demo", "--port", "0", **env) as url:
+            visitor = Served(url, "").visitor()
+            with visitor:
+                receipt = visitor.vote(visitor.play(), "tie").json()
+        asked = {seen.headers["authorization"] for seen in server.requests}
+    names = {receipt["models"][side]["name"] for side in "ab"}
+    assert names == {"quartz (OpenAI)", "basalt (OpenAI)"}
+    assert asked == {"Bearer sesame"}
+
+
+def test_models_lists_a_roster_or_what_is_found(tmp_path: Path) -> None:
+    told = run(tmp_path, "models", "--roster", roster(tmp_path), COLUMNS="200")
+    assert re.search(r"\bx\b.*pocket://local/v1.*unigram", told.stdout)
+    with faulty_server({"quartz": Behaviour()}) as server:
+        told = run(tmp_path, "models", OPENAI_BASE_URL=server.url, COLUMNS="200")
+    assert re.search(r"OpenAI/quartz .*quartz \(OpenAI\) .*http://127", told.stdout)
+    gone = run(tmp_path, "models", OPENAI_BASE_URL=server.url, COLUMNS="200")
+    assert gone.returncode == 0
+    assert "No models were found at Ollama (http://127.0.0.1:11434/v1), " in gone.stdout
+    assert server.url in gone.stdout
 
 
 def test_serve_takes_its_settings_from_the_environment(tmp_path: Path) -> None:
@@ -139,22 +171,88 @@ def test_a_check_prints_what_answers_and_what_failed(tmp_path: Path) -> None:
     assert re.search(r"id-ill.*auth: .*401, no such key", told.stdout)
 
 
-def test_an_export_says_how_much_it_wrote(tmp_path: Path, quick: Served) -> None:
-    with quick.visitor() as ada:
-        ada.vote(ada.play(), "model_a")
-        ada.vote(ada.play(), "skip")
-    told = run(tmp_path, "export", "votes", "--to", "v.csv", "--database", quick.database)
+@pytest.fixture
+def played(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    """An arena on either kind of database, with a vote and a skip."""
+    with quick_arena(tmp_path, database=database_url) as served:
+        with served.visitor() as ada:
+            ada.vote(ada.play(), "model_a")
+            ada.vote(ada.play(), "skip")
+        yield served
+
+
+def test_a_backup_of_a_running_arena_is_restored_and_served(
+    tmp_path: Path, played: Served
+) -> None:
+    told = run(tmp_path, "backup", "--database", played.database, "--to", "b.db")
+    assert re.fullmatch(
+        r"b\.db: 18 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", told.stdout
+    )
+    again = run(tmp_path, "restore", "b.db", "--database", "sqlite:///other.db")
+    assert again.stdout == told.stdout.replace("b.db:", "b.db: restored")
+    env = {"ARENA_ROSTER": roster(tmp_path), "ARENA_DATABASE": "sqlite:///other.db"}
+    with running(tmp_path, "serve", "--port", "0", **env) as url:
+        assert httpx.get(f"{url}/api/v1/leaderboard").json()["votes"] == 1
+    refused(
+        run(tmp_path, "restore", "b.db", "--database", "sqlite:///other.db"),
+        "sqlite:///other.db is in use",
+        "new database",
+    )
+    refused(
+        run(tmp_path, "backup", "--database", played.database, "--to", "b.db"), "'b.db' exists"
+    )
+
+
+def test_what_cannot_be_backed_up_or_restored_is_one_clear_line(tmp_path: Path) -> None:
+    refused(run(tmp_path, "backup", "--to", "b.db"), "no database 'arena.db'", "--database")
+    refused(run(tmp_path, "restore", "b.db"), "'b.db'", "No such file")
+    (tmp_path / "b.db").write_text("Dear diary" * 1000)
+    refused(run(tmp_path, "restore", "b.db"), "'b.db'", "not a database")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.db"]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "after_s", "shows"), [("1", 60, False), ("1", 0, True), ("0", 0, False)]
+)
+def test_a_long_task_shows_its_progress_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    terminal: str,
+    after_s: float,
+    shows: bool,
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress_bar("Backing up", after_s) as told:
+        told(1, 2)
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert ("Backing up" in written.err and "50%" in written.err) == shows
+    assert bool(written.err) == shows
+
+
+def test_an_export_says_how_much_it_wrote(tmp_path: Path, played: Served) -> None:
+    told = run(tmp_path, "export", "votes", "--to", "v.csv", "--database", played.database)
     assert told.stdout == "v.csv: 1 of 2 logged votes, policy default-v1.\n"
     assert len((tmp_path / "v.csv").read_text().splitlines()) == 2
     refused(
-        run(tmp_path, "export", "votes", "--to", "v.doc", "--database", quick.database),
+        run(tmp_path, "export", "votes", "--to", "v.doc", "--database", played.database),
         "'v.doc'",
         ".parquet",
     )
 
 
 def commands() -> list[list[str]]:
-    return [["serve"], ["demo"], ["models", "check"], ["export", "votes"]]
+    return [
+        ["serve"],
+        ["demo"],
+        ["models"],
+        ["simulate"],
+        ["models", "check"],
+        ["export", "votes"],
+        ["backup"],
+        ["restore"],
+    ]
 
 
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
@@ -165,9 +263,12 @@ def test_every_help_ends_in_two_examples(command: list[str]) -> None:
     assert len(re.findall(r"^\s*arena " + " ".join(command), examples, re.MULTILINE)) == 2
 
 
-def test_the_examples_of_export_run(tmp_path: Path) -> None:
+def test_the_examples_of_export_backup_and_restore_run(tmp_path: Path) -> None:
     Store(f"sqlite:///{tmp_path}/arena.db").close()
     Store(f"sqlite:///{tmp_path}/arena-demo.db").close()
-    told = run(tmp_path, "export", "votes", "--help", COLUMNS="200")
-    for line in re.findall(r"^\s*(arena export votes .*?)\s*$", told.stdout, re.MULTILINE):
-        assert run(tmp_path, *line.split()[1:]).returncode == 0, line
+    for command in ("export votes", "backup", "restore"):
+        told = run(tmp_path, *command.split(), "--help", COLUMNS="200")
+        lines = re.findall(rf"^\s*(arena {command} .*?)\s*$", told.stdout, re.MULTILINE)
+        assert len(lines) == 2
+        for line in lines:
+            assert run(tmp_path, *line.split()[1:]).returncode == 0, line

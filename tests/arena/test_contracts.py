@@ -24,6 +24,9 @@ PLANTED = {
     "FastAPI lives where pages and routes are": ("arena/play/words.py", "import fastapi"),
     "Jinja lives in the reading pages": ("arena/api/health.py", "import jinja2"),
     "The command line lives in cli": ("arena/app.py", "import typer"),
+    "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
+    "structlog lives in the logs": ("arena/play/words.py", "import structlog"),
+    "prometheus lives in the metrics": ("arena/play/words.py", "import prometheus_client"),
     "duckdb lives in publish": ("arena/store/log.py", "import duckdb"),
     "No circles": ("arena/domain/voter.py", "import arena.errors"),
 }

@@ -1,18 +1,26 @@
 """The contract of the battles API, over real HTTP."""
 
 import re
-import sqlite3
 import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from arena.store.engine import open_engine
 from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.serving import Served, heard_text, served_by
+from tests.serving import Served, heard_text, quick_arena, served_by
 
 LONG = "A sentence that goes on. " * 40
+
+
+@pytest.fixture
+def quick(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    """An arena on SQLite, and one on PostgreSQL, of three models that answer at once."""
+    with quick_arena(tmp_path, database=database_url) as served:
+        yield served
 
 
 def test_a_battle_is_opened_followed_voted_and_revealed(quick: Served) -> None:
@@ -301,7 +309,7 @@ def test_a_failing_database_is_503_and_the_vote_can_be_sent_again(quick: Served)
 
 
 def rename(served: Served, table: str, name: str) -> None:
-    connection = sqlite3.connect(served.database.removeprefix("sqlite:///"))
-    connection.execute(f"ALTER TABLE {table} RENAME TO {name}")
-    connection.commit()
-    connection.close()
+    engine = open_engine(served.database)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO {name}")
+    engine.dispose()

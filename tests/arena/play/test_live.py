@@ -19,13 +19,14 @@ from arena.domain.voter import Voter
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
 from arena.play import words
-from arena.play.battles import Battles, Rules
+from arena.play.battles import Battles
+from arena.play.rules import Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 
 ADA, BOB = Voter("ada"), Voter("bob")
-FAST = Rules(characters_per_s=100_000, tick_s=0.01, checkpoint_s=0.05)
+FAST = Rules(characters_per_s=100_000, tick_s=0.01, checkpoint_s=0.05, retry_pauses_s=(0.01, 0.01))
 LONG = "A sentence that goes on. " * 40
 
 

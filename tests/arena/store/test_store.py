@@ -1,6 +1,7 @@
 import sqlite3
-import threading
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlmodel import col, select, update
 
-from arena.domain.battle import AnswerStatus, BattleState, Pacing, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model, Price
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
@@ -34,8 +35,8 @@ ADA = Voter("ada")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(f"sqlite:///{tmp_path}/arena.db")
+def store(database_url: str) -> Iterator[Store]:
+    store = Store(database_url)
     store.register(MODELS, NOW)
     yield store
     store.close()
@@ -49,7 +50,7 @@ def new_battle(public_id: str, owner: Voter = ADA) -> NewBattle:
     return NewBattle(
         public_id=public_id,
         owner=owner,
-        mode="anonymous",
+        mode=Mode.ANONYMOUS,
         prompt="Why is the sky blue?",
         a=a,
         b=b,
@@ -102,18 +103,26 @@ def ballot(
     )
 
 
+def at_once(n_threads: int, act: Callable[[int], object]) -> None:
+    """Let threads act at the same time, each with its number; what one raises is raised here."""
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(act, range(n_threads)))
+
+
 def test_the_migrations_make_exactly_the_tables(store: Store) -> None:
     with store.engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, Table.metadata) == []
 
 
-def test_sqlite_is_opened_for_safety(store: Store) -> None:
+def test_sqlite_is_opened_for_safety(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/arena.db")
     with store.engine.connect() as connection:
         pragma = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys")
         }
+    store.close()
     assert pragma == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
@@ -141,16 +150,26 @@ def test_an_answer_is_logged_with_what_it_took(store: Store) -> None:
 
 def test_a_checkpoint_keeps_text_but_never_overwrites_an_end(store: Store) -> None:
     store.open_battle(new_battle("b1"))
-    store.checkpoint("b1", Side.A, "Scat", "hm")
+    store.checkpoint("b1", {Side.A: ("Scat", "hm")})
     with store.reading() as session:
-        assert session.exec(select(AnswerRow.text)).first() == "Scat"
+        texts = {a.side: a.text for a in session.exec(select(AnswerRow))}
+        assert texts == {"a": "Scat", "b": ""}
         assert session.exec(select(BattleRow.state)).one() == BattleState.STREAMING
     store.close_answers(
         "b1", BattleState.READY, {s: complete() for s in Side}, message=None, now=NOW
     )
-    store.checkpoint("b1", Side.A, "Scatter", "")
+    store.checkpoint("b1", {Side.A: ("Scatter", "")})
     assert store.battle("b1", "ada").turns[0].a.text == "Scattering."
     assert store.battle("b1", "ada").state is BattleState.READY
+
+
+@pytest.mark.parametrize("odd", ["a\x00b", "a\ud800b"], ids=["NUL", "half a surrogate pair"])
+def test_text_that_no_database_can_hold_is_kept_readable(store: Store, odd: str) -> None:
+    store.open_battle(replace(new_battle("b1"), prompt=odd))
+    both = {side: complete(odd) for side in Side}
+    store.close_answers("b1", BattleState.READY, both, message=None, now=NOW)
+    turn = store.battle("b1", "ada").turns[0]
+    assert (turn.prompt, turn.a.text) == ("a\ufffdb", "a\ufffdb")
 
 
 def test_a_battle_is_shown_to_its_owner_only(store: Store) -> None:
@@ -214,12 +233,40 @@ def test_twenty_threads_at_once_commit_one_vote(store: Store) -> None:
         except AlreadyVotedError:
             said.append("refused")
 
-    threads = [threading.Thread(target=cast, args=(n,)) for n in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(20, cast)
     assert sorted(said) == ["committed"] + ["refused"] * 19
+
+
+def test_votes_at_once_on_different_battles_do_not_fork_the_chain(store: Store) -> None:
+    for n in range(40):
+        ready(store, f"b{n}")
+    at_once(8, lambda n: [store.cast(ballot(f"b{b}")) for b in range(n, 40, 8)])
+    with store.reading() as session:
+        assert chain.first_break(session) is None
+        assert len(set(session.exec(select(VoteRow.previous_hash)))) == 40
+
+
+def test_a_new_voter_may_open_several_battles_at_once(store: Store) -> None:
+    at_once(8, lambda n: store.open_battle(new_battle(f"b{n}", Voter("eve"))))
+    with store.reading() as session:
+        assert len(session.exec(select(BattleRow)).all()) == 8
+
+
+def test_a_checkpoint_that_comes_with_the_end_never_overwrites_it(store: Store) -> None:
+    for n in range(20):
+        store.open_battle(new_battle(f"b{n}"))
+
+    def write(n: int) -> None:
+        for b in range(20):
+            if n % 2:
+                store.checkpoint(f"b{b}", {Side.A: ("Scat", "")})
+            else:
+                both = {side: complete() for side in Side}
+                store.close_answers(f"b{b}", BattleState.READY, both, message=None, now=NOW)
+
+    at_once(4, write)
+    shown = [store.battle(f"b{b}", "ada") for b in range(20)]
+    assert {(b.state, b.turns[0].a.text) for b in shown} == {(BattleState.READY, "Scattering.")}
 
 
 def test_votes_form_a_chain_in_which_a_later_edit_shows(store: Store) -> None:
@@ -309,11 +356,19 @@ def test_somebody_else_s_tables_are_refused(tmp_path: Path) -> None:
         ("arena.db", "Cannot read the database URL 'arena.db'"),
         ("sqlite:////no/such/folder/arena.db", "folder does not exist"),
         ("nonsense://x/y", "nonsense"),
+        ("postgres://x/y", "'postgres'.*postgresql://user@host/name"),
+        ("postgresql://x@127.0.0.1:1/y", "Cannot use the database .*refused"),
     ],
 )
 def test_a_database_that_cannot_be_opened_is_said(url: str, words: str) -> None:
     with pytest.raises(StoreError, match=words):
         Store(url)
+
+
+def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"'postgresql'.*psycopg.*pip install '.\[postgres\]'"):
+        Store("postgresql://x/y")
 
 
 def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
@@ -325,6 +380,6 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
 def test_a_vote_that_cannot_be_written_is_an_error(store: Store) -> None:
     ready(store, "b1")
     with store.writing() as session:
-        session.connection().exec_driver_sql("DROP TABLE vote")
+        session.connection().exec_driver_sql("ALTER TABLE vote RENAME TO gone")
     with pytest.raises(StoreError, match="The database failed"):
         store.cast(ballot("b1"))

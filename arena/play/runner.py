@@ -1,0 +1,220 @@
+"""The battles that this process runs: a task each, from the first request to the last write."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from arena.domain.answer import FailureClass
+from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
+from arena.domain.model import Model
+from arena.domain.notice import Asked, Ended, Notice, Replaced
+from arena.errors import StoreError
+from arena.play import words
+from arena.play.drafts import new_answer
+from arena.play.live import Ask, LiveAnswer, LiveBattle
+from arena.play.pacing import Pacer
+from arena.play.rules import Rules
+from arena.play.snapshots import (
+    answer_outcome,
+    live_answer,
+    lost_snapshot,
+    outcome_of,
+    running_snapshot,
+    stored_snapshot,
+    with_new_attempt,
+)
+from arena.store.records import AnswerOutcome, StoredBattle
+from arena.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+Substitute = Callable[[str, Collection[str]], Model | None]
+"""Draws a model for a prompt, other than those of the given ids; None when there is none."""
+
+
+@dataclass(slots=True)
+class Running:
+    """One of them.
+
+    Attributes
+    ----------
+    begun : Snapshot
+        The battle as it stood when this process took it up.
+    tried : set of str
+        Ids of the models that were asked in it.
+    final : Snapshot or None
+        An end that could not be stored.
+    """
+
+    owner: str
+    begun: Snapshot
+    live: LiveBattle
+    tried: set[str]
+    task: asyncio.Task[None] | None = None
+    final: Snapshot | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the owner may see of the battle now."""
+        return self.final or running_snapshot(self.begun, self.live)
+
+
+class Runner:
+    """Runs battles, each in a task of its own, and keeps what their owners may see.
+
+    Parameters
+    ----------
+    substitute : callable
+        Finds another model when one failed before anything of it was seen.
+    notice : callable
+        Told what happens, for logs and figures.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ask: Ask,
+        rules: Rules,
+        substitute: Substitute,
+        now: Callable[[], datetime],
+        notice: Callable[[Notice], None],
+    ) -> None:
+        self._store = store
+        self._ask = ask
+        self._rules = rules
+        self._substitute = substitute
+        self._now = now
+        self._notice = notice
+        self._running: dict[str, Running] = {}
+
+    def get(self, battle_id: str) -> Running | None:
+        """Find a battle that runs here."""
+        return self._running.get(battle_id)
+
+    def begin(self, stored: StoredBattle, models: Mapping[Side, Model]) -> Snapshot:
+        """Let the answers that the latest turn lacks be written."""
+        self._notice(Asked(stored.public_id))
+        live = LiveBattle(
+            answers={side: live_answer(stored, side, models[side]) for side in Side},
+            pacer=Pacer(self._rules.pacing, self._rules.characters_per_s),
+            max_answer_chars=self._rules.max_answer_chars,
+            answer_timeout_s=self._rules.answer_timeout_s,
+            retry_pauses_s=self._rules.retry_pauses_s,
+        )
+        tried = {model.id for model in models.values()}
+        running = Running(stored.owner, stored_snapshot(stored), live, tried)
+        self._running[stored.public_id] = running
+        running.task = asyncio.create_task(self._run(stored.public_id, running))
+        return running.snapshot
+
+    async def wait(self, at_most_s: float) -> None:
+        """Let the running battles end, for so long."""
+        if tasks := self._tasks():
+            await asyncio.wait(tasks, timeout=at_most_s)
+
+    async def close(self) -> None:
+        """End all running battles as interrupted."""
+        tasks = self._tasks()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [running.task for running in self._running.values() if running.task]
+
+    async def _run(self, battle_id: str, running: Running) -> None:
+        live = running.live
+        keeper = asyncio.create_task(self._checkpoint(battle_id, live))
+        replace = partial(self._replace, battle_id, running)
+        try:
+            await live.run(self._ask, replace, tick_s=self._rules.tick_s)
+            state, message = _ending(live)
+        except asyncio.CancelledError:
+            state, message = BattleState.INTERRUPTED, words.INTERRUPTED
+        finally:
+            keeper.cancel()
+        await self._finish(battle_id, running, state, message)
+
+    async def _replace(
+        self, battle_id: str, running: Running, side: Side, failed: LiveAnswer
+    ) -> LiveAnswer | None:
+        """Let another model take a side of which nothing was seen, in the first turn only."""
+        turn = running.begun.turns[-1]
+        if turn.turn > 1 or len(running.tried) - 2 >= self._rules.most_repicks:
+            return None
+        model = self._substitute(turn.prompt, running.tried)
+        if model is None:
+            return None
+        outcome = outcome_of(failed, AnswerStatus.FAILED, failed.text)
+        try:
+            await asyncio.to_thread(
+                self._store.replace_answer,
+                battle_id,
+                side,
+                outcome,
+                new_answer(model),
+                self._now(),
+            )
+        except StoreError:
+            logger.exception("Battle %s could not get another model", battle_id)
+            return None
+        if failed.failure:
+            self._notice(Replaced(battle_id, failed.failure.failure))
+        running.tried.add(model.id)
+        running.begun = with_new_attempt(running.begun)
+        return LiveAnswer(model, failed.messages)
+
+    async def _finish(
+        self, battle_id: str, running: Running, state: BattleState, message: str | None
+    ) -> None:
+        outcomes = {side: answer_outcome(running.live, side, state) for side in Side}
+        try:
+            await asyncio.to_thread(
+                self._store.close_answers,
+                battle_id,
+                state,
+                outcomes,
+                message=message,
+                now=self._now(),
+            )
+        except StoreError:
+            logger.exception("Battle %s ended, but could not be written", battle_id)
+            running.final = lost_snapshot(running.begun)
+        else:
+            del self._running[battle_id]
+        running.live.announce()
+        self._notice(_ended(battle_id, state, outcomes.values()))
+
+    async def _checkpoint(self, battle_id: str, live: LiveBattle) -> None:
+        written: dict[Side, tuple[str, str]] = {}
+        while True:
+            await asyncio.sleep(self._rules.checkpoint_s)
+            so_far = {side: (a.text, a.reasoning) for side, a in live.answers.items()}
+            if so_far == written:
+                continue
+            try:
+                await asyncio.to_thread(self._store.checkpoint, battle_id, so_far)
+            except StoreError:
+                logger.exception("Battle %s could not be written while it runs", battle_id)
+            written = so_far
+
+
+def _ended(battle_id: str, state: BattleState, answers: Collection[AnswerOutcome]) -> Ended:
+    return Ended(
+        battle_id,
+        state,
+        failures=tuple(FailureClass(a.error_class) for a in answers if a.error_class is not None),
+        first_tokens_s=tuple(a.first_token_s for a in answers if a.first_token_s is not None),
+    )
+
+
+def _ending(live: LiveBattle) -> tuple[BattleState, str | None]:
+    if (side := live.failed_side) is not None:
+        return BattleState.FAILED, words.failed(side)
+    if live.stopping and not all(live.shown(side) for side in Side):
+        return BattleState.STOPPED, words.STOPPED
+    return BattleState.READY, None

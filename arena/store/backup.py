@@ -1,0 +1,213 @@
+"""Backup and restore: one file for both kinds of database.
+
+A backup is a SQLite file with the schema of the version that made it, so any SQLite can read it.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import Connection, Engine, FromClause, delete, func, insert, select, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import Session
+
+from arena.errors import SchemaError, StoreError
+from arena.store import chain
+from arena.store.engine import describe, open_engine, snapshot, sqlite_file
+from arena.store.schema import migrate, newest, revision, shown
+from arena.store.tables import Table
+
+Told = Callable[[int, int], None]
+"""Called with the rows copied so far and the rows in all."""
+
+TABLES = Table.metadata.sorted_tables
+"""Each after those that it refers to."""
+
+FIRST_START = {"model", "model_event", "vote_chain"}
+"""Tables that a first start fills, before anybody played: a restore writes over them."""
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a backup or a restore copied; ``head`` is the hash of the newest vote."""
+
+    rows: int
+    votes: int
+    head: str
+
+
+def back_up(url: str, to: Path, told: Told) -> Copied:
+    """Copy a database, as it is at one moment, into a new file; it may be in use meanwhile.
+
+    Raises
+    ------
+    SchemaError
+        If the database has not the schema of this version.
+    StoreError
+        If the file exists or cannot be written, or the database cannot be read. Also, once the
+        file is written, if its votes do not form an unbroken chain.
+    """
+    if to.exists():
+        msg = f"{str(to)!r} exists already: name a new file."
+        raise StoreError(msg)
+    with _opened(url) as source, _named(f"back up {shown(source)}"):
+        _require_file(source)
+        with TemporaryDirectory(dir=to.parent) as folder:
+            file = Path(folder) / "backup.db"
+            copied, problem = _write_file(source, file, told)
+            file.replace(to)
+    if problem:
+        msg = f"{str(to)!r} was written, but {problem}. A restore will refuse it."
+        raise StoreError(msg)
+    return copied
+
+
+def restore(file: Path, url: str, told: Told) -> Copied:
+    """Copy a backup into a database in which nobody has played yet, all or nothing.
+
+    Raises
+    ------
+    SchemaError
+        If a newer version made the backup.
+    StoreError
+        If the file is no backup or is damaged, or the database is in use or cannot be written.
+    """
+    with TemporaryDirectory() as folder, _named(f"restore {str(file)!r}"):
+        copy = Path(folder) / "backup.db"
+        shutil.copyfile(file, copy)  # opening a file may write to it
+        with _opened(f"sqlite:///{copy}") as source, _opened(url) as target:
+            _require_backup(source, file)
+            migrate(target)
+            with snapshot(source).connect() as read, target.begin() as write:
+                copied = _copy(read, write, told)
+                _number_on(write)
+    return copied
+
+
+def _write_file(source: Engine, file: Path, told: Told) -> tuple[Copied, str | None]:
+    with snapshot(source).connect() as read, _opened(f"sqlite:///{file}") as target:
+        _require_newest(read)
+        migrate(target)
+        with target.begin() as write:
+            copied = _copy(read, write, told)
+        problem = _problem(target)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # no second file beside it
+    return copied, problem
+
+
+def _copy(read: Connection, write: Connection, told: Told) -> Copied:
+    _empty(write)
+    total = sum(_count(read, table) for table in TABLES)
+    rows = 0
+    for table in TABLES:
+        query = select(table).order_by(*table.primary_key).execution_options(yield_per=BATCH)
+        for batch in read.execute(query).mappings().partitions():
+            write.execute(insert(table), [dict(row) for row in batch])
+            rows += len(batch)
+            told(rows, total)
+    with Session(write) as session:
+        return Copied(rows, _count(write, Table.metadata.tables["vote"]), chain.head(session))
+
+
+def _count(connection: Connection, table: FromClause) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def _empty(write: Connection) -> None:
+    """Make room for the backup's rows, unless somebody has played here."""
+    for table in TABLES:
+        if table.name not in FIRST_START and (rows := _count(write, table)):
+            msg = (
+                f"The database {shown(write.engine)} is in use: it holds {rows:,} of "
+                f"{table.name!r}. Restore into a new database."
+            )
+            raise StoreError(msg)
+    for table in reversed(TABLES):
+        write.execute(delete(table))
+
+
+def _number_on(write: Connection) -> None:
+    """Let PostgreSQL give the next row the number after the last; SQLite does so by itself."""
+    if write.dialect.name != "postgresql":
+        return
+    for table in TABLES:
+        if (key := table.autoincrement_column) is not None:
+            write.execute(
+                select(
+                    func.setval(
+                        func.pg_get_serial_sequence(table.name, key.name),
+                        func.coalesce(func.max(key), 0) + 1,
+                        False,
+                    )
+                )
+            )
+
+
+def _problem(engine: Engine) -> str | None:
+    """Say what is wrong with the file or with its chain of votes, if anything."""
+    with snapshot(engine).connect() as connection:
+        for check in ("integrity_check(1)", "foreign_key_check"):
+            found = connection.execute(text(f"PRAGMA {check}")).first()
+            if found is not None and found[0] != "ok":
+                return f"it is damaged: {check.partition('(')[0]} says {found[0]!r}"
+        with Session(connection) as session:
+            if (battle_id := chain.first_break(session)) is not None:
+                return f"the vote on battle {battle_id!r} does not follow from the one before it"
+            if not chain.ends_at_head(session):
+                return "votes are missing at the end of the log"
+    return None
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Engine]:
+    engine = open_engine(url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _named(task: str) -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        msg = f"Cannot {task}: {describe(error)}."
+        raise StoreError(msg) from error
+    except OSError as error:
+        msg = f"Cannot {task}: {error.strerror}, {str(error.filename)!r}."
+        raise StoreError(msg) from error
+
+
+def _require_file(source: Engine) -> None:
+    """Refuse to make a new database by looking for one."""
+    if source.dialect.name == "sqlite" and not (file := sqlite_file(source.url)).is_file():
+        msg = f"There is no database {str(file)!r}: name the one to back up with --database."
+        raise StoreError(msg)
+
+
+def _require_newest(read: Connection) -> None:
+    if (found := revision(read)) != newest():
+        msg = (
+            f"The database {shown(read.engine)} has schema {found!r}, and this version backs up "
+            f"schema {newest()!r} only: use the version that serves it."
+        )
+        raise SchemaError(msg)
+
+
+def _require_backup(copy: Engine, file: Path) -> None:
+    with snapshot(copy).connect() as read:
+        if revision(read) is None:
+            msg = f"{str(file)!r} is no backup of an arena: name a file made by arena backup."
+            raise StoreError(msg)
+    migrate(copy, repr(str(file)))
+    if problem := _problem(copy):
+        msg = f"Cannot restore {str(file)!r}: {problem}. Take an older backup."
+        raise StoreError(msg)

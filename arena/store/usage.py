@@ -1,0 +1,37 @@
+"""What has been taken: battles and votes by voter, and dollars."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlmodel import Session, col, func, select
+
+from arena.store.tables import AnswerRow, BattleRow, VoteRow
+
+
+def battles_of(session: Session, voter: str, since: datetime) -> Sequence[datetime]:
+    """Moments after ``since`` at which a voter's battles began, oldest first."""
+    return session.exec(
+        select(BattleRow.created)
+        .where(col(BattleRow.owner) == voter, col(BattleRow.created) > since)
+        .order_by(col(BattleRow.created))
+    ).all()
+
+
+def votes_of(session: Session, voters: Collection[str]) -> int:
+    """Count the votes of voters, by their ids."""
+    return session.exec(
+        select(func.count()).select_from(VoteRow).where(col(VoteRow.voter_id).in_(voters))
+    ).one()
+
+
+def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
+    """Dollars of answers asked for after ``since``, oldest first; unknown costs are left out."""
+    return [
+        (created, cost)
+        for created, cost in session.exec(
+            select(AnswerRow.created, AnswerRow.cost)
+            .where(col(AnswerRow.created) > since, col(AnswerRow.cost).is_not(None))
+            .order_by(col(AnswerRow.created))
+        )
+        if cost is not None
+    ]

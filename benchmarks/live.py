@@ -1,0 +1,245 @@
+"""How many battles stream at once, through the page's path and through server-sent events.
+
+Starts the arena with two recorded models of 200 characters a second (about 50 tokens) for
+five seconds, and drives it over raw HTTP from the same machine, so the figures share the
+processor with the load. ``make bench`` runs it; ``--battles`` and ``--seconds`` change the size.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+
+ARENA = str(Path(sys.executable).parent / "arena")
+T = TypeVar("T")
+TICK_S = 0.1
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(slots=True)
+class Heard:
+    """When one reader heard from a battle; seconds on the reader's clock."""
+
+    began: float
+    times: list[float] = field(default_factory=list)
+
+    @property
+    def first_s(self) -> float:
+        """Time to the first text."""
+        return self.times[0] - self.began
+
+    @property
+    def lags_s(self) -> list[float]:
+        """How much later than a tick after the one before each update came."""
+        return [max(0.0, b - a - TICK_S) for a, b in zip(self.times, self.times[1:], strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The running arena."""
+
+    url: str
+    pid: int
+
+    def cpu_s(self) -> float:
+        """Processor time that it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+    def memory_mb(self) -> float:
+        """Resident memory now."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+
+
+@contextmanager
+def serving(seconds: float) -> Iterator[Server]:
+    """Run the arena with two recordings that speak for so many seconds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = ("word " * 4000)[: int(200 * seconds)]
+        for model in ("one", "two"):
+            line = json.dumps({"prompt": "Go", "response": text})
+            (folder / f"{model}.jsonl").write_text(line)
+        (folder / "roster.toml").write_text(
+            "\n".join(
+                f'[[models]]\nid = "{m}"\nname = "{m}"\nendpoint = "recorded://f"\n'
+                f'recording = "{m}.jsonl"\ncharacters_per_s = 200'
+                for m in ("one", "two")
+            )
+        )
+        env = os.environ | {
+            "ARENA_ROSTER": "roster.toml",
+            "ARENA_PORT": "0",
+            "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
+            "ARENA_LOG_LEVEL": "error",
+            "ARENA_SHUTDOWN_GRACE_S": "0",
+        }
+        with subprocess.Popen(
+            [ARENA, "serve"], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            url = re.search(r"http://\S+", process.stdout.readline())
+            assert url is not None
+            _wait_for(url.group())
+            yield Server(url.group(), process.pid)
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def _wait_for(url: str) -> None:
+    while True:
+        try:
+            httpx.get(f"{url}/health/ready", timeout=20)
+            return
+        except httpx.TransportError:
+            time.sleep(0.1)
+
+
+async def by_events(client: httpx.AsyncClient, url: str) -> Heard:
+    """Open a battle and follow its events."""
+    heard = Heard(time.perf_counter())
+    opened = await client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
+    battle_id = opened.json()["battle_id"]
+    async with client.stream("GET", f"{url}/api/v1/battles/{battle_id}/events") as stream:
+        async for line in stream.aiter_lines():
+            if '"side":"a"' in line.replace(" ", "") and "text" in line:
+                heard.times.append(time.perf_counter())
+    return heard
+
+
+async def by_page(client: httpx.AsyncClient, url: str) -> Heard:
+    """Open a battle as the page does, through Gradio's queue, and follow its updates."""
+    page = (await client.get(url)).text
+    found = re.search(r"window\.gradio_config = (\{.*?\});?\s*</script>", page, re.DOTALL)
+    assert found is not None
+    send = next(d for d in json.loads(found.group(1))["dependencies"] if d["inputs"])
+    session = uuid.uuid4().hex[:10]
+    body = {
+        "data": ["Go", *[""] * (len(send["inputs"]) - 1)],
+        "fn_index": send["id"],
+        "session_hash": session,
+    }
+    heard = Heard(time.perf_counter())
+    await client.post(f"{url}/gradio_api/queue/join", json=body)
+    data = f"{url}/gradio_api/queue/data?session_hash={session}"
+    async with client.stream("GET", data) as stream:
+        async for line in stream.aiter_lines():
+            if "process_generating" in line and "word" in line:
+                heard.times.append(time.perf_counter())
+            if "process_completed" in line:
+                break
+    return heard
+
+
+async def play(client: httpx.AsyncClient, url: str) -> tuple[httpx.Cookies, str]:
+    """Play a battle to its end; gives the visitor's cookies and where to vote."""
+    opened = await client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
+    battle = f"{url}/api/v1/battles/{opened.json()['battle_id']}"
+    await client.get(f"{battle}/events")
+    return client.cookies, f"{battle}/vote"
+
+
+async def vote(client: httpx.AsyncClient, cookies: httpx.Cookies, address: str) -> float:
+    """Vote, and time it."""
+    body = {"outcome": "tie", "key": str(uuid.uuid4())}
+    began = time.perf_counter()
+    answer = await client.post(address, json=body, cookies=cookies)
+    answer.raise_for_status()
+    return time.perf_counter() - began
+
+
+async def at_once(
+    n: int, act: Callable[[httpx.AsyncClient, str], Awaitable[T]], url: str
+) -> list[T]:
+    """Let so many visitors act, begun within one second."""
+    limits = httpx.Limits(max_connections=None)
+
+    async def come(number: int) -> T:
+        await asyncio.sleep(number / n)
+        async with httpx.AsyncClient(timeout=120, limits=limits, trust_env=False) as client:
+            return await act(client, url)
+
+    return list(await asyncio.gather(*(come(number) for number in range(n))))
+
+
+def centile(values: list[float], percent: int) -> float:
+    """A percentile in milliseconds."""
+    if len(values) < 2:
+        return 1000 * (values[0] if values else float("nan"))
+    return 1000 * statistics.quantiles(values, n=100)[percent - 1]
+
+
+def measure(path: str, act: Callable[..., Awaitable[Heard]], n: int, seconds: float) -> str:
+    """Stream so many battles, and make a row of the table."""
+    with serving(seconds) as server:
+        asyncio.run(at_once(2, act, server.url))
+        cpu, began = server.cpu_s(), time.perf_counter()
+        heard = asyncio.run(at_once(n, act, server.url))
+        used = (server.cpu_s() - cpu) / (time.perf_counter() - began)
+        memory = server.memory_mb()
+    first = [h.first_s for h in heard]
+    lags = [lag for h in heard for lag in h.lags_s]
+    return (
+        f"| {path} | {n} | {used:.0%} | {centile(first, 50):.0f} / {centile(first, 95):.0f} ms "
+        f"| {centile(lags, 50):.0f} / {centile(lags, 95):.0f} ms | {memory:.0f} MB |"
+    )
+
+
+def measure_votes(n: int, streaming: int, seconds: float) -> str:
+    """Time votes, one after another, while other battles stream."""
+
+    async def vote_meanwhile(url: str) -> list[float]:
+        played = await at_once(n, play, url)
+        others = [asyncio.create_task(at_once(streaming, by_events, url))] if streaming else []
+        await asyncio.sleep(1.5 if streaming else 0)
+        times = []
+        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+            for cookies, address in played:
+                client.cookies.clear()
+                times.append(await vote(client, cookies, address))
+                await asyncio.sleep((seconds - 2) / n)
+        await asyncio.gather(*others)
+        return times
+
+    with serving(seconds) as server:
+        times = asyncio.run(vote_meanwhile(server.url))
+    return f"| {streaming} | {n} | {centile(times, 50):.1f} ms | {centile(times, 95):.1f} ms |"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--battles", type=int, nargs="*", default=[25, 50, 100, 200])
+    parser.add_argument("--seconds", type=float, default=5.0)
+    options = parser.parse_args()
+    with serving(1.0) as server:
+        time.sleep(3)
+        print(f"Idle, page loaded: {server.memory_mb():.0f} MB\n")
+    print("| path | battles | CPU of one core | first text p50 / p95 | lag p50 / p95 | memory |")
+    print("|---|---|---|---|---|---|")
+    for path, act in (("page", by_page), ("events", by_events)):
+        for n in options.battles:
+            print(measure(path, act, n, options.seconds), flush=True)
+    print("\n| battles streaming | votes | p50 | p95 |\n|---|---|---|---|")
+    for streaming in (0, 120):
+        print(measure_votes(60, streaming, options.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The API keeps to its own description, whatever is sent to it."""
+
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.serving import Served
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+OPERATIONS = [
+    ("/api/v1/battles", "POST"),
+    ("/api/v1/battles/{battle_id}", "GET"),
+    ("/api/v1/battles/{battle_id}/events", "GET"),
+    ("/api/v1/battles/{battle_id}/stop", "POST"),
+    ("/api/v1/battles/{battle_id}/turns", "POST"),
+    ("/api/v1/battles/{battle_id}/regenerate", "POST"),
+    ("/api/v1/battles/{battle_id}/retry", "POST"),
+    ("/api/v1/battles/{battle_id}/continue", "POST"),
+    ("/api/v1/battles/{battle_id}/vote", "POST"),
+    ("/api/v1/leaderboard", "GET"),
+    ("/health/live", "GET"),
+    ("/health/ready", "GET"),
+]
+
+
+@pytest.mark.parametrize("voted", [False, True], ids=["ready", "voted"])
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
+    quick: Served, path: str, method: str, voted: bool
+) -> None:
+    schema = schemathesis.openapi.from_url(f"{quick.url}/api/openapi.json")
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        if voted:
+            ada.vote(battle_id, "tie")
+        cookies = dict(ada.client.cookies)
+
+        @settings(
+            max_examples=15,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=schema[path][method].as_strategy())
+        def send(case: "schemathesis.Case[Any]") -> None:
+            if "battle_id" in case.path_parameters:
+                case.path_parameters["battle_id"] = battle_id
+            response = case.call(cookies=cookies)
+            case.validate_response(response, checks=CHECKS)
+
+        send()
+
+
+def test_every_documented_operation_is_walked(quick: Served) -> None:
+    schema = schemathesis.openapi.from_url(f"{quick.url}/api/openapi.json")
+    found = [r.ok() for r in schema.get_all_operations() if isinstance(r, Ok)]
+    assert {(operation.path, operation.method.upper()) for operation in found} == set(OPERATIONS)

@@ -1,0 +1,69 @@
+"""Turns, new attempts, retries and going on, over real HTTP."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import Served, heard_text, served_by
+
+
+def test_a_second_turn_streams_by_itself_and_the_transcript_holds_both(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play("First?")
+        first_end = ada.follow(battle_id)[-1].id
+        opened = ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "Second?"})
+        assert opened.status_code == 201
+        assert opened.json()["turn"] == 2
+        events = ada.follow(battle_id, first_end)
+        shown = ada.look(battle_id)
+        assert [turn["prompt"] for turn in shown["turns"]] == ["First?", "Second?"]
+        assert heard_text(events, "a") == shown["turns"][1]["a"]["text"]
+        assert events[-1].event == "ready"
+        assert ada.vote(battle_id, "model_a").status_code == 200
+
+
+def test_a_turn_after_the_vote_is_409_and_going_on_is_a_battle_of_its_own(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        early = ada.post(f"/api/v1/battles/{battle_id}/continue", json={"prompt": "More?"})
+        assert early.status_code == 409
+        models = ada.vote(battle_id, "tie").json()["models"]
+        late = ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "More?"})
+        assert late.status_code == 409
+        more = ada.post(f"/api/v1/battles/{battle_id}/continue", json={"prompt": "More?"}).json()
+        assert ada.follow(more["battle_id"])[-1].event == "ready"
+        shown = ada.look(more["battle_id"])
+        names = {side: models[side]["name"] for side in ("a", "b")}
+        assert {side: shown["models"][side]["name"] for side in ("a", "b")} == names
+        assert ada.vote(more["battle_id"], "model_a").status_code == 409
+        assert ada.get("/api/v1/leaderboard").json()["votes"] == 1
+
+
+def test_regenerated_answers_are_streamed_from_their_beginning(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        end = ada.follow(battle_id)[-1].id
+        again = ada.post(f"/api/v1/battles/{battle_id}/regenerate")
+        assert again.status_code == 201
+        events = ada.follow(battle_id, end)
+        shown = ada.look(battle_id)["turns"][0]
+        assert heard_text(events, "b") == shown["b"]["text"]
+        assert ada.vote(battle_id, "model_b").status_code == 200
+        assert ada.post(f"/api/v1/battles/{battle_id}/regenerate").status_code == 409
+
+
+def test_a_failed_turn_can_be_tried_again(tmp_path: Path) -> None:
+    well = Behaviour(text="All is well. " * 5)
+    with (
+        faulty_server({"x": well, "y": well}) as server,
+        served_by(server, tmp_path) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.play()
+        assert ada.post(f"/api/v1/battles/{battle_id}/retry").status_code == 409
+        server.behaviours["x"] = replace(well, status=401)
+        ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "Second?"})
+        assert ada.follow(battle_id)[-1].event == "failed"
+        server.behaviours["x"] = well
+        assert ada.post(f"/api/v1/battles/{battle_id}/retry").status_code == 201
+        assert ada.follow(battle_id)[-1].event == "ready"

@@ -1,0 +1,212 @@
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from arena.domain.voter import Voter
+from arena.errors import LimitError
+from arena.guard.limits import HOUR, Allowance, Limits, Use, free_at
+from tests.arena.test_blindness import config_of
+from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import Served, page_of, running, served_by, write_roster
+
+NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
+ADA, BOB = Voter("ada", address="network"), Voter("bob", address="network")
+BEHAVIOURS = {name: Behaviour(text=f"So says {name}.") for name in "xy"}
+
+
+@dataclass
+class Log:
+    """What a store would know, and a clock."""
+
+    now: datetime = NOON
+    battles: list[tuple[str, datetime]] = field(default_factory=list)
+    costs: list[tuple[datetime, float]] = field(default_factory=list)
+
+    def battles_of(self, voter: str, since: datetime) -> Sequence[datetime]:
+        return [at for who, at in self.battles if who == voter and at > since]
+
+    def spent(self, since: datetime) -> Sequence[tuple[datetime, float]]:
+        return [(at, cost) for at, cost in self.costs if at > since]
+
+    def limits(self, **allowance: float) -> Limits:
+        return Limits(
+            Allowance(**allowance),  # type: ignore[arg-type]
+            battles_of=self.battles_of,
+            spent=self.spent,
+            now=lambda: self.now,
+        )
+
+    def begin(self, limits: Limits, voter: Voter) -> None:
+        with limits.admit(voter):
+            self.battles.append((voter.id, self.now))
+
+
+def minutes_ago(*minutes: float) -> list[Use]:
+    return [Use(NOON - timedelta(minutes=m)) for m in minutes]
+
+
+def test_the_window_slides_with_each_use() -> None:
+    assert free_at(minutes_ago(59, 30), 2, HOUR, NOON) == NOON + timedelta(minutes=1)
+    assert free_at(minutes_ago(60, 30), 2, HOUR, NOON) is None
+    assert free_at(minutes_ago(50, 40, 30), 2, HOUR, NOON) == NOON + timedelta(minutes=20)
+    assert free_at([], 1, HOUR, NOON) is None
+
+
+def test_dollars_are_free_when_enough_of_them_is_old() -> None:
+    used = [Use(NOON - timedelta(minutes=m), dollars) for m, dollars in ((50, 1), (40, 5), (5, 1))]
+    assert free_at(used, 7.5, HOUR, NOON) is None
+    assert free_at(used, 7, HOUR, NOON) == NOON + timedelta(minutes=10)
+    assert free_at(used, 2, HOUR, NOON) == NOON + timedelta(minutes=20)
+
+
+def test_a_refusal_says_when_the_next_is_free() -> None:
+    log = Log(now=NOON + timedelta(minutes=20, seconds=30))
+    limits = log.limits(per_voter=2)
+    log.begin(limits, ADA)
+    log.begin(limits, ADA)
+    with pytest.raises(LimitError) as refused:
+        log.begin(limits, ADA)
+    assert str(refused.value) == (
+        "You have reached 2 battles in an hour. The next is free at 13:21 UTC."
+    )
+    log.now = refused.value.free_at
+    log.begin(limits, ADA)
+
+
+def test_visitors_of_one_network_share_its_limit_and_others_do_not() -> None:
+    log = Log()
+    limits = log.limits(per_address=2)
+    log.begin(limits, ADA)
+    log.begin(limits, BOB)
+    with pytest.raises(LimitError, match=r"Your network has reached 2 battles .* 13:00 UTC"):
+        log.begin(limits, ADA)
+    log.begin(limits, Voter("cleo", address="elsewhere"))
+    log.begin(limits, Voter("nobody knows"))
+    log.now += HOUR
+    log.begin(limits, ADA)
+
+
+def test_a_battle_that_was_not_written_takes_no_place() -> None:
+    log = Log()
+    limits = log.limits(per_address=1)
+    with pytest.raises(OSError, match="disk"), limits.admit(ADA):
+        raise OSError("disk")
+    log.begin(limits, ADA)
+
+
+def test_the_day_s_dollars_stop_everybody() -> None:
+    log = Log(costs=[(NOON - timedelta(hours=20), 3.0), (NOON - timedelta(hours=1), 2.5)])
+    log.begin(log.limits(dollars_a_day=5.6), ADA)
+    with pytest.raises(LimitError, match=r"spent .* in a day\. The next is free at 16:00 UTC"):
+        log.begin(log.limits(dollars_a_day=5.5), ADA)
+
+
+def open_at_once(served: Served, visitors: Sequence[httpx.Cookies], times: int) -> list[int]:
+    """Open battles from many threads; gives the statuses."""
+    codes: list[int] = []
+
+    def click(cookies: httpx.Cookies) -> None:
+        with httpx.Client(base_url=served.url, cookies=cookies, timeout=30) as client:
+            codes.append(client.post("/api/v1/battles", json={"prompt": "Hi"}).status_code)
+
+    threads = [threading.Thread(target=click, args=(c,)) for c in visitors for _ in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(codes)
+
+
+def test_many_requests_at_once_get_exactly_what_the_limit_allows(tmp_path: Path) -> None:
+    with (
+        faulty_server(BEHAVIOURS) as server,
+        served_by(server, tmp_path, battles_per_voter_hour=5) as served,
+        served.visitor() as ada,
+    ):
+        ada.open()
+        assert open_at_once(served, [ada.client.cookies], 12) == [201] * 4 + [429] * 8
+        database = tmp_path / "arena.db"
+        with closing(sqlite3.connect(database)) as connection:
+            assert connection.execute("SELECT count(*) FROM battle").fetchone() == (5,)
+
+
+def test_the_api_says_when_to_come_back_and_a_restart_forgets_nothing(tmp_path: Path) -> None:
+    with faulty_server(BEHAVIOURS) as server:
+        settings = {"battles_per_voter_hour": 1, "secret_key": "the same"}
+        with served_by(server, tmp_path, **settings) as served, served.visitor() as ada:
+            ada.open()
+            cookies = ada.client.cookies
+        with served_by(server, tmp_path, **settings) as served, served.visitor() as ada:
+            ada.client.cookies = cookies
+            refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
+    assert refused.status_code == 429
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert 3500 < int(refused.headers["retry-after"]) <= 3660
+    assert refused.json()["detail"].startswith("You have reached 1 battle in an hour. The next")
+
+
+def test_what_answers_cost_is_counted_in_the_log(tmp_path: Path) -> None:
+    price = "{ input = 0, output = 1_000_000, date = 2026-01-01 }"
+    with faulty_server(BEHAVIOURS) as server:
+        roster = write_roster(tmp_path / "priced.toml", server, "x", "y")
+        text = roster.read_text().replace("[[models]]", f"[[models]]\nprice = {price}")
+        roster.write_text(text)
+        with (
+            served_by(server, tmp_path, roster=roster, max_dollars_per_day=30) as served,
+            served.visitor() as ada,
+        ):
+            ada.play()
+            ada.play()
+            refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
+    assert refused.status_code == 429
+    assert "spent" in refused.json()["detail"]
+
+
+def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
+    with faulty_server(BEHAVIOURS) as server:
+        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
+        with (
+            page_of(tmp_path, roster, ARENA_BATTLES_PER_ADDRESS_HOUR="1") as served,
+            served.visitor() as ada,
+            served.visitor() as bob,
+        ):
+            bob.open()
+            page = config_of(ada.get("/").text)
+            send = next(d for d in page["dependencies"] if d["inputs"])
+            data = ["Hi", *[""] * (len(send["inputs"]) - 1)]
+            joined = {"data": data, "fn_index": send["id"], "session_hash": "s"}
+            ada.post("/gradio_api/queue/join", json=joined)
+            told = ada.get("/gradio_api/queue/data?session_hash=s").text
+    assert "Your network has reached 1 battle in an hour. The next is free at" in told
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "codes"),
+    [
+        ("", ["1.1.1.1", "2.2.2.2"], [201, 429]),
+        ("10.0.0.0/8", ["1.1.1.1", "2.2.2.2"], [201, 429]),
+        ("127.0.0.1", ["1.1.1.1", "2.2.2.2", "1.1.1.1"], [201, 201, 429]),
+        ("127.0.0.1, 10.0.0.0/8", ["9.9.9.9, 1.1.1.1, 10.2.3.4", "1.1.1.1"], [201, 429]),
+    ],
+    ids=["none", "another", "trusted", "right-most that is not trusted"],
+)
+def test_only_a_trusted_proxy_says_where_a_visitor_comes_from(
+    tmp_path: Path, proxies: str, forwarded: list[str], codes: list[int]
+) -> None:
+    env = {"ARENA_TRUSTED_PROXIES": proxies, "ARENA_BATTLES_PER_ADDRESS_HOUR": "1"}
+    with running(tmp_path, "demo", "--toys", "--port", "0", **env) as url:
+        seen = [
+            httpx.post(
+                f"{url}/api/v1/battles", json={"prompt": "Hi"}, headers={"X-Forwarded-For": said}
+            ).status_code
+            for said in forwarded
+        ]
+    assert seen == codes
+    assert b"1.1.1.1" not in (tmp_path / "arena-demo.db").read_bytes()

@@ -1,0 +1,144 @@
+"""Simulated voters vote through the same code as people, and are told apart from them."""
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from arena.app import TOY_EXAMPLES, build_endpoints
+from arena.domain.model import Roster
+from arena.domain.policy import DEFAULT, SIMULATED
+from arena.domain.vote import Choice
+from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
+from arena.play.simulation import TASTES, Simulation, Tastes
+from arena.publish.leaderboard import Leaderboard
+from arena.store.store import Store
+from tests.arena.test_cli import run
+from tests.serving import serve
+
+NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
+ROSTER = Roster(POCKET_MODELS)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(f"sqlite:///{tmp_path}/arena.db")
+    made.register(POCKET_MODELS, NOON)
+    yield made
+    made.close()
+
+
+async def vote(store: Store, votes: int, seed: int = 3) -> int:
+    endpoints = build_endpoints(ROSTER, {}, PocketTransport(seed, speedup=1e9))
+    simulation = Simulation(
+        store,
+        endpoints.stream,
+        ROSTER,
+        TASTES,
+        prompts=TOY_EXAMPLES,
+        seed=seed,
+        now=lambda: NOON,
+    )
+    told: list[tuple[int, int]] = []
+    made = await simulation.run(votes, lambda done, whole: told.append((done, whole)))
+    await endpoints.aclose()
+    assert told[-1:] == ([(votes, votes)] if made else [])
+    return made
+
+
+def logged(folder: Path) -> list[tuple[object, ...]]:
+    query = (
+        "SELECT v.outcome, v.voter_id, b.model_a, b.model_b, w.kind FROM vote v "
+        "JOIN battle b ON b.id = v.battle_id JOIN voter w ON w.id = v.voter_id ORDER BY v.id"
+    )
+    with closing(sqlite3.connect(folder / "arena.db")) as connection:
+        return connection.execute(query).fetchall()
+
+
+async def test_a_run_that_was_broken_off_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, store: Store
+) -> None:
+    assert [await vote(store, n) for n in (7, 12, 12, 5)] == [7, 5, 0, 0]
+    (tmp_path / "whole").mkdir()
+    other = Store(f"sqlite:///{tmp_path}/whole/arena.db")
+    other.register(POCKET_MODELS, NOON)
+    await vote(other, 12)
+    other.close()
+    assert logged(tmp_path) == logged(tmp_path / "whole")
+    assert {row[-1] for row in logged(tmp_path)} == {"simulated"}
+
+
+async def test_another_seed_adds_other_voters(tmp_path: Path, store: Store) -> None:
+    await vote(store, 6, seed=1)
+    await vote(store, 6, seed=2)
+    votes = logged(tmp_path)
+    assert len(votes) == 12
+    assert len({row[1] for row in votes}) == 12
+    assert votes[:6] != votes[6:]
+
+
+async def test_the_default_board_leaves_them_out_and_their_own_finds_the_tastes(
+    store: Store,
+) -> None:
+    await vote(store, 150)
+    default = Leaderboard(store, DEFAULT, lambda: NOON).read()
+    assert default.votes == 0
+    assert default.left_out["simulated voter"] == 150
+    assert default.health == ()
+    board = Leaderboard(store, SIMULATED, lambda: NOON).read()
+    assert board.votes == 150
+    order = [row.model for row in board.rows]
+    assert order[0] == "pocket-retrieval"
+    assert order[-1] == "pocket-unigram"
+    assert sum(health.battles for health in board.health) == 300
+
+
+def test_a_vote_is_drawn_by_the_planted_tastes() -> None:
+    tastes = Tastes({"x": 1.0, "y": 0.0}, both_bad=0.1, tie=0.2)
+    rng = Random(5)
+    n = 20_000
+    counts = Counter(tastes.choose("x", "y", rng) for _ in range(n))
+    decided = 0.9 * 0.8
+    for choice, expected in (
+        (Choice.BOTH_BAD, 0.1),
+        (Choice.TIE, 0.9 * 0.2),
+        (Choice.A, decided * 0.7310586),
+        (Choice.B, decided * 0.2689414),
+    ):
+        error = (expected * (1 - expected) / n) ** 0.5
+        assert counts[choice] / n == pytest.approx(expected, abs=4 * error)
+    mirrored = Counter(tastes.choose("y", "x", Random(i)) for i in range(4000))
+    assert mirrored[Choice.B] > mirrored[Choice.A]
+
+
+def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/arena.db"
+    told = run(tmp_path, "simulate", "--votes", "25", "--database", url)
+    assert "pocket-retrieval +1.5" in told.stdout
+    assert "25 votes cast now with seed 0" in told.stdout
+    with serve(database=url) as served, served.visitor() as ada:
+        plain = ada.get("/leaderboard").text
+        asked = ada.get("/leaderboard?policy=simulated-v1").text
+        unknown = ada.get("/leaderboard?policy=other")
+    assert "These votes are not people" not in plain
+    assert "25 votes by 20" not in plain
+    assert "These votes are not people" in asked
+    assert re.search(r"25 votes by 20", asked)
+    assert unknown.status_code == 404
+    assert "no board of that policy" in unknown.text
+
+
+def test_the_examples_of_simulate_run(tmp_path: Path) -> None:
+    told = run(tmp_path, "simulate", "--help", COLUMNS="200")
+    lines = re.findall(r"^\s*(arena simulate .*?)\s*$", told.stdout, re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
+        assert run(tmp_path, *line.split()[1:]).returncode == 0, line
+    assert (tmp_path / "arena-demo.db").exists()
+    assert (tmp_path / "try.db").exists()

@@ -1,0 +1,92 @@
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.arena.test_cli import refused, run
+from tests.faulty_server import Behaviour, Fault, faulty_server
+from tests.serving import Served, Visitor, running, write_roster
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def figures(port: int) -> dict[str, float]:
+    text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+    rows = re.findall(r"^(arena_\S+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in rows}
+
+
+@contextmanager
+def measured(folder: Path, behaviours: Mapping[str, Behaviour]) -> Iterator[tuple[Visitor, int]]:
+    """Serve models; gives a visitor and the port of the figures."""
+    port = free_port()
+    env = {"ARENA_METRICS_PORT": str(port), "ARENA_CHARACTERS_PER_S": "50000"}
+    with faulty_server(behaviours) as server:
+        roster = write_roster(folder / "r.toml", server, *behaviours)
+        words = ("serve", "--port", "0", "--roster", str(roster))
+        with running(folder, *words, **env) as url, Served(url, "").visitor() as ada:
+            yield ada, port
+
+
+def test_the_figures_stand_on_a_port_of_their_own_and_name_no_model(tmp_path: Path) -> None:
+    models = {"quartz": Behaviour(), "basalt": Behaviour()}
+    with measured(tmp_path, models) as (ada, port):
+        battle_id, key = ada.play(), "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"
+        ada.vote(battle_id, "tie", key)
+        ada.vote(battle_id, "tie", key)
+        ada.play()
+        told = figures(port)
+        raw = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        assert ada.get("/metrics").status_code == 404
+    assert told["arena_battles_running"] == 0
+    assert told['arena_battles_ended_total{state="ready"}'] == 2
+    assert told['arena_votes_total{outcome="tie"}'] == 1
+    assert told["arena_first_token_seconds_count"] == 4
+    assert told['arena_request_seconds_count{route="/api/v1/battles",status="201"}'] == 2
+    assert "quartz" not in raw
+    assert "basalt" not in raw
+
+
+def test_failures_are_counted_by_class(tmp_path: Path) -> None:
+    models = {"quartz": Behaviour(), "tuff": Behaviour(fault=Fault.MALFORMED, fault_after=12)}
+    with measured(tmp_path, models) as (ada, port):
+        assert ada.follow(ada.open())[-1].event == "failed"
+        told = figures(port)
+    assert told['arena_battles_ended_total{state="failed"}'] == 1
+    assert told['arena_answer_failures_total{class="malformed"}'] == 1
+
+
+def test_a_failure_that_nobody_saw_is_counted_too(tmp_path: Path) -> None:
+    models = {"quartz": Behaviour(), "tuff": Behaviour(status=401), "basalt": Behaviour()}
+    with measured(tmp_path, models) as (ada, port):
+        for _ in range(20):
+            assert ada.follow(ada.open())[-1].event == "ready"
+            if 'arena_answer_failures_total{class="auth"}' in figures(port):
+                return
+    raise AssertionError("the ill model was never drawn, or its failure was not counted")
+
+
+def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        told = run(tmp_path, "demo", "--toys", "--port", "0", ARENA_METRICS_PORT=port)
+    refused(told, port, "in use", "ARENA_METRICS_PORT")
+
+
+def test_what_runs_is_none_again_after_turns_and_new_attempts(tmp_path: Path) -> None:
+    models = {"quartz": Behaviour(), "basalt": Behaviour()}
+    with measured(tmp_path, models) as (ada, port):
+        battle_id = ada.play()
+        ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "And then?"})
+        ada.follow(battle_id)
+        ada.post(f"/api/v1/battles/{battle_id}/regenerate")
+        ada.follow(battle_id)
+        told = figures(port)
+    assert told["arena_battles_running"] == 0
+    assert told['arena_battles_ended_total{state="ready"}'] == 3

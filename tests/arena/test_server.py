@@ -1,0 +1,118 @@
+"""How a serving process ends."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.serving import ARENA, Served, Visitor, write_roster
+
+SLOW = Behaviour(text="So it goes on. " * 20, delay_s=0.05)
+
+
+@contextmanager
+def process(folder: Path, server: FaultyServer, **env: str) -> Iterator[subprocess.Popen[str]]:
+    roster = write_roster(folder / "r.toml", server, *server.behaviours)
+    command = [ARENA, "serve", "--port", "0", "--roster", str(roster)]
+    env = {"ARENA_PAGE": "0", "ARENA_CHARACTERS_PER_S": "50000"} | env
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def visitor(running: subprocess.Popen[str]) -> Visitor:
+    assert running.stdout is not None
+    found = re.search(r"http://\S+", running.stdout.readline())
+    assert found
+    return Served(found.group(), "").visitor()
+
+
+def until(answer: httpx.Response, ada: Visitor) -> httpx.Response:
+    """Ask until a new battle is refused."""
+    for _ in range(100):
+        if answer.status_code != 201:
+            break
+        time.sleep(0.02)
+        answer = ada.post("/api/v1/battles", json={"prompt": "Hi"})
+    return answer
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_running_battle_ends_well_while_new_ones_are_refused_in_words(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
+    behaviours = {"x": SLOW, "y": SLOW}
+    with (
+        faulty_server(behaviours) as server,
+        process(tmp_path, server) as running,
+        visitor(running) as ada,
+    ):
+        battle_id = ada.open()
+        events: list[str] = []
+        follow = threading.Thread(
+            target=lambda: events.extend(h.event for h in ada.follow(battle_id))
+        )
+        follow.start()
+        running.send_signal(sent)
+        refused = until(ada.post("/api/v1/battles", json={"prompt": "Hi"}), ada)
+        assert refused.status_code == 503
+        assert refused.json()["detail"] == ("The arena is being restarted. Try again in a minute.")
+        assert ada.get("/health/ready").status_code == 503
+        follow.join(timeout=10)
+        assert events[-1] == "ready"
+        running.wait(timeout=10)
+    with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
+        states = connection.execute("SELECT state FROM battle").fetchall()
+    assert set(states) == {("ready",)}
+
+
+def test_what_does_not_end_in_time_is_interrupted_and_its_stream_ends(tmp_path: Path) -> None:
+    behaviours = {name: Behaviour(text="On and on. " * 500, delay_s=0.1) for name in "xy"}
+    with (
+        faulty_server(behaviours) as server,
+        process(tmp_path, server, ARENA_SHUTDOWN_GRACE_S="0.5") as running,
+        visitor(running) as ada,
+    ):
+        battle_id = ada.open()
+        threading.Timer(0.5, running.terminate).start()
+        events = ada.follow(battle_id)
+        assert [h.event for h in events[-2:]] == ["failed", "failed"]
+        assert "restarted while the models were answering" in events[-1].data["message"]
+        running.wait(timeout=5)
+    with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
+        assert connection.execute("SELECT state FROM battle").fetchall() == [("interrupted",)]
+
+
+def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+    behaviours = {name: Behaviour(text="On and on. " * 500, delay_s=0.1) for name in "xy"}
+    with (
+        faulty_server(behaviours) as server,
+        process(tmp_path, server, ARENA_SHUTDOWN_GRACE_S="60") as running,
+        visitor(running) as ada,
+    ):
+        ada.open()
+        began = time.monotonic()
+        running.terminate()
+        until(ada.post("/api/v1/battles", json={"prompt": "Hi"}), ada)
+        running.terminate()
+        running.wait(timeout=15)
+        assert time.monotonic() - began < 10
