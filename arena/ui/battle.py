@@ -1,7 +1,7 @@
 """The battle page in Gradio: where its parts stand and which handler writes them.
 
 The script ``static/arena.js`` votes, stops and reveals over the HTTP API; the page itself
-only opens battles and shows their text.
+only takes prompts and shows the battles' text.
 """
 
 import os
@@ -66,17 +66,21 @@ def build_page(
                 send = gr.Button("Send", variant="primary", elem_id="send")
             _fixed(fixed.TABS, "tabs")
             with gr.Row(elem_id="panes"):
-                asked_a, answer_a = _pane("a")
-                asked_b, answer_b = _pane("b")
+                history_a, asked_a, answer_a = _pane("a")
+                history_b, asked_b, answer_b = _pane("b")
             _fixed(fixed.prompts_to_try(examples, battles.prompts), "try")
             _fixed(fixed.BAR, "bar")
             _fixed(fixed.HELP + "\n" + fixed.prompt_sheet(battles.prompts), "sheets")
             news = gr.Markdown(elem_id="news", latex_delimiters=[])
             refresh = gr.Button("Refresh", elem_id="refresh")
+            intent = gr.Textbox(elem_id="intent")
+            battle = gr.Textbox(elem_id="battle")
 
         def render(view: PageView) -> Update:
             parts = {
                 news: view.news,
+                history_a: view.history_a,
+                history_b: view.history_b,
                 asked_a: view.asked,
                 asked_b: view.asked,
                 answer_a: view.answer_a,
@@ -84,8 +88,11 @@ def build_page(
             }
             return {part: text for part, text in parts.items() if text is not None}
 
-        async def on_send(prompt: str, request: gr.Request) -> AsyncGenerator[Update]:
-            async with aclosing(ask(battles, partial(identify, request), prompt)) as views:
+        async def on_send(
+            prompt: str, intent: str, battle_id: str, request: gr.Request
+        ) -> AsyncGenerator[Update]:
+            who = partial(identify, request)
+            async with aclosing(ask(battles, who, prompt, intent, battle_id)) as views:
                 async for update in _changes(views, render):
                     yield update
 
@@ -98,7 +105,7 @@ def build_page(
                 async for update in _changes(views, render):
                     yield update
 
-        shown = [news, asked_a, asked_b, answer_a, answer_b]
+        shown = [news, history_a, history_b, asked_a, asked_b, answer_a, answer_b]
         # Without Gradio's postprocessing, which would strip tabs and indentation from answers.
         quiet: dict[str, Any] = {
             "outputs": shown,
@@ -108,7 +115,7 @@ def build_page(
             "api_visibility": "private",
             "concurrency_limit": None,
         }
-        send.click(on_send, prompt, **quiet)
+        send.click(on_send, [prompt, intent, battle], **quiet)
         refresh.click(on_open, **quiet)
         page.load(on_open, **quiet)
     page.max_threads = MOST_EVENTS
@@ -154,17 +161,25 @@ def _fixed(html: str, name: str) -> None:
     )
 
 
-def _pane(side: str) -> tuple[gr.Markdown, gr.Markdown]:
-    """One response: its head, the prompt and the answer."""
+def _pane(side: str) -> tuple[gr.Markdown, gr.Markdown, gr.Markdown]:
+    """One response: its head, the finished turns, and the latest prompt and answer."""
     with gr.Column(elem_id=f"pane-{side}", elem_classes="pane"):
         _fixed(fixed.pane_head(side), f"head-{side}")
         with gr.Column(elem_id=f"scroll-{side}", elem_classes="scroll"):
-            asked = gr.Markdown(elem_id=f"asked-{side}", elem_classes="asked", latex_delimiters=[])
-            _fixed(fixed.SKELETON, f"skeleton-{side}")
-            answer = gr.Markdown(
-                elem_id=f"answer-{side}", elem_classes="answer", latex_delimiters=MATHS
+            history = gr.Markdown(
+                elem_id=f"history-{side}",
+                elem_classes=["history", "answer"],
+                latex_delimiters=MATHS,
             )
-    return asked, answer
+            with gr.Column(elem_id=f"turn-{side}", elem_classes="turn"):
+                asked = gr.Markdown(
+                    elem_id=f"asked-{side}", elem_classes="asked", latex_delimiters=[]
+                )
+                _fixed(fixed.SKELETON, f"skeleton-{side}")
+                answer = gr.Markdown(
+                    elem_id=f"answer-{side}", elem_classes="answer", latex_delimiters=MATHS
+                )
+    return history, asked, answer
 
 
 async def _changes(

@@ -51,15 +51,22 @@ BAR = """\
 <div class="choices next">
 <button data-do="again">Try again</button>
 <button data-do="new" title="Key N"><kbd>N</kbd>New battle</button>
+<button data-do="go-on" title="Key G"><kbd>G</kbd>Go on with these two</button>
 </div>
 <div class="aside">
+<button data-do="regenerate" title="Both answer anew (key R)">again</button>
 <button data-vote="skip" title="Reveals nothing, counts nothing">skip</button>
+<button data-do="new" title="Leaves this battle without a vote (key N)">new</button>
 <button data-do="stop" title="Key Esc">stop</button>
 <button data-do="help" title="Key ?" aria-label="Keys">?</button>
 </div>
 </div>"""
 
-SKELETON = '<div class="skeleton" aria-hidden="true"><i></i><i></i><i></i><i></i><i></i></div>'
+SKELETON = (
+    '<div class="skeleton" aria-hidden="true"><p class="echo"></p>'
+    "<i></i><i></i><i></i><i></i><i></i></div>"
+)
+"""Stands where an answer will be; the script writes a prompt on its way into the ``p``."""
 
 HELP = """\
 <dialog id="help" aria-labelledby="help-title">
@@ -69,7 +76,9 @@ HELP = """\
 <div><dt><kbd>2</kbd></dt><dd>B is better</dd></div>
 <div><dt><kbd>3</kbd></dt><dd>Tie</dd></div>
 <div><dt><kbd>4</kbd></dt><dd>Both are bad</dd></div>
+<div><dt><kbd>R</kbd></dt><dd>Both answer anew, before the vote</dd></div>
 <div><dt><kbd>N</kbd></dt><dd>New battle</dd></div>
+<div><dt><kbd>G</kbd></dt><dd>Go on with these two, after the vote</dd></div>
 <div><dt><kbd>/</kbd></dt><dd>Write a prompt</dd></div>
 <div><dt><kbd>Enter</kbd></dt><dd>Send it; with Shift, a new line</dd></div>
 <div><dt><kbd>Esc</kbd></dt><dd>Stop both answers</dd></div>

@@ -27,6 +27,7 @@ LONGEST_HELD_CODE = 160
 LONGEST_HELD_MATHS = 1500
 
 _PRIVATE = re.compile("[\ue000-\ue003\x00]")
+_FORMULA_OR_LINE_END = re.compile("\ue000[^\ue001]*\ue001|\ue002[^\ue003]*\ue003|\n")
 _LINE_START = r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
 _OPENER = re.compile(
     rf"{_LINE_START}(?P<fence>`{{3,}}|~{{3,}})(?P<info>[^`\n]*)(?P<rest>\n|\Z)"
@@ -86,15 +87,29 @@ def tame(text: str, *, live: bool = False) -> str:
 def escape(text: str) -> str:
     """Make plain text that neither Markdown nor HTML reads: all but letters, digits and spaces.
 
-    Line ends become references too, so the whole is one paragraph; the stylesheet sets it
-    with ``white-space: pre-wrap``.
+    Line ends and a first space become references too, so the whole is one paragraph; the
+    stylesheet sets it with ``white-space: pre-wrap``.
 
     Examples
     --------
     >>> escape("2 * <b>")
     '2 &#42; &#60;b&#62;'
     """
-    return re.sub(r"[^\w ]|_", lambda match: f"&#{ord(match[0])};", text.replace("\x00", ""))
+    return re.sub(r"[^\w ]|_|^ ", lambda match: f"&#{ord(match[0])};", _PRIVATE.sub("", text))
+
+
+def quote(tamed: str) -> str:
+    r"""Put tamed Markdown in a block quote, which ends whatever the text leaves open.
+
+    A formula keeps its lines: the page takes it out before it reads Markdown.
+
+    Examples
+    --------
+    >>> quote("```\nnever closed")
+    '> ```\n> never closed'
+    """
+    lines = tamed.replace("\r\n", "\n").replace("\r", "\n")
+    return "> " + _FORMULA_OR_LINE_END.sub(lambda m: "\n> " if m[0] == "\n" else m[0], lines)
 
 
 def _pieces(text: str, *, live: bool) -> Iterator[Piece]:

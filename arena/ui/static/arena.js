@@ -7,25 +7,29 @@
 
   // Gradio fills its blocks one by one: the script starts when all that it touches is there.
   const IDS = ["hint", "live", "prompt", "send", "tab-a", "tab-b", "name-a", "name-b", "scroll-a",
-    "scroll-b", "note", "help", "news", "refresh"];
+    "scroll-b", "note", "help", "news", "refresh", "turn-a", "turn-b", "battle", "intent"];
   const SIDES = ["a", "b"];
   const RUNNING = ["created", "streaming"];
   const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "missing"];
   const STANDING = "Which answer is better? You see two anonymous models. Vote, and we tell you who.";
   const UNSAVED = "Your vote is not saved yet. We are trying again.";
+  const NOT_COUNTED = "Not counted: you know who they are.";
   const AWAY = "We cannot reach the arena. What is written is kept, and we are trying again.";
   const UNSENT = "We cannot reach the arena. Your prompt is kept: send it again when you are back online.";
   const SILENCE_MS = 2000;
+  const LEAD_MS = 1000;
   const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
   const DRAFT = "arena.draft"; // in sessionStorage: Gradio reloads a page that lost its server
 
-  const page = { battle: null, state: "empty", message: null, vote: null, choice: null,
-    a: {}, b: {} };
+  const page = { battle: null, turn: 0, attempt: 0, counted: true, state: "empty", message: null,
+    vote: null, choice: null, models: null, goingOn: false, a: {}, b: {} };
   let words = null; // said beside the vote bar until the state changes
-  let sentAt = 0; // when a prompt was sent whose battle has not come yet; 0 for none
+  let sentAt = 0; // when something was asked for that has not come yet; 0 for nothing
+  let sent = "none"; // what was: an intent(), "regenerate", "retry", or "unsure" if one of these got lost
   let heardAt = 0; // when the server last said anything about the battle
   let lastNews = "";
   let following = { a: true, b: true };
+  let leadUntil = 0; // until when the latest prompt is kept on top of its pane
 
   const $ = (id) => document.getElementById(id);
   const all = (selector) => Array.from(document.querySelectorAll(selector));
@@ -38,11 +42,16 @@
     if (!$("note")) return; // Gradio is taking the page down
     const data = document.documentElement.dataset;
     data.state = sentAt || page.state === "created" ? "waiting" : page.state;
-    data.sent = String(Boolean(sentAt));
+    data.sent = sentAt ? sent : "none";
+    data.counted = String(counted());
+    data.first = String(page.turn < 2);
     for (const side of SIDES) {
-      data[side] = sentAt ? "waiting" : progress(page[side]);
+      data[side] = sentAt && !kept(side) ? "waiting" : progress(page[side]);
       paintName(side);
     }
+    box().placeholder = invitation();
+    write("intent", intent());
+    write("battle", page.battle || "");
     $("hint").textContent = hint();
     $("hint").classList.toggle("told", hint() !== STANDING);
     $("note").textContent = words || "";
@@ -50,7 +59,32 @@
       button.setAttribute("aria-disabled", String(data.state !== "ready"));
       button.setAttribute("aria-pressed", String(page.choice === button.dataset.vote));
     }
+    document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", String(page.goingOn));
     $("send").setAttribute("aria-disabled", String(!canSend()));
+  }
+
+  // Whether a vote on the battle would count; not where two go on after it.
+  function counted() {
+    return page.counted && !(sentAt && sent === "continue");
+  }
+
+  // What a prompt would be, sent now. The server decides whether it may.
+  function intent() {
+    if (page.goingOn) return "continue";
+    return page.state === "ready" ? "turn" : "new";
+  }
+
+  function invitation() {
+    if (page.goingOn || !page.counted) {
+      return page.models ? `Ask ${page.models.a.name} and ${page.models.b.name}…` : "Ask these two more…";
+    }
+    if (!page.battle || ENDED.includes(page.state)) return ask;
+    return recorded() ? "Vote, or start a new battle…" : "Ask these two more, or vote…";
+  }
+
+  // A complete answer stays when only the other side is asked again.
+  function kept(side) {
+    return sent === "retry" && page[side].status === "complete";
   }
 
   function progress(side) {
@@ -60,13 +94,14 @@
   }
 
   function paintName(side) {
-    const model = !sentAt && page.vote && page.vote.models ? page.vote.models[side] : null;
+    const model = page.models && !(sentAt && sent === "new") ? page.models[side] : null;
+    const facts = model && !sentAt && !running();
     const tab = $(`tab-${side}`);
     $(`name-${side}`).textContent = model ? model.name : "";
-    $(`facts-${side}`).textContent = model ? factsOf(model, " to first token", "tokens") : "";
+    $(`facts-${side}`).textContent = facts ? factsOf(model, " to first token", "tokens") : "";
     tab.querySelector(".label").textContent =
       model ? `${side.toUpperCase()} · ${model.name}` : `Response ${side.toUpperCase()}`;
-    tab.querySelector(".facts").textContent = model ? factsOf(model, "", "tok") : "";
+    tab.querySelector(".facts").textContent = facts ? factsOf(model, "", "tok") : "";
   }
 
   function factsOf(model, after, unit) {
@@ -83,19 +118,19 @@
   }
 
   function hint() {
-    if (sentAt) return STANDING;
+    if (sentAt) return counted() ? STANDING : NOT_COUNTED;
     if (page.message) return page.message;
     if (page.state === "voted" && !page.vote) return STANDING; // the API is being asked
     if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}.`;
     if (page.state === "skipped") return "Skipped. Nothing was counted, and the names stay hidden.";
+    if (page.battle && !page.counted) return NOT_COUNTED;
     if (page.state !== "ready") return STANDING;
     const stopped = SIDES.some((side) => page[side].status === "stopped");
     return stopped ? "Stopped. You can vote on what you see." : "Both finished. You can vote.";
   }
 
   function voteInWords() {
-    const models = page.vote && page.vote.models;
-    const name = (side) => (models ? models[side].name : side.toUpperCase());
+    const name = (side) => (page.models ? page.models[side].name : side.toUpperCase());
     return { model_a: `${name("a")} was better`, model_b: `${name("b")} was better`,
       tie: "a tie", both_bad: "both were bad" }[page.choice];
   }
@@ -120,6 +155,7 @@
     const news = JSON.parse(lastNews);
     if (news.notice) {
       sentAt = 0;
+      SIDES.forEach(letShrink);
       tell(news.notice);
     } else if (news.battle || !page.battle || news.state === "missing") {
       take(news);
@@ -127,11 +163,11 @@
   }
 
   function take(news) {
-    const before = { battle: page.battle, state: page.state, a: page.a, b: page.b };
-    const fresh = news.battle !== page.battle;
-    if (sentAt && !fresh) return; // older news than the prompt on its way
-    if (fresh) begin(news);
+    const before = { state: page.state, a: page.a, b: page.b };
+    if (news.battle === page.battle && older(news)) return;
+    if (news.battle !== page.battle || news.turn !== page.turn) begin(news);
     sentAt = 0;
+    page.attempt = news.attempt || 0;
     page.a = news.a || {};
     page.b = news.b || {};
     if (!settled(news.state)) {
@@ -141,8 +177,15 @@
     if (page.state !== before.state) words = null;
     paint();
     announce(before);
-    if (!running() && page.battle) window.setTimeout(check, page.state === "ready" ? 300 : 0);
+    const nameless = !page.counted && !page.models;
+    if (page.battle && (nameless || !running())) window.setTimeout(check, page.state === "ready" ? 300 : 0);
     if (page.state === "ready") resumeVote();
+  }
+
+  // News of an earlier turn or attempt; while something is on its way, also of the present one.
+  function older(news) {
+    const ahead = (news.turn || 0) - page.turn || (news.attempt || 0) - page.attempt;
+    return ahead < 0 || (ahead === 0 && sentAt && sent !== "unsure");
   }
 
   // A vote that is on its way, or that we have seen committed, stands over older news.
@@ -151,12 +194,19 @@
   }
 
   function begin(news) {
-    Object.assign(page, { battle: news.battle, state: "empty", vote: null, choice: null });
+    const known = news.counted === false && page.models && { a: nameOf("a"), b: nameOf("b") };
+    Object.assign(page, { battle: news.battle, turn: news.turn || 0, counted: news.counted !== false,
+      state: "empty", vote: null, choice: null, models: known || null, goingOn: false });
     const live = RUNNING.includes(news.state);
     following = { a: live, b: live };
-    for (const side of SIDES) $(`scroll-${side}`).scrollTop = 0;
+    if (page.turn > 1) leadUntil = Date.now() + LEAD_MS;
+    else for (const side of SIDES) $(`scroll-${side}`).scrollTop = 0;
     if (news.battle) address(`?b=${encodeURIComponent(news.battle)}`);
-    if (news.battle && sentAt) write("");
+    if (news.battle && sentAt) write("prompt", "");
+  }
+
+  function nameOf(side) {
+    return { name: page.models[side].name, latency_s: null, tokens: null, cost: null };
   }
 
   function address(query) {
@@ -166,12 +216,11 @@
   function announce(before) {
     const ended = (side) => page[side].status && page[side].status !== "streaming";
     const was = (side) => before[side].status && before[side].status !== "streaming";
-    if (page.battle !== before.battle) {
-      if (running()) say("Both models are answering.");
-    }
+    if (running() && !RUNNING.includes(before.state)) say("Both models are answering.");
     if (page.state === before.state && !SIDES.some((side) => ended(side) && !was(side))) return;
     if (page.state === "ready") {
-      say(hint() === "Both finished. You can vote." ? "Both finished, you can vote." : hint());
+      if (!page.counted) say(`Both finished. ${NOT_COUNTED}`);
+      else say(hint() === "Both finished. You can vote." ? "Both finished, you can vote." : hint());
     } else if (ENDED.includes(page.state)) {
       say(hint());
     } else if (running()) {
@@ -206,15 +255,19 @@
     }
     if (seen.vote) {
       reveal(seen.vote, note);
-    } else if (behind(seen)) {
-      $("refresh").click();
+      return;
     }
+    if (seen.models) {
+      page.models = seen.models;
+      paint();
+    }
+    if (behind(seen)) $("refresh").click();
   }
 
   function behind(seen) {
     const turn = seen.turns[seen.turns.length - 1];
     const shorter = SIDES.some((side) => [...turn[side].text].length > page[side].length);
-    return shorter || (running() && seen.state !== page.state);
+    return shorter || seen.turn !== page.turn || (running() && seen.state !== page.state);
   }
 
   function watchOver() {
@@ -231,23 +284,28 @@
       await fetch("/look/tokens.css", { method: "HEAD", cache: "no-store" });
       if (sentAt) $("refresh").click();
     } catch {
-      if (!sentAt) return;
+      if (!sentAt || sent === "unsure") return;
       sentAt = 0;
+      SIDES.forEach(letShrink);
       tell(UNSENT);
     }
   }
 
   // --- prompts ---------------------------------------------------------------------------
 
-  const box = () => document.querySelector("#prompt textarea");
+  const field = (id) => $(id).querySelector("textarea, input");
+  const box = () => field("prompt");
+  const recorded = () => Boolean($("prompts"));
+  let ask = ""; // the invitation of an empty page
 
   function canSend() {
     return !sentAt && !running() && page.state !== "saving";
   }
 
-  function write(text) {
-    box().value = text;
-    box().dispatchEvent(new Event("input", { bubbles: true }));
+  function write(id, text) {
+    if (field(id).value === text) return;
+    field(id).value = text;
+    field(id).dispatchEvent(new Event("input", { bubbles: true }));
   }
 
   function send() {
@@ -267,26 +325,70 @@
       box().focus();
       return;
     }
-    sentAt = heardAt = Date.now();
-    words = null;
-    paint();
+    for (const echo of all(".echo")) echo.textContent = box().value;
+    depart(intent());
+    if (sent !== "new") {
+      leadUntil = Date.now() + LEAD_MS;
+      SIDES.forEach(holdHeight);
+      SIDES.forEach(showTurn);
+    }
     $("panes").focus({ preventScroll: true });
   }
 
+  function depart(what) {
+    sent = what;
+    sentAt = heardAt = Date.now();
+    words = null;
+    paint();
+  }
+
   function askFor(prompt) {
-    write(prompt);
+    write("prompt", prompt);
     window.setTimeout(send, 0);
   }
 
+  // A later turn is tried again where it stands; a first one in a battle of its own.
   async function again() {
+    if (page.turn > 1) return askAnew("retry");
     const response = await fetch(`/api/v1/battles/${encodeURIComponent(page.battle)}`).catch(() => null);
     if (!response || !response.ok) return tell(UNSENT);
     const seen = await response.json();
     askFor(seen.turns[seen.turns.length - 1].prompt);
   }
 
+  function regenerate() {
+    if (page.state === "ready" && !sentAt) askAnew("regenerate");
+  }
+
+  async function askAnew(deed) {
+    const battle = page.battle;
+    depart(deed);
+    $("panes").focus({ preventScroll: true });
+    let response = null;
+    try {
+      response = await fetch(`/api/v1/battles/${encodeURIComponent(battle)}/${deed}`, { method: "POST" });
+    } catch {
+      sent = "unsure"; // the next news tells
+      tell(AWAY);
+    }
+    if (!response || battle !== page.battle) return;
+    if (!response.ok) {
+      const body = await response.json().catch(() => ({}));
+      sent = "unsure";
+      tell(body.detail || body.title || "The models were not asked again.");
+    }
+    $("refresh").click();
+  }
+
+  function goOn() {
+    if (page.state !== "voted" || !page.models || sentAt || recorded()) return;
+    page.goingOn = !page.goingOn;
+    paint();
+    if (page.goingOn) box().focus();
+  }
+
   function startOver() {
-    if (!ENDED.includes(page.state)) return;
+    if (sentAt || !(ENDED.includes(page.state) || page.state === "ready")) return;
     address("");
     take({ battle: null, state: "empty" });
     box().focus();
@@ -322,7 +424,7 @@
   }
 
   function vote(outcome) {
-    if (page.state !== "ready" || sentAt) return;
+    if (page.state !== "ready" || sentAt || !page.counted) return;
     const cast = { outcome, key: newKey() };
     storeVote(page.battle, cast);
     save(cast);
@@ -404,13 +506,14 @@
     if (page.state === state && page.vote) return;
     const held = document.activeElement && document.activeElement.closest("[data-vote]");
     page.vote = seen;
+    page.models = seen.models;
     page.choice = seen.outcome;
     page.state = state;
     page.message = null;
     words = note;
     paint();
     say(note || hint());
-    if (held) document.querySelector("[data-do=new]").focus();
+    if (held) document.querySelector(".next [data-do=new]").focus();
   }
 
   async function stop() {
@@ -425,7 +528,7 @@
 
   // --- keys, clicks, scrolling -------------------------------------------------------------
 
-  const DO = { again, new: startOver, stop, help: () => $("help").showModal(),
+  const DO = { again, regenerate, "go-on": goOn, new: startOver, stop, help: () => $("help").showModal(),
     prompts: () => $("prompts").showModal() };
   const KEYS = { 1: "model_a", 2: "model_b", 3: "tie", 4: "both_bad" };
 
@@ -435,8 +538,8 @@
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
     if (document.querySelector("dialog[open]")) return;
     const act = {
-      n: startOver, N: startOver, "/": () => box().focus(), Escape: stop, "?": DO.help,
-    }[event.key];
+      n: startOver, r: regenerate, g: goOn, "/": () => box().focus(), escape: stop, "?": DO.help,
+    }[event.key.toLowerCase()];
     if (KEYS[event.key]) vote(KEYS[event.key]);
     else if (act) act();
     else return;
@@ -491,13 +594,41 @@
     $("tab-b").setAttribute("aria-selected", String(atB));
   }
 
+  // Brings the latest prompt to the top of its pane, also while the turns before it are being
+  // written: a later turn is as high as its pane, so there is always room.
+  function showTurn(side) {
+    const pane = $(`scroll-${side}`);
+    const head = sentAt ? $(`turn-${side}`).querySelector(".skeleton") : $(`turn-${side}`);
+    const below = head.getBoundingClientRect().top - pane.getBoundingClientRect().top;
+    const top = pane.scrollTop + below - parseFloat(getComputedStyle(pane).paddingTop);
+    pane.scrollTo({ top, behavior: quietly.matches || !sentAt && !running() ? "auto" : "smooth" });
+  }
+
+  // The page may clear an answer a moment before it stands among the finished turns: the height
+  // is held until then, or the pane would jump.
+  function holdHeight(side) {
+    $(`turn-${side}`).style.minHeight = `${$(`turn-${side}`).offsetHeight}px`;
+  }
+
+  function letShrink(side) {
+    $(`turn-${side}`).style.minHeight = "";
+  }
+
+  const leading = () => Date.now() < leadUntil;
+
   function followEnd(side) {
     const pane = $(`scroll-${side}`);
+    for (const move of ["wheel", "touchmove", "keydown"]) {
+      pane.addEventListener(move, () => { leadUntil = 0; }, { passive: true });
+    }
     pane.addEventListener("scroll", () => {
+      if (leading()) return;
       following[side] = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
     });
-    const sizes = new ResizeObserver(() => {
-      if (following[side] && running()) pane.scrollTop = pane.scrollHeight;
+    const sizes = new ResizeObserver((changes) => {
+      if (changes.some((change) => change.target.id === `history-${side}`)) letShrink(side);
+      if (leading()) showTurn(side);
+      else if (following[side] && running()) pane.scrollTop = pane.scrollHeight;
     });
     for (const part of pane.children) sizes.observe(part);
   }
@@ -528,7 +659,9 @@
     if ($("prompts")) $("prompts-search").addEventListener("input", onSearch);
     window.addEventListener("online", () => { deliverAll(); check(); });
     window.setInterval(watchOver, 500);
-    write(recall(sessionStorage, DRAFT) || "");
+    ask = box().placeholder;
+    document.documentElement.dataset.recorded = String(recorded());
+    write("prompt", recall(sessionStorage, DRAFT) || "");
     onNews();
     paint();
     deliverAll();

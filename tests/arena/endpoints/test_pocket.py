@@ -12,8 +12,6 @@ import pytest
 from arena.domain.answer import Chunk, FailureClass, Finished, Message, TextDelta
 from arena.domain.model import Kind, Model
 from arena.endpoints.client import Endpoints
-from arena.endpoints.corpus import passages
-from arena.endpoints.ngrams import train_ngrams
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.errors import EndpointError
 
@@ -151,14 +149,6 @@ async def test_an_unknown_toy_is_not_found(endpoints: Endpoints) -> None:
     with pytest.raises(EndpointError, match="no pocket model 'pentagram'") as caught:
         await ask(endpoints, model)
     assert caught.value.failure is FailureClass.NOT_FOUND
-
-
-def test_all_ngrams_learn_in_a_quarter_of_a_second_each() -> None:
-    passages.cache_clear()
-    for order in (1, 2, 3, 4):
-        began = time.process_time()
-        train_ngrams.__wrapped__(order)
-        assert time.process_time() - began < 0.25
 
 
 def test_the_roster_calls_toys_toys() -> None:
