@@ -38,6 +38,7 @@ slow: .venv/.dev
 
 bench: .venv/.run
 	$(BIN)/python benchmarks/votes.py
+	$(BIN)/python benchmarks/live.py
 
 lock:
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres -o requirements.lock
