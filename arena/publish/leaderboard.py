@@ -3,7 +3,7 @@
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 import numpy as np
@@ -14,7 +14,7 @@ from arena.domain.board import Board, BoardRow, Health, PairCell, Waiting
 from arena.domain.model import Kind
 from arena.domain.policy import Policy
 from arena.store import chain, log
-from arena.store.records import LoggedVote, ModelRecord
+from arena.store.records import LoggedVote, ModelRecord, RatedModel, RatingRun
 from arena.store.store import Store
 from rating import (
     Comparisons,
@@ -65,15 +65,45 @@ class Leaderboard:
         Raises
         ------
         StoreError
-            If the log cannot be read.
+            If the log cannot be read, or the new board not be recorded.
         """
-        with self._lock, self._store.reading() as session:
-            version = f"{chain.head(session)[:12] or 'empty'}-{__version__}"
-            if self._board is None or self._board.version != version:
+        with self._lock:
+            with self._store.reading() as session:
+                head = chain.head(session)
+                version = f"{head[:12] or 'empty'}-{__version__}"
+                if self._board is not None and self._board.version == version:
+                    return self._board
                 votes = log.votes(session, self._policy.name)
                 records = log.model_records(session, self._policy.kinds)
-                self._board = make_board(votes, records, self._policy, version, self._now())
-            return self._board
+            board = make_board(votes, records, self._policy, version, self._now())
+            if board.rows:
+                self._store.record_run(run_of(board, head))
+            self._board = board
+            return board
+
+
+def run_of(board: Board, head: str) -> RatingRun:
+    """Say how a board came about, for the record."""
+    names = [field.name for field in fields(RatedModel) if field.name != "model_id"]
+    return RatingRun(
+        policy=board.policy,
+        method={"words": board.method, "level": board.level, "seed": SEED},
+        code_version=__version__,
+        head=head,
+        votes=board.votes,
+        created=board.updated,
+        rows=tuple(
+            RatedModel(
+                model_id=row.model,
+                **{name: getattr(row, name) for name in names}
+                | {
+                    "rank_low": row.rank_low or 1,
+                    "rank_high": row.rank_high or len(board.rows),
+                },
+            )
+            for row in board.rows
+        ),
+    )
 
 
 def count(votes: Iterable[LoggedVote], policy: Policy) -> Counted:

@@ -193,3 +193,22 @@ class PastBattle:
     choice: Choice
     model_a_name: str
     model_b_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingRun:
+    """One computation of a board: by it the board can be computed again.
+
+    Attributes
+    ----------
+    head : str
+        Hash of the newest vote that went in; the chain before it is fixed by it.
+    """
+
+    policy: str
+    method: Mapping[str, object]
+    code_version: str
+    head: str
+    votes: int
+    created: datetime
+    rows: tuple[RatedModel, ...]

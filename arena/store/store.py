@@ -13,10 +13,17 @@ from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError
-from arena.store import chain, models, turns
+from arena.store import chain, models, runs, turns
 from arena.store.engine import describe, open_engine, snapshot
 from arena.store.reading import stored_battle
-from arena.store.records import AnswerOutcome, Ballot, NewAnswer, NewBattle, StoredBattle
+from arena.store.records import (
+    AnswerOutcome,
+    Ballot,
+    NewAnswer,
+    NewBattle,
+    RatingRun,
+    StoredBattle,
+)
 from arena.store.rows import find, latest, owned, row_id, vote_of
 from arena.store.schema import migrate
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
@@ -126,6 +133,11 @@ class Store:
                 turns.write_outcome(latest(session, battle, side), outcome)
             battle.state, battle.message = state, message
             battle.ready = now if state is BattleState.READY else None
+
+    def record_run(self, run: RatingRun) -> None:
+        """Write down how a board was computed, and what came out."""
+        with self.writing() as session:
+            runs.record(session, run)
 
     def interrupt_running(self, message: str) -> int:
         """Mark battles that no process writes any more; returns how many there were."""

@@ -2,13 +2,17 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from sqlmodel import col, select
 
 from arena.domain.board import Board
 from arena.domain.policy import DEFAULT
 from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
 from arena.publish.leaderboard import make_board
+from arena.store import chain
 from arena.store.records import LoggedVote, ModelRecord
+from arena.store.store import Store
+from arena.store.tables import RatingRow, RatingRunRow
 from rating import Comparisons, standings
 from tests.serving import Served
 
@@ -181,3 +185,21 @@ def test_a_rated_board_has_the_promised_fields(quick: Served) -> None:
         rows = ada.get("/api/v1/leaderboard").json()["ratings"]
     fields = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
     assert all(tuple(row) == fields for row in rows)
+
+
+def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) -> None:
+    with quick.visitor() as ada:
+        for _ in range(8):
+            ada.vote(ada.play(), "tie")
+        rows = ada.get("/api/v1/leaderboard").json()["ratings"]
+        ada.get("/leaderboard")
+    store = Store(quick.database)
+    with store.reading() as session:
+        (run,) = session.exec(select(RatingRunRow)).all()
+        recorded = session.exec(select(RatingRow).where(col(RatingRow.run_id) == run.id)).all()
+        assert run.head == chain.head(session)
+    store.close()
+    assert (run.policy, run.votes) == ("default-v1", 8)
+    assert {r.model_id: (r.rating, r.lower, r.rank) for r in recorded} == {
+        r["model"]: (r["rating"], r["lower"], r["rank"]) for r in rows
+    }
