@@ -34,7 +34,7 @@ test: lint
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 slow: .venv/.dev
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2 --dist loadfile --timeout 900
 
 bench: .venv/.run
 	$(BIN)/python benchmarks/votes.py
