@@ -25,7 +25,7 @@ from arena.store.records import (
     StoredBattle,
 )
 from arena.store.rows import find, latest, owned, row_id, vote_of
-from arena.store.schema import migrate
+from arena.store.schema import migrate, shown
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
 
 
@@ -65,13 +65,13 @@ class Store:
         SQLite has one writer at a time: here the threads queue, where the file's own lock would
         let them sleep and try again.
         """
-        with _named(), self._turn, Session(self.engine) as session, session.begin():
+        with _named(self.engine), self._turn, Session(self.engine) as session, session.begin():
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Give a transaction that only reads, all of it as of one moment."""
-        with _named(), Session(self._reader) as session:
+        with _named(self.engine), Session(self._reader) as session:
             yield session
 
     def register(self, roster: Sequence[Model], now: datetime) -> list[str]:
@@ -189,11 +189,11 @@ class Store:
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _named(engine: Engine) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        msg = f"The database failed: {describe(error)}."
+        msg = f"The database {shown(engine)} failed: {describe(error)}."
         raise StoreError(msg) from error
 
 
