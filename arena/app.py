@@ -28,7 +28,7 @@ from arena.domain.notice import Notice
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
-from arena.endpoints.client import Endpoints
+from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.endpoints.recorded import RecordedTransport, Recording, load_recording
 from arena.errors import ClosingError, PlayError
@@ -38,7 +38,7 @@ from arena.guard.limits import Allowance, Limits
 from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.routes import pages_router
-from arena.play import words
+from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.rules import Rules
 from arena.publish.leaderboard import Leaderboard
@@ -133,13 +133,15 @@ def build(settings: Settings, roster: Roster) -> Parts:
     """Open the database, and wire the live path."""
     recordings = {m.id: load_recording(Path(m.recording)) for m in roster if m.recording}
     pocket = PocketTransport()
-    endpoints = build_endpoints(roster, recordings, pocket)
+    timeouts = Timeouts(
+        first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
+    )
+    endpoints = build_endpoints(roster, recordings, pocket, timeouts)
     store = Store(settings.database)
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
-    if interrupted := store.interrupt_running(words.INTERRUPTED):
-        logger.warning("Marked %d unfinished battles as interrupted", interrupted)
+    upkeep.enter(store)
     if settings.secret_key is None:
         logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
     battles = Battles(
@@ -173,7 +175,10 @@ def _roster(settings: Settings) -> Roster:
 
 
 def build_endpoints(
-    roster: Roster, recordings: Mapping[str, Recording], pocket: PocketTransport
+    roster: Roster,
+    recordings: Mapping[str, Recording],
+    pocket: PocketTransport,
+    timeouts: Timeouts | None = None,
 ) -> Endpoints:
     """Make the client that reaches every model of a roster."""
     paces = {model.id: model.characters_per_s for model in roster}
@@ -183,6 +188,7 @@ def build_endpoints(
             "pocket://": pocket,
             "recorded://": RecordedTransport(recordings, paces),
         },
+        timeouts=timeouts or Timeouts(),
     )
 
 
@@ -198,9 +204,9 @@ def _rules(settings: Settings) -> Rules:
 
 
 def _limits(settings: Settings, store: Store) -> Limits:
-    def battles_of(voter: str, since: datetime) -> Sequence[datetime]:
+    def prompts_of(voter: str, since: datetime) -> Sequence[datetime]:
         with store.reading() as session:
-            return usage.battles_of(session, voter, since)
+            return usage.prompts_of(session, voter, since)
 
     def spent(since: datetime) -> Sequence[tuple[datetime, float]]:
         with store.reading() as session:
@@ -211,7 +217,7 @@ def _limits(settings: Settings, store: Store) -> Limits:
         per_address=settings.battles_per_address_hour,
         dollars_a_day=settings.max_dollars_per_day,
     )
-    return Limits(allowance, battles_of=battles_of, spent=spent, now=_now)
+    return Limits(allowance, prompts_of=prompts_of, spent=spent, now=_now)
 
 
 def _tell(metrics: Metrics, notice: Notice) -> None:
@@ -235,9 +241,11 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         learning = asyncio.create_task(parts.warm_up())
+        keeping = asyncio.create_task(upkeep.keep_up(parts.store))
         yield
         learning.cancel()
         await parts.battles.close()
+        keeping.cancel()
         await parts.endpoints.aclose()
         parts.store.close()
         parts.stop_metrics()

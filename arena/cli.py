@@ -208,6 +208,7 @@ def simulate(
     settings = _demo_settings(database=database)
     print(f"Planted tastes, in log-odds: {_planted(TASTES)}.", flush=True)
     store = Store(settings.database)
+    store.hold_lease()
     store.register(POCKET_MODELS, datetime.now(UTC))
     with progress_bar("Voting") as told:
         made = asyncio.run(_simulate(store, votes, seed, told))

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable, Coroutine
 from types import FrameType
 
@@ -37,6 +38,8 @@ def run(
     app: Callable[..., object], drain: Drain, settings: Settings, listener: socket.socket
 ) -> None:
     """Serve until a signal, and then until ``drain`` has let the running battles end."""
+    # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
+    sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     characters_per_s: float = Field(300.0, gt=0)
     max_prompt_chars: int = Field(20_000, gt=0)
     max_answer_chars: int = Field(40_000, gt=0)
+    first_token_timeout_s: float = Field(30.0, gt=0)
+    idle_timeout_s: float = Field(30.0, gt=0)
     answer_timeout_s: float = Field(180.0, gt=0)
     battles_per_voter_hour: int = Field(500, gt=0)
     battles_per_address_hour: int = Field(2000, gt=0)

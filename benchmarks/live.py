@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -125,17 +126,9 @@ async def by_events(client: httpx.AsyncClient, url: str) -> Heard:
 
 async def by_page(client: httpx.AsyncClient, url: str) -> Heard:
     """Open a battle as the page does, through Gradio's queue, and follow its updates."""
-    page = (await client.get(url)).text
-    found = re.search(r"window\.gradio_config = (\{.*?\});?\s*</script>", page, re.DOTALL)
-    assert found is not None
-    send = next(d for d in json.loads(found.group(1))["dependencies"] if d["inputs"])
     session = uuid.uuid4().hex[:10]
-    body = {
-        "data": ["Go", *[""] * (len(send["inputs"]) - 1)],
-        "fn_index": send["id"],
-        "session_hash": session,
-    }
     heard = Heard(time.perf_counter())
+    body = _send_button(url) | {"session_hash": session}
     await client.post(f"{url}/gradio_api/queue/join", json=body)
     data = f"{url}/gradio_api/queue/data?session_hash={session}"
     async with client.stream("GET", data) as stream:
@@ -147,35 +140,61 @@ async def by_page(client: httpx.AsyncClient, url: str) -> Heard:
     return heard
 
 
-async def play(client: httpx.AsyncClient, url: str) -> tuple[httpx.Cookies, str]:
-    """Play a battle to its end; gives the visitor's cookies and where to vote."""
+@cache
+def _send_button(url: str) -> dict[str, object]:
+    """Find out what the page posts when Send is pressed."""
+    found = re.search(
+        r"window\.gradio_config = (\{.*?\});?\s*</script>", httpx.get(url).text, re.DOTALL
+    )
+    assert found is not None
+    send = next(d for d in json.loads(found.group(1))["dependencies"] if d["inputs"])
+    return {"data": ["Go", *[""] * (len(send["inputs"]) - 1)], "fn_index": send["id"]}
+
+
+async def play(client: httpx.AsyncClient, url: str) -> str:
+    """Play a battle to its end; gives where to vote."""
     opened = await client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
     battle = f"{url}/api/v1/battles/{opened.json()['battle_id']}"
     await client.get(f"{battle}/events")
-    return client.cookies, f"{battle}/vote"
+    return f"{battle}/vote"
 
 
-async def vote(client: httpx.AsyncClient, cookies: httpx.Cookies, address: str) -> float:
+async def vote(client: httpx.AsyncClient, address: str) -> float:
     """Vote, and time it."""
     body = {"outcome": "tie", "key": str(uuid.uuid4())}
     began = time.perf_counter()
-    answer = await client.post(address, json=body, cookies=cookies)
+    answer = await client.post(address, json=body)
     answer.raise_for_status()
     return time.perf_counter() - began
 
 
+@asynccontextmanager
+async def visitors(n: int, url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
+    """Let so many visitors load the page."""
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(
+                httpx.AsyncClient(timeout=120, trust_env=False, verify=False)
+            )
+            for _ in range(n)
+        ]
+        for client in clients:
+            await client.get(url)
+        yield clients
+
+
 async def at_once(
-    n: int, act: Callable[[httpx.AsyncClient, str], Awaitable[T]], url: str
+    clients: list[httpx.AsyncClient],
+    act: Callable[[httpx.AsyncClient, str], Awaitable[T]],
+    url: str,
 ) -> list[T]:
-    """Let so many visitors act, begun within one second."""
-    limits = httpx.Limits(max_connections=None)
+    """Let the visitors act, begun within one second."""
 
-    async def come(number: int) -> T:
-        await asyncio.sleep(number / n)
-        async with httpx.AsyncClient(timeout=120, limits=limits, trust_env=False) as client:
-            return await act(client, url)
+    async def come(number: int, client: httpx.AsyncClient) -> T:
+        await asyncio.sleep(number / len(clients))
+        return await act(client, url)
 
-    return list(await asyncio.gather(*(come(number) for number in range(n))))
+    return list(await asyncio.gather(*(come(*who) for who in enumerate(clients))))
 
 
 def centile(values: list[float], percent: int) -> float:
@@ -185,13 +204,15 @@ def centile(values: list[float], percent: int) -> float:
     return 1000 * statistics.quantiles(values, n=100)[percent - 1]
 
 
-def measure(path: str, act: Callable[..., Awaitable[Heard]], n: int, seconds: float) -> str:
+async def measure(path: str, act: Callable[..., Awaitable[Heard]], n: int, seconds: float) -> str:
     """Stream so many battles, and make a row of the table."""
     with serving(seconds) as server:
-        asyncio.run(at_once(2, act, server.url))
-        cpu, began = server.cpu_s(), time.perf_counter()
-        heard = asyncio.run(at_once(n, act, server.url))
-        used = (server.cpu_s() - cpu) / (time.perf_counter() - began)
+        async with visitors(2, server.url) as clients:
+            await at_once(clients, act, server.url)
+        async with visitors(n, server.url) as clients:
+            cpu, began = server.cpu_s(), time.perf_counter()
+            heard = await at_once(clients, act, server.url)
+            used = (server.cpu_s() - cpu) / (time.perf_counter() - began)
         memory = server.memory_mb()
     first = [h.first_s for h in heard]
     lags = [lag for h in heard for lag in h.lags_s]
@@ -201,24 +222,18 @@ def measure(path: str, act: Callable[..., Awaitable[Heard]], n: int, seconds: fl
     )
 
 
-def measure_votes(n: int, streaming: int, seconds: float) -> str:
+async def measure_votes(n: int, streaming: int, seconds: float) -> str:
     """Time votes, one after another, while other battles stream."""
-
-    async def vote_meanwhile(url: str) -> list[float]:
-        played = await at_once(n, play, url)
-        others = [asyncio.create_task(at_once(streaming, by_events, url))] if streaming else []
-        await asyncio.sleep(1.5 if streaming else 0)
-        times = []
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            for cookies, address in played:
-                client.cookies.clear()
-                times.append(await vote(client, cookies, address))
-                await asyncio.sleep((seconds - 2) / n)
-        await asyncio.gather(*others)
-        return times
-
     with serving(seconds) as server:
-        times = asyncio.run(vote_meanwhile(server.url))
+        async with visitors(n, server.url) as voters, visitors(streaming, server.url) as readers:
+            battles = await at_once(voters, play, server.url)
+            reading = asyncio.create_task(at_once(readers, by_events, server.url))
+            await asyncio.sleep(1.5 if streaming else 0)
+            times = []
+            for voter, battle in zip(voters, battles, strict=True):
+                times.append(await vote(voter, battle))
+                await asyncio.sleep((seconds - 2) / n)
+            await reading
     return f"| {streaming} | {n} | {centile(times, 50):.1f} ms | {centile(times, 95):.1f} ms |"
 
 
@@ -235,10 +250,10 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for path, act in (("page", by_page), ("events", by_events)):
         for n in options.battles:
-            print(measure(path, act, n, options.seconds), flush=True)
+            print(asyncio.run(measure(path, act, n, options.seconds)), flush=True)
     print("\n| battles streaming | votes | p50 | p95 |\n|---|---|---|---|")
     for streaming in (0, 120):
-        print(measure_votes(60, streaming, options.seconds), flush=True)
+        print(asyncio.run(measure_votes(60, streaming, options.seconds)), flush=True)
 
 
 if __name__ == "__main__":

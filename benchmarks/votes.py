@@ -12,7 +12,7 @@ from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
-from arena.store.records import AnswerOutcome, Ballot, NewAnswer, NewBattle
+from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store
 
 MODELS = tuple(Model(id=m, name=m, endpoint="pocket://", model=m) for m in ("x", "y"))
@@ -40,7 +40,7 @@ def ready_battle(store: Store, owner: Voter, now: datetime) -> str:
         app_version="bench",
     )
     store.open_battle(battle)
-    outcomes = dict.fromkeys(Side, WHOLE)
+    outcomes = {AnswerKey(1, side, 1): WHOLE for side in Side}
     store.close_answers(battle.public_id, BattleState.READY, outcomes, message=None, now=now)
     return battle.public_id
 

@@ -74,17 +74,21 @@ def battles_router(battles: Battles) -> APIRouter:
             async for event, position in events:
                 yield _message(event, position)
 
-    @router.post("/{battle_id}/turns", status_code=201, responses=responses(404, 409, 422, 503))
+    @router.post(
+        "/{battle_id}/turns", status_code=201, responses=responses(404, 409, 422, 429, 503)
+    )
     async def add_turn(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> OpenedBattle:
         """Ask the same two models the next thing, before the vote."""
         return _opened(await battles.reply(battle_id, voter, body.prompt))
 
-    @router.post("/{battle_id}/regenerate", status_code=201, responses=responses(404, 409, 503))
+    @router.post(
+        "/{battle_id}/regenerate", status_code=201, responses=responses(404, 409, 429, 503)
+    )
     async def regenerate(battle_id: BattleId, voter: Visitor) -> OpenedBattle:
         """Let both models answer the latest prompt anew, before the vote."""
         return _opened(await battles.regenerate(battle_id, voter))
 
-    @router.post("/{battle_id}/retry", status_code=201, responses=responses(404, 409, 503))
+    @router.post("/{battle_id}/retry", status_code=201, responses=responses(404, 409, 429, 503))
     async def retry(battle_id: BattleId, voter: Visitor) -> OpenedBattle:
         """Ask again for the answers of the latest turn that failed or were cut off."""
         return _opened(await battles.retry(battle_id, voter))

@@ -132,8 +132,7 @@ class Endpoints:
         patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
-                async with patience.wait():
-                    await response.aread()
+                await patience.wait(response.aread())
                 return read_completion(response.text, _request_id(response))
 
     @asynccontextmanager
@@ -145,12 +144,10 @@ class Endpoints:
         request = self._client.build_request(
             "POST", url, content=body, headers=self._headers(model)
         )
-        async with patience.wait():
-            response = await self._client.send(request, stream=True)
+        response = await patience.wait(self._client.send(request, stream=True))
         try:
             if not response.is_success:
-                async with patience.wait():
-                    await response.aread()
+                await patience.wait(response.aread())
                 raise from_response(response, datetime.now(UTC))
             yield response
         finally:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import httpx
 
@@ -25,8 +26,7 @@ class Question:
         return said[-1] if said else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A piece of an answer, due ``at_s`` seconds after the question."""
 
     at_s: float

@@ -1,8 +1,9 @@
 """Server-sent events of a response, and how long to wait for each."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import aclosing
+from typing import TypeVar
 
 import httpx
 import httpx_sse
@@ -10,6 +11,7 @@ import httpx_sse
 from arena.domain.answer import FailureClass
 from arena.errors import EndpointError
 
+T = TypeVar("T")
 DONE = "[DONE]"
 _CLOSING_S = 0.2  # what a server gets to end its response after [DONE], so that we may reuse it
 
@@ -23,8 +25,7 @@ async def read_events(response: httpx.Response, patience: "Patience") -> AsyncGe
     response.encoding = "utf-8"  # whatever the header says: the format knows no other
     async with aclosing(httpx_sse.EventSource(response).aiter_sse()) as events:
         while True:
-            async with patience.wait():
-                event = await anext(events, None)
+            event = await patience.wait(anext(events, None))
             if event is None:
                 return
             if event.data:
@@ -59,12 +60,11 @@ class Patience:
         self._first_token_by = asyncio.get_running_loop().time() + first_token_s
         self.has_token = False
 
-    @asynccontextmanager
-    async def wait(self) -> AsyncIterator[None]:
-        """Raise `EndpointError` (timeout) when the block takes too long."""
+    async def wait(self, awaited: Awaitable[T]) -> T:
+        """Await something; raise `EndpointError` (timeout) when it takes too long."""
         try:
             async with asyncio.timeout_at(self._deadline()):
-                yield
+                return await awaited
         except TimeoutError:
             raise EndpointError(FailureClass.TIMEOUT, self._complaint()) from None
 

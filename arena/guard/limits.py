@@ -4,8 +4,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from weakref import WeakValueDictionary
 
 from arena.domain.voter import Voter
 from arena.errors import LimitError
@@ -16,7 +17,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Something taken at a moment: one battle, or dollars."""
+    """Something taken at a moment: one prompt, or dollars."""
 
     at: datetime
     amount: float = 1.0
@@ -56,7 +57,8 @@ class Allowance:
     Attributes
     ----------
     per_voter, per_address : int
-        Battles an hour.
+        Battles an hour; each further turn counts like a battle. A new attempt at a turn
+        counts for the address alone.
     dollars_a_day : float or None
         Spent on answers, all visitors together; None sets no limit.
     """
@@ -67,15 +69,15 @@ class Allowance:
 
 
 class Limits:
-    """Admits battles, one at a time, so that no two take the same last place.
+    """Admits what asks the models: a battle, a further turn, a new attempt.
 
     What a voter took and what was spent is read from the log, and so outlives a restart;
     addresses are counted here, and are forgotten after an hour.
 
     Parameters
     ----------
-    battles_of : callable
-        Moments at which a voter's battles began, by the voter's id and since when.
+    prompts_of : callable
+        Moments of a voter's prompts, by the voter's id and since when.
     spent : callable
         Dollars that answers cost, since when.
     """
@@ -84,35 +86,58 @@ class Limits:
         self,
         allowance: Allowance,
         *,
-        battles_of: Callable[[str, datetime], Sequence[datetime]],
+        prompts_of: Callable[[str, datetime], Sequence[datetime]],
         spent: Callable[[datetime], Sequence[tuple[datetime, float]]],
         now: Callable[[], datetime],
     ) -> None:
         self._allowance = allowance
-        self._battles_of = battles_of
+        self._prompts_of = prompts_of
         self._spent = spent
         self._now = now
         self._lock = threading.Lock()
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
         self._by_address: deque[tuple[datetime, str]] = deque()
 
     @contextmanager
     def admit(self, voter: Voter) -> Iterator[None]:
-        """Hold the place of one battle while it is written down; blocks, so not on the loop.
+        """Hold a place while something is written down; blocks, so not on the loop.
+
+        A voter's requests pass one at a time, so that no two take the same last place.
 
         Raises
         ------
         LimitError
-            With words for the visitor, and when the next battle is free.
+            With words for the visitor, and when the next place is free.
         """
-        with self._lock:
+        turn = self._turn_of(voter.id)  # kept by name: the dictionary alone lets it go
+        with turn.lock:
             now = self._now()
-            self._forget(now - HOUR)
             self._refuse_voter(voter, now)
-            self._refuse_address(voter, now)
             self._refuse_spending(now)
+            with self._place(voter.address, now):
+                yield
+
+    def _turn_of(self, voter_id: str) -> "_Turn":
+        with self._lock:
+            return self._turns.setdefault(voter_id, _Turn())
+
+    @contextmanager
+    def _place(self, address: str | None, now: datetime) -> Iterator[None]:
+        """Take a place of an address, and give it back if it is not used."""
+        if address is None:
             yield
-            if voter.address is not None:
-                self._by_address.append((now, voter.address))
+            return
+        taken = (now, address)
+        with self._lock:
+            self._forget(now - HOUR)
+            self._refuse_address(address, now)
+            self._by_address.append(taken)
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._by_address.remove(taken)
+            raise
 
     def _forget(self, before: datetime) -> None:
         while self._by_address and self._by_address[0][0] <= before:
@@ -120,13 +145,13 @@ class Limits:
 
     def _refuse_voter(self, voter: Voter, now: datetime) -> None:
         most = self._allowance.per_voter
-        used = [Use(at) for at in self._battles_of(voter.id, now - HOUR)]
+        used = [Use(at) for at in self._prompts_of(voter.id, now - HOUR)]
         if (free := free_at(used, most, HOUR, now)) is not None:
             raise LimitError(f"You have reached {_battles(most)} in an hour.", free)
 
-    def _refuse_address(self, voter: Voter, now: datetime) -> None:
+    def _refuse_address(self, address: str, now: datetime) -> None:
         most = self._allowance.per_address
-        used = [Use(at) for at, address in self._by_address if address == voter.address]
+        used = [Use(at) for at, other in self._by_address if other == address]
         if (free := free_at(used, most, HOUR, now)) is not None:
             raise LimitError(f"Your network has reached {_battles(most)} in an hour.", free)
 
@@ -137,6 +162,13 @@ class Limits:
         used = [Use(at, dollars) for at, dollars in self._spent(now - DAY)]
         if (free := free_at(used, most, DAY, now)) is not None:
             raise LimitError("The arena has spent what it may spend on answers in a day.", free)
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _Turn:
+    """Held by the one request of a voter that is being admitted."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def _battles(number: int) -> str:

@@ -20,7 +20,7 @@ from arena.play.matchmaking import draw_one, draw_pair
 from arena.play.rules import Rules
 from arena.play.runner import Runner
 from arena.play.snapshots import receipt, stored_snapshot
-from arena.store.records import Ballot, NewBattle, StoredBattle
+from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 
 POLL_S = 0.5
@@ -37,8 +37,8 @@ class Battles:
     rng : random.Random
         Draws pairs and sides.
     admit : callable
-        Entered, off the loop, around the writing of a new battle; raises a `LimitError` to
-        refuse it.
+        Entered, off the loop, around the writing of what asks the models; raises a
+        `LimitError` to refuse it.
     notice : callable
         Told what happens, for logs and figures.
     """
@@ -92,21 +92,20 @@ class Battles:
         draw = draw_pair(self._able(prompt), self._rules.sampler, self._rng)
         recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
         new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
-        return await self._begin(partial(self._write_down, new))
+        return await self._begin(voter, partial(self._store.open_battle, new))
 
     async def reply(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
         """Ask the same two models the next thing, before the vote or after going on.
 
         Raises
         ------
-        BadPromptError, ClosingError, UnknownBattleError, NotReadyError
+        BadPromptError, LimitError, ClosingError, UnknownBattleError, NotReadyError
             Nothing is written then.
         """
         self._refuse(prompt)
         self._partners(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
-        return await self._begin(
-            partial(self._store.add_turn, battle_id, voter.id, prompt, self._now())
-        )
+        write = partial(self._store.add_turn, battle_id, voter.id, prompt, self._now())
+        return await self._begin(voter, write)
 
     async def regenerate(self, battle_id: str, voter: Voter) -> Snapshot:
         """Let both models answer the latest prompt anew; a vote is on the newest attempts."""
@@ -130,7 +129,7 @@ class Battles:
             raise NotReadyError(words.VOTE_FIRST)
         models = self._partners(stored)
         new = continued_battle(stored, voter, prompt, models, self._rules, self._now())
-        return await self._begin(partial(self._write_down, new))
+        return await self._begin(voter, partial(self._store.open_battle, new))
 
     async def look(self, battle_id: str, voter: Voter) -> Snapshot:
         """Show a battle to its owner as it stands.
@@ -213,18 +212,17 @@ class Battles:
             raise ClosingError
         self._models_of(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
         write = partial(self._store.add_attempts, only_incomplete=only_incomplete)
-        return await self._begin(partial(write, battle_id, voter.id, self._now()))
+        return await self._begin(voter, partial(write, battle_id, voter.id, self._now()))
 
-    def _write_down(self, new: NewBattle) -> StoredBattle:
-        with self._admit(new.owner):
-            self._store.open_battle(new)
-        return self._store.battle(new.public_id, new.owner.id)
-
-    async def _begin(self, write: Callable[[], StoredBattle]) -> Snapshot:
+    async def _begin(self, voter: Voter, write: Callable[[], StoredBattle]) -> Snapshot:
         """Write and begin, both or neither, even if the visitor leaves in between."""
 
+        def admit_and_write() -> StoredBattle:
+            with self._admit(voter):
+                return write()
+
         async def write_and_begin() -> Snapshot:
-            stored = await asyncio.to_thread(write)
+            stored = await asyncio.to_thread(admit_and_write)
             return self._runner.begin(stored, self._models_of(stored))
 
         return await asyncio.shield(write_and_begin())

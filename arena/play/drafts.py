@@ -71,6 +71,7 @@ def new_answer(model: Model) -> NewAnswer:
     """Draft an answer of a model."""
     return NewAnswer(
         model_id=model.id,
+        model_name=model.name,
         system_prompt_hash=_hash(model.system_prompt),
         decoding=model.decoding,
     )

@@ -32,12 +32,18 @@ LONGEST_PAUSE_S = 5.0
 
 @dataclass(slots=True)
 class LiveAnswer:
-    """One side's answer as it arrives; times in seconds from the request.
+    """One side's answer as it arrives.
 
     Attributes
     ----------
     messages : sequence of Message
         The conversation that the model answers.
+    first_token_s : float or None
+        From the request that was answered.
+    duration_s : float or None
+        From the first request to the end, pauses between requests included.
+    attempt : int
+        Its number in the turn, as the log has it.
     """
 
     model: Model
@@ -48,6 +54,7 @@ class LiveAnswer:
     failure: EndpointError | None = None
     first_token_s: float | None = None
     duration_s: float | None = None
+    attempt: int = 1
 
     @property
     def ended(self) -> bool:
@@ -146,7 +153,7 @@ class LiveBattle:
         began = time.monotonic()
         try:
             async with asyncio.timeout(self.answer_timeout_s):
-                await self._take_patiently(answer, ask, began)
+                await self._take_patiently(answer, ask)
         except EndpointError as error:
             answer.failure = error
         except TimeoutError:
@@ -158,11 +165,11 @@ class LiveBattle:
         finally:
             answer.duration_s = time.monotonic() - began
 
-    async def _take_patiently(self, answer: LiveAnswer, ask: Ask, began: float) -> None:
+    async def _take_patiently(self, answer: LiveAnswer, ask: Ask) -> None:
         """Take an answer; ask again after a failure that may pass, before the first token."""
         for pause_s in (*self.retry_pauses_s, None):
             try:
-                return await self._take(answer, ask, began)
+                return await self._take(answer, ask)
             except EndpointError as error:
                 if answer.text or answer.reasoning or error.failure not in RETRIED:
                     raise
@@ -170,7 +177,8 @@ class LiveBattle:
                     raise
                 await asyncio.sleep(max(pause_s, error.retry_after_s or 0))
 
-    async def _take(self, answer: LiveAnswer, ask: Ask, began: float) -> None:
+    async def _take(self, answer: LiveAnswer, ask: Ask) -> None:
+        began = time.monotonic()
         async with aclosing(ask(answer.model, answer.messages)) as chunks:
             async for chunk in chunks:
                 match chunk:

@@ -26,7 +26,7 @@ from arena.play.snapshots import (
     stored_snapshot,
     with_new_attempt,
 )
-from arena.store.records import AnswerOutcome, StoredBattle
+from arena.store.records import AnswerKey, AnswerOutcome, SoFar, StoredBattle
 from arena.store.store import Store
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,10 @@ class Running:
     def snapshot(self) -> Snapshot:
         """What the owner may see of the battle now."""
         return self.final or running_snapshot(self.begun, self.live)
+
+    def key(self, side: Side) -> AnswerKey:
+        """Name a side's answer in the log."""
+        return AnswerKey(self.begun.turns[-1].turn, side, self.live.answers[side].attempt)
 
 
 class Runner:
@@ -128,7 +132,7 @@ class Runner:
 
     async def _run(self, battle_id: str, running: Running) -> None:
         live = running.live
-        keeper = asyncio.create_task(self._checkpoint(battle_id, live))
+        keeper = asyncio.create_task(self._checkpoint(battle_id, running))
         replace = partial(self._replace, battle_id, running)
         try:
             await live.run(self._ask, replace, tick_s=self._rules.tick_s)
@@ -151,10 +155,10 @@ class Runner:
             return None
         outcome = outcome_of(failed, AnswerStatus.FAILED, failed.text)
         try:
-            await asyncio.to_thread(
+            replaced = await asyncio.to_thread(
                 self._store.replace_answer,
                 battle_id,
-                side,
+                running.key(side),
                 outcome,
                 new_answer(model),
                 self._now(),
@@ -162,18 +166,21 @@ class Runner:
         except StoreError:
             logger.exception("Battle %s could not get another model", battle_id)
             return None
+        if not replaced:
+            return None
         if failed.failure:
             self._notice(Replaced(battle_id, failed.failure.failure))
         running.tried.add(model.id)
         running.begun = with_new_attempt(running.begun)
-        return LiveAnswer(model, failed.messages)
+        return LiveAnswer(model, failed.messages, attempt=failed.attempt + 1)
 
     async def _finish(
         self, battle_id: str, running: Running, state: BattleState, message: str | None
     ) -> None:
-        outcomes = {side: answer_outcome(running.live, side, state) for side in Side}
+        outcomes = {running.key(side): answer_outcome(running.live, side, state) for side in Side}
+        stands = state
         try:
-            await asyncio.to_thread(
+            stands = await asyncio.to_thread(
                 self._store.close_answers,
                 battle_id,
                 state,
@@ -185,15 +192,21 @@ class Runner:
             logger.exception("Battle %s ended, but could not be written", battle_id)
             running.final = lost_snapshot(running.begun)
         else:
-            del self._running[battle_id]
+            self._let_go(battle_id, running)
         running.live.announce()
-        self._notice(_ended(battle_id, state, outcomes.values()))
+        self._notice(_ended(battle_id, stands, outcomes.values()))
 
-    async def _checkpoint(self, battle_id: str, live: LiveBattle) -> None:
-        written: dict[Side, tuple[str, str]] = {}
+    def _let_go(self, battle_id: str, running: Running) -> None:
+        """Leave a battle to the log, unless it has begun again here in the meantime."""
+        if self._running.get(battle_id) is running:
+            del self._running[battle_id]
+
+    async def _checkpoint(self, battle_id: str, running: Running) -> None:
+        written: dict[AnswerKey, SoFar] = {}
         while True:
             await asyncio.sleep(self._rules.checkpoint_s)
-            so_far = {side: (a.text, a.reasoning) for side, a in live.answers.items()}
+            answers = running.live.answers.items()
+            so_far = {running.key(side): SoFar(a.text, a.reasoning) for side, a in answers}
             if so_far == written:
                 continue
             try:

@@ -22,7 +22,7 @@ from arena.store.records import AnswerOutcome, StoredAnswer, StoredBattle, Store
 def live_answer(stored: StoredBattle, side: Side, model: Model) -> LiveAnswer:
     """Take up one side of the latest turn: to be asked for, or complete from before."""
     answer = _side(stored.turns[-1], side)
-    live = LiveAnswer(model, conversation(stored, side))
+    live = LiveAnswer(model, conversation(stored, side), attempt=answer.attempt)
     if answer.status is AnswerStatus.COMPLETE:
         live.text, live.finished = answer.text, Finished(tokens_out=answer.tokens_out)
     return live

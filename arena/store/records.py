@@ -15,6 +15,7 @@ class NewAnswer:
     """An answer about to be asked for."""
 
     model_id: str
+    model_name: str
     system_prompt_hash: str
     decoding: Mapping[str, object]
 
@@ -48,6 +49,23 @@ class NewBattle:
     prompt_id: str | None
     created: datetime
     app_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """Which of a battle's answers is meant."""
+
+    turn: int
+    side: Side
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """What a running answer has written."""
+
+    text: str
+    reasoning: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,15 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy import Connection, Engine, func, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from arena.errors import SchemaError, StoreError
 from arena.store.engine import describe
 from arena.store.tables import Table
+
+STARTING = 0x6172656E61
+"""PostgreSQL advisory lock of a process that begins: the letters of "arena"."""
 
 
 def migrate(engine: Engine, name: str | None = None) -> None:
@@ -31,10 +34,17 @@ def migrate(engine: Engine, name: str | None = None) -> None:
     """
     try:
         with engine.begin() as connection:
+            alone(connection)
             _upgrade(connection, name or shown(engine))
     except SQLAlchemyError as error:
         msg = f"Cannot use the database {name or shown(engine)}: {describe(error)}."
         raise StoreError(msg) from error
+
+
+def alone(connection: Connection) -> None:
+    """Let one process at a time go on from here to its commit; on SQLite every writer is alone."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(STARTING)))
 
 
 def revision(connection: Connection) -> str | None:

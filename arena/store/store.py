@@ -1,32 +1,35 @@
 """The store: every transaction that the live path makes, and what boards read."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session
 
-from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
+from arena.domain.battle import BattleState, Mode, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError
-from arena.store import chain, models, runs, turns
+from arena.store import chain, models, opening, runs, turns
 from arena.store.engine import describe, open_engine, snapshot
+from arena.store.lease import Lease
 from arena.store.reading import stored_battle
 from arena.store.records import (
+    AnswerKey,
     AnswerOutcome,
     Ballot,
     NewAnswer,
     NewBattle,
     RatingRun,
+    SoFar,
     StoredBattle,
 )
-from arena.store.rows import find, latest, owned, row_id, vote_of
-from arena.store.schema import migrate, shown
-from arena.store.tables import AnswerRow, BattleRow, VoteRow
+from arena.store.rows import latest, owned, row_id, vote_of
+from arena.store.schema import alone, migrate, shown
+from arena.store.tables import BattleRow, VoteRow
 
 
 class Store:
@@ -48,10 +51,25 @@ class Store:
         migrate(self.engine)
         self._reader = snapshot(self.engine)
         self._turn = threading.Lock() if self.engine.dialect.name == "sqlite" else nullcontext()
+        self._lease = Lease(self.engine)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, and give up the lease."""
+        self._lease.drop()
         self.engine.dispose()
+
+    def hold_lease(self) -> None:
+        """Show that this process lives, before it runs battles and all the time that it does.
+
+        Again at every pulse: a lease that was lost with its connection is taken again.
+        """
+        with _named(self.engine):
+            self._lease.hold()
+
+    @property
+    def process(self) -> int | None:
+        """Number under which this process runs battles; None without a lease."""
+        return self._lease.process if self._lease.held else None
 
     def check(self) -> None:
         """Raise `StoreError` unless the database answers."""
@@ -77,17 +95,18 @@ class Store:
     def register(self, roster: Sequence[Model], now: datetime) -> list[str]:
         """Note the roster's models; returns the ids of those that changed under their id."""
         with self.writing() as session:
+            alone(session.connection())  # two that begin at once would add the same models
             return models.register(session, roster, now)
 
-    def open_battle(self, new: NewBattle) -> None:
+    def open_battle(self, new: NewBattle) -> StoredBattle:
         """Write a battle, its first turn and both answers, all before the first token."""
         with self.writing() as session:
-            turns.open_battle(session, new)
+            return opening.open_battle(session, new, self.process)
 
     def add_turn(self, battle_id: str, owner: str, prompt: str, now: datetime) -> StoredBattle:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
-            turns.add_turn(session, battle_id, owner, prompt, now)
+            turns.add_turn(session, battle_id, owner, prompt, now, self.process)
         return self.battle(battle_id, owner)
 
     def add_attempts(
@@ -95,67 +114,71 @@ class Store:
     ) -> StoredBattle:
         """Write new attempts of the latest turn: see `arena.store.turns.add_attempts`."""
         with self.writing() as session:
-            turns.add_attempts(session, battle_id, owner, now, only_incomplete=only_incomplete)
+            turns.add_attempts(
+                session, battle_id, owner, now, self.process, only_incomplete=only_incomplete
+            )
         return self.battle(battle_id, owner)
 
     def replace_answer(
-        self, battle_id: str, side: Side, failed: AnswerOutcome, new: NewAnswer, now: datetime
-    ) -> None:
-        """Keep a failed answer, and let another model take its side."""
-        with self.writing() as session:
-            turns.replace_answer(session, battle_id, side, failed, new, now)
+        self, battle_id: str, key: AnswerKey, failed: AnswerOutcome, new: NewAnswer, now: datetime
+    ) -> bool:
+        """Keep a failed answer, and let another model take its side.
 
-    def checkpoint(self, battle_id: str, so_far: dict[Side, tuple[str, str]]) -> None:
-        """Keep the text and the reasoning that running answers have so far."""
+        Nothing is written, and False given, if the answer has had another end in the meantime.
+        """
         with self.writing() as session:
-            battle = find(session, battle_id, lock=True)
-            if battle.state not in (BattleState.CREATED, BattleState.STREAMING):
-                return  # it has ended in the meantime, and its end is the last word
-            for side, (text, reasoning) in so_far.items():
-                answer = latest(session, battle, side)
-                if answer.status == AnswerStatus.STREAMING:
-                    answer.text, answer.reasoning = text, reasoning
-            battle.state = BattleState.STREAMING
+            return turns.replace_answer(session, battle_id, key, failed, new, now)
+
+    def checkpoint(self, battle_id: str, so_far: Mapping[AnswerKey, SoFar]) -> None:
+        """Keep what running answers have so far; those that have ended stay as they are."""
+        with self.writing() as session:
+            turns.checkpoint(session, battle_id, so_far)
 
     def close_answers(
         self,
         battle_id: str,
         state: BattleState,
-        outcomes: dict[Side, AnswerOutcome],
+        outcomes: Mapping[AnswerKey, AnswerOutcome],
         *,
         message: str | None,
         now: datetime,
-    ) -> None:
-        """Write how both answers ended and the state that follows, in one transaction."""
+    ) -> BattleState:
+        """Write how both answers ended and the state that follows, in one transaction.
+
+        The first end stands: nothing is written if the battle has had another one, or goes on
+        with other answers. Returns the battle's state after this.
+        """
         with self.writing() as session:
-            battle = find(session, battle_id, lock=True)
-            for side, outcome in outcomes.items():
-                turns.write_outcome(latest(session, battle, side), outcome)
-            battle.state, battle.message = state, message
-            battle.ready = now if state is BattleState.READY else None
+            return turns.close_answers(
+                session, battle_id, state, outcomes, message=message, now=now
+            )
 
     def record_run(self, run: RatingRun) -> None:
         """Write down how a board was computed, and what came out."""
         with self.writing() as session:
             runs.record(session, run)
 
-    def interrupt_running(self, message: str) -> int:
-        """Mark battles that no process writes any more; returns how many there were."""
-        running = (BattleState.CREATED, BattleState.STREAMING)
+    def interrupt_running(self, message: str, *, looks: int = 1) -> int:
+        """Mark the running battles of dead processes, and those of none, as interrupted.
+
+        Parameters
+        ----------
+        looks : int
+            Calls in a row, this one among them, that must have found a process without a lease.
+
+        Returns
+        -------
+        int
+            How many there were.
+        """
+        with self.reading() as session:
+            running = turns.processes_of_running(session)
+            others = {process for process in running if process is not None}
+            dead = self._lease.dead(session, others, looks)
+        if not dead and None not in running:
+            return 0
         with self.writing() as session:
-            ids = session.exec(select(BattleRow.id).where(col(BattleRow.state).in_(running))).all()
-            session.exec(
-                update(BattleRow)
-                .where(col(BattleRow.id).in_(ids))
-                .values(state=BattleState.INTERRUPTED, message=message)
-            )
-            session.exec(
-                update(AnswerRow)
-                .where(col(AnswerRow.battle_id).in_(ids))
-                .where(col(AnswerRow.status) == AnswerStatus.STREAMING)
-                .values(status=AnswerStatus.INTERRUPTED)
-            )
-            return len(ids)
+            return turns.interrupt(session, dead, message)
 
     def battle(self, battle_id: str, owner: str) -> StoredBattle:
         """Read a battle for its owner.

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     DateTime,
     Dialect,
     MetaData,
@@ -16,6 +17,14 @@ from sqlalchemy import (
 from sqlmodel import Field, SQLModel
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Give a text as a database has it: what none can hold becomes U+FFFD.
+
+    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
+    """
+    return UNSTORABLE.sub("\ufffd", text)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -39,17 +48,14 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Prose(TypeDecorator[str]):
-    """Text of people and models; what no database can hold becomes U+FFFD.
-
-    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
-    """
+    """Text of people and models, as far as it is `storable`."""
 
     impl = String
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Replace what cannot be stored."""
-        return value and UNSTORABLE.sub("\ufffd", value)
+        return value and storable(value)
 
 
 class Table(SQLModel):
@@ -114,7 +120,10 @@ class ModelEventRow(Table, table=True):
 
 
 class BattleRow(Table, table=True):
-    """A battle, written before the first token is asked for."""
+    """A battle, written before the first token is asked for.
+
+    ``process`` is the number of the one that runs it, or ran it last: see `arena.store.lease`.
+    """
 
     __tablename__ = "battle"
     id: int | None = Field(default=None, primary_key=True)
@@ -135,6 +144,7 @@ class BattleRow(Table, table=True):
     system_prompt_hash_b: str
     pacing: str
     state: str = Field(index=True)
+    process: int | None = Field(default=None, sa_type=BigInteger)
     message: str | None = None
     created: datetime = _moment()
     ready: datetime | None = _moment(default=None)

@@ -1,34 +1,52 @@
-"""Opening battles and going on in them: turns, attempts and re-picked models."""
+"""Going on in battles, and their ends: turns, attempts and re-picked models."""
 
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session
+from sqlalchemy import bindparam
+from sqlmodel import Session, col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.errors import NotReadyError
-from arena.store.records import AnswerOutcome, NewAnswer, NewBattle
+from arena.store.records import AnswerKey, AnswerOutcome, NewAnswer, SoFar
 from arena.store.rows import find, latest, owned, row_id
-from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow
+from arena.store.tables import AnswerRow, BattleRow, TurnRow
+
+_LOCK = (
+    select(BattleRow.id)
+    .where(col(BattleRow.public_id) == bindparam("public_id"))
+    .with_for_update()
+)
+_CHECKPOINT = (
+    update(AnswerRow)
+    .where(
+        col(AnswerRow.battle_id) == bindparam("battle"),
+        col(AnswerRow.turn) == bindparam("of_turn"),
+        col(AnswerRow.side) == bindparam("of_side"),
+        col(AnswerRow.attempt) == bindparam("of_attempt"),
+        col(AnswerRow.status) == AnswerStatus.STREAMING,
+    )
+    .values(text=bindparam("text"), reasoning=bindparam("reasoning"))
+)
+_STREAMS = (
+    update(BattleRow)
+    .where(col(BattleRow.id) == bindparam("battle"), col(BattleRow.state) == BattleState.CREATED)
+    .values(state=BattleState.STREAMING)
+)
+"""Spelled out, for these run every few seconds in each battle; see `arena.store.opening`."""
 
 NOT_NOW = "Wait until both answers are complete, or start a new battle."
+RUNNING = tuple(state for state in BattleState if state.running)
 
 
-def open_battle(session: Session, new: NewBattle) -> None:
-    """Write a battle, its first turn and both answers."""
-    _note_voter(session, new)
-    battle = _battle_row(new)
-    if new.continues is not None:
-        battle.continues = row_id(owned(session, new.continues, new.owner.id))
-    session.add(battle)
-    session.flush()
-    _add_turn(session, battle, new.turn, new.prompt, new.created)
-    for side, answer in ((Side.A, new.a), (Side.B, new.b)):
-        session.add(_answer_row(battle, side, answer, new.turn, 1, new.created))
-
-
-def add_turn(session: Session, battle_id: str, owner: str, prompt: str, now: datetime) -> None:
+def add_turn(
+    session: Session,
+    battle_id: str,
+    owner: str,
+    prompt: str,
+    now: datetime,
+    process: int | None,
+) -> None:
     """Write the next turn of a battle whose answers are complete.
 
     Raises
@@ -42,11 +60,17 @@ def add_turn(session: Session, battle_id: str, owner: str, prompt: str, now: dat
     _add_turn(session, battle, last.turn + 1, prompt, now)
     for side in Side:
         _add_answer_like(session, latest(session, battle, side), last.turn + 1, 1, now)
-    _run_again(battle)
+    _run_again(battle, process)
 
 
 def add_attempts(
-    session: Session, battle_id: str, owner: str, now: datetime, *, only_incomplete: bool
+    session: Session,
+    battle_id: str,
+    owner: str,
+    now: datetime,
+    process: int | None,
+    *,
+    only_incomplete: bool,
 ) -> None:
     """Write new attempts of the latest turn: of both sides, or of those without an answer.
 
@@ -62,56 +86,105 @@ def add_attempts(
         answer = latest(session, battle, side)
         if not (only_incomplete and answer.status == AnswerStatus.COMPLETE):
             _add_answer_like(session, answer, answer.turn, answer.attempt + 1, now)
-    _run_again(battle)
+    _run_again(battle, process)
 
 
 def replace_answer(
     session: Session,
     battle_id: str,
-    side: Side,
+    key: AnswerKey,
     failed: AnswerOutcome,
     new: NewAnswer,
     now: datetime,
-) -> None:
-    """Keep a failed answer, and let another model take its side of the battle."""
+) -> bool:
+    """Keep a failed answer, and let another model take its side, unless it is written no more."""
     battle = find(session, battle_id, lock=True)
-    answer = latest(session, battle, side)
-    write_outcome(answer, failed)
-    session.add(_answer_row(battle, side, new, answer.turn, answer.attempt + 1, now))
-    if side is Side.A:
+    answer = _streaming(session, battle).get(key)
+    if answer is None:
+        return False
+    _write_outcome(answer, failed)
+    session.add(_answer_row(battle, key.side, new, key.turn, key.attempt + 1, now))
+    if key.side is Side.A:
         battle.model_a, battle.system_prompt_hash_a = new.model_id, new.system_prompt_hash
     else:
         battle.model_b, battle.system_prompt_hash_b = new.model_id, new.system_prompt_hash
     battle.repicks += 1
+    return True
 
 
-def _note_voter(session: Session, new: NewBattle) -> None:
-    if session.get(VoterRow, new.owner.id) is None:
-        # the voter's other battle may write the same row in this moment, which is as good
-        with suppress(IntegrityError), session.begin_nested():
-            session.add(VoterRow(id=new.owner.id, kind=new.owner.kind, created=new.created))
+def checkpoint(session: Session, battle_id: str, so_far: Mapping[AnswerKey, SoFar]) -> None:
+    """Keep what answers have so far; one that has ended has had its last word."""
+    connection = session.connection()
+    battle = {"battle": connection.scalar(_LOCK, {"public_id": battle_id})}
+    answers = [
+        {"of_turn": key.turn, "of_side": key.side, "of_attempt": key.attempt}
+        | {"text": answer.text, "reasoning": answer.reasoning}
+        | battle
+        for key, answer in so_far.items()
+    ]
+    connection.execute(_CHECKPOINT, answers)
+    connection.execute(_STREAMS, battle)
 
 
-def _battle_row(new: NewBattle) -> BattleRow:
-    return BattleRow(
-        public_id=new.public_id,
-        owner=new.owner.id,
-        mode=new.mode,
-        model_a=new.a.model_id,
-        model_b=new.b.model_id,
-        side_seed=new.side_seed,
-        sampler=new.sampler,
-        sampler_version=new.sampler_version,
-        pair_probability=new.pair_probability,
-        prompt_set=new.prompt_set,
-        prompt_id=new.prompt_id,
-        system_prompt_hash_a=new.a.system_prompt_hash,
-        system_prompt_hash_b=new.b.system_prompt_hash,
-        pacing=new.pacing,
-        state=BattleState.CREATED,
-        created=new.created,
-        app_version=new.app_version,
+def close_answers(
+    session: Session,
+    battle_id: str,
+    state: BattleState,
+    outcomes: Mapping[AnswerKey, AnswerOutcome],
+    *,
+    message: str | None,
+    now: datetime,
+) -> BattleState:
+    """Write how both answers ended, unless the battle had another end; gives what stands."""
+    battle = find(session, battle_id, lock=True)
+    streaming = _streaming(session, battle)
+    if not streaming or not streaming.keys() <= outcomes.keys():
+        return BattleState(battle.state)
+    for key, answer in streaming.items():
+        _write_outcome(answer, outcomes[key])
+    battle.state, battle.message = state, message
+    battle.ready = now if state is BattleState.READY else None
+    return state
+
+
+def processes_of_running(session: Session) -> set[int | None]:
+    """Find which processes run battles, or did when they died."""
+    running = select(BattleRow.process).where(col(BattleRow.state).in_(RUNNING))
+    return set(session.exec(running.distinct()))
+
+
+def interrupt(session: Session, processes: Collection[int], message: str) -> int:
+    """Mark the running battles of these processes, and those of none, as interrupted."""
+    theirs = col(BattleRow.process).is_(None) | col(BattleRow.process).in_(processes)
+    ids = session.exec(
+        select(BattleRow.id)
+        .where(col(BattleRow.state).in_(RUNNING), theirs)
+        .order_by(col(BattleRow.id))  # two processes that do this at once wait for one another
+        .with_for_update()
+    ).all()
+    session.exec(
+        update(BattleRow)
+        .where(col(BattleRow.id).in_(ids))
+        .values(state=BattleState.INTERRUPTED, message=message)
     )
+    session.exec(
+        update(AnswerRow)
+        .where(col(AnswerRow.battle_id).in_(ids))
+        .where(col(AnswerRow.status) == AnswerStatus.STREAMING)
+        .values(status=AnswerStatus.INTERRUPTED)
+    )
+    return len(ids)
+
+
+def _streaming(session: Session, battle: BattleRow) -> dict[AnswerKey, AnswerRow]:
+    """Find the answers that are being written: none once the battle has ended."""
+    rows: Sequence[AnswerRow] = session.exec(
+        select(AnswerRow).where(
+            col(AnswerRow.battle_id) == row_id(battle),
+            col(AnswerRow.status) == AnswerStatus.STREAMING,
+        )
+    ).all()
+    return {AnswerKey(row.turn, Side(row.side), row.attempt): row for row in rows}
 
 
 def _answer_row(
@@ -157,12 +230,12 @@ def _require(battle: BattleRow, *states: BattleState) -> None:
         raise NotReadyError(NOT_NOW)
 
 
-def _run_again(battle: BattleRow) -> None:
+def _run_again(battle: BattleRow, process: int | None) -> None:
     battle.state, battle.message, battle.ready = BattleState.CREATED, None, None
+    battle.process = process
 
 
-def write_outcome(row: AnswerRow, outcome: AnswerOutcome) -> None:
-    """Write how an answer ended."""
+def _write_outcome(row: AnswerRow, outcome: AnswerOutcome) -> None:
     for name in (
         "text",
         "status",

@@ -1,19 +1,20 @@
-"""What has been taken: battles and votes by voter, and dollars."""
+"""What has been taken: prompts and votes by voter, and dollars."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from arena.store.tables import AnswerRow, BattleRow, VoteRow
+from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow
 
 
-def battles_of(session: Session, voter: str, since: datetime) -> Sequence[datetime]:
-    """Moments after ``since`` at which a voter's battles began, oldest first."""
+def prompts_of(session: Session, voter: str, since: datetime) -> Sequence[datetime]:
+    """Moments after ``since`` at which a voter sent prompts, oldest first."""
     return session.exec(
-        select(BattleRow.created)
-        .where(col(BattleRow.owner) == voter, col(BattleRow.created) > since)
-        .order_by(col(BattleRow.created))
+        select(TurnRow.created)
+        .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
+        .where(col(BattleRow.owner) == voter, col(TurnRow.created) > since)
+        .order_by(col(TurnRow.created))
     ).all()
 
 

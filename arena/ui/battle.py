@@ -16,7 +16,6 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # noqa: TID251  # read when Gr
 
 import gradio as gr
 from fastapi import FastAPI
-from gradio.components import Component
 
 from arena.domain.voter import Voter
 from arena.ui import fixed
@@ -32,7 +31,8 @@ MATHS: list[dict[str, str | bool]] = [
     {"left": INLINE_MATHS[0], "right": INLINE_MATHS[1], "display": False},
 ]
 
-Update = dict[Component, str]
+Update = list[Any]
+"""A value for each output; Gradio sends the browser only what differs from the last one."""
 
 
 def build_page(
@@ -76,35 +76,24 @@ def build_page(
             intent = gr.Textbox(elem_id="intent")
             battle = gr.Textbox(elem_id="battle")
 
-        def render(view: PageView) -> Update:
-            parts = {
-                news: view.news,
-                history_a: view.history_a,
-                history_b: view.history_b,
-                asked_a: view.asked,
-                asked_b: view.asked,
-                answer_a: view.answer_a,
-                answer_b: view.answer_b,
-            }
-            return {part: text for part, text in parts.items() if text is not None}
-
         async def on_send(
             prompt: str, intent: str, battle_id: str, request: gr.Request
         ) -> AsyncGenerator[Update]:
             who = partial(identify, request)
             async with aclosing(ask(battles, who, prompt, intent, battle_id)) as views:
-                async for update in _changes(views, render):
+                async for update in _updates(views):
                     yield update
 
         async def on_open(request: gr.Request) -> AsyncGenerator[Update]:
             battle_id = request.query_params.get("b")
             if not battle_id:
-                yield render(empty_view())
+                yield _values(empty_view())
                 return
             async with aclosing(attach(battles, partial(identify, request), battle_id)) as views:
-                async for update in _changes(views, render):
+                async for update in _updates(views):
                     yield update
 
+        # in the order of `_values`
         shown = [news, history_a, history_b, asked_a, asked_b, answer_a, answer_b]
         # Without Gradio's postprocessing, which would strip tabs and indentation from answers.
         quiet: dict[str, Any] = {
@@ -182,16 +171,31 @@ def _pane(side: str) -> tuple[gr.Markdown, gr.Markdown, gr.Markdown]:
     return history, asked, answer
 
 
-async def _changes(
-    views: AsyncIterator[PageView], render: Callable[[PageView], Update]
-) -> AsyncIterator[Update]:
-    """Render views, and leave out what the last one already showed."""
-    before: Update = {}
+def _values(view: PageView) -> list[str | None]:
+    return [
+        view.news,
+        view.history_a,
+        view.history_b,
+        view.asked,
+        view.asked,
+        view.answer_a,
+        view.answer_b,
+    ]
+
+
+async def _updates(views: AsyncIterator[PageView]) -> AsyncIterator[Update]:
+    """Give views as updates: what a view leaves as it stands is said again.
+
+    Gradio has a way to leave an output out, but makes the component anew for it, each time.
+    """
+    before: Update = [gr.skip()] * len(_values(empty_view()))
     async for view in views:
-        now = render(view)
-        if changed := {part: text for part, text in now.items() if before.get(part) != text}:
-            yield changed
-        before |= now
+        update = [
+            old if new is None else new for old, new in zip(before, _values(view), strict=True)
+        ]
+        if update != before:
+            yield update
+        before = update
 
 
 def _address(name: str) -> str:

@@ -2,14 +2,17 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.serving import heard_text, page_of, serve
+from tests.arena.test_metrics import figures, free_port
+from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+from tests.serving import Heard, Served, heard_text, logging_to, page_of, parse_events, serve
 
 TEXT = "The same answer in the same words, at some length. " * 12
 SENTINELS = ("zanzibar", "quagmire", "xylophone", "918273", "645546", "vermilion", "ottoman")
@@ -21,6 +24,12 @@ LOUD = Behaviour(
     reasoning="vermilion thoughts",
     error={"message": "vermilion overload", "code": "ottoman"},
 )
+BREAKS_IN_SIGHT = replace(LOUD, fault=Fault.ERROR, fault_after=200, delay_s=0.02)
+TWO_AND_A_BROKEN_ONE = {
+    "xylophone-one": LOUD,
+    "xylophone-two": LOUD,
+    "xylophone-three": replace(LOUD, status=401),
+}
 ROSTER = """
 [[models]]
 id = "zanzibar-id"
@@ -40,6 +49,24 @@ model = "xylophone-two"
 kind = "system"
 licence = "vermilion"
 """
+
+FIELDS = {
+    *("battle_id", "state", "turn", "created", "turns", "message", "vote", "models"),
+    *("prompt", "a", "b", "text", "status"),  # a turn
+    *("side",),  # an event
+    *("type", "title", "detail"),  # a problem
+}
+"""All that JSON may hold before the vote: whoever adds to it says here that it is no hint."""
+HEADERS = {
+    *("date", "server", "x-request-id", "set-cookie", "cache-control", "x-accel-buffering"),
+    *("content-type", "content-length", "transfer-encoding"),
+    *("content-security-policy", "x-content-type-options", "referrer-policy"),
+}
+NEWS = {"battle", "turn", "attempt", "counted", "state", "message", "a", "b", "status", "length"}
+KEY_OF_NEWS = re.compile(r'\\"(\w+)\\":')
+KEY_OF_FRAME = re.compile(r'(?<!\\)"(\w+)":')
+TELLING = re.compile("token|latency|cost|price|elapsed|duration_|_s$|seconds")
+"""Gradio's own ``duration`` is that of the whole event, both sides together."""
 
 
 @pytest.mark.parametrize(
@@ -107,23 +134,19 @@ def test_no_byte_of_turns_attempts_and_retries_names_a_model(tmp_path: Path) -> 
 
 
 def test_a_repicked_side_tells_nothing(tmp_path: Path) -> None:
-    broken = replace(LOUD, status=401)
-    third = ROSTER.split("[[models]]")[2].replace("quagmire-id", "ottoman-id")
-    third = third.replace("Quagmire Mini", "Ottoman").replace("xylophone-two", "xylophone-three")
-    with faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server:
-        server.behaviours["xylophone-three"] = broken
-        path = roster(tmp_path, server.url)
-        path.write_text(path.read_text() + "[[models]]" + third.format(url=server.url))
-        with (
-            serve(
-                database=f"sqlite:///{tmp_path}/arena.db", roster=path, characters_per_s=5000
-            ) as served,
-            served.visitor() as ada,
-        ):
-            for _ in range(8):
-                ada.play("Who are you?")
-            before = "".join(ada.received).casefold()
-    assert any(seen.model == "xylophone-three" for seen in server.requests)
+    with (
+        faulty_server(TWO_AND_A_BROKEN_ONE) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db",
+            roster=roster_of_three(tmp_path, server.url),
+            characters_per_s=5000,
+        ) as served,
+        served.visitor() as ada,
+    ):
+        for _ in range(8):
+            ada.play("Who are you?")
+        before = "".join(ada.received).casefold()
+    assert three_were_asked(server)
     assert [word for word in SENTINELS if word in before] == []
 
 
@@ -151,15 +174,29 @@ def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> No
 
 
 def test_a_fast_and_a_slow_model_are_released_alike(tmp_path: Path) -> None:
-    slow = replace(LOUD, chunk_size=5, delay_s=0.01, first_token_s=0.3)
+    slow = replace(LOUD, text=TEXT.upper(), chunk_size=5, delay_s=0.01, first_token_s=0.4)
+    heard: dict[str, list[Heard]] = {}
     with (
         faulty_server({"xylophone-one": LOUD, "xylophone-two": slow}) as server,
         serve(
-            database=f"sqlite:///{tmp_path}/arena.db", roster=roster(tmp_path, server.url)
+            database=f"sqlite:///{tmp_path}/arena.db",
+            roster=roster(tmp_path, server.url),
+            characters_per_s=2000,
         ) as served,
         served.visitor() as ada,
     ):
-        events = ada.follow(ada.open("Who are you?"))
+        for _ in range(30):
+            events = ada.follow(ada.open("Who are you?"))
+            heard[heard_text(events, "a")] = events
+            if len(heard) == 2:
+                break
+    assert set(heard) == {TEXT, TEXT.upper()}, "the slow model stood on either side"
+    for events in heard.values():
+        are_released_alike(events)
+
+
+def are_released_alike(events: list[Heard]) -> None:
+    """Both sides move in turn by the same number of characters, and end together."""
     deltas = [h for h in events if h.event == "delta"]
     sides = [h.data["side"] for h in deltas]
     sizes = [len(h.data["text"]) for h in deltas]
@@ -169,9 +206,125 @@ def test_a_fast_and_a_slow_model_are_released_alike(tmp_path: Path) -> None:
     assert [h.event for h in events[-3:]] == ["done", "done", "ready"]
 
 
+def test_no_field_or_header_before_the_vote_is_a_time_a_count_or_a_cost(tmp_path: Path) -> None:
+    answers: list[httpx.Response] = []
+    with (
+        faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db",
+            roster=roster(tmp_path, server.url),
+            characters_per_s=5000,
+        ) as served,
+        served.visitor() as ada,
+    ):
+        ada.client.event_hooks["response"].append(answers.append)
+        battle_id = ada.open("Who are you?")
+        path = f"/api/v1/battles/{battle_id}"
+        ada.look(battle_id)
+        ada.vote(battle_id, "model_a")
+        ada.follow(battle_id)
+        ada.post(f"{path}/turns", json={"prompt": "And your maker?"})
+        ada.follow(battle_id)
+        ada.post(f"{path}/regenerate")
+        ada.follow(battle_id)
+        server.behaviours["xylophone-two"] = replace(LOUD, status=401)
+        ada.post(f"{path}/turns", json={"prompt": "And theirs?"})
+        ada.follow(battle_id)
+        ada.look(battle_id)
+        ada.post(f"{path}/stop")
+    assert {name for answer in answers for name in answer.headers} <= HEADERS
+    fields = [field for answer in answers for field in fields_of(answer)]
+    assert {name for name, _ in fields} == FIELDS
+    assert {name for name, value in fields if isinstance(value, int | float)} == {"turn", "status"}
+
+
+def fields_of(answer: httpx.Response) -> Iterator[tuple[str, object]]:
+    """Every field of a body of JSON, or of each event of a stream."""
+    if not answer.headers["content-type"].startswith("text/event-stream"):
+        yield from walk(answer.json())
+        return
+    for line in answer.text.splitlines():
+        assert re.fullmatch(r"|: ping|data: .*|event: \w+|id: \d+(\.\d+){4}", line)
+    for heard in parse_events(answer.text):
+        yield from walk(heard.data)
+
+
+def walk(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, list):
+        for item in value:
+            yield from walk(item)
+    if isinstance(value, dict):
+        for name, inside in value.items():
+            yield name, inside
+            yield from walk(inside)
+
+
+def test_the_figures_tell_nothing_of_who_answers_before_the_vote(tmp_path: Path) -> None:
+    port = free_port()
+    scraped: list[str] = []
+    with (
+        faulty_server(TWO_AND_A_BROKEN_ONE) as server,
+        serve(
+            database=f"sqlite:///{tmp_path}/arena.db",
+            roster=roster_of_three(tmp_path, server.url),
+            characters_per_s=150,
+            metrics_port=port,
+        ) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ""
+        while not three_were_asked(server):
+            battle_id = ada.open("Who are you?")
+            assert figures(port)["arena_battles_running"] == 1
+            scraped.append(httpx.get(f"http://127.0.0.1:{port}/metrics").text)
+            ada.follow(battle_id)
+            ada.look(battle_id)
+            scraped.append(httpx.get(f"http://127.0.0.1:{port}/metrics").text)
+            assert len(scraped) < 60, "the broken model was never drawn"
+    told = "".join(scraped)
+    assert 'arena_answer_failures_total{class="auth"} 1.0' in told
+    assert [word for word in (*SENTINELS, battle_id) if word in told.casefold()] == []
+    assert set(re.findall(r'[{,](\w+)="', told)) == {"state", "class", "route", "status", "le"}
+
+
+def test_no_line_of_the_log_before_the_vote_puts_a_model_to_a_battle(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    env = {"ARENA_LOG_LEVEL": "debug", "ARENA_CHARACTERS_PER_S": "5000"}
+    with faulty_server(TWO_AND_A_BROKEN_ONE) as server, log.open("w") as file:
+        path = roster_of_three(tmp_path, server.url)
+        words = ("serve", "--port", "0", "--roster", str(path))
+        with (
+            logging_to(file, tmp_path, words, env) as url,
+            Served(url, "").visitor() as ada,
+        ):
+            played = (ada.play("Who are you?") for _ in range(30))
+            battle_id = next(each for each in played if three_were_asked(server))
+            server.behaviours |= dict.fromkeys(server.behaviours, BREAKS_IN_SIGHT)
+            ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "And theirs?"})
+            ada.follow(battle_id)
+    told = log.read_text()
+    lines = [json.loads(line) for line in told.splitlines()]
+    events = [line["event"] for line in lines if line.get("battle") == battle_id]
+    assert {"Models asked", "Answer replaced", "Answers ended"} <= set(events)
+    assert [word for word in SENTINELS if word in told.casefold()] == []
+    assert {"side", "model", "a", "b"}.isdisjoint(name for line in lines for name in line)
+
+
 def roster(folder: Path, url: str) -> Path:
     path = folder / "roster.toml"
     path.write_text(ROSTER.format(url=url), encoding="utf-8")
+    return path
+
+
+def three_were_asked(server: FaultyServer) -> bool:
+    return len({seen.model for seen in server.requests}) == 3
+
+
+def roster_of_three(folder: Path, url: str) -> Path:
+    third = ROSTER.split("[[models]]")[2].replace("quagmire-id", "ottoman-id")
+    third = third.replace("Quagmire Mini", "Ottoman").replace("xylophone-two", "xylophone-three")
+    path = roster(folder, url)
+    path.write_text(path.read_text() + "[[models]]" + third.format(url=url))
     return path
 
 
@@ -192,11 +345,14 @@ def test_no_byte_of_the_page_s_own_stream_names_a_model(tmp_path: Path) -> None:
         data = ["Who are you?", *[""] * (len(send["inputs"]) - 1)]
         joined = {"data": data, "fn_index": send["id"], "session_hash": "s"}
         ada.post("/gradio_api/queue/join", json=joined)
-        ada.get("/gradio_api/queue/data?session_hash=s")
+        streamed = ada.get("/gradio_api/queue/data?session_hash=s").text
         before = "".join(ada.received).casefold()
     assert "same answer in the same words" in before
     assert '\\"state\\": \\"ready\\"' in before
     assert [word for word in SENTINELS if word in before] == []
+    of_ours, of_gradio = set(KEY_OF_NEWS.findall(streamed)), set(KEY_OF_FRAME.findall(streamed))
+    assert of_ours == NEWS
+    assert [name for name in of_gradio if TELLING.search(name)] == []
 
 
 def config_of(page: str) -> dict[str, Any]:

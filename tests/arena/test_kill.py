@@ -191,3 +191,32 @@ def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
     if rounds > 2:
         assert tally.sent_again, "no kill came in the middle of the votes"
         assert tally.interrupted, "no kill came in the middle of an answer"
+
+
+def test_a_battle_outlives_other_arenas_and_ends_with_its_own(
+    database_url: str, tmp_path: Path
+) -> None:
+    behaviours = {name: Behaviour(text="On and on. " * 500, delay_s=0.1) for name in "xyz"}
+    with faulty_server(behaviours) as server:
+        roster = write_roster(tmp_path / "roster.toml", server, *behaviours)
+        with arena(tmp_path, database_url, roster) as (url, kill), visitor(url) as ada:
+            battle_id = ada.open()
+            with arena(tmp_path, database_url, roster) as (_, kill_other):
+                kill_other()
+            with (
+                arena(tmp_path, database_url, roster) as (other_url, _),
+                visitor(other_url, ada.client.cookies) as ada_there,
+            ):
+                assert ada.look(battle_id)["state"] == "streaming"
+                assert ada_there.look(battle_id)["state"] in ("created", "streaming")
+                with ThreadPoolExecutor(1) as pool:
+                    told = pool.submit(ada_there.follow, battle_id)
+                    kill()
+                    assert [h.event for h in told.result()[-2:]] == ["failed", "failed"]
+                assert ada_there.look(battle_id)["state"] == "interrupted"
+                again = ada_there.post(f"/api/v1/battles/{battle_id}/retry")
+                assert again.status_code < 300, again.text
+
+
+def visitor(url: str, cookies: httpx.Cookies | None = None) -> Visitor:
+    return Visitor(httpx.Client(base_url=url, timeout=30, cookies=cookies, trust_env=False))

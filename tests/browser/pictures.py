@@ -3,6 +3,7 @@
 Run it with ``python -m tests.browser.pictures``; it needs Chromium.
 """
 
+import json
 import sqlite3
 import sys
 import tempfile
@@ -152,6 +153,51 @@ def failed(ada: Person, server: FaultyServer, served: Served) -> None:
     ask(ada, "failed")
 
 
+def second_turn(ada: Person, server: FaultyServer, served: Served) -> None:
+    ready(ada, server, served)
+    behave(server, OTHER, QUICK)
+    ada.ask("And if the numbers keep coming?")
+    ada.page.locator("html[data-state=streaming]").wait_for(state="attached")
+    ada.wait_for("ready")
+
+
+def failed_later(ada: Person, server: FaultyServer, served: Served) -> None:
+    ready(ada, server, served)
+    behave(server, replace(ANSWER, delay_s=0.02), replace(OTHER, fault=Fault.DROP, fault_after=99))
+    ada.ask("And if the numbers keep coming?")
+    ada.wait_for("failed")
+
+
+def going_on(ada: Person, server: FaultyServer, served: Served) -> None:
+    voted(ada, server, served)
+    ada.page.keyboard.press("g")
+    behave(server, replace(OTHER, delay_s=0.05), replace(ANSWER, delay_s=0.05))
+    ada.ask("And if the numbers keep coming?")
+    ada.wait_for("streaming")
+    ada.page.wait_for_timeout(2500)
+
+
+def limited(ada: Person, server: FaultyServer, served: Served) -> None:
+    file = served.database.removeprefix("sqlite:///")
+    ready(ada, server, served)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(
+            "INSERT INTO turn (battle_id, turn, prompt, created) "
+            "SELECT t.battle_id, n.value, '', t.created FROM turn t JOIN battle b "
+            "ON b.id = t.battle_id, json_each(?) n WHERE b.public_id = ?",
+            (json.dumps(list(range(1000, 1500))), ada.battle_id),
+        )
+        connection.commit()
+    ada.vote("tie")
+    ada.wait_for("voted")
+    ada.page.keyboard.press("n")
+    ada.ask(PROMPT)
+    ada.page.locator("#note", has_text="in an hour").wait_for()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DELETE FROM turn WHERE turn >= 1000")
+        connection.commit()
+
+
 def interrupted(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
     with closing(sqlite3.connect(served.database.removeprefix("sqlite:///"))) as connection:
@@ -212,6 +258,10 @@ POSES: dict[str, Pose] = {
         voted,
         skipped,
         failed,
+        second_turn,
+        failed_later,
+        going_on,
+        limited,
         interrupted,
         refused,
         missing,

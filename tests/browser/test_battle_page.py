@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.person import person
-from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, page_of, write_roster
 
 pytestmark = pytest.mark.browser
@@ -191,23 +191,6 @@ def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: S
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "both_bad"
         assert votes(arena, ada.battle_id) == 1
-
-
-def test_a_failed_side_is_said_in_words_and_takes_no_vote(
-    chromium: Browser, arena: Served, server: FaultyServer
-) -> None:
-    behave(server, SLOW, Behaviour(fault=Fault.DROP, fault_after=8))
-    with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("failed")
-        assert "model stopped answering. Nothing was counted." in ada.text("#hint")
-        ada.page.keyboard.press("1")
-        assert votes(arena, ada.battle_id) == 0
-        behave(server, QUICK, QUICK)
-        ada.page.locator("[data-do=again]").click()
-        ada.wait_for("ready")
-        assert "Why is the sky blue?" in ada.text("#asked-a")
 
 
 def test_a_skip_reveals_nothing(chromium: Browser, arena: Served) -> None:

@@ -391,6 +391,7 @@
     if (sentAt || !(ENDED.includes(page.state) || page.state === "ready")) return;
     address("");
     take({ battle: null, state: "empty" });
+    say("");
     box().focus();
   }
 

@@ -29,7 +29,7 @@ class Log:
     battles: list[tuple[str, datetime]] = field(default_factory=list)
     costs: list[tuple[datetime, float]] = field(default_factory=list)
 
-    def battles_of(self, voter: str, since: datetime) -> Sequence[datetime]:
+    def prompts_of(self, voter: str, since: datetime) -> Sequence[datetime]:
         return [at for who, at in self.battles if who == voter and at > since]
 
     def spent(self, since: datetime) -> Sequence[tuple[datetime, float]]:
@@ -38,7 +38,7 @@ class Log:
     def limits(self, **allowance: float) -> Limits:
         return Limits(
             Allowance(**allowance),  # type: ignore[arg-type]
-            battles_of=self.battles_of,
+            prompts_of=self.prompts_of,
             spent=self.spent,
             now=lambda: self.now,
         )
@@ -210,3 +210,19 @@ def test_only_a_trusted_proxy_says_where_a_visitor_comes_from(
         ]
     assert seen == codes
     assert b"1.1.1.1" not in (tmp_path / "arena-demo.db").read_bytes()
+
+
+def test_turns_and_new_attempts_pass_the_limits_too(tmp_path: Path) -> None:
+    with (
+        faulty_server(BEHAVIOURS) as server,
+        served_by(server, tmp_path, battles_per_voter_hour=2) as served,
+        served.visitor() as ada,
+    ):
+        battle = ada.play()
+        assert ada.post(f"/api/v1/battles/{battle}/turns", json={"prompt": "And?"}).is_success
+        ada.follow(battle)
+        for deed, body in (("turns", {"prompt": "And then?"}), ("regenerate", None)):
+            refused = ada.post(f"/api/v1/battles/{battle}/{deed}", json=body)
+            assert refused.status_code == 429, deed
+            assert "You have reached 2 battles in an hour." in refused.json()["detail"]
+        assert ada.vote(battle, "tie").status_code == 200

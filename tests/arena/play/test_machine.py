@@ -73,6 +73,7 @@ class Play(RuleBasedStateMachine):
         self.threads = ThreadPoolExecutor(4)
         self.loop.set_default_executor(self.threads)
         self.store = Store(self.url)
+        self.store.hold_lease()
         self.store.register(tuple(ROSTER), datetime.now(UTC))
         self.store.interrupt_running(words.INTERRUPTED)
         self.battles = Battles(

@@ -1,8 +1,11 @@
 """Several turns, new attempts, retries and re-picked models, with real endpoints."""
 
 import asyncio
+import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,8 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.vote import Choice
 from arena.errors import BadPromptError, NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
+from arena.store.records import AnswerKey, SoFar
+from arena.store.store import Store
 from tests.arena.play.test_live import ADA, BOB, FAST, answers, arena, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
@@ -93,6 +98,54 @@ async def test_a_side_that_fails_unseen_goes_to_another_model(
     assert {row.model_id for row in failed} <= {"x", "y"}
     assert failed, "a broken model was drawn at least once in six battles"
     assert all(row.error_class == "overloaded" for row in failed)
+
+
+async def test_a_checkpoint_in_flight_during_a_repick_leaves_the_new_answer_alone(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, replace_answer = Store.checkpoint, Store.replace_answer
+    replaced = threading.Event()
+    wrote: list[set[str]] = []
+
+    def when_replaced(store: Store, battle_id: str, so_far: Mapping[AnswerKey, SoFar]) -> None:
+        in_flight = not replaced.is_set()
+        replaced.wait(timeout=20)
+        checkpoint(store, battle_id, so_far)
+        if in_flight:
+            wrote.append({a.model_id for a in answers(tmp_path) if a.reasoning})
+
+    def and_say_so(*args: Any) -> bool:
+        done = replace_answer(*args)
+        replaced.set()
+        return done
+
+    monkeypatch.setattr(Store, "checkpoint", when_replaced)
+    monkeypatch.setattr(Store, "replace_answer", and_say_so)
+    thinks, well = Behaviour(reasoning="Hm. " * 40, delay_s=0.02, fault=Fault.DROP), Behaviour()
+    async with arena(server, tmp_path, x=thinks, u=well, v=well) as battles:
+        while not replaced.is_set():  # until x is drawn
+            await ready(battles)
+    assert wrote, "a checkpoint was under way"
+    assert all(models <= {"x"} for models in wrote)
+
+
+async def test_a_battle_that_another_process_ended_stays_ended_and_can_be_retried(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    slow = Behaviour(text="So it goes on. " * 10, delay_s=0.02)
+    async with arena(server, tmp_path, x=slow, y=slow) as battles:
+        opened = await battles.open(ADA, "Why?")
+        other = Store(f"sqlite:///{tmp_path}/arena.db")
+        assert other.interrupt_running("The end.") == 1, "nobody holds a lease"
+        other.close()
+        last = (await watch(battles, opened.battle_id))[-1]
+        assert (last.state, last.message) == (BattleState.INTERRUPTED, "The end.")
+        await battles.retry(opened.battle_id, ADA)
+        assert (await watch(battles, opened.battle_id))[-1].state is BattleState.READY
+    assert sorted((a.attempt, a.status) for a in answers(tmp_path)) == [
+        *2 * [(1, "interrupted")],
+        *2 * [(2, "complete")],
+    ]
 
 
 async def test_models_are_repicked_twice_at_most(server: FaultyServer, tmp_path: Path) -> None:

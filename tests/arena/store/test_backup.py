@@ -27,8 +27,9 @@ def quiet(done: int, total: int) -> None:
 
 @pytest.fixture
 def played(database_url: str) -> Iterator[Store]:
-    """A database with two votes, one of them a skip, and a battle that is running."""
+    """A database with two votes, one of them a skip, and a battle that this process runs."""
     store = Store(database_url)
+    store.hold_lease()
     store.register(MODELS, NOW)
     store.cast(ballot(ready(store, "b1"), Choice.BOTH_BAD))
     store.cast(ballot(ready(store, "b2"), Choice.SKIP))
@@ -87,7 +88,7 @@ def test_an_arena_goes_on_where_the_backup_ended(
     restore(tmp_path / "b.db", other_url, quiet)
     other = Store(other_url)
     other.register(MODELS, NOW)
-    assert other.interrupt_running("-") == 1
+    assert other.interrupt_running("-") == 1, "nobody holds the lease of the process there"
     other.cast(ballot(ready(other, "b4")))
     with other.reading() as session:
         assert chain.first_break(session) is None

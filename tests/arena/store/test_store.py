@@ -23,7 +23,7 @@ from arena.errors import (
     UnknownBattleError,
 )
 from arena.store import chain, log
-from arena.store.records import AnswerOutcome, Ballot, NewAnswer, NewBattle
+from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle, SoFar
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, Table, VoteRow
 
@@ -32,6 +32,7 @@ MODELS = tuple(
     Model(id=m, name=m.title(), endpoint="pocket://x", model=m) for m in ("basalt", "quartz")
 )
 ADA = Voter("ada")
+A1, B1 = (AnswerKey(1, side, 1) for side in Side)
 
 
 @pytest.fixture
@@ -44,7 +45,9 @@ def store(database_url: str) -> Iterator[Store]:
 
 def new_battle(public_id: str, owner: Voter = ADA) -> NewBattle:
     a, b = (
-        NewAnswer(model_id=m.id, system_prompt_hash="0", decoding={"temperature": 0.5})
+        NewAnswer(
+            model_id=m.id, model_name=m.name, system_prompt_hash="0", decoding={"temperature": 0.5}
+        )
         for m in MODELS
     )
     return NewBattle(
@@ -84,7 +87,7 @@ def ready(store: Store, public_id: str, owner: Voter = ADA) -> str:
     store.close_answers(
         public_id,
         BattleState.READY,
-        {Side.A: complete(), Side.B: complete()},
+        {A1: complete(), B1: complete()},
         message=None,
         now=NOW,
     )
@@ -150,15 +153,14 @@ def test_an_answer_is_logged_with_what_it_took(store: Store) -> None:
 
 def test_a_checkpoint_keeps_text_but_never_overwrites_an_end(store: Store) -> None:
     store.open_battle(new_battle("b1"))
-    store.checkpoint("b1", {Side.A: ("Scat", "hm")})
+    store.checkpoint("b1", {A1: SoFar("Scat", "hm")})
     with store.reading() as session:
         texts = {a.side: a.text for a in session.exec(select(AnswerRow))}
         assert texts == {"a": "Scat", "b": ""}
         assert session.exec(select(BattleRow.state)).one() == BattleState.STREAMING
-    store.close_answers(
-        "b1", BattleState.READY, {s: complete() for s in Side}, message=None, now=NOW
-    )
-    store.checkpoint("b1", {Side.A: ("Scatter", "")})
+    both = {key: complete() for key in (A1, B1)}
+    store.close_answers("b1", BattleState.READY, both, message=None, now=NOW)
+    store.checkpoint("b1", {A1: SoFar("Scatter", "")})
     assert store.battle("b1", "ada").turns[0].a.text == "Scattering."
     assert store.battle("b1", "ada").state is BattleState.READY
 
@@ -166,7 +168,7 @@ def test_a_checkpoint_keeps_text_but_never_overwrites_an_end(store: Store) -> No
 @pytest.mark.parametrize("odd", ["a\x00b", "a\ud800b"], ids=["NUL", "half a surrogate pair"])
 def test_text_that_no_database_can_hold_is_kept_readable(store: Store, odd: str) -> None:
     store.open_battle(replace(new_battle("b1"), prompt=odd))
-    both = {side: complete(odd) for side in Side}
+    both = {key: complete(odd) for key in (A1, B1)}
     store.close_answers("b1", BattleState.READY, both, message=None, now=NOW)
     turn = store.battle("b1", "ada").turns[0]
     assert (turn.prompt, turn.a.text) == ("a\ufffdb", "a\ufffdb")
@@ -252,6 +254,37 @@ def test_a_new_voter_may_open_several_battles_at_once(store: Store) -> None:
         assert len(session.exec(select(BattleRow)).all()) == 8
 
 
+def test_a_checkpoint_that_comes_after_a_repick_leaves_the_new_answer_alone(
+    store: Store,
+) -> None:
+    store.open_battle(new_battle("b1"))
+    failed = replace(complete("Wrong"), status=AnswerStatus.FAILED, error_class="dropped")
+    assert store.replace_answer("b1", A1, failed, new_battle("").b, NOW)
+    store.checkpoint("b1", {A1: SoFar("Wrong way", "hm"), B1: SoFar("Right", "")})
+    with store.reading() as session:
+        rows = session.exec(select(AnswerRow).order_by(col(AnswerRow.id))).all()
+    assert [(a.side, a.attempt, a.status, a.text, a.reasoning) for a in rows] == [
+        ("a", 1, "failed", "Wrong", ""),
+        ("b", 1, "streaming", "Right", ""),
+        ("a", 2, "streaming", "", ""),
+    ]
+    assert not store.replace_answer("b1", A1, failed, new_battle("").b, NOW), "it has ended"
+
+
+def test_a_retry_keeps_the_figures_of_the_answer_that_was_complete(store: Store) -> None:
+    store.open_battle(new_battle("b1"))
+    failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
+    both = {A1: complete(), B1: failed}
+    store.close_answers("b1", BattleState.FAILED, both, message="-", now=NOW)
+    store.add_attempts("b1", "ada", NOW, only_incomplete=True)
+    taken_up = replace(complete(), first_token_s=None, duration_s=None, tokens_in=None)
+    both = {A1: taken_up, replace(B1, attempt=2): complete()}
+    assert store.close_answers("b1", BattleState.READY, both, message=None, now=NOW) == "ready"
+    with store.reading() as session:
+        a = session.exec(select(AnswerRow).where(col(AnswerRow.side) == "a")).one()
+    assert (a.first_token_s, a.duration_s, a.tokens_in) == (0.5, 2.0, 10)
+
+
 def test_a_checkpoint_that_comes_with_the_end_never_overwrites_it(store: Store) -> None:
     for n in range(20):
         store.open_battle(new_battle(f"b{n}"))
@@ -259,9 +292,9 @@ def test_a_checkpoint_that_comes_with_the_end_never_overwrites_it(store: Store) 
     def write(n: int) -> None:
         for b in range(20):
             if n % 2:
-                store.checkpoint(f"b{b}", {Side.A: ("Scat", "")})
+                store.checkpoint(f"b{b}", {A1: SoFar("Scat", "")})
             else:
-                both = {side: complete() for side in Side}
+                both = {key: complete() for key in (A1, B1)}
                 store.close_answers(f"b{b}", BattleState.READY, both, message=None, now=NOW)
 
     at_once(4, write)
@@ -312,9 +345,7 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
     store.open_battle(new_battle("b3"))
     failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
     stopped = replace(complete("Sc"), status=AnswerStatus.STOPPED)
-    store.close_answers(
-        "b3", BattleState.FAILED, {Side.A: failed, Side.B: stopped}, message="-", now=NOW
-    )
+    store.close_answers("b3", BattleState.FAILED, {A1: failed, B1: stopped}, message="-", now=NOW)
     with store.reading() as session:
         basalt, quartz = log.model_records(session)
     assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)
