@@ -2,7 +2,8 @@
 
 Starts the arena with two recorded models of 200 characters a second (about 50 tokens) for
 five seconds, and drives it over raw HTTP from the same machine, so the figures share the
-processor with the load. ``make bench`` runs it; ``--battles`` and ``--seconds`` change the size.
+processor with the load. ``bare.py``, the least that could stream, is driven alike beside it.
+``make bench`` runs it; ``--battles`` and ``--seconds`` change the size.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -18,7 +20,13 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -68,6 +76,26 @@ class Server:
         return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
+Serve = Callable[[float], AbstractContextManager[Server]]
+Act = Callable[["Visitor", str], Awaitable[Heard]]
+
+
+@contextmanager
+def bare(seconds: float) -> Iterator[Server]:
+    """Run the least that could stream."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, str(Path(__file__).with_name("bare.py")), str(port), str(seconds)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(command, cwd=folder) as process,
+    ):
+        _wait_for(url)
+        yield Server(url, process.pid)
+        process.kill()
+
+
 @contextmanager
 def serving(seconds: float) -> Iterator[Server]:
     """Run the arena with two recordings that speak for so many seconds."""
@@ -112,89 +140,118 @@ def _wait_for(url: str) -> None:
             time.sleep(0.1)
 
 
-async def by_events(client: httpx.AsyncClient, url: str) -> Heard:
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody with the page open.
+
+    Attributes
+    ----------
+    session : str
+        What Gradio knows the open page by.
+    """
+
+    client: httpx.AsyncClient
+    session: str
+
+    async def fire(self, url: str, event: dict[str, object]) -> AsyncIterator[str]:
+        """Let the page do something, and give the lines that come of it."""
+        body = event | {"session_hash": self.session}
+        await self.client.post(f"{url}/gradio_api/queue/join", json=body)
+        data = f"{url}/gradio_api/queue/data?session_hash={self.session}"
+        async with self.client.stream("GET", data) as stream:
+            async for line in stream.aiter_lines():
+                yield line
+                if "process_completed" in line:
+                    return
+
+
+async def by_events(visitor: Visitor, url: str) -> Heard:
     """Open a battle and follow its events."""
     heard = Heard(time.perf_counter())
-    opened = await client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
-    battle_id = opened.json()["battle_id"]
-    async with client.stream("GET", f"{url}/api/v1/battles/{battle_id}/events") as stream:
+    opened = await visitor.client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
+    events = f"{url}/api/v1/battles/{opened.json()['battle_id']}/events"
+    async with visitor.client.stream("GET", events) as stream:
         async for line in stream.aiter_lines():
             if '"side":"a"' in line.replace(" ", "") and "text" in line:
                 heard.times.append(time.perf_counter())
     return heard
 
 
-async def by_page(client: httpx.AsyncClient, url: str) -> Heard:
+async def by_page(visitor: Visitor, url: str) -> Heard:
     """Open a battle as the page does, through Gradio's queue, and follow its updates."""
-    session = uuid.uuid4().hex[:10]
     heard = Heard(time.perf_counter())
-    body = _send_button(url) | {"session_hash": session}
-    await client.post(f"{url}/gradio_api/queue/join", json=body)
-    data = f"{url}/gradio_api/queue/data?session_hash={session}"
-    async with client.stream("GET", data) as stream:
-        async for line in stream.aiter_lines():
+    async with aclosing(visitor.fire(url, _page(url)[1])) as lines:
+        async for line in lines:
             if "process_generating" in line and "word" in line:
                 heard.times.append(time.perf_counter())
-            if "process_completed" in line:
-                break
     return heard
 
 
 @cache
-def _send_button(url: str) -> dict[str, object]:
-    """Find out what the page posts when Send is pressed."""
+def _page(url: str) -> tuple[dict[str, object] | None, dict[str, object]]:
+    """Find out what the page posts when it is loaded, if anything, and when Send is pressed."""
     found = re.search(
         r"window\.gradio_config = (\{.*?\});?\s*</script>", httpx.get(url).text, re.DOTALL
     )
     assert found is not None
-    send = next(d for d in json.loads(found.group(1))["dependencies"] if d["inputs"])
-    return {"data": ["Go", *[""] * (len(send["inputs"]) - 1)], "fn_index": send["id"]}
+    events = json.loads(found.group(1))["dependencies"]
+    send = next(d for d in events if d["inputs"])
+    loads = [d["id"] for d in events if any(what == "load" for _, what in d["targets"])]
+    return (
+        {"data": [], "fn_index": loads[0]} if loads else None,
+        {"data": ["Go", *[""] * (len(send["inputs"]) - 1)], "fn_index": send["id"]},
+    )
 
 
-async def play(client: httpx.AsyncClient, url: str) -> str:
+async def arrive(visitor: Visitor, url: str) -> None:
+    """Load the page, and let it do what it does then."""
+    await visitor.client.get(url)
+    if load := _page(url)[0]:
+        async with aclosing(visitor.fire(url, load)) as lines:
+            async for _line in lines:
+                pass
+
+
+async def play(visitor: Visitor, url: str) -> str:
     """Play a battle to its end; gives where to vote."""
-    opened = await client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
+    opened = await visitor.client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
     battle = f"{url}/api/v1/battles/{opened.json()['battle_id']}"
-    await client.get(f"{battle}/events")
+    await visitor.client.get(f"{battle}/events")
     return f"{battle}/vote"
 
 
-async def vote(client: httpx.AsyncClient, address: str) -> float:
+async def vote(visitor: Visitor, address: str) -> float:
     """Vote, and time it."""
     body = {"outcome": "tie", "key": str(uuid.uuid4())}
     began = time.perf_counter()
-    answer = await client.post(address, json=body)
+    answer = await visitor.client.post(address, json=body)
     answer.raise_for_status()
     return time.perf_counter() - began
 
 
 @asynccontextmanager
-async def visitors(n: int, url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
-    """Let so many visitors load the page."""
+async def visitors(n: int, url: str) -> AsyncIterator[list[Visitor]]:
+    """Let so many visitors come, one after another."""
     async with AsyncExitStack() as stack:
-        clients = [
-            await stack.enter_async_context(
-                httpx.AsyncClient(timeout=120, trust_env=False, verify=False)
-            )
-            for _ in range(n)
-        ]
-        for client in clients:
-            await client.get(url)
-        yield clients
+        come = []
+        for _ in range(n):
+            client = httpx.AsyncClient(timeout=120, trust_env=False, verify=False)
+            visitor = Visitor(await stack.enter_async_context(client), uuid.uuid4().hex[:10])
+            await arrive(visitor, url)
+            come.append(visitor)
+        yield come
 
 
 async def at_once(
-    clients: list[httpx.AsyncClient],
-    act: Callable[[httpx.AsyncClient, str], Awaitable[T]],
-    url: str,
+    come: list[Visitor], act: Callable[[Visitor, str], Awaitable[T]], url: str
 ) -> list[T]:
     """Let the visitors act, begun within one second."""
 
-    async def come(number: int, client: httpx.AsyncClient) -> T:
-        await asyncio.sleep(number / len(clients))
-        return await act(client, url)
+    async def one(number: int, visitor: Visitor) -> T:
+        await asyncio.sleep(number / len(come))
+        return await act(visitor, url)
 
-    return list(await asyncio.gather(*(come(*who) for who in enumerate(clients))))
+    return list(await asyncio.gather(*(one(*who) for who in enumerate(come))))
 
 
 def centile(values: list[float], percent: int) -> float:
@@ -204,9 +261,9 @@ def centile(values: list[float], percent: int) -> float:
     return 1000 * statistics.quantiles(values, n=100)[percent - 1]
 
 
-async def measure(path: str, act: Callable[..., Awaitable[Heard]], n: int, seconds: float) -> str:
+async def measure(serve: Serve, name: str, act: Act, n: int, seconds: float) -> str:
     """Stream so many battles, and make a row of the table."""
-    with serving(seconds) as server:
+    with serve(seconds) as server:
         async with visitors(2, server.url) as clients:
             await at_once(clients, act, server.url)
         async with visitors(n, server.url) as clients:
@@ -217,14 +274,14 @@ async def measure(path: str, act: Callable[..., Awaitable[Heard]], n: int, secon
     first = [h.first_s for h in heard]
     lags = [lag for h in heard for lag in h.lags_s]
     return (
-        f"| {path} | {n} | {used:.0%} | {centile(first, 50):.0f} / {centile(first, 95):.0f} ms "
+        f"| {name} | {n} | {used:.0%} | {centile(first, 50):.0f} / {centile(first, 95):.0f} ms "
         f"| {centile(lags, 50):.0f} / {centile(lags, 95):.0f} ms | {memory:.0f} MB |"
     )
 
 
-async def measure_votes(n: int, streaming: int, seconds: float) -> str:
+async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds: float) -> str:
     """Time votes, one after another, while other battles stream."""
-    with serving(seconds) as server:
+    with serve(seconds) as server:
         async with visitors(n, server.url) as voters, visitors(streaming, server.url) as readers:
             battles = await at_once(voters, play, server.url)
             reading = asyncio.create_task(at_once(readers, by_events, server.url))
@@ -234,7 +291,11 @@ async def measure_votes(n: int, streaming: int, seconds: float) -> str:
                 times.append(await vote(voter, battle))
                 await asyncio.sleep((seconds - 2) / n)
             await reading
-    return f"| {streaming} | {n} | {centile(times, 50):.1f} ms | {centile(times, 95):.1f} ms |"
+    middle, slow = centile(times, 50), centile(times, 95)
+    return f"| {name} | {streaming} | {n} | {middle:.1f} ms | {slow:.1f} ms |"
+
+
+SERVERS: dict[str, Serve] = {"arena": serving, "bare": bare}
 
 
 def main() -> None:
@@ -250,10 +311,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for path, act in (("page", by_page), ("events", by_events)):
         for n in options.battles:
-            print(asyncio.run(measure(path, act, n, options.seconds)), flush=True)
-    print("\n| battles streaming | votes | p50 | p95 |\n|---|---|---|---|")
+            for name, serve in SERVERS.items():
+                row = measure(serve, f"{path}, {name}", act, n, options.seconds)
+                print(asyncio.run(row), flush=True)
+    print("\n| | battles streaming | votes | p50 | p95 |\n|---|---|---|---|---|")
     for streaming in (0, 120):
-        print(asyncio.run(measure_votes(60, streaming, options.seconds)), flush=True)
+        for name, serve in SERVERS.items():
+            row = measure_votes(serve, name, 60, streaming, options.seconds)
+            print(asyncio.run(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -25,6 +25,9 @@ from arena.store.store import Store
 
 POLL_S = 0.5
 """How often a battle that another process runs is looked up."""
+
+STILL_S = 15.0
+"""How long a watched battle is silent at most: a proxy may close a line that is so for longer."""
 
 
 class Battles:
@@ -147,18 +150,20 @@ class Battles:
         return stored_snapshot(stored)
 
     async def watch(self, battle_id: str, voter: Voter) -> AsyncGenerator[Snapshot]:
-        """Show a battle again whenever more of it may be seen, until it has ended."""
-        last = None
+        """Show a battle until it has ended: whenever more of it may be seen, and now and then."""
         while True:
             running = self._runner.get(battle_id)
             changed = running.live.changed if running else None
             snapshot = await self.look(battle_id, voter)
-            if snapshot != last:
-                yield snapshot
+            yield snapshot
             if not snapshot.state.running:
                 return
-            last = snapshot
-            await (changed.wait() if changed else asyncio.sleep(POLL_S))
+            if changed is None:
+                await asyncio.sleep(POLL_S)
+            else:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(STILL_S):
+                        await changed.wait()
 
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:
         """End a running battle with what its reader has seen; an ended one stays as it is."""
@@ -183,14 +188,13 @@ class Battles:
         StoreError
             The vote may not be committed: send it again with the same key.
         """
-        before = await self.look(battle_id, voter)
         ballot = Ballot(
             battle_id=battle_id, voter=voter.id, choice=choice, key=key, cast=self._now()
         )
-        stored = await asyncio.to_thread(self._store.cast, ballot)
-        if before.receipt is None:
+        cast = await asyncio.to_thread(self._store.cast, ballot)
+        if cast.new:
             self._notice(Voted(battle_id, choice))
-        return receipt(stored, choice)
+        return receipt(cast.battle, choice)
 
     @property
     def closing(self) -> bool:

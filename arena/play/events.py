@@ -1,6 +1,6 @@
 """A battle as a stream of events, resumable at any of them without an event log."""
 
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
@@ -81,16 +81,6 @@ def news(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Positi
 def is_behind(snapshot: Snapshot, position: Position) -> bool:
     """Whether a reader at a position lacks anything, now or later."""
     return snapshot.state.running or next(news(snapshot, position), None) is not None
-
-
-async def stream(
-    snapshots: AsyncIterable[Snapshot], position: Position
-) -> AsyncGenerator[tuple[Event, Position]]:
-    """Turn a watched battle into events, from a position on."""
-    async for snapshot in snapshots:
-        for event, reached in news(snapshot, position):
-            position = reached
-            yield event, position
 
 
 def _moved(position: Position, side: Side, length: int) -> Position:

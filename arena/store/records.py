@@ -136,6 +136,14 @@ class Ballot:
     cast: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A battle whose vote is committed, and whether it was committed just now."""
+
+    battle: StoredBattle
+    new: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVote:
     """A vote as boards and exports read it.

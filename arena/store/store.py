@@ -21,6 +21,7 @@ from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
     Ballot,
+    Cast,
     NewAnswer,
     NewBattle,
     RatingRun,
@@ -191,7 +192,7 @@ class Store:
         with self.reading() as session:
             return stored_battle(session, owned(session, battle_id, owner))
 
-    def cast(self, ballot: Ballot) -> StoredBattle:
+    def cast(self, ballot: Ballot) -> Cast:
         """Commit a vote; the battle is read back only after the commit.
 
         The same key with the same choice gives the same answer again.
@@ -204,11 +205,12 @@ class Store:
         with self.writing() as session:
             battle = owned(session, ballot.battle_id, ballot.voter, lock=True)
             vote = vote_of(session, battle)
+            new = vote is None
             if vote is None:
                 _append_vote(session, battle, ballot)
             elif (vote.key, vote.outcome) != (ballot.key, ballot.choice):
                 raise AlreadyVotedError(Choice(vote.outcome))
-        return self.battle(ballot.battle_id, ballot.voter)
+        return Cast(self.battle(ballot.battle_id, ballot.voter), new=new)
 
 
 @contextmanager

@@ -244,7 +244,7 @@ def fields_of(answer: httpx.Response) -> Iterator[tuple[str, object]]:
         yield from walk(answer.json())
         return
     for line in answer.text.splitlines():
-        assert re.fullmatch(r"|: ping|data: .*|event: \w+|id: \d+(\.\d+){4}", line)
+        assert re.fullmatch(r"|: still here|data: .*|event: \w+|id: \d+(\.\d+){4}", line)
     for heard in parse_events(answer.text):
         yield from walk(heard.data)
 

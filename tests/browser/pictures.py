@@ -87,6 +87,11 @@ def behave(server: FaultyServer, *behaviours: Behaviour) -> None:
         server.behaviours[name_of(rock)] = behaviours[number % len(behaviours)]
 
 
+def break_off(server: FaultyServer) -> None:
+    """Let the models stop answering in the middle."""
+    behave(server, *(replace(b, fault=Fault.DROP, fault_after=60) for b in (ANSWER, OTHER)))
+
+
 def ask(ada: Person, state: str) -> None:
     """Ask, and wait for a state."""
     ada.arrive()
@@ -149,7 +154,7 @@ def skipped(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def failed(ada: Person, server: FaultyServer, served: Served) -> None:
-    behave(server, replace(ANSWER, delay_s=0.02), replace(OTHER, fault=Fault.DROP, fault_after=99))
+    break_off(server)
     ask(ada, "failed")
 
 
@@ -163,7 +168,7 @@ def second_turn(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def failed_later(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
-    behave(server, replace(ANSWER, delay_s=0.02), replace(OTHER, fault=Fault.DROP, fault_after=99))
+    break_off(server)
     ada.ask("And if the numbers keep coming?")
     ada.wait_for("failed")
 
@@ -179,7 +184,7 @@ def going_on(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def limited(ada: Person, server: FaultyServer, served: Served) -> None:
     file = served.database.removeprefix("sqlite:///")
-    ready(ada, server, served)
+    voted(ada, server, served)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(
             "INSERT INTO turn (battle_id, turn, prompt, created) "
@@ -188,8 +193,6 @@ def limited(ada: Person, server: FaultyServer, served: Served) -> None:
             (json.dumps(list(range(1000, 1500))), ada.battle_id),
         )
         connection.commit()
-    ada.vote("tie")
-    ada.wait_for("voted")
     ada.page.keyboard.press("n")
     ada.ask(PROMPT)
     ada.page.locator("#note", has_text="in an hour").wait_for()

@@ -34,6 +34,7 @@
   const $ = (id) => document.getElementById(id);
   const all = (selector) => Array.from(document.querySelectorAll(selector));
   const running = () => RUNNING.includes(page.state);
+  const narrow = matchMedia("(max-width: 799px)");
   const quietly = matchMedia("(prefers-reduced-motion: reduce)");
 
   // --- what the page shows -------------------------------------------------------------
@@ -76,7 +77,8 @@
 
   function invitation() {
     if (page.goingOn || !page.counted) {
-      return page.models ? `Ask ${page.models.a.name} and ${page.models.b.name}…` : "Ask these two more…";
+      if (!page.models || narrow.matches) return "Ask these two more…";
+      return `Ask ${page.models.a.name} and ${page.models.b.name}…`;
     }
     if (!page.battle || ENDED.includes(page.state)) return ask;
     return recorded() ? "Vote, or start a new battle…" : "Ask these two more, or vote…";

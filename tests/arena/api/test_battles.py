@@ -11,7 +11,7 @@ import pytest
 
 from arena.store.engine import open_engine
 from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.serving import Served, heard_text, quick_arena, served_by
+from tests.serving import Served, heard_text, parse_events, quick_arena, served_by
 
 LONG = "A sentence that goes on. " * 40
 
@@ -313,3 +313,21 @@ def rename(served: Served, table: str, name: str) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO {name}")
     engine.dispose()
+
+
+def test_a_silent_stream_is_kept_open_by_comments_that_are_no_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.play.battles.STILL_S", 0.05)
+    slow = Behaviour(text="At last.", first_token_s=0.6)
+    with (
+        faulty_server({"x": slow, "y": slow}) as server,
+        served_by(server, tmp_path) as served,
+        served.visitor() as ada,
+    ):
+        battle_id = ada.open()
+        answer = ada.get(f"/api/v1/battles/{battle_id}/events")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.text.startswith(": still here\n\n: still here\n\n")
+    assert parse_events(answer.text)[-1].event == "ready"

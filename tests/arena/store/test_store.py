@@ -184,8 +184,8 @@ def test_a_battle_is_shown_to_its_owner_only(store: Store) -> None:
 
 def test_one_vote_a_battle(store: Store) -> None:
     ready(store, "b1")
-    assert store.cast(ballot("b1")).choice is Choice.A
-    assert store.cast(ballot("b1")).choice is Choice.A, "the same key gives the same answer"
+    assert store.cast(ballot("b1")).battle.choice is Choice.A
+    assert store.cast(ballot("b1")).battle.choice is Choice.A, "the same key gives the same answer"
     for other in (ballot("b1", Choice.B), ballot("b1", key="k2"), ballot("b1", Choice.TIE, "k3")):
         with pytest.raises(AlreadyVotedError):
             store.cast(other)
@@ -212,7 +212,7 @@ def test_only_a_ready_battle_takes_a_vote(store: Store, state: BattleState) -> N
 
 def test_a_skip_closes_the_battle(store: Store) -> None:
     ready(store, "b1")
-    assert store.cast(ballot("b1", Choice.SKIP)).state is BattleState.SKIPPED
+    assert store.cast(ballot("b1", Choice.SKIP)).battle.state is BattleState.SKIPPED
     with pytest.raises(AlreadyVotedError):
         store.cast(ballot("b1", Choice.A, "k2"))
 
