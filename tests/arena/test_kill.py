@@ -154,7 +154,7 @@ def check(store: Store, players: list[Player], tally: Tally) -> None:
 
 
 @pytest.mark.parametrize(
-    "rounds", [2, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+    "rounds", [2, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1500)])]
 )
 def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
     database_url: str,
