@@ -1,14 +1,16 @@
 """The `arena` command."""
 
 import asyncio
+import io
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,16 +25,24 @@ from arena.endpoints.client import Endpoints
 from arena.endpoints.discover import LOCAL, Server, discover
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.endpoints.recorded import load_recording
-from arena.errors import ArenaError, EndpointError
+from arena.errors import ArenaError, DataError, EndpointError, NotRatedError
 from arena.logs import set_up
 from arena.play.simulation import TASTES, Simulation, Tastes
+from arena.publish import formats
+from arena.publish.compare import compare as compare_boards
+from arena.publish.compare import read_board
 from arena.publish.dataset import export_votes
+from arena.publish.plan import plan_source
+from arena.publish.rate import in_our_words, rate_source
 from arena.server import listen, run
 from arena.settings import Settings, read_openai, read_roster, read_settings
 from arena.store import log
 from arena.store.backup import Copied, back_up
 from arena.store.backup import restore as restore_backup
 from arena.store.store import Store
+from arena.terminal import board, moves, working
+from arena.terminal import plan as planned
+from rating import RateOptions
 
 DEMO_DATABASE = "sqlite:///arena-demo.db"
 
@@ -56,6 +66,26 @@ Database = Annotated[
         metavar="URL",
     ),
 ]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.",
+    ),
+]
+Ties = Annotated[str, typer.Option(metavar="half|davidson|rao-kupper|grounded")]
+BothBad = Annotated[
+    str, typer.Option(metavar="tie|drop|outcome", help="What a vote for neither counts as.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="voter|prompt|both|none",
+        help="What may be alike within; voter where the column is there.",
+    ),
+]
+Ridge = Annotated[float, typer.Option(help="1/2 ridge times squared strengths is added.")]
+Level = Annotated[float, typer.Option(help="Of the intervals, and of the ranks together.")]
 RosterFile = Annotated[Path | None, typer.Option(help="TOML file of models.", metavar="FILE")]
 
 
@@ -216,13 +246,187 @@ def simulate(
     print(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
 
 
+@cli.command(
+    epilog=_examples(
+        "arena rate votes.parquet",
+        "arena rate votes.parquet --interval bootstrap --format json --out board.json",
+    )
+)
+def rate(
+    source: Source,
+    *,
+    ties: Ties = "half",
+    both_bad: BothBad = "tie",
+    interval: Annotated[
+        str, typer.Option(metavar="sandwich|hessian|bootstrap|profile|none")
+    ] = "sandwich",
+    cluster: Cluster = None,
+    ridge: Ridge = 0.0,
+    order_effect: Annotated[
+        bool, typer.Option("--order-effect", help="Let side A have an advantage.")
+    ] = False,
+    style: Annotated[
+        list[str] | None,
+        typer.Option(help="Adjust for COLUMN, or COLUMN_a and COLUMN_b; again for more."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="sampling|COLUMN", help="Weigh votes; sampling: by the pair's odds."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds of the bootstrap.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+    level: Level = 0.95,
+    scale: Annotated[float, typer.Option(help="Points for odds of ten to one.")] = 400.0,
+    mean: Annotated[float | None, typer.Option(help="Average rating; 1000 by default.")] = None,
+    anchor: Annotated[
+        str | None, typer.Option(metavar="MODEL=POINTS", help="Instead of the mean.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Intervals are of the difference from it.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="A board a value.")] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="|".join(formats.FORMATS))
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write.")] = None,
+    compare: Annotated[
+        Path | None, typer.Option(metavar="OLD.json", help="Say who moved since this board.")
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Draw the board there, too.")
+    ] = None,
+) -> None:
+    """Rate the models of any votes, with intervals that allow for people who vote often.
+
+    Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+    """
+    form = formats.chosen_format(form, out)
+    if out is not None and not out.absolute().parent.is_dir():
+        msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
+        raise DataError(msg)
+    if anchor is not None and mean is not None:
+        msg = f"--mean {mean:g} and --anchor {anchor!r} both say where the scale lies: drop one."
+        raise DataError(msg)
+    with in_our_words():
+        options = RateOptions(
+            ties=ties,  # type: ignore[arg-type]
+            both_bad=both_bad,  # type: ignore[arg-type]
+            interval=interval,  # type: ignore[arg-type]
+            cluster=cluster,  # type: ignore[arg-type]
+            ridge=ridge,
+            order_effect=order_effect,
+            style=tuple(style or ()),
+            weights=weights,
+            rounds=rounds,
+            seed=seed,
+            level=level,
+            scale=scale,
+            mean=1000.0 if mean is None else mean,
+            anchor=None if anchor is None else _anchor(anchor),
+            reference=reference,
+            by=by,
+        )
+    old = None if compare is None else read_board(compare)
+    if old is not None and by is not None:
+        msg = f"--compare takes one board, and --by {by!r} makes one for every value: drop one."
+        raise DataError(msg)
+    with working("Rating") as told:
+        found = rate_source(source, options, told).to_dict()
+    if plots is not None:
+        from arena.publish.pictures import draw_board  # matplotlib takes a second to import
+
+        draw_board(plots, source, options, found, datetime.now(UTC).date())
+    if form != "table":
+        for value, why in found.get("not_rated", {}).items():
+            print(f"arena: {by} {value!r} is left out. {why}", file=sys.stderr)
+    _write(found if old is None else compare_boards(old, found), form, out)
+
+
+@cli.command(
+    epilog=_examples(
+        "arena plan votes.parquet",
+        "arena plan votes.parquet --format json",
+    )
+)
+def plan(
+    source: Source,
+    *,
+    ties: Ties = "half",
+    both_bad: BothBad = "tie",
+    cluster: Cluster = None,
+    ridge: Ridge = 0.0,
+    level: Level = 0.95,
+    form: Annotated[str, typer.Option("--format", metavar="table|json")] = "table",
+) -> None:
+    """Say how many more votes would separate neighbours on the board."""
+    if form not in ("table", "json"):
+        msg = f"There is no format {form!r} of a plan: choose table or json."
+        raise DataError(msg)
+    with in_our_words():
+        options = RateOptions(
+            ties=ties,  # type: ignore[arg-type]
+            both_bad=both_bad,  # type: ignore[arg-type]
+            cluster=cluster,  # type: ignore[arg-type]
+            ridge=ridge,
+            level=level,
+        )
+    with working("Planning"):
+        found = plan_source(source, options)
+    if form == "json":
+        print(formats.as_json(found.to_dict()), end="")
+    else:
+        Console().print(planned(found))
+
+
+def _anchor(text: str) -> tuple[str, float]:
+    model, found, points = text.rpartition("=")
+    try:
+        return model, float(points if found and model else "")
+    except ValueError as error:
+        msg = f"Cannot read --anchor {text!r}: write MODEL=POINTS, such as --anchor gpt-4=1000."
+        raise DataError(msg) from error
+
+
+def _write(found: dict[str, Any], form: str, out: Path | None) -> None:
+    """Print a board or a comparison, or write it to a file."""
+    if form == "parquet" and out is not None:
+        formats.write_parquet(formats.rows_of(found), out)
+        return
+    if form == "table":
+        shown = moves(found) if "moved" in found else board(found)
+        if out is None:
+            Console().print(shown)
+            return
+        page = io.StringIO()
+        Console(width=100, file=page).print(shown)
+        text = page.getvalue()
+    else:
+        text = formats.as_text(found, form)
+    if out is None:
+        print(text, end="")
+    else:
+        formats.write_text(text, out)
+
+
 def main() -> None:
     """Run the command; what goes wrong is said in one line, with a non-zero exit."""
+    code = 0
     try:
         cli()
+    except NotRatedError as error:
+        print(f"arena: {error}", file=sys.stderr)
+        code = 3
     except ArenaError as error:
         print(f"arena: {error}", file=sys.stderr)
-        sys.exit(2)
+        code = 2
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    if "narwhals._duckdb.expr" in sys.modules:
+        # Torn down, duckdb's binding would print forty lines on types that narwhals still holds.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _demo_settings(**given: object) -> Settings:

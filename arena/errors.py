@@ -8,6 +8,7 @@
     │   └── SchemaError         ... because its schema is not the one of this version
     ├── EndpointError           a model did not answer (carries a FailureClass)
     ├── DataError               a file or table of votes cannot be read
+    ├── NotRatedError           the votes can be read, but identify no rating
     └── PlayError               the visitor asked for something that cannot be done
         ├── BadPromptError      empty, too long, or not in the recordings
         ├── UnknownBattleError  no such battle, or somebody else's
@@ -41,6 +42,10 @@ class SchemaError(StoreError):
 
 class DataError(ArenaError):
     """A file or table of votes cannot be read as one."""
+
+
+class NotRatedError(ArenaError):
+    """The votes are fine, but identify no rating: says of which models, and what is missing."""
 
 
 class EndpointError(ArenaError):

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from rating.clusters import Activity
 from rating.comparisons import Comparisons
-from rating.covariance import decided_groups
-from rating.jackknife import VoterActivity
+from rating.sandwich import decided_groups
 
 FEW_POINTS = 10
 NAMED_AT_MOST = 5
@@ -14,7 +14,7 @@ NAMED_AT_MOST = 5
 
 def cautions(
     data: Comparisons,
-    activity: VoterActivity | None,
+    activity: Activity | None,
     *,
     clustered: bool,
     ranks_claimed: bool,
@@ -24,23 +24,20 @@ def cautions(
 
     Parameters
     ----------
-    activity : VoterActivity or None
+    activity : Activity or None
         None when voters are not known.
     clustered : bool
         Whether the intervals leave out one voter at a time.
     """
     found = [*_on_dependence(activity, clustered)]
     if not ranks_claimed:
-        found += [_on_ranks(data, activity)]
+        found += [on_ranks(data, activity)]
     if single_voter_models:
-        found += [
-            f"One voter alone joins {_named(single_voter_models)} to the other models: those "
-            "votes are treated as independent there, and no rank is claimed."
-        ]
-    return (*found, *_on_ties(data), *_on_few_votes(data))
+        found += [on_lone_models(single_voter_models)]
+    return (*found, *on_ties(data), *on_few_points(data))
 
 
-def _on_dependence(activity: VoterActivity | None, clustered: bool) -> Iterator[str]:
+def _on_dependence(activity: Activity | None, clustered: bool) -> Iterator[str]:
     if activity is None:
         yield (
             "Voters are not known: the intervals treat votes as independent, "
@@ -53,18 +50,28 @@ def _on_dependence(activity: VoterActivity | None, clustered: bool) -> Iterator[
         )
 
 
-def _on_ranks(data: Comparisons, activity: VoterActivity | None) -> str:
+def on_lone_models(models: Sequence[str], noun: str = "voter") -> str:
+    """Name the models that one voter, or one prompt, alone joins to the rest."""
+    return (
+        f"One {noun} alone joins {named(models)} to the other models: those "
+        "votes are treated as independent there, and no rank is claimed."
+    )
+
+
+def on_ranks(data: Comparisons, activity: Activity | None, noun: str = "voter") -> str:
+    """Say that the votes, or the voters or prompts behind them, are too few for ranks."""
     if activity is None:
         seen = f"{data.n_votes} votes are"
-    elif activity.n_voters == 1:
-        seen = "One voter is"
+    elif activity.n_clusters == 1:
+        seen = f"One {noun} is"
     else:
         even = f"as good as {activity.effective:.1f} equally busy ones"
-        seen = f"{activity.n_voters} voters, {even}, are"
+        seen = f"{activity.n_clusters} {noun}s, {even}, are"
     return f"{seen} too few to bound the ranks of {data.n_models} models: none is ruled out."
 
 
-def _on_ties(data: Comparisons) -> Iterator[str]:
+def on_ties(data: Comparisons) -> Iterator[str]:
+    """Say which models only ties join to the others."""
     group = decided_groups(data)
     apart = np.flatnonzero(group != np.bincount(group).argmax())
     if len(apart) == data.n_models - 1:
@@ -72,23 +79,30 @@ def _on_ties(data: Comparisons) -> Iterator[str]:
     elif apart.size:
         names = [data.models[i] for i in apart]
         yield (
-            f"Only ties join {_named(names)} to the other models: "
+            f"Only ties join {named(names)} to the other models: "
             "the intervals use the variance that the model implies there."
         )
 
 
-def _on_few_votes(data: Comparisons) -> Iterator[str]:
+def few_points(data: Comparisons) -> tuple[str, ...]:
+    """Name the models whose rarer outcome, won or lost, is under `FEW_POINTS` points."""
     wins = data.wins()
     rarer = np.minimum(wins.sum(axis=1), wins.sum(axis=0))
-    few = [data.models[i] for i in np.flatnonzero(rarer < FEW_POINTS)]
+    return tuple(data.models[i] for i in np.flatnonzero(rarer < FEW_POINTS))
+
+
+def on_few_points(data: Comparisons) -> Iterator[str]:
+    """Say whose intervals rest on few wins, or few losses."""
+    few = few_points(data)
     if few:
         yield (
-            f"Fewer than {FEW_POINTS} points won, or lost, by {_named(few)} "
+            f"Fewer than {FEW_POINTS} points won, or lost, by {named(few)} "
             "(a win 1, a tie 1/2): those intervals are rough."
         )
 
 
-def _named(models: Sequence[str]) -> str:
+def named(models: Sequence[str]) -> str:
+    """List models, the first few of many."""
     rest = len(models) - NAMED_AT_MOST
     shown = ", ".join(models[:NAMED_AT_MOST])
     return f"{shown} and {rest} more" if rest > 0 else shown

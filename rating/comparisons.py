@@ -1,17 +1,23 @@
 """Votes as integer arrays: checked once, then counted."""
 
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.errors import DataError
-from rating.outcome import Outcome
+from rating.counting import Cells, checked_features, checked_rows, count, dense, keep_rows
+from rating.encoding import (
+    OUTCOMES,
+    as_list,
+    check_lengths,
+    check_names,
+    encode_models,
+    encode_outcomes,
+    encode_voters,
+)
 
-OUTCOMES = tuple(Outcome)
 _SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
 
 
@@ -19,9 +25,11 @@ _SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
 class Comparisons:
     """Pairwise comparisons of ``n_models`` models, counted in cells.
 
-    A cell is a distinct (voter, model on side A, model on side B, outcome);
-    without voters, a distinct (model, model, outcome). Cells are sorted, so
-    the order of the votes leaves no trace. Build with `from_arrays`.
+    A cell is a distinct (voter, prompt, model on side A, model on side B,
+    outcome), without the voter or the prompt where they are not known. Cells
+    are sorted, so the order of the votes leaves no trace. With features every
+    row is a cell of its own, in the order given. Build with `from_arrays` or
+    `from_codes`.
 
     Attributes
     ----------
@@ -36,12 +44,15 @@ class Comparisons:
     weight, weight_sq : ndarray of shape (n_cells,), float64
         Sums of the votes' weights and of their squares; both equal ``votes``
         when no weights were given.
-    voter : ndarray of shape (n_cells,), int64, or None
-        Index of the voter; None when voters are not known.
-    n_voters : int
-        Number of distinct voters; 0 when voters are not known.
+    voter, prompt : ndarray of shape (n_cells,), int64, or None
+        Index of the voter, of the prompt; None when not known.
+    n_voters, n_prompts : int
+        Number of distinct ones; 0 when not known.
     n_self : int
         Battles of a model against itself: set aside, part of no cell.
+    features : ndarray of shape (n_cells, n_features), float64, or None
+        What was measured on each row, side A against side B; None without.
+    feature_names : tuple of str, length n_features
     """
 
     models: tuple[str, ...]
@@ -53,6 +64,10 @@ class Comparisons:
     voter: NDArray[np.int64] | None
     n_voters: int
     n_self: int
+    prompt: NDArray[np.int64] | None = None
+    n_prompts: int = 0
+    features: NDArray[np.float64] | None = None
+    feature_names: tuple[str, ...] = ()
 
     @classmethod
     def from_arrays(
@@ -92,60 +107,122 @@ class Comparisons:
         >>> data.models, int(data.votes[0])
         (('x', 'y'), 2)
         """
-        left, right, labels = _as_list(model_a), _as_list(model_b), _as_list(outcome)
-        n = len(left)
-        voters = None if voter is None else _as_list(voter)
-        weights = np.ones(n) if weight is None else _as_weights(weight)
-        lengths = {"model_a": n, "model_b": len(right), "outcome": len(labels)}
-        lengths |= {"voter": n if voters is None else len(voters), "weight": len(weights)}
-        _check_lengths(lengths)
-        _check_names({*left, *right})
-        _check_labels(set(labels))
-        kept = np.array([a != b for a, b in zip(left, right, strict=True)], dtype=bool)
-        return cls._count(
-            _select(left, kept),
-            _select(right, kept),
-            _select(labels, kept),
-            None if voters is None else _select(voters, kept),
-            weights[kept],
-            n_self=n - int(kept.sum()),
+        left, right, labels = as_list(model_a), as_list(model_b), as_list(outcome)
+        voters = None if voter is None else as_list(voter)
+        weights = None if weight is None else np.asarray(as_list(weight), dtype=np.float64)
+        lengths = {"model_a": len(left), "model_b": len(right), "outcome": len(labels)}
+        optional = {"voter": voters, "weight": weights}
+        check_lengths(lengths | {k: len(v) for k, v in optional.items() if v is not None})
+        names, (a, b) = encode_models(left, right)
+        return cls.from_codes(
+            names,
+            a,
+            b,
+            encode_outcomes(labels),
+            weight=weights,
+            voter=None if voters is None else encode_voters(voters),
         )
 
     @classmethod
-    def _count(
+    def from_codes(
         cls,
-        left: list[object],
-        right: list[object],
-        labels: list[object],
-        voters: list[object] | None,
-        weights: NDArray[np.float64],
+        models: Sequence[str],
+        model_a: NDArray[Any],
+        model_b: NDArray[Any],
+        outcome: NDArray[Any],
         *,
-        n_self: int,
+        votes: NDArray[Any] | None = None,
+        weight: NDArray[Any] | None = None,
+        weight_sq: NDArray[Any] | None = None,
+        voter: NDArray[Any] | None = None,
+        prompt: NDArray[Any] | None = None,
+        features: NDArray[Any] | None = None,
+        feature_names: Sequence[str] = (),
     ) -> Self:
-        models = tuple(str(name) for name in sorted({*left, *right}, key=str))
-        people = [None] if voters is None else _distinct_voters(voters)
-        shape = (max(len(people), 1), max(len(models), 1), max(len(models), 1), len(OUTCOMES))
-        rows = (
-            _codes(voters or [None] * len(left), people),
-            _codes(left, models),
-            _codes(right, models),
-            _codes(labels, OUTCOMES),
-        )
-        code = np.ravel_multi_index(rows, shape)
-        order = np.lexsort((weights, code))  # sums must not depend on the order of the votes
-        code, weights = code[order], weights[order]
-        cells, cell, votes = np.unique(code, return_inverse=True, return_counts=True)
-        voter, a, b, outcome = np.unravel_index(cells, shape)
+        """Check and count rows of integer codes, one row a vote or one row a cell.
+
+        Parameters
+        ----------
+        models : sequence of str
+            Distinct names, in any order. Those without a vote against another
+            model are dropped.
+        model_a, model_b : ndarray of shape (n,), any integers
+            Positions in ``models``.
+        outcome : ndarray of shape (n,), any integers
+            Positions in ``tuple(Outcome)``.
+        votes : ndarray of shape (n,), any integers, optional
+            Votes that the row stands for; rows of none are dropped. Default 1.
+        weight : ndarray of shape (n,), optional
+            Total weight of the row's votes. Default: their number.
+        weight_sq : ndarray of shape (n,), optional
+            Sum of the squares of their weights. Default: as if they were equal.
+        voter, prompt : ndarray of shape (n,), any integers from 0, optional
+            Who voted, on which prompt.
+        features : ndarray of shape (n, n_features), optional
+            What was measured on each row, side A against side B: finite.
+        feature_names : sequence of str, length n_features
+
+        Raises
+        ------
+        DataError
+            For unequal lengths; a code out of range; a name that is missing,
+            blank or given twice; a weight or feature that is not finite.
+
+        Examples
+        --------
+        Three votes for x, the model on side A.
+
+        >>> one = np.array([0])
+        >>> data = Comparisons.from_codes(["x", "y"], one, one + 1, one, votes=one + 3)
+        >>> data.wins().tolist()
+        [[0.0, 3.0], [0.0, 0.0]]
+        """
+        given = {"model_a": model_a, "model_b": model_b, "outcome": outcome, "votes": votes}
+        given |= {"weight": weight, "weight_sq": weight_sq, "voter": voter, "prompt": prompt}
+        columns = {name: np.asarray(x) for name, x in given.items() if x is not None}
+        check_lengths({name: len(column) for name, column in columns.items()})
+        check_names(models)
+        rank = np.argsort(np.argsort(np.array(list(models), dtype=object)))
+        rows = checked_rows(columns, rank)
+        names = tuple(feature_names) if features is not None else ()
+        if features is None:
+            return cls._of_cells(sorted(models), count(rows), rows.groups, None, names)
+        values = checked_features(features, names, len(rows.keys[0]))
+        return cls._of_cells(sorted(models), keep_rows(rows), rows.groups, values, names)
+
+    @classmethod
+    def _of_cells(
+        cls,
+        names: Sequence[str],
+        cells: Cells,
+        groups: tuple[str, ...],
+        features: NDArray[np.float64] | None,
+        feature_names: tuple[str, ...],
+    ) -> Self:
+        """Set self battles and models without others aside, and number the rest anew."""
+        *clusters, a, b, outcome = cells.keys
+        others = (a != b) & (cells.votes > 0)
+        kept = slice(None) if others.all() else others
+        present = np.zeros(len(names), dtype=bool)
+        present[a[kept]] = present[b[kept]] = True
+        place = np.cumsum(present) - 1
+        found = {name: dense(codes[kept]) for name, codes in zip(groups, clusters, strict=True)}
+        voter, n_voters = found.get("voter", (None, 0))
+        prompt, n_prompts = found.get("prompt", (None, 0))
         return cls(
-            models=models,
-            pairs=np.column_stack([a, b]),
-            outcome=outcome,
-            votes=votes,
-            weight=_sums(cell, weights, len(cells)),
-            weight_sq=_sums(cell, weights**2, len(cells)),
-            voter=None if voters is None else voter,
-            n_voters=0 if voters is None else len(people),
-            n_self=n_self,
+            models=tuple(name for name, there in zip(names, present, strict=True) if there),
+            pairs=np.column_stack([place[a[kept]], place[b[kept]]]),
+            outcome=outcome[kept],
+            votes=cells.votes[kept],
+            weight=cells.weight[kept],
+            weight_sq=cells.weight_sq[kept],
+            voter=voter,
+            n_voters=n_voters,
+            n_self=int(cells.votes[a == b].sum()),
+            prompt=prompt,
+            n_prompts=n_prompts,
+            features=None if features is None else features[kept],
+            feature_names=feature_names,
         )
 
     @property
@@ -171,84 +248,47 @@ class Comparisons:
         cells : ndarray of shape (n_cells,), bool, optional
             The cells that count; all of them by default.
         """
-        a, b = self.pairs.T
-        weight = self.weight if cells is None else np.where(cells, self.weight, 0.0)
-        return self._table(a, b, weight * self.score_a) + self._table(
-            b, a, weight * (1 - self.score_a)
-        )
+        table = self.table(None if cells is None else np.where(cells, self.weight, 0.0))
+        return np.asarray(table @ _SCORE_A + (table @ (1 - _SCORE_A)).T)
+
+    def table(self, value: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Sum a value of the cells (by default their weight) by side A, side B and outcome.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_models, 4)
+        """
+        k, m = self.n_models, len(OUTCOMES)
+        code = (self.pairs[:, 0] * k + self.pairs[:, 1]) * m + self.outcome
+        sums = np.bincount(code, self.weight if value is None else value, k * k * m)
+        return np.asarray(sums, dtype=np.float64).reshape(k, k, m)
 
     def votes_per_model(self) -> NDArray[np.int64]:
         """Return the number of votes each model took part in, on either side."""
         counts = np.bincount(self.pairs.ravel(), np.repeat(self.votes, 2), self.n_models)
         return counts.astype(np.int64)
 
-    def _table(
-        self, row: NDArray[np.int64], column: NDArray[np.int64], value: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        k = self.n_models
-        return _sums(row * k + column, value, k * k).reshape(k, k)
-
-
-def _as_list(column: Iterable[object]) -> list[object]:
-    # Never through np.asarray: it would turn a NaN among strings into the name "nan".
-    return column.tolist() if isinstance(column, np.ndarray) else list(column)
-
-
-def _as_weights(weight: Iterable[float]) -> NDArray[np.float64]:
-    weights = np.asarray(_as_list(weight), dtype=np.float64)
-    bad = weights[~(np.isfinite(weights) & (weights >= 0))]
-    if bad.size:
-        raise DataError(f"Weight {bad[0]} is negative or not finite; {bad.size} such rows.")
-    return weights
-
-
-def _check_lengths(lengths: dict[str, int]) -> None:
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise DataError(f"Columns must have one entry per vote, but have lengths {listed}.")
-
-
-def _check_names(names: set[object]) -> None:
-    spellings = defaultdict(list)
-    for name in names:
-        if not isinstance(name, str) or not name.strip():
-            raise DataError(f"Model name {name!r} is missing or blank; leave such rows out.")
-        spellings[name.strip().casefold()].append(str(name))
-    twins = sorted(sorted(found) for found in spellings.values() if len(found) > 1)
-    if twins:
-        listed = "; ".join(" and ".join(map(repr, found)) for found in twins)
-        raise DataError(
-            f"Names that differ only in case or surrounding spaces: {listed}. "
-            "Give each model one spelling."
+    def merged(self) -> Self:
+        """Return the same votes without voters and prompts; rows with features stay apart."""
+        if self.voter is None and self.prompt is None:
+            return self
+        apart = {"voter": None, "n_voters": 0, "prompt": None, "n_prompts": 0}
+        if self.features is not None:
+            return replace(self, **apart)  # type: ignore[arg-type]
+        votes = self.table(self.votes)
+        a, b, outcome = np.nonzero(votes)
+        return replace(
+            self,
+            pairs=np.column_stack([a, b]),
+            outcome=outcome,
+            votes=votes[a, b, outcome].astype(np.int64),
+            weight=self.table()[a, b, outcome],
+            weight_sq=self.table(self.weight_sq)[a, b, outcome],
+            **apart,  # type: ignore[arg-type]
         )
 
-
-def _check_labels(labels: set[object]) -> None:
-    known = set(OUTCOMES)
-    unknown = sorted(repr(x) for x in labels if not isinstance(x, str) or x not in known)
-    if unknown:
-        listed = ", ".join(OUTCOMES)
-        raise DataError(f"Unknown outcome {', '.join(unknown)}; use one of {listed}.")
-
-
-def _distinct_voters(voters: list[object]) -> list[object]:
-    distinct = set(voters)
-    for voter in distinct:
-        if not isinstance(voter, str | int) or voter == "":
-            raise DataError(
-                f"Voter {voter!r} is missing; name every voter, or pass voter=None when unknown."
-            )
-    return sorted(distinct, key=lambda voter: (isinstance(voter, str), voter))
-
-
-def _select(column: list[object], kept: NDArray[np.bool_]) -> list[object]:
-    return [value for value, keep in zip(column, kept, strict=True) if keep]
-
-
-def _codes(column: list[object], distinct: Iterable[object]) -> NDArray[np.int64]:
-    index = {value: code for code, value in enumerate(distinct)}
-    return np.fromiter((index[value] for value in column), np.int64, len(column))
-
-
-def _sums(index: NDArray[np.int64], value: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    return np.asarray(np.bincount(index, value, size), dtype=np.float64)
+    def subset(self, cells: NDArray[np.bool_]) -> Self:
+        """Return the cells marked; models, voters and prompts keep their numbers."""
+        columns = ("pairs", "outcome", "votes", "weight", "weight_sq", "voter", "prompt")
+        values = {name: getattr(self, name) for name in (*columns, "features")}
+        return replace(self, **{k: v[cells] for k, v in values.items() if v is not None})

@@ -85,6 +85,16 @@ def connectivity(data: Comparisons) -> Connectivity:
     )
 
 
+def describe_ground(models: tuple[str, ...], groups: NDArray[np.int64]) -> tuple[str, Groups]:
+    """Say which models hang together with the absolute zero, the last node, and which do not."""
+    apart = [models[i] for i in np.flatnonzero(groups[:-1] != groups[-1])]
+    return (
+        f"No absolute strength for {', '.join(apart)}: every model needs votes for it, "
+        "and votes of both bad, its own or of models it can be compared with.",
+        _named(models, groups[:-1]),
+    )
+
+
 def strong_groups(scored: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Label the strongly connected groups of a directed graph.
 
@@ -99,15 +109,20 @@ def strong_groups(scored: NDArray[np.bool_]) -> NDArray[np.int64]:
     ndarray of shape (n_models,), int64
         The index of the first member of each model's group.
     """
+    reach = reachable(scored)
+    mutual = reach & reach.T
+    return mutual.argmax(axis=1) if len(mutual) else np.empty(0, dtype=np.int64)
+
+
+def reachable(scored: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return whether row scored against column, directly or through others, or is it."""
     reach = scored | np.eye(len(scored), dtype=bool)
     while True:
         step = reach.astype(np.float32)
         further = step @ step > 0
         if (further == reach).all():
-            break
+            return reach
         reach = further
-    mutual = reach & reach.T
-    return mutual.argmax(axis=1) if len(mutual) else np.empty(0, dtype=np.int64)
 
 
 def _largest_first(labels: NDArray[np.int64]) -> list[int]:

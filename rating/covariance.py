@@ -1,94 +1,193 @@
-"""Covariance of the strengths: as the model has it, and without trusting the model."""
+"""Covariances of a fit, by the method and the clusters asked for."""
+
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.bradley_terry import BradleyTerryFit, win_probability
+from rating.clusters import Activity, Cluster, Grouping, activity_of, grouping, intersection
 from rating.comparisons import Comparisons
-from rating.connectivity import strong_groups
+from rating.errors import DataError
+from rating.fit import Fit
+from rating.jackknife import jackknife
+from rating.sandwich import cluster_covariance, hessian_covariance, sandwich_covariance
+
+Method = Literal["hessian", "sandwich", "cr1", "cr3"]
+Floats = NDArray[np.float64]
+
+FEW_PROMPTS = 20
 
 
-def hessian_covariance(fit: BradleyTerryFit) -> NDArray[np.float64]:
-    """Return the inverse information: right when the model is, too wide under half-win ties.
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariance:
+    """Covariance of the strengths and the free parameters, and how to read it.
 
-    Returns
-    -------
-    ndarray of shape (n_models, n_models)
-        In squared nats; rows sum to zero, as for every covariance here. Read
-        a difference, ``V[i, i] + V[j, j] - 2 * V[i, j]``.
-
-    Examples
-    --------
-    Twelve votes split evenly carry 12 / 4 units of information on the gap.
-
-    >>> from rating import Comparisons, fit_bradley_terry
-    >>> sides = ["model_a", "model_b"] * 6
-    >>> fit = fit_bradley_terry(Comparisons.from_arrays(["x"] * 12, ["y"] * 12, sides))
-    >>> v = hessian_covariance(fit)
-    >>> round(float(v[0, 0] + v[1, 1] - 2 * v[0, 1]), 6)  # 1 / 3
-    0.333333
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_models + n_free, n_models + n_free)
+        Strengths in squared nats, then the free parameters of the fit on the
+        scale they are optimised in; rows sum to zero over the strengths,
+        unless their scale is absolute.
+    n_models : int
+    method : {"hessian", "sandwich", "cr1", "cr3"}
+    cluster : {"voter", "prompt", "both"} or None
+        None when votes are taken as independent.
+    df : float
+        Degrees of freedom for Student's t: effective clusters less one;
+        infinite without clusters.
+    activity : Activity or None
+        Of the clusters; for both, of the kind with fewer effective ones.
+        None without clusters.
+    design_effect : float or None
+        Variance of a strength over that for independent votes, the median
+        over models. None without clusters.
+    lone_models : tuple of str
+        Models that one cluster alone joins to the rest.
+    clipped : bool
+        Whether a two-way matrix had to be made positive.
+    warnings : tuple of str
+        In plain words.
     """
-    return sum_zero_inverse(fit.hessian)
+
+    matrix: Floats
+    n_models: int
+    method: Method
+    cluster: Cluster | Literal["both"] | None
+    df: float
+    activity: Activity | None
+    design_effect: float | None
+    lone_models: tuple[str, ...]
+    clipped: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def strengths(self) -> Floats:
+        """The block of the strengths, shape (n_models, n_models)."""
+        return self.matrix[: self.n_models, : self.n_models]
 
 
-def sandwich_covariance(fit: BradleyTerryFit, data: Comparisons) -> NDArray[np.float64]:
-    """Estimate the covariance when every vote is independent of the others.
+def covariance(
+    fit: Fit,
+    data: Comparisons,
+    *,
+    method: Method = "cr3",
+    cluster: Cluster | Literal["both"] | None = "voter",
+) -> Covariance:
+    """Estimate the covariance of a fit's parameters.
 
-    ``H^- G H^-`` with ``G = sum_i weight_i^2 (score_a_i - P_i)^2 x_i x_i'``
-    and ``x_i = e_a - e_b``, plus `bare_tie_meat`.
+    Parameters
+    ----------
+    fit : Fit
+        Of these same votes.
+    method : {"hessian", "sandwich", "cr1", "cr3"}
+        The first two take no clusters. See `rating.sandwich` and
+        `rating.jackknife`.
+    cluster : {"voter", "prompt", "both"} or None
+        ``both`` is ``V_voter + V_prompt - V_(voter and prompt)``; negative
+        eigenvalues, which that difference may have, are set to zero.
+
+    Raises
+    ------
+    DataError
+        If the clusters are not known, or fewer than two voted; if the method
+        and the clusters do not go together.
 
     References
     ----------
-    .. [1] H. White, "Maximum likelihood estimation of misspecified models",
-       Econometrica 50(1), 1982, pp. 1-25.
+    .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference
+       with multiway clustering", Journal of Business and Economic Statistics
+       29(2), 2011, pp. 238-249.
     """
-    bread = sum_zero_inverse(fit.hessian)
-    return bread @ (vote_meat(fit, data) + bare_tie_meat(fit, data)) @ bread
+    _check(fit, data, method, cluster)
+    if method == "hessian":
+        return _independent(hessian_covariance(fit), fit, method)
+    if method == "sandwich":
+        return _independent(sandwich_covariance(fit, data), fit, method)
+    if cluster == "both":
+        return _two_way(fit, data, method)
+    assert cluster is not None
+    groups = grouping(data, cluster)
+    matrix, lone = _one_way(fit, data, groups, method)
+    found = activity_of(data, groups)
+    return Covariance(
+        matrix=matrix,
+        n_models=fit.n_models,
+        method=method,
+        cluster=cluster,
+        df=found.effective - 1,
+        activity=found,
+        design_effect=_design_effect(fit, data, matrix),
+        lone_models=lone,
+        clipped=False,
+        warnings=_few_prompts(data, cluster),
+    )
 
 
-def vote_meat(
-    fit: BradleyTerryFit, data: Comparisons, cells: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
-    """Return ``G`` of `sandwich_covariance`, over the cells marked (by default all)."""
-    chance = win_probability(fit.theta)[data.pairs[:, 0], data.pairs[:, 1]]
-    value = data.weight_sq * (data.score_a - chance) ** 2
-    return _laplacian(data, value if cells is None else np.where(cells, value, 0.0))
+def _check(fit: Fit, data: Comparisons, method: str, cluster: str | None) -> None:
+    if method not in ("hessian", "sandwich", "cr1", "cr3"):
+        raise DataError(f"method must be hessian, sandwich, cr1 or cr3, not {method!r}.")
+    if cluster not in (None, "voter", "prompt", "both"):
+        raise DataError(f"cluster must be voter, prompt, both or None, not {cluster!r}.")
+    if method in ("cr1", "cr3") and cluster is None:
+        raise DataError(f"{method} needs clusters: voter, prompt or both.")
+    if fit.models != data.models:
+        raise DataError("The fit and the comparisons are not of the same models.")
 
 
-def bare_tie_meat(fit: BradleyTerryFit, data: Comparisons) -> NDArray[np.float64]:
-    """Return what the model says of ties that alone join two groups of models.
-
-    Such ties fit almost perfectly, so their residuals show no spread and the
-    distance between the groups would seem certain. They enter with the
-    variance of a decided vote, ``weight_i^2 P_i (1 - P_i) x_i x_i'``.
-    """
-    a, b = data.pairs.T
-    group = decided_groups(data)
-    chance = win_probability(fit.theta)
-    value = data.weight_sq * chance[a, b] * chance[b, a]
-    return _laplacian(data, np.where(group[a] != group[b], value, 0.0))
+def _independent(matrix: Floats, fit: Fit, method: Method) -> Covariance:
+    return Covariance(matrix, fit.n_models, method, None, np.inf, None, None, (), False, ())
 
 
-def decided_groups(data: Comparisons) -> NDArray[np.int64]:
-    """Label the groups of models joined by votes that are not ties, shape (n_models,)."""
-    met = np.zeros((data.n_models, data.n_models), dtype=bool)
-    a, b = data.pairs[(data.score_a != 0.5) & (data.weight > 0)].T
-    met[a, b] = met[b, a] = True
-    return strong_groups(met)
+def _one_way(
+    fit: Fit, data: Comparisons, groups: Grouping, method: Method
+) -> tuple[Floats, tuple[str, ...]]:
+    if method == "cr1":
+        return cluster_covariance(fit, data, groups), ()
+    found = jackknife(fit, data, groups)
+    return found.matrix, found.lone_models
 
 
-def sum_zero_inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Invert a symmetric matrix on the vectors that sum to zero; rows of the result do too."""
-    inverse = np.linalg.inv(matrix + np.diag(matrix).mean() / len(matrix))
-    inverse = inverse - inverse.mean(axis=0)
-    inverse = inverse - inverse.mean(axis=1, keepdims=True)
-    return np.asarray((inverse + inverse.T) / 2)
+def _two_way(fit: Fit, data: Comparisons, method: Method) -> Covariance:
+    kinds: tuple[Cluster, Cluster] = ("voter", "prompt")
+    groups = [grouping(data, kind) for kind in kinds]
+    parts = [_one_way(fit, data, group, method) for group in (*groups, intersection(data))]
+    raw = parts[0][0] + parts[1][0] - parts[2][0]
+    matrix, clipped = _made_positive(raw, parts[0][0] + parts[1][0])
+    found = min((activity_of(data, group) for group in groups), key=lambda one: one.effective)
+    said = (
+        "The two-way covariance was not positive: its negative parts are set to zero, "
+        "and the intervals may be too narrow.",
+    )
+    return Covariance(
+        matrix=matrix,
+        n_models=fit.n_models,
+        method=method,
+        cluster="both",
+        df=found.effective - 1,
+        activity=found,
+        design_effect=_design_effect(fit, data, matrix),
+        lone_models=tuple(sorted({name for _, lone in parts[:2] for name in lone})),
+        clipped=clipped,
+        warnings=(*_few_prompts(data, "both"), *(said if clipped else ())),
+    )
 
 
-def _laplacian(data: Comparisons, value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum ``value_i x_i x_i'`` over the cells."""
-    a, b = data.pairs.T
-    k = data.n_models
-    table = np.bincount(a * k + b, value, k * k).reshape(k, k)
-    table = table + table.T
-    return np.asarray(np.diag(table.sum(axis=1)) - table)
+def _made_positive(matrix: Floats, scale: Floats) -> tuple[Floats, bool]:
+    """Set negative eigenvalues to zero; they count from 1e-10 of the largest one of ``scale``."""
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] >= -1e-10 * np.linalg.eigvalsh(scale)[-1]:
+        return matrix, False
+    return np.asarray((vectors * values.clip(min=0)) @ vectors.T), True
+
+
+def _design_effect(fit: Fit, data: Comparisons, matrix: Floats) -> float:
+    k = fit.n_models
+    independent = np.diag(sandwich_covariance(fit, data))[:k]
+    return float(np.median(np.diag(matrix)[:k] / independent))
+
+
+def _few_prompts(data: Comparisons, cluster: str) -> tuple[str, ...]:
+    if cluster == "voter" or data.n_prompts >= FEW_PROMPTS:
+        return ()
+    return (f"{data.n_prompts} prompts are too few to cluster by: the intervals are rough.",)

@@ -1,109 +1,68 @@
-"""Leaving out one voter at a time: how far one person's votes can move a rating."""
+"""Leaving out one cluster at a time: how far one person's votes can move a rating."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.bradley_terry import BradleyTerryFit, gradient, hessian, solve, win_probability
+from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
 from rating.connectivity import strong_groups
-from rating.covariance import bare_tie_meat, sum_zero_inverse, vote_meat
-from rating.errors import DataError
+from rating.fit import Fit, has_finite_fit
+from rating.newton import minimise
+from rating.sandwich import (
+    CHUNK_ENTRIES,
+    ScoredCells,
+    bare_tie_meat,
+    hessian_covariance,
+    scored_cells,
+)
 
 REFIT_LEVERAGE = 0.5
-CHUNK_ENTRIES = 2_000_000
+_MAX_ROUNDS = 40
 
-
-@dataclass(frozen=True, slots=True)
-class VoterActivity:
-    """How evenly the votes are spread over voters.
-
-    Attributes
-    ----------
-    n_voters : int
-        Voters with a vote of positive weight.
-    effective : float
-        ``U / (1 + CV^2)`` of the votes per voter, which is
-        ``(sum n)^2 / sum n^2``: as many as there are when all are equally
-        busy, one when a single voter cast nearly everything.
-    top_share : float
-        Share of all votes cast by the busiest voter.
-    """
-
-    n_voters: int
-    effective: float
-    top_share: float
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VoterCovariance:
-    """Covariance of the strengths when the votes of one voter hang together.
+class Jackknife:
+    """Covariance when the votes of one cluster hang together.
 
     Attributes
     ----------
-    covariance : ndarray of shape (n_models, n_models)
-        In squared nats; rows sum to zero.
-    activity : VoterActivity
-    single_voter_models : tuple of str
-        Models that one voter alone joins to the rest: without that voter
-        they have no place, so their spread over voters cannot be seen.
+    matrix : ndarray of shape (n_models + n_free, n_models + n_free)
+        As `rating.sandwich.hessian_covariance` returns it.
+    lone_models : tuple of str
+        Models that one cluster alone joins to the rest: without it they have
+        no place, so their spread over clusters cannot be seen.
     """
 
-    covariance: NDArray[np.float64]
-    activity: VoterActivity
-    single_voter_models: tuple[str, ...]
-
-    @property
-    def df(self) -> float:
-        """Degrees of freedom for Student's t: effective voters less one."""
-        return self.activity.effective - 1
+    matrix: Floats
+    lone_models: tuple[str, ...]
 
 
-def voter_activity(data: Comparisons) -> VoterActivity:
-    """Measure how evenly the votes (by weight) are spread over voters.
+def jackknife(fit: Fit, data: Comparisons, groups: Grouping) -> Jackknife:
+    """Estimate the covariance by leaving out one cluster at a time (CR3).
 
-    Raises
-    ------
-    DataError
-        If voters are not known, or there are no votes.
+    ``(U - 1) / U * sum_c d_c d_c'``, where ``d_c`` is how far the parameters
+    move without cluster c: by an exact refit for the clusters of leverage
+    ``trace(H^- H_c) >= 1/2`` (there are at most twice as many as free
+    parameters), by one Newton step with the remaining Hessian,
+    ``(H - H_c)^- s_c``, for the rest. A step also stands in where the votes
+    without c have no finite fit.
 
-    Examples
-    --------
-    >>> votes = Comparisons.from_arrays(
-    ...     ["x"] * 5, ["y"] * 5, ["model_a"] * 5, voter=["ann", "ann", "ann", "bob", "cy"]
-    ... )
-    >>> round(voter_activity(votes).effective, 4)  # 25 / (9 + 1 + 1)
-    2.2727
-    """
-    weight = np.bincount(_voters(data), data.weight)
-    if not weight.any():
-        raise DataError("There are no votes to count voters by.")
-    return VoterActivity(
-        n_voters=int((weight > 0).sum()),
-        effective=float(weight.sum() ** 2 / (weight**2).sum()),
-        top_share=float(weight.max() / weight.sum()),
-    )
-
-
-def voter_covariance(fit: BradleyTerryFit, data: Comparisons) -> VoterCovariance:
-    """Estimate the covariance by leaving out one voter at a time (CR3).
-
-    ``(U - 1) / U * sum_c d_c d_c'``, where ``d_c`` is how far the strengths
-    move without voter c: by an exact refit for the voters of leverage
-    ``trace(H^- H_c) >= 1/2`` (there are at most ``2 (n_models - 1)``), by one
-    Newton step with the remaining Hessian, ``(H - H_c)^- s_c``, for the rest.
-    A step also stands in where the votes without c have no finite fit.
-
-    Two directions in which voters show no spread are filled in as if votes
+    Two directions in which clusters show no spread are filled in as if votes
     were independent: ties that alone join two groups (see
-    `rating.covariance.bare_tie_meat`), and the votes of a voter who alone
-    joins models to the rest, named in ``single_voter_models``.
+    `rating.sandwich.bare_tie_meat`), and the votes of a cluster that alone
+    joins models to the rest, named in ``lone_models``.
 
     Raises
     ------
     DataError
-        If voters are not known, or fewer than two of them voted.
+        If fewer than two clusters have a vote of positive weight.
 
     References
     ----------
@@ -114,136 +73,158 @@ def voter_covariance(fit: BradleyTerryFit, data: Comparisons) -> VoterCovariance
        jackknife and bootstrap methods for cluster-robust inference", Journal
        of Applied Econometrics 38(5), 2023, pp. 671-694.
     """
-    activity = voter_activity(data)
-    u = activity.n_voters
-    if u < 2:
-        raise DataError("Leaving out one voter needs two voters at least; one voted.")
-    bread = sum_zero_inverse(fit.hessian)
-    heavy = np.flatnonzero(_leverage(fit, data, bread) >= REFIT_LEVERAGE)
-    spread = _spread_of_light_voters(fit, data, bread, heavy)
-    meat = bare_tie_meat(fit, data)
-    single = np.zeros(data.n_models, dtype=bool)
-    for voter in heavy:
-        left_out = _leave_out(fit, data, int(voter))
+    u = checked_activity(data, groups).n_clusters
+    bread = hessian_covariance(fit)
+    cells = scored_cells(fit, data)
+    leverage = _leverage(cells, groups, bread)
+    heavy = np.flatnonzero(leverage >= REFIT_LEVERAGE)
+    spread = np.zeros_like(bread)
+    for _, shift in _light_shifts(cells, groups, bread, leverage):
+        spread += shift.T @ shift
+    whole = data.merged()
+    meat = bare_tie_meat(fit, whole)
+    lone = np.zeros(data.n_models, dtype=bool)
+    for cluster in heavy:
+        left_out = _leave_out(fit, without(data, whole, groups.index == cluster))
         spread += np.outer(left_out.shift, left_out.shift)
-        single |= left_out.stranded
+        lone |= left_out.stranded
         if left_out.stranded.any():
-            meat += vote_meat(fit, data, _voters(data) == voter)
-    return VoterCovariance(
-        covariance=(u - 1) / u * spread + bread @ meat @ bread,
-        activity=activity,
-        single_voter_models=tuple(data.models[i] for i in np.flatnonzero(single)),
+            meat += cells.rows(np.flatnonzero(groups.index == cluster)).vote_meat()
+    return Jackknife(
+        matrix=(u - 1) / u * spread + bread @ meat @ bread,
+        lone_models=tuple(data.models[i] for i in np.flatnonzero(lone)),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LeftOut:
-    """How the strengths move without one voter, and which models lose their place."""
+class LeftOut:
+    """Some clusters and how far the parameters move without each.
 
-    shift: NDArray[np.float64]
-    stranded: NDArray[np.bool_]
+    Attributes
+    ----------
+    clusters : ndarray of shape (n,), int64
+    shift : ndarray of shape (n, n_models + n_free)
+    share : ndarray of shape (n,)
+        Of the information: ``trace(H^- H_c)`` over its sum, one for all clusters.
+    """
 
-
-def _chance(fit: BradleyTerryFit, data: Comparisons) -> NDArray[np.float64]:
-    return win_probability(fit.theta)[data.pairs[:, 0], data.pairs[:, 1]]
-
-
-def _information(fit: BradleyTerryFit, data: Comparisons) -> NDArray[np.float64]:
-    a, b = data.pairs.T
-    chance = win_probability(fit.theta)
-    return np.asarray(data.weight * chance[a, b] * chance[b, a])
-
-
-def _leverage(
-    fit: BradleyTerryFit, data: Comparisons, bread: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return ``trace(H^- H_c)`` of each voter; without a ridge they sum to n_models - 1."""
-    a, b = data.pairs.T
-    reach = bread[a, a] + bread[b, b] - 2 * bread[a, b]
-    leverage = np.bincount(_voters(data), _information(fit, data) * reach, data.n_voters)
-    return np.asarray(leverage, dtype=np.float64)
+    clusters: Ints
+    shift: Floats
+    share: Floats
 
 
-def _spread_of_light_voters(
-    fit: BradleyTerryFit,
-    data: Comparisons,
-    bread: NDArray[np.float64],
-    heavy: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Sum the outer products of the one-step shifts of all voters but the heavy ones."""
-    voter = _voters(data)
-    residual = data.weight * (data.score_a - _chance(fit, data))
-    residual[np.isin(voter, heavy)] = 0.0
-    information = _information(fit, data)
-    spread = np.zeros_like(bread)
-    per_chunk = max(1, CHUNK_ENTRIES // data.n_models)
-    for first in range(0, data.n_voters, per_chunk):
-        start, stop = np.searchsorted(voter, [first, first + per_chunk])
-        rows = slice(start, stop)
-        n_rows = min(per_chunk, data.n_voters - first)
-        shift = _one_step(
-            bread,
-            _Scatter(voter[rows] - first, data.pairs[rows], (n_rows, data.n_models)),
-            residual[rows],
-            information[rows],
-        )
-        spread += shift.T @ shift
-    return spread
+def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[LeftOut]:
+    """Yield every cluster once, left out as `jackknife` does.
+
+    By one step those of little leverage, so many at a time as fit in memory,
+    and by a refit each of the others.
+
+    Raises
+    ------
+    DataError
+        If fewer than two clusters have a vote of positive weight.
+    """
+    checked_activity(data, groups)
+    bread = hessian_covariance(fit)
+    cells = scored_cells(fit, data)
+    leverage = _leverage(cells, groups, bread)
+    share = leverage / leverage.sum()
+    for light, shift in _light_shifts(cells, groups, bread, leverage):
+        yield LeftOut(light, shift, share[light])
+    whole = data.merged()
+    for cluster in np.flatnonzero(leverage >= REFIT_LEVERAGE):
+        left_out = _leave_out(fit, without(data, whole, groups.index == cluster))
+        yield LeftOut(np.array([cluster]), left_out.shift[None], share[cluster : cluster + 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scatter:
-    """Sums ``value_i x_i`` over the cells of each voter."""
+class _LeftOut:
+    """How the parameters move without one cluster, and which models lose their place."""
 
-    voter: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    shape: tuple[int, int]
-
-    def total(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
-        n_voters, n_models = self.shape
-        row = self.voter * n_models
-        size = n_voters * n_models
-        flat = np.bincount(row + self.pairs[:, 0], value, size)
-        flat -= np.bincount(row + self.pairs[:, 1], value, size)
-        return np.asarray(flat, dtype=np.float64).reshape(self.shape)
-
-    def gaps(self, shift: NDArray[np.float64]) -> NDArray[np.float64]:
-        a, b = self.pairs.T
-        return np.asarray(shift[self.voter, a] - shift[self.voter, b])
+    shift: Floats
+    stranded: Bools
 
 
-def _one_step(
-    bread: NDArray[np.float64],
-    scatter: _Scatter,
-    residual: NDArray[np.float64],
-    information: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Solve ``(H - H_c) d_c = s_c`` for many voters by ``d <- H^- (s + H_c d)``.
+def _leverage(cells: ScoredCells, groups: Grouping, bread: Floats) -> Floats:
+    """Return ``trace(H^- H_c)`` of each cluster; they sum to the free parameters."""
+    reach = np.zeros(len(groups.index))
+    for (c, d), value in cells.curve.items():
+        twice = 1.0 if c == d else 2.0
+        reach += twice * value * cells.design.inner(bread, c, d)
+    leverage = np.bincount(groups.index, cells.weight * reach, groups.size)
+    return np.asarray(leverage, dtype=np.float64)
 
-    A leverage under 1/2 halves the error at least in every round.
+
+def _light_shifts(
+    cells: ScoredCells, groups: Grouping, bread: Floats, leverage: Floats
+) -> Iterator[tuple[Ints, Floats]]:
+    """Yield clusters of little leverage and their one-step shifts, so many as fit in memory.
+
+    Clusters are taken in the order of their leverage: those that matter less
+    need fewer rounds.
     """
-    shift = first = scatter.total(residual) @ bread
-    for _ in range(40):
+    light = np.flatnonzero(leverage < REFIT_LEVERAGE)
+    light = light[np.argsort(leverage[light], kind="stable")]
+    place = np.full(groups.size, len(light))
+    place[light] = np.arange(len(light))
+    first = 0
+    for index, rows, n_clusters in _chunks(place[groups.index], len(light), len(bread)):
+        yield (
+            light[first : first + n_clusters],
+            _one_step(bread, cells.rows(rows), index, n_clusters),
+        )
+        first += n_clusters
+
+
+def _chunks(index: Ints, size: int, n_parameters: int) -> Iterator[tuple[Ints, Ints, int]]:
+    """Yield the clusters in their order, so many at a time as fit in memory."""
+    order = np.argsort(index, kind="stable")
+    in_order = index[order]
+    per_chunk = max(1, CHUNK_ENTRIES // n_parameters)
+    for first in range(0, size, per_chunk):
+        last = min(first + per_chunk, size)
+        start, stop = np.searchsorted(in_order, [first, last])
+        yield in_order[start:stop] - first, order[start:stop], last - first
+
+
+def _one_step(bread: Floats, cells: ScoredCells, cluster: Ints, n_clusters: int) -> Floats:
+    """Solve ``(H - H_c) d_c = s_c`` for many clusters by ``d <- H^- (s + H_c d)``.
+
+    The gradient at the optimum sums to zero, so without c the slope is minus
+    that of c. A leverage under 1/2 halves the error at least in every round.
+    """
+    shift = first = cells.scores(cluster, n_clusters) @ bread
+    for _ in range(_MAX_ROUNDS):
         previous = shift
-        shift = first + scatter.total(information * scatter.gaps(shift)) @ bread
-        if np.abs(shift - previous).max() <= 1e-9 * np.abs(first).max():
+        shift = first + cells.curvature_along(shift, cluster) @ bread
+        if np.abs(shift - previous).max(initial=0.0) <= 1e-9 * np.abs(first).max(initial=0.0):
             break
     return shift
 
 
-def _leave_out(fit: BradleyTerryFit, data: Comparisons, voter: int) -> _LeftOut:
-    wins = data.wins(_voters(data) != voter)
-    connected = strong_groups(wins + wins.T > 0)
+def without(data: Comparisons, whole: Comparisons, out: Bools) -> Comparisons:
+    """Take some cells out of all votes, without voters and prompts.
+
+    ``whole`` is ``data.merged()``, which a caller with many questions makes once.
+    """
+    if data.features is not None:
+        return whole.subset(~out)
+    gone = data.subset(out)
+    votes = (whole.table(whole.votes) - gone.table(gone.votes))[*whole.pairs.T, whole.outcome]
+    weight = whole.weight - gone.table()[*whole.pairs.T, whole.outcome]
+    kept = votes > 0  # counts are exact, sums of weights are not
+    return replace(whole.subset(kept), votes=votes[kept].astype(np.int64), weight=weight[kept])
+
+
+def _leave_out(fit: Fit, rest: Comparisons) -> _LeftOut:
+    met = rest.wins()
+    connected = strong_groups(met + met.T > 0)
     stranded = connected != np.bincount(connected).argmax()
-    if fit.ridge > 0 or not strong_groups(wins > 0).any():
-        shift = solve(wins, fit.theta, ridge=fit.ridge).theta - fit.theta
+    problem = fit.objective(rest)
+    if has_finite_fit(fit, rest):
+        shift = minimise(problem, fit.x).x - fit.x
         return _LeftOut(shift, np.zeros_like(stranded))
-    remaining = hessian(fit.theta, wins)
-    slope = gradient(fit.theta, wins)
-    return _LeftOut(-np.linalg.pinv(remaining, rcond=1e-9, hermitian=True) @ slope, stranded)
-
-
-def _voters(data: Comparisons) -> NDArray[np.int64]:
-    if data.voter is None:
-        raise DataError("These comparisons carry no voters; pass voter= to from_arrays.")
-    return data.voter
+    at = problem.evaluate(fit.x)
+    return _LeftOut(
+        -np.linalg.pinv(at.hessian, rcond=1e-9, hermitian=True) @ at.gradient, stranded
+    )

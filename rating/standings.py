@@ -7,13 +7,13 @@ import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from rating.bradley_terry import BradleyTerryFit, fit_bradley_terry
 from rating.cautions import cautions
+from rating.clusters import Activity, activity
 from rating.comparisons import Comparisons
-from rating.covariance import sandwich_covariance
+from rating.covariance import Covariance, covariance
 from rating.errors import DataError
-from rating.jackknife import VoterActivity, voter_activity, voter_covariance
-from rating.ranks import RankRanges, rank_ranges
+from rating.fit import Fit, fit_bradley_terry
+from rating.ranks import RankRanges, joint_rank_ranges
 from rating.scale import POINTS_PER_NAT, to_points
 
 IntervalMethod = Literal["cr3-t", "sandwich-normal"]
@@ -102,21 +102,6 @@ class Standings:
         return plain
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Uncertainty:
-    """A covariance and how to read it."""
-
-    covariance: NDArray[np.float64]
-    interval: IntervalMethod
-    df: float
-    single_voter_models: tuple[str, ...] = ()
-
-    def half_widths(self, level: float) -> NDArray[np.float64]:
-        """Return the half width of each model's interval, in nats."""
-        errors = np.sqrt(np.diag(self.covariance))
-        return np.asarray(_quantile((1 + level) / 2, self.df) * errors)
-
-
 def standings(data: Comparisons, *, rng: np.random.Generator, level: float = 0.95) -> Standings:
     """Rate every model, with intervals that allow for voters.
 
@@ -146,39 +131,45 @@ def standings(data: Comparisons, *, rng: np.random.Generator, level: float = 0.9
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
     fit = fit_bradley_terry(data)
-    activity = None if data.voter is None else voter_activity(data)
-    uncertainty = _uncertainty(fit, data, activity)
-    effective = data.n_votes if activity is None else activity.effective
+    voters = None if data.voter is None else activity(data)
+    found = _covariance(fit, data, voters)
+    effective = data.n_votes if voters is None else voters.effective
     claimed = effective >= max(MIN_EFFECTIVE_FOR_RANKS, data.n_models)
-    ranges = _ranges(fit, uncertainty, rng, level) if claimed else _no_claim(data.n_models)
+    if claimed:
+        ranges = joint_rank_ranges(fit, data, found, rng=rng, level=level)
+    else:
+        ranges = _no_claim(data.n_models)
     return Standings(
-        rows=_rows(fit, data, uncertainty.half_widths(level), uncertainty.covariance, ranges),
+        rows=_rows(fit, data, _half_widths(found, level), found.strengths, ranges),
         level=level,
-        interval=uncertainty.interval,
+        interval="cr3-t" if found.method == "cr3" else "sandwich-normal",
         n_votes=data.n_votes,
         n_self=data.n_self,
-        n_voters=activity.n_voters if activity else None,
-        effective_voters=activity.effective if activity else None,
-        top_voter_share=activity.top_share if activity else None,
+        n_voters=voters.n_clusters if voters else None,
+        effective_voters=voters.effective if voters else None,
+        top_voter_share=voters.top_share if voters else None,
         ranks_claimed=claimed,
         log_loss=fit.log_loss,
         warnings=cautions(
             data,
-            activity,
-            clustered=uncertainty.interval == "cr3-t",
+            voters,
+            clustered=found.method == "cr3",
             ranks_claimed=claimed,
-            single_voter_models=uncertainty.single_voter_models,
+            single_voter_models=found.lone_models,
         ),
     )
 
 
-def _uncertainty(
-    fit: BradleyTerryFit, data: Comparisons, activity: VoterActivity | None
-) -> _Uncertainty:
-    if activity is None or activity.effective < MIN_EFFECTIVE_FOR_CLUSTERS:
-        return _Uncertainty(sandwich_covariance(fit, data), "sandwich-normal", np.inf)
-    found = voter_covariance(fit, data)
-    return _Uncertainty(found.covariance, "cr3-t", found.df, found.single_voter_models)
+def _covariance(fit: Fit, data: Comparisons, voters: Activity | None) -> Covariance:
+    if voters is None or voters.effective < MIN_EFFECTIVE_FOR_CLUSTERS:
+        return covariance(fit, data, method="sandwich", cluster=None)
+    return covariance(fit, data, method="cr3", cluster="voter")
+
+
+def _half_widths(found: Covariance, level: float) -> NDArray[np.float64]:
+    """Return the half width of each model's interval, in nats."""
+    errors = np.sqrt(np.diag(found.strengths))
+    return np.asarray(_quantile((1 + level) / 2, found.df) * errors)
 
 
 def _quantile(probability: float, df: float) -> float:
@@ -187,26 +178,12 @@ def _quantile(probability: float, df: float) -> float:
     return float(scipy.special.stdtrit(df, probability))
 
 
-def _ranges(
-    fit: BradleyTerryFit, uncertainty: _Uncertainty, rng: np.random.Generator, level: float
-) -> RankRanges:
-    comparable = np.array([name not in uncertainty.single_voter_models for name in fit.models])
-    return rank_ranges(
-        fit.theta,
-        uncertainty.covariance,
-        rng=rng,
-        df=uncertainty.df,
-        level=level,
-        comparable=comparable,
-    )
-
-
 def _no_claim(n_models: int) -> RankRanges:
     return RankRanges(low=np.ones(n_models, dtype=int), high=np.full(n_models, n_models))
 
 
 def _rows(
-    fit: BradleyTerryFit,
+    fit: Fit,
     data: Comparisons,
     half_widths: NDArray[np.float64],
     covariance: NDArray[np.float64],

@@ -1,10 +1,13 @@
 """The documents say what the code does."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from arena.cli import cli
 from arena.publish.dataset import COLUMNS
 from arena.settings import Settings, read_roster
 from tests.serving import Served
@@ -59,6 +62,16 @@ def test_every_route_of_the_api_is_documented(quick: Served) -> None:
         paths = ada.get("/api/openapi.json").json()["paths"]
     document = read("docs/api.md").replace("{id}", "{battle_id}")
     assert [path for path in paths if path not in document] == []
+
+
+def test_every_option_and_key_of_a_rating_is_explained() -> None:
+    document = read("docs/rate.md")
+    told = CliRunner().invoke(cli, ["rate", "--help"], env={"COLUMNS": "200"}).output
+    options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
+    assert [option for option in options if f"`{option}" not in document] == []
+    board = json.loads(read("tests/golden/rate_contract.json"))["expected"]
+    rows = [board, board["method"], board["votes"], board["ratings"][0]]
+    assert [name for row in rows for name in row if f"`{name}`" not in document] == []
 
 
 def test_every_local_link_of_the_documents_leads_somewhere() -> None:

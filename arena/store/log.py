@@ -8,9 +8,10 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
+from arena.domain.policy import Policy
 from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
-from arena.store.records import LoggedVote, ModelRecord, PastBattle
+from arena.store.records import LoggedColumns, LoggedVote, ModelRecord, PastBattle
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -53,9 +54,51 @@ def votes(session: Session, policy: str) -> list[LoggedVote]:
     ]
 
 
+def columns(session: Session, policy: Policy) -> LoggedColumns:
+    """Every vote as `votes` gives it, in columns: for logs that are too long for rows."""
+    reasons = _exclusions(session, policy.name)
+    query = (
+        select(
+            VoteRow.id,
+            VoterRow.kind,
+            BattleRow.model_a,
+            BattleRow.model_b,
+            VoteRow.outcome,
+            VoteRow.voter_id,
+            BattleRow.prompt_id,
+            VoteRow.created,
+            BattleRow.pair_probability,
+        )  # type: ignore[call-overload]
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .order_by(col(VoteRow.id))
+    )
+    found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 9
+    keys, kinds, *others = map(list, found)
+    a, b, outcomes, voters, prompts, moments, probabilities = others
+    why = {
+        (choice, kind): policy.why_not(choice, kind, ()) for choice in Choice for kind in VoterKind
+    }
+    left_out = [why[choice, kind] for choice, kind in zip(outcomes, kinds, strict=True)]
+    excluded = ((place, reasons[key]) for place, key in enumerate(keys) if key in reasons)
+    for place, logged in excluded:
+        left_out[place] = left_out[place] or logged[0]
+    return LoggedColumns(
+        model_a=a,
+        model_b=b,
+        outcome=outcomes,
+        voter=voters,
+        prompt=prompts,
+        created=moments,
+        pair_probability=probabilities,
+        left_out=left_out,
+    )
+
+
 def _exclusions(session: Session, policy: str) -> dict[int, list[str]]:
     reasons: dict[int, list[str]] = defaultdict(list)
-    for row in session.exec(select(ExclusionRow).where(col(ExclusionRow.policy) == policy)):
+    query = select(ExclusionRow).where(col(ExclusionRow.policy) == policy)
+    for row in session.exec(query.order_by(col(ExclusionRow.id))):
         reasons[row.vote_id].append(row.reason)
     return reasons
 

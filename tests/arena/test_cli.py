@@ -1,18 +1,22 @@
 """The command as a person runs it: in a process of its own, with its exit code."""
 
+import json
 import os
 import re
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import httpx
 import pytest
 from typer.testing import CliRunner
 
 from arena.cli import cli, progress_bar
 from arena.store.store import Store
+from arena.terminal import working
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import ARENA, Served, quick_arena, running, write_roster
 
@@ -252,6 +256,8 @@ def commands() -> list[list[str]]:
         ["export", "votes"],
         ["backup"],
         ["restore"],
+        ["rate"],
+        ["plan"],
     ]
 
 
@@ -272,3 +278,70 @@ def test_the_examples_of_export_backup_and_restore_run(tmp_path: Path) -> None:
         assert len(lines) == 2
         for line in lines:
             assert run(tmp_path, *line.split()[1:]).returncode == 0, line
+
+
+PAIRS = "model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,30,10,4\ny,z,20,15,3\n"
+
+
+def votes_file(folder: Path, text: str = PAIRS) -> str:
+    path = folder / "votes.csv"
+    path.write_text(text, encoding="utf-8")
+    duckdb.read_csv(str(path)).write_parquet(str(folder / "votes.parquet"))
+    return str(path)
+
+
+def test_the_examples_of_rate_and_plan_run(tmp_path: Path) -> None:
+    votes_file(tmp_path)
+    for command in ("rate", "plan"):
+        told = run(tmp_path, command, "--help", COLUMNS="200")
+        lines = re.findall(rf"^\s*(arena {command} .*?)\s*$", told.stdout, re.MULTILINE)
+        assert len(lines) == 2
+        for line in lines:
+            told = run(tmp_path, *line.split()[1:])
+            assert (told.returncode, told.stderr) == (0, ""), line
+    compared = run(tmp_path, "rate", "votes.csv", "--compare", "board.json")
+    assert "Both boards are of the same votes" in compared.stdout
+    assert json.loads((tmp_path / "board.json").read_text())["votes"]["used"] == 82
+
+
+def test_a_board_on_the_terminal_says_what_it_is_of(tmp_path: Path) -> None:
+    told = run(tmp_path, "rate", votes_file(tmp_path), COLUMNS="160")
+    assert told.stdout.startswith("82 votes. Bradley-Terry, ties half a win for each side; 95 %")
+    assert re.search(r"│ +1(–\d)? │ x +│ +1\d\d\d ± \d+ │ +\d+ to \d+ │ +44 │", told.stdout)
+    assert "! Voters are not known" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "code", "said"),
+    [
+        (PAIRS, ["--ties", "win"], 2, ["ties", "'win'", "davidson"]),
+        (PAIRS.replace("winner", "won"), ["--by", "topic"], 2, ["'topic'"]),
+        (PAIRS.replace(",10,", ",ten,"), [], 2, ["ten"]),
+        (PAIRS.replace("x,y,30,10,4", "x,y,30,0,0"), [], 3, ["identify no rating", "x"]),
+        (PAIRS.replace("y,z", "w,z"), [], 3, ["identify no rating", "w, z"]),
+        (PAIRS.splitlines()[0] + "\n", [], 2, ["No votes to count", "0 read"]),
+    ],
+    ids=["bad option", "no column", "bad count", "undefeated", "apart", "empty"],
+)
+def test_what_cannot_be_rated_is_one_line_and_an_exit_code(
+    tmp_path: Path, text: str, words: list[str], code: int, said: list[str]
+) -> None:
+    told = run(tmp_path, "rate", votes_file(tmp_path, text), *words)
+    assert (told.returncode, told.stdout) == (code, "")
+    assert told.stderr.startswith("arena: ")
+    assert told.stderr.count("\n") == 1, told.stderr
+    assert [word for word in said if word not in told.stderr] == [], told.stderr
+    assert run(tmp_path, "plan", "votes.csv", *words).returncode in (code, 2)
+
+
+def test_a_rating_that_takes_long_shows_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with working("Rating", after_s=0.05) as told:
+        told(1, 3)
+        time.sleep(0.4)
+    assert "Rating" in capfd.readouterr().err
+    with working("Quick"):
+        pass
+    assert capfd.readouterr().err == ""

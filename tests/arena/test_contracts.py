@@ -27,7 +27,8 @@ PLANTED = {
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/words.py", "import structlog"),
     "prometheus lives in the metrics": ("arena/play/words.py", "import prometheus_client"),
-    "duckdb lives in publish": ("arena/store/log.py", "import duckdb"),
+    "duckdb and narwhals live in publish": ("arena/store/log.py", "import duckdb"),
+    "Plots live in publish": ("arena/pages/axis.py", "import matplotlib"),
     "No circles": ("arena/domain/voter.py", "import arena.errors"),
 }
 

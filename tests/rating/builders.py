@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rating import BradleyTerryFit, Comparisons
+from rating import Comparisons, Fit
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -45,5 +45,5 @@ def random_votes(
     ]
 
 
-def strength(fit: BradleyTerryFit) -> dict[str, float]:
+def strength(fit: Fit) -> dict[str, float]:
     return dict(zip(fit.models, fit.theta.tolist(), strict=True))

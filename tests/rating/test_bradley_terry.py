@@ -12,11 +12,11 @@ from rating import (
     DataError,
     NotIdentifiedError,
     Outcome,
-    bradley_terry,
     fit_bradley_terry,
+    hessian_covariance,
+    newton,
 )
-from rating.bradley_terry import gradient, hessian, loss
-from rating.covariance import hessian_covariance
+from rating.bradley_terry import ScoreTable
 from tests.rating.builders import golden, random_votes, strength, votes, wins
 
 seeds = st.integers(0, 2**32 - 1)
@@ -107,17 +107,18 @@ def test_gradient_and_hessian_are_those_of_finite_differences(seed: int, ridge: 
     scores = rng.random((4, 4)) * 5
     np.fill_diagonal(scores, 0)
     theta = rng.normal(size=4)
-    slope = approx_fprime(theta, lambda t: loss(t, scores, ridge=ridge))
-    bend = approx_fprime(theta, lambda t: gradient(t, scores, ridge=ridge))
-    assert gradient(theta, scores, ridge=ridge) == pytest.approx(slope, abs=1e-4)
-    assert hessian(theta, scores, ridge=ridge) == pytest.approx(bend, abs=1e-4)
+    table = ScoreTable(scores, ridge)
+    slope = approx_fprime(theta, lambda t: table.evaluate(t).loss)
+    bend = approx_fprime(theta, lambda t: table.evaluate(t).gradient)
+    assert table.evaluate(theta).gradient == pytest.approx(slope, abs=1e-4)
+    assert table.evaluate(theta).hessian == pytest.approx(bend, abs=1e-4)
 
 
 @given(seeds)
 def test_the_gradient_vanishes_and_the_strengths_sum_to_zero(seed: int) -> None:
     data = votes(random_votes(np.random.default_rng(seed)))
     fit = fit_bradley_terry(data)
-    assert np.abs(gradient(fit.theta, data.wins())).max() <= 1e-9
+    assert np.abs(ScoreTable(data.wins()).evaluate(fit.theta).gradient).max() <= 1e-9
     assert abs(fit.theta.sum()) < 1e-12
     assert np.abs(fit.hessian.sum(axis=1)).max() < 1e-9
 
@@ -245,6 +246,6 @@ def test_a_ridge_must_be_finite_and_not_negative(ridge: float) -> None:
 
 
 def test_an_unfinished_iteration_returns_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bradley_terry, "MAX_STEPS", 1)
+    monkeypatch.setattr(newton, "MAX_STEPS", 1)
     with pytest.raises(ConvergenceError, match="after 1 Newton"):
         fit_bradley_terry(votes([*UNEVEN, ("x", "y", "model_b")]))

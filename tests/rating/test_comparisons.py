@@ -1,5 +1,6 @@
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,3 +141,121 @@ def test_two_hundred_thousand_votes_are_counted_in_well_under_a_second(
     data = Comparisons.from_arrays(names[a], names[b], outcome, voter=rng.integers(9000, size=n))
     assert data.n_votes == n
     assert time.perf_counter() - begun < 2  # about .3 s here; slack for a busy machine
+
+
+# Rows of codes
+
+
+def counted(**columns: Any) -> Comparisons:
+    """Two votes of x over y and one of z over itself, by codes."""
+    base = {"model_a": [1, 1, 0], "model_b": [2, 2, 0], "outcome": [0, 0, 2]}
+    names = columns.pop("feature_names", ())
+    arrays: dict[str, Any] = {name: np.array(x) for name, x in (base | columns).items()}
+    return Comparisons.from_codes(["z", "x", "y"], **arrays, feature_names=names)
+
+
+def test_codes_are_counted_like_names(rng: np.random.Generator) -> None:
+    rows = random_votes(rng)
+    names = ["m4", "m2", "m0", "m1", "unused", "m3"]  # any order, and one without a vote
+    a, b = (np.array([names.index(row[side]) for row in rows], np.int16) for side in (0, 1))
+    outcome = np.array([list(Outcome).index(Outcome(row[2])) for row in rows], np.uint8)
+    voter = np.array([1000 + int(row[3][1:]) for row in rows])
+    ours = Comparisons.from_codes(names, a, b, outcome)
+    theirs = votes([row[:3] for row in rows])
+    assert ours.models == theirs.models
+    assert (ours.table() == theirs.table()).all()
+    by_voter = Comparisons.from_codes(names, a, b, outcome, voter=voter)
+    assert by_voter.n_voters == len({row[3] for row in rows})
+    assert (by_voter.merged().table() == ours.table()).all()
+    assert len(by_voter.votes) == len({tuple(row) for row in rows})
+
+
+def test_self_battles_and_models_without_others_are_dropped() -> None:
+    data = counted()
+    assert (data.models, data.n_self, data.votes.tolist()) == (("x", "y"), 1, [2])
+
+
+@pytest.mark.parametrize("known", [{}, {"voter": [0, 1, 1], "prompt": [5, 5, 6]}])
+def test_rows_may_stand_for_many_votes(known: dict[str, list[int]]) -> None:
+    data = counted(votes=[3, 0, 4], **known)
+    assert (data.n_votes, data.n_self, data.wins().tolist()) == (3, 4, [[0, 3], [0, 0]])
+    weighted = counted(votes=[4, 1, 1], weight=[2.0, 3.0, 1.0], **known)
+    assert weighted.weight.sum() == 5
+    assert weighted.weight_sq.sum() == 4 * 0.5**2 + 3**2
+    exact = counted(votes=[4, 1, 1], weight=[2.0, 3, 1], weight_sq=[1.5, 9, 1], **known)
+    assert exact.weight_sq.sum() == 10.5
+
+
+def test_voters_and_prompts_are_numbered_without_gaps() -> None:
+    data = counted(voter=[7, 10**12, 3], prompt=[9, 9, 4])
+    assert data.voter is not None
+    assert data.prompt is not None
+    assert (data.voter.tolist(), data.n_voters) == ([0, 1], 2)
+    assert (data.prompt.tolist(), data.n_prompts) == ([0, 0], 1)
+
+
+def test_huge_codes_do_not_overflow(rng: np.random.Generator) -> None:
+    big = rng.integers(2**61, 2**62, size=50)
+    a = rng.integers(3, size=50)
+    data = Comparisons.from_codes("xyz", a, (a + 1) % 3, a * 0, voter=big[a], prompt=big[::-1][a])
+    assert data.n_voters == data.n_prompts == len(np.unique(a))
+    assert data.n_votes == 50
+
+
+def test_rows_with_features_stay_apart_in_their_order() -> None:
+    features = np.array([[2.0, 0.5], [1.0, 0.25], [9.0, 9.0]])
+    data = counted(features=features, feature_names=["length", "bold"])
+    assert data.features is not None
+    assert data.features.tolist() == [[2.0, 0.5], [1.0, 0.25]]
+    assert data.votes.tolist() == [1, 1]
+    assert data.feature_names == ("length", "bold")
+    assert data.merged() is data
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "code of a model": ({"model_a": [1, 3, 0]}, "model_a holds the code 3; codes are from 0 to 2"),
+    "negative": ({"model_b": [2, -1, 0]}, "model_b holds the code -1"),
+    "outcome": ({"outcome": [0, 4, 2]}, "outcome holds the code 4"),
+    "voter": ({"voter": [0, -2, 0]}, "voter holds the code -2; codes are 0 or more"),
+    "votes": ({"votes": [1, -3, 1]}, "votes holds the code -3"),
+    "fractions": ({"prompt": [0.5, 1, 1]}, "prompt must hold integer codes, not float64"),
+    "length": ({"voter": [0, 1]}, "voter 2"),
+    "weight": ({"weight": [1, float("nan"), 1]}, "Weight nan is negative or not finite"),
+    "weight_sq alone": ({"weight_sq": [1, 1, 1]}, "without weight"),
+    "feature": (
+        {"features": [[1], [float("inf")], [1]], "feature_names": ["length"]},
+        "Feature 'length' is inf in row 1",
+    ),
+    "feature names": ({"features": [[1], [2], [3]]}, "need one column for each of the names"),
+    "twice the same": (
+        {"features": [[1, 1]] * 3, "feature_names": ["p", "p"]},
+        "Feature names must differ",
+    ),
+    "too few features": ({"features": [[1], [2]], "feature_names": ["p"]}, "features 2"),
+    "two dimensions": ({"outcome": [[0], [0], [0]]}, "one dimension"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_codes_are_quoted(case: str) -> None:
+    columns, message = BAD[case]
+    with pytest.raises(DataError, match=message):
+        counted(**columns)
+
+
+def test_names_of_codes_are_checked() -> None:
+    zero = np.array([0])
+    for names in (["x", "X"], ["x", "x"], ["x", " "]):
+        with pytest.raises(DataError):
+            Comparisons.from_codes(names, zero, zero + 1, zero)
+
+
+def test_two_million_codes_are_counted_at_once(rng: np.random.Generator) -> None:
+    n = 2_000_000
+    a = rng.integers(200, size=n).astype(np.int16)
+    b = ((a + rng.integers(1, 200, size=n)) % 200).astype(np.int16)
+    outcome = rng.integers(4, size=n).astype(np.int8)
+    begun = time.perf_counter()
+    data = Comparisons.from_codes([f"m{i}" for i in range(200)], a, b, outcome)
+    assert data.n_votes == n
+    assert time.perf_counter() - begun < 1  # about .03 s here; slack for a busy machine

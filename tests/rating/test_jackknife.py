@@ -3,15 +3,17 @@ import pytest
 
 from rating import (
     DataError,
+    activity,
+    covariance,
     fit_bradley_terry,
-    jackknife,
+    sandwich,
     sandwich_covariance,
-    voter_activity,
-    voter_covariance,
 )
 from rating.bradley_terry import solve
+from rating.clusters import grouping
+from rating.jackknife import leave_one_out
 from tests.rating.builders import random_votes, strength, votes
-from tests.rating.simulation import Design
+from tests.simulation import Design
 
 Row = tuple[str, str, str, str]
 
@@ -29,7 +31,7 @@ def jackknife_by_refits(rows: list[Row]) -> np.ndarray:
 
 def covariance_of(rows: list[Row]) -> np.ndarray:
     data = votes(rows)
-    return voter_covariance(fit_bradley_terry(data), data).covariance
+    return covariance(fit_bradley_terry(data), data).matrix
 
 
 def test_three_equal_voters_are_left_out_exactly(rng: np.random.Generator) -> None:
@@ -63,7 +65,7 @@ def test_the_mixture_of_steps_and_refits_is_the_jackknife_within_one_per_cent() 
         shift = solve(data.wins(data.voter != voter), fit.theta).theta - fit.theta
         total += np.outer(shift, shift)
     exact = np.sqrt(np.diag(total) * (data.n_voters - 1) / data.n_voters)
-    ours = np.sqrt(np.diag(voter_covariance(fit, data).covariance))
+    ours = np.sqrt(np.diag(covariance(fit, data).matrix))
     assert ours == pytest.approx(exact, rel=0.01)
 
 
@@ -105,28 +107,28 @@ def test_rows_sum_to_zero(rng: np.random.Generator) -> None:
 
 def test_the_effective_number_of_voters_falls_with_unequal_activity() -> None:
     rows = [("x", "y", "tie", voter) for voter in "aaaaaaabbc"]
-    activity = voter_activity(votes(rows))
+    spread = activity(votes(rows))
     counts = np.array([7, 2, 1])
     cv = counts.std() / counts.mean()
-    assert activity.n_voters == 3
-    assert activity.effective == pytest.approx(3 / (1 + cv**2))
-    assert activity.top_share == pytest.approx(0.7)
+    assert spread.n_clusters == 3
+    assert spread.effective == pytest.approx(3 / (1 + cv**2))
+    assert spread.top_share == pytest.approx(0.7)
 
 
 def test_equally_busy_voters_are_as_many_as_they_are(rng: np.random.Generator) -> None:
     data = votes([("x", "y", str(o), f"v{i}") for i, o in enumerate(["model_a", "model_b"] * 9)])
-    found = voter_covariance(fit_bradley_terry(data), data)
-    assert found.activity.effective == pytest.approx(18)
+    found = covariance(fit_bradley_terry(data), data)
+    assert (found.activity or pytest.fail("no activity")).effective == pytest.approx(18)
     assert found.df == pytest.approx(17)
 
 
 def test_clustering_needs_voters_and_two_of_them() -> None:
     unknown = votes([("x", "y", "tie")])
     with pytest.raises(DataError, match="no voters"):
-        voter_covariance(fit_bradley_terry(unknown), unknown)
+        covariance(fit_bradley_terry(unknown), unknown)
     alone = votes([("x", "y", "tie", "ann")])
     with pytest.raises(DataError, match="two voters"):
-        voter_covariance(fit_bradley_terry(alone), alone)
+        covariance(fit_bradley_terry(alone), alone)
 
 
 def test_a_model_that_one_voter_alone_rated_is_named_and_not_certain(
@@ -135,10 +137,10 @@ def test_a_model_that_one_voter_alone_rated_is_named_and_not_certain(
     new = [("new", "m0", "model_a", "fan"), ("new", "m1", "model_b", "fan")]
     data = votes([*random_votes(rng), *new])
     fit = fit_bradley_terry(data)
-    found = voter_covariance(fit, data)
+    found = covariance(fit, data)
     at = fit.models.index("new")
-    assert found.single_voter_models == ("new",)
-    assert found.covariance[at, at] >= 0.9 * sandwich_covariance(fit, data)[at, at] > 1
+    assert found.lone_models == ("new",)
+    assert found.matrix[at, at] >= 0.9 * sandwich_covariance(fit, data)[at, at] > 1
 
 
 def test_a_group_that_one_voter_alone_joins_to_the_rest_is_named(
@@ -149,8 +151,8 @@ def test_a_group_that_one_voter_alone_joins_to_the_rest_is_named(
     ]
     bridge = [("y", "m0", "model_a", "p"), ("m0", "y", "model_a", "p")]
     data = votes([*random_votes(rng), *pair, *bridge])
-    found = voter_covariance(fit_bradley_terry(data), data)
-    assert found.single_voter_models == ("y", "z")
+    found = covariance(fit_bradley_terry(data), data)
+    assert found.lone_models == ("y", "z")
 
 
 def test_a_model_beaten_by_one_voter_alone_gets_a_finite_interval(
@@ -159,10 +161,10 @@ def test_a_model_beaten_by_one_voter_alone_gets_a_finite_interval(
     top = [("top", "m0", "model_a", f"v{i}") for i in range(15)]
     data = votes([*random_votes(rng), *top, ("top", "m1", "model_b", "v3")])
     fit = fit_bradley_terry(data)
-    found = voter_covariance(fit, data)
+    found = covariance(fit, data)
     assert strength(fit)["top"] == max(fit.theta)
-    assert np.isfinite(found.covariance).all()
-    assert found.single_voter_models == ()
+    assert np.isfinite(found.matrix).all()
+    assert found.lone_models == ()
 
 
 RING = [("x", "y"), ("y", "z"), ("z", "x")]
@@ -171,16 +173,30 @@ RING = [("x", "y"), ("y", "z"), ("z", "x")]
 def test_a_hundred_voters_of_nothing_but_ties_are_not_certain() -> None:
     data = votes([(a, b, "tie", f"v{i}") for i in range(100) for a, b in RING])
     fit = fit_bradley_terry(data)
-    found = voter_covariance(fit, data)
-    assert found.covariance == pytest.approx(sandwich_covariance(fit, data))
-    assert (np.diag(found.covariance) > 0).all()
+    found = covariance(fit, data)
+    assert found.matrix == pytest.approx(sandwich_covariance(fit, data))
+    assert (np.diag(found.matrix) > 0).all()
 
 
 def test_voters_beyond_one_chunk_are_all_counted(rng: np.random.Generator) -> None:
     rows = random_votes(rng, n=2000, n_models=4, n_voters=700)
     data = votes(rows)
     fit = fit_bradley_terry(data)
-    whole = voter_covariance(fit, data).covariance
+    whole = covariance(fit, data).matrix
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jackknife, "CHUNK_ENTRIES", 40)
-        assert voter_covariance(fit, data).covariance == pytest.approx(whole, rel=1e-6)
+        patch.setattr(sandwich, "CHUNK_ENTRIES", 40)
+        assert covariance(fit, data).matrix == pytest.approx(whole, rel=1e-6)
+
+
+def test_every_voter_is_left_out_once_and_together_they_make_the_covariance() -> None:
+    data = Design(n_voters=60, taste=0.8).draw(np.random.default_rng(12))
+    fit = fit_bradley_terry(data)
+    parts = list(leave_one_out(fit, data, grouping(data, "voter")))
+    clusters, shift, share = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("clusters", "shift", "share")
+    )
+    assert sorted(clusters) == list(range(60))
+    assert len(parts) > 2  # one of the light ones, and one for each heavy one
+    assert share.sum() == pytest.approx(1)
+    assert 59 / 60 * shift.T @ shift == pytest.approx(covariance(fit, data).matrix, rel=1e-9)

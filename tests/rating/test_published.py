@@ -6,7 +6,15 @@ import duckdb
 import numpy as np
 import pytest
 
-from rating import Comparisons, fit_bradley_terry, hessian_covariance, to_points
+from rating import (
+    Comparisons,
+    Fit,
+    fit,
+    fit_bradley_terry,
+    goodness_of_fit,
+    hessian_covariance,
+    to_points,
+)
 from tests.rating.builders import golden, strength
 
 pytestmark = pytest.mark.published
@@ -38,8 +46,8 @@ def test_agent_arena_without_its_self_battles_gives_the_published_board(
 ) -> None:
     folder = published_data / "votes" / "agent_arena"
     data = read_votes(folder / "votes_models.parquet")
-    fit = fit_bradley_terry(data)
-    ours = dict(zip(fit.models, to_points(fit.theta).tolist(), strict=True))
+    found = fit_bradley_terry(data)
+    ours = dict(zip(found.models, to_points(found.theta).tolist(), strict=True))
     expected = dict(
         read_rows(folder / "published_bt.csv", "name", "published_elo", "kind = 'model'")
     )
@@ -49,38 +57,65 @@ def test_agent_arena_without_its_self_battles_gives_the_published_board(
 
 def test_a_ridge_reaches_the_published_board_of_the_embedding_arena(published_data: Path) -> None:
     folder = published_data / "votes" / "mteb_arena"
-    fit = fit_bradley_terry(read_votes(folder / "votes_retrieval.parquet"), ridge=0.0943)
-    ours = dict(zip(fit.models, to_points(fit.theta).tolist(), strict=True))
+    found = fit(read_votes(folder / "votes_retrieval.parquet"), ridge=0.0943)
+    ours = dict(zip(found.models, to_points(found.theta).tolist(), strict=True))
     column = '"Arena Elo rating (anony)"'
     expected = dict(read_rows(folder / "published_leaderboard.csv", "key", column))
     # The published table is an optimiser stopped early, .052 points from this optimum.
     assert ours == pytest.approx(expected, abs=0.06)
 
 
+def read_baseball(folder: Path) -> Comparisons:
+    table = duckdb.read_csv(str(folder / "votes/classic/baseball.pair_counts.csv"))
+    rows = [
+        (a, b, outcome, n)
+        for a, b, *counts in table.fetchall()
+        for outcome, n in enumerate(counts)
+    ]
+    names = sorted({row[0] for row in rows})
+    a, b = (np.array([names.index(row[side]) for row in rows]) for side in (0, 1))
+    outcome, votes = (np.array([row[at] for row in rows]) for at in (2, 3))
+    return Comparisons.from_codes(names, a, b, outcome, votes=votes)
+
+
+def leads(fit: Fit, reference: str) -> dict[str, tuple[float, float]]:
+    """Strength and standard error of every model against one."""
+    covariance, base = hessian_covariance(fit), fit.models.index(reference)
+    variance = np.diag(covariance) + covariance[base, base] - 2 * covariance[base]
+    lead = fit.theta - fit.theta[base]
+    return {
+        name: (float(lead[i]), float(np.sqrt(variance[i])))
+        for i, name in enumerate(fit.models)
+        if i != base
+    }
+
+
 def test_baseball_reaches_the_published_strengths_errors_and_deviance(
     published_data: Path,
 ) -> None:
     expected = golden("bradley_terry_baseball")["expected"]
-    table = duckdb.read_csv(str(published_data / "votes/classic/baseball.pair_counts.csv"))
-    rows = [
-        (a, b, outcome)
-        for a, b, *counts in table.fetchall()
-        for outcome, n in zip(["model_a", "model_b", "tie"], counts, strict=True)
-        for _ in range(n)
-    ]
-    a, b, outcome = zip(*rows, strict=True)
-    fit = fit_bradley_terry(Comparisons.from_arrays(a, b, outcome))
-    covariance = hessian_covariance(fit)
-    base = fit.models.index(expected["reference"])
-    for name, theta in expected["theta"].items():
-        i = fit.models.index(name)
-        variance = covariance[i, i] + covariance[base, base] - 2 * covariance[i, base]
-        assert fit.theta[i] - fit.theta[base] == pytest.approx(theta, abs=5e-5)
-        assert np.sqrt(variance) == pytest.approx(expected["se"][name], abs=5e-5)
-    saturated = sum(
-        n * np.log(n / (won + lost))
-        for _, _, won, lost, _ in table.fetchall()
-        for n in (won, lost)
-        if n
-    )
-    assert 2 * (saturated - fit.log_likelihood) == pytest.approx(expected["deviance"], abs=5e-4)
+    data = read_baseball(published_data)
+    found = fit(data)
+    for name, (lead, error) in leads(found, expected["reference"]).items():
+        assert lead == pytest.approx(expected["theta"][name], abs=5e-5)
+        assert error == pytest.approx(expected["se"][name], abs=5e-5)
+    assert found.deviance is not None
+    assert found.deviance.value == pytest.approx(expected["deviance"], abs=5e-4)
+    assert found.deviance.df == expected["df"]
+    by_pair = goodness_of_fit(found, data)
+    assert by_pair.g2_total == pytest.approx(expected["g2_of_21_pairs"], abs=5e-3)
+    assert by_pair.df == 21 - 6
+
+
+def test_baseball_reaches_the_published_home_effect(published_data: Path) -> None:
+    expected = golden("bradley_terry_baseball")["expected"]
+    found = fit(read_baseball(published_data), order_effect=True)
+    home = expected["home"]
+    assert found.parameters[0].value == pytest.approx(home["effect"], abs=5e-5)
+    error = np.sqrt(hessian_covariance(found)[-1, -1])
+    assert error == pytest.approx(home["se"], abs=5e-5)
+    assert found.deviance is not None
+    assert found.deviance.value == pytest.approx(home["deviance"], abs=5e-4)
+    assert found.deviance.df == expected["df"] - 1
+    for name, (lead, _) in leads(found, expected["reference"]).items():
+        assert lead == pytest.approx(home["theta"][name], abs=5e-5)

@@ -8,7 +8,7 @@ import pytest
 
 from rating import DataError, NotIdentifiedError, Standings, standings
 from tests.rating.builders import random_votes, votes
-from tests.rating.simulation import Design
+from tests.simulation import Design
 
 
 def board(rows: Sequence[Sequence[str]], seed: int = 0) -> Standings:

@@ -1,0 +1,152 @@
+"""Ratings of the votes in a file or a database, as other tools read them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import rating
+from arena import __version__
+from arena.domain.policy import DEFAULT
+from arena.errors import DataError, NotRatedError
+from arena.publish.columns import Columns
+from arena.publish.counts import Votes, comparisons, logged_votes, read_groups, read_votes
+from arena.publish.reading import Reading
+from arena.store import log
+from arena.store.existing import reading_existing
+from rating import Comparisons, Provenance, RateOptions, Report
+
+Told = Callable[[int, int], None]
+"""Called with the groups rated so far and the groups in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Ratings of votes apart by the values of a column.
+
+    Attributes
+    ----------
+    reports : mapping of str to Report
+    not_rated : mapping of str to str
+        Why the votes of a group identify no rating.
+    """
+
+    reports: Mapping[str, Report]
+    not_rated: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; ``not_rated`` is there only if some group is not."""
+        plain: dict[str, Any] = {
+            "groups": {value: report.to_dict() for value, report in self.reports.items()}
+        }
+        return plain | ({"not_rated": dict(self.not_rated)} if self.not_rated else {})
+
+
+def rate_source(source: str, options: RateOptions, told: Told | None = None) -> Report | Groups:
+    """Rate the votes of a file or a database.
+
+    Parameters
+    ----------
+    source : str
+        A file that `arena.publish.counts.read_votes` reads, or the URL of a database, whose
+        votes the default policy counts.
+
+    Raises
+    ------
+    DataError
+        If the votes cannot be read, or the options do not fit them.
+    StoreError
+        If the database cannot be read.
+    NotRatedError
+        If the votes identify no rating.
+    """
+    if options.by is not None:
+        return _rate_groups(source, options, told)
+    return _rated(read_source(source, options), options)
+
+
+def read_source(source: str, options: RateOptions) -> Votes:
+    """Read and count the votes of a file or a database.
+
+    Raises
+    ------
+    DataError
+        If the votes cannot be read, or none counts.
+    StoreError
+        If the database cannot be read.
+    """
+    reading = reading_of(options)
+    if "://" not in source:
+        return read_votes(source, reading)
+    with reading_existing(source) as session:
+        votes = logged_votes(log.columns(session, DEFAULT), reading)
+    if not votes.report.used:
+        dropped = ", ".join(f"{n} {why}" for why, n in votes.report.dropped.items())
+        msg = f"No votes to count in {source!r}: {votes.report.read} read; left out: {dropped}."
+        raise DataError(msg if dropped else f"There are no votes in {source!r} yet.")
+    return votes
+
+
+def reading_of(options: RateOptions) -> Reading:
+    """Say how votes are read for these options."""
+    return Reading(
+        columns=Columns(by=options.by),
+        prompts=options.cluster in ("prompt", "both"),
+        both_bad=options.both_bad,
+        weight=options.weights,
+        style=options.style,
+    )
+
+
+@contextmanager
+def in_our_words() -> Iterator[None]:
+    """Turn what the estimators raise into errors of the arena."""
+    try:
+        yield
+    except rating.DataError as error:
+        raise DataError(str(error)) from error
+    except rating.RatingError as error:
+        msg = f"The votes identify no rating. {error}"
+        raise NotRatedError(msg) from error
+
+
+def to_comparisons(votes: Votes) -> Comparisons:
+    """Give the votes to the estimators, their errors as ours."""
+    with in_our_words():
+        return comparisons(votes)
+
+
+def _rated(votes: Votes, options: RateOptions) -> Report:
+    data = to_comparisons(votes)
+    source = Provenance(
+        version=__version__,
+        data_hash=votes.data_hash,
+        self_battles=votes.report.self_battles,
+        dropped=votes.report.dropped,
+    )
+    with in_our_words():
+        return rating.rate(data, options, source)
+
+
+def _rate_groups(source: str, options: RateOptions, told: Told | None) -> Groups:
+    if "://" in source:
+        msg = (
+            f"The log holds no column {options.by!r} to part the votes by: export the votes, add "
+            "the column, and rate the file."
+        )
+        raise DataError(msg)
+    found = read_groups(source, reading_of(options))
+    reports: dict[str, Report] = {}
+    not_rated: dict[str, str] = {}
+    for done, (value, votes) in enumerate(found.items()):
+        if told is not None:
+            told(done, len(found))
+        try:
+            reports[value] = _rated(votes, options)
+        except NotRatedError as error:
+            not_rated[value] = str(error)
+    if not reports:
+        value, why = next(iter(not_rated.items()), (str(options.by), "There are no votes."))
+        msg = f"No group of {options.by!r} can be rated; of {value!r}: {why}"
+        raise NotRatedError(msg)
+    return Groups(reports, not_rated)

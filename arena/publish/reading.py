@@ -1,0 +1,118 @@
+"""How votes are read, and the columns that this takes."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from arena.publish.columns import COUNTS, Columns, holds_pairs, require
+from arena.publish.sieve import compact
+from arena.publish.sources import Frame, N, Table, fetch, one_row_an_outcome, opened
+
+BothBad = Literal["outcome", "tie", "drop"]
+SAMPLING = "sampling"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How votes are read.
+
+    Attributes
+    ----------
+    columns : Columns
+        Which column says what, where the names are not the known ones.
+    voters, prompts : bool
+        Keep who voted, and on what; cells are then counted apart.
+    both_bad : {"outcome", "tie", "drop"}
+        Both bad as an outcome of its own, as a tie, or left out and counted.
+    weight : str or None
+        ``sampling`` for one over the column ``pair_probability``, or the name of a column.
+    style : tuple of str
+        ``X`` for the columns ``X_a`` and ``X_b``, compared by
+        `arena.publish.weights.style_difference`, or for a column ``X`` that is a difference.
+    since, until : datetime or None
+        The votes cast from ``since`` on and before ``until``.
+    half_life_days : float or None
+        Votes weigh half for every half-life of age; the newest vote that is used weighs 1.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    voters: bool = True
+    prompts: bool = False
+    both_bad: BothBad = "outcome"
+    weight: str | None = None
+    style: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    half_life_days: float | None = None
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether it matters when a vote was cast."""
+        return any(x is not None for x in (self.since, self.until, self.half_life_days))
+
+
+@contextmanager
+def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Table]:
+    """Read the columns that a reading takes, from one row a vote or one row a pair.
+
+    The source stays open, so that an error can say in which row of it something is missing.
+    """
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        texts, numbers = _roles(there, reading, by=by)
+        pairs = [name for name in COUNTS if name in there] if _is_pairs(there, reading) else []
+        own = {name for name in (*texts.values(), *numbers.values(), *pairs) if name in there}
+        return sorted(own)
+
+    with opened(source, wanted) as frame:
+        there = frame.collect_schema().names()
+        texts, numbers = _roles(there, reading, by=by)
+        if _is_pairs(there, reading):
+            others = {*texts.values(), *numbers.values()} - {"winner", N}
+            frame = one_row_an_outcome(frame, sorted(others))
+        if "time" in numbers and not _is_moment(frame, numbers["time"]):
+            texts["time"] = numbers.pop("time")
+        few = {"model_a", "model_b", "winner", "left_out", "by"}
+        yield compact(fetch(frame, texts, numbers, group=not numbers and set(texts) <= few))
+
+
+def _is_pairs(there: Sequence[str], reading: Reading) -> bool:
+    return reading.columns.find("winner", there) is None and holds_pairs(there)
+
+
+def _is_moment(frame: Frame, name: str) -> bool:
+    kind = frame.collect_schema()[name]
+    return kind.is_temporal() or kind.is_numeric()
+
+
+def _roles(
+    there: Sequence[str], reading: Reading, *, by: bool
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Find the columns to read: those of names and those of numbers, by role."""
+    columns = reading.columns
+    pairs = _is_pairs(there, reading)
+    texts = {role: columns.need(role, there) for role in ("model_a", "model_b")}
+    texts["winner"] = "winner" if pairs else columns.need("winner", there)
+    kept = [("voter", reading.voters), ("prompt", reading.prompts), ("left_out", True)]
+    for role in [role for role, keep in kept if keep]:
+        if found := columns.find(role, there):
+            texts[role] = found
+    if by:
+        texts["by"] = columns.need("by", there)
+    numbers = {"n": N} if pairs else {}
+    if reading.weight is not None:
+        sampling = reading.weight == SAMPLING
+        name = columns.need("probability", there) if sampling else require(reading.weight, there)
+        numbers["weight"] = name
+    if reading.needs_time:
+        numbers["time"] = columns.need("time", there)
+    for name in reading.style:
+        numbers |= {column: column for column in _style_columns(name, there)}
+    return texts, numbers
+
+
+def _style_columns(name: str, there: Sequence[str]) -> tuple[str, ...]:
+    sides = (f"{name}_a", f"{name}_b")
+    return sides if set(sides) <= set(there) else (require(name, there),)

@@ -1,0 +1,223 @@
+"""Which rows of a table of votes count: checked, set aside and dropped, each with its number."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.errors import DataError
+from arena.publish.coding import Coded
+from arena.publish.sources import Table
+from rating import Outcome
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+OUTCOMES = tuple(Outcome)
+LABELS: Mapping[str, Outcome] = {
+    **{outcome.value: outcome for outcome in OUTCOMES},
+    "tie (bothbad)": Outcome.BOTH_BAD,
+    "bothbad": Outcome.BOTH_BAD,
+}
+"""Spellings of an outcome: ours and Chatbot Arena's. Any other raises."""
+
+SKIP = "skip"
+DENSE_CELLS = 1 << 22
+"""Cells up to which a table of all of them is counted; above it, rows are sorted."""
+
+
+def compact(table: Table) -> Table:
+    """Count the rows that are alike, unless numbers tell them apart."""
+    if table.numbers or table.n is not None:
+        return table
+    sizes = [len(column.names) + 1 for column in table.texts.values()]
+    key = np.zeros(len(next(iter(table.texts.values())).codes), dtype=np.int64)
+    span = 1
+    for column, size in zip(table.texts.values(), sizes, strict=True):
+        span *= size
+        if span > np.iinfo(np.int64).max:
+            return table
+        key *= size
+        key += column.codes
+        key += 1
+    if span <= DENSE_CELLS:
+        counted = np.bincount(key, minlength=1)
+        cells = np.flatnonzero(counted)
+        n = counted[cells]
+    else:
+        cells, n = _unique(key)
+    del key
+    texts = {}
+    for (role, column), size in reversed([*zip(table.texts.items(), sizes, strict=True)]):
+        cells, code = np.divmod(cells, size)
+        texts[role] = Coded(column.names, (code - 1).astype(np.int32))
+    return Table(texts, {}, n, table.first)
+
+
+def _unique(key: Ints) -> tuple[Ints, Ints]:
+    """Sort in place: the keys of twenty million votes should exist once."""
+    key.sort()
+    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    return key[starts], np.diff(starts, append=len(key))
+
+
+@dataclass(slots=True)
+class Sieve:
+    """Rows of a table that still count, and what became of the others.
+
+    Attributes
+    ----------
+    n : ndarray of int64
+        Votes of each row.
+    live : ndarray of bool
+        Rows that still count.
+    """
+
+    table: Table
+    n: Ints
+    live: Mask
+    self_battles: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, table: Table) -> "Sieve":
+        """Begin with all rows."""
+        rows = len(table.texts["winner"].codes)
+        n = np.ones(rows, dtype=np.int64) if table.n is None else table.n
+        return cls(table, n, n > 0)
+
+    def drop(self, rows: Mask, reason: str) -> None:
+        """Leave out rows, and count their votes under a reason."""
+        rows = rows & self.live
+        votes = int(self.n[rows].sum())
+        if votes:
+            self.dropped[reason] += votes
+            self.live &= ~rows
+
+    def drop_left_out(self) -> None:
+        """Drop what an export of ours says does not count, by its reasons."""
+        column = self.table.texts.get("left_out")
+        for code, reason in enumerate(column.names if column else ()):
+            if column is not None and reason:
+                self.drop(column.codes == code, reason)
+
+    def outcomes(self) -> Ints:
+        """Read the labels; a skip is dropped.
+
+        Raises
+        ------
+        DataError
+            If a label is missing, or is none of `LABELS`.
+        """
+        column = self.table.texts["winner"]
+        self.drop(_holds(column, lambda label: label == SKIP), "skipped")
+        places = [
+            OUTCOMES.index(LABELS[label]) if label in LABELS else -1 for label in column.names
+        ]
+        outcome = np.array([*places, -1], dtype=np.int64)[column.codes]
+        self._refuse_missing("winner")
+        bad = self.live & (outcome < 0)
+        if bad.any():
+            found = self._counts(column, bad)
+            msg = (
+                f"Unknown labels in the winner: {found}. Known are "
+                f"{', '.join(map(repr, [*LABELS, SKIP]))}: rename or leave out the others."
+            )
+            raise DataError(msg)
+        return outcome
+
+    def models(self) -> tuple[tuple[str, ...], Ints, Ints]:
+        """Read the names of both sides: all of them, sorted, and their positions.
+
+        Raises
+        ------
+        DataError
+            If a name is missing or blank, or two differ only in case or spaces.
+        """
+        sides = [self.table.texts[role] for role in ("model_a", "model_b")]
+        for role in ("model_a", "model_b"):
+            self._refuse_missing(role)
+        names = tuple(sorted(self._used(sides[0]) | self._used(sides[1])))
+        self._refuse_twins(names, sides)
+        place = {name: position for position, name in enumerate(names)}
+        a, b = (_placed(column, place) for column in sides)
+        return names, a, b
+
+    def people(self, role: str) -> Coded | None:
+        """Read who voted, or on which prompt; None when no row says so.
+
+        Raises
+        ------
+        DataError
+            If some rows say so and others do not.
+        """
+        column = self.table.texts.get(role)
+        if column is None or not (_named(column) & self.live).any():
+            return None
+        self._refuse_missing(role)
+        return column
+
+    def set_aside_self_battles(self, a: Ints, b: Ints) -> None:
+        """Take out battles of a model against itself."""
+        rows = self.live & (a == b)
+        self.self_battles = int(self.n[rows].sum())
+        self.live &= ~rows
+
+    def _used(self, column: Coded) -> set[str]:
+        counts = np.bincount(column.codes[self.live], minlength=len(column.names))
+        return {column.names[code] for code in np.flatnonzero(counts)}
+
+    def _refuse_missing(self, role: str) -> None:
+        bad = self.live & ~_named(self.table.texts[role])
+        if bad.any():
+            row = self.table.first(role)
+            where = f", first in row {row}" if row else ""
+            msg = (
+                f"The {role} is missing or blank in {int(self.n[bad].sum())} votes{where}. "
+                "Name it, or leave these votes out."
+            )
+            raise DataError(msg)
+
+    def _refuse_twins(self, names: Sequence[str], sides: Sequence[Coded]) -> None:
+        spellings = defaultdict(list)
+        for name in names:
+            spellings[" ".join(name.split()).casefold()].append(name)
+        twins = [found for found in spellings.values() if len(found) > 1]
+        if twins:
+            told = "; ".join(
+                " and ".join(f"{name!r} ({self._votes_of(name, sides)} votes)" for name in found)
+                for found in twins
+            )
+            msg = (
+                f"Names that differ only in case or spaces: {told}. Give each model one spelling."
+            )
+            raise DataError(msg)
+
+    def _votes_of(self, name: str, sides: Sequence[Coded]) -> int:
+        takes_part = [_holds(column, lambda other: other == name) for column in sides]
+        return int(self.n[self.live & (takes_part[0] | takes_part[1])].sum())
+
+    def _counts(self, column: Coded, rows: Mask) -> str:
+        counts = np.bincount(column.codes[rows], self.n[rows], len(column.names))
+        return ", ".join(
+            f"{column.names[code]!r} ({int(counts[code])} votes)"
+            for code in np.flatnonzero(counts)
+        )
+
+
+def _named(column: Coded) -> Mask:
+    return ~_holds(column, lambda name: not name.strip()) & (column.codes >= 0)
+
+
+def _holds(column: Coded, test: Any) -> Mask:
+    places = np.array([*map(test, column.names), False], dtype=bool)
+    return places[column.codes]
+
+
+def _placed(column: Coded, place: Mapping[str, int]) -> Ints:
+    return np.array([*(place.get(name, -1) for name in column.names), -1], dtype=np.int64)[
+        column.codes
+    ]

@@ -1,0 +1,144 @@
+"""Boards, moves and plans as tables on a terminal, and bars for what takes longer."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock, Timer
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from arena.publish.formats import shown
+from arena.publish.plan import Plan
+from arena.publish.summary import summary
+
+Row = Mapping[str, Any]
+
+
+def board(report: Row) -> RenderableType:
+    """Lay out a board: what it is, the table, and what to keep in mind."""
+    if "groups" in report:
+        parts = [
+            part
+            for value, one in report["groups"].items()
+            for part in (Text(f"\n{value}", style="bold"), board(one))
+        ]
+        rest = [_warning(f"{v}: {why}") for v, why in report.get("not_rated", {}).items()]
+        return Group(*parts, *rest)
+    table = _table(("Ranks", "right"), ("Model", "left"), ("Rating", "right"))
+    for name in (f"{100 * report['method']['level']:g} % interval", "Votes"):
+        table.add_column(name, justify="right")
+    for row in report["ratings"]:
+        cells = (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
+        table.add_row(*map(Text, cells))
+    parameters = [Text(_parameter(*item)) for item in report["parameters"].items()]
+    warnings = [_warning(text) for text in report["warnings"]]
+    return Group(Text(summary(report)), table, *parameters, *warnings)
+
+
+def moves(found: Row) -> RenderableType:
+    """Lay out a comparison of two boards."""
+    table = _table(("Model", "left"), ("Rank", "right"), ("Rating", "right"), ("Moved", "right"))
+    table.add_column("Interval", justify="right")
+    for row in found["moved"]:
+        ranks = f"{row['rank_old']} → {row['rank_new']}"
+        ratings = f"{row['old']:.0f} → {row['new']:.0f}"
+        cells = (row["model"], ranks, ratings, shown("moved", row["moved"]), _interval(row))
+        table.add_row(*map(Text, cells))
+    aside = [
+        Text(f"{word}: {', '.join(found[name])}.")
+        for name, word in (("added", "New"), ("gone", "Gone"))
+        if found[name]
+    ]
+    return Group(table, *aside, _warning(found["note"]))
+
+
+def plan(found: Plan) -> RenderableType:
+    """Lay out how many votes separate neighbours, and how many show a lead."""
+    table = _table(("Ahead", "left"), ("Behind", "left"), ("Lead", "right"), ("Met", "right"))
+    table.add_column("More votes on the board", justify="right")
+    table.add_column("Or on this pair alone", justify="right")
+    for pair in found.neighbours:
+        more = "–" if pair.more_votes is None else f"{pair.more_votes:,}"
+        direct = "–" if pair.head_to_head is None else f"{pair.head_to_head:,}"
+        lead = f"{pair.lead:.0f} ± {pair.se:.0f}"
+        told = "separated" if pair.separated else more
+        table.add_row(*map(Text, (pair.ahead, pair.behind, lead, f"{pair.met:,}", told, direct)))
+    needed = _table(("Lead in points", "right"), ("Votes on one pair", "right"))
+    for lead_points, votes in found.leads.items():
+        needed.add_row(str(lead_points), f"{votes:,}")
+    said = (
+        f"{found.votes:,} votes, {found.tie_rate:.0%} of them ties. A lead is shown ± its "
+        "standard error. More votes, in the present mix, separate the two in half of all cases "
+        "if the lead is as large as it looks."
+    )
+    alone = "Head to head, votes that show a lead four times out of five, one vote a voter:"
+    return Group(Text(said), table, Text(alone), needed)
+
+
+@contextmanager
+def working(task: str, after_s: float = 1.0) -> Iterator[Callable[[int, int], None]]:
+    """Show that a task goes on, once it takes longer; give what to call with steps done."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    row = bar.add_task(task, total=None)
+    lock, ended = Lock(), False
+
+    def show() -> None:
+        with lock:
+            if not ended:
+                bar.start()
+
+    timer = Timer(after_s, show)
+    timer.daemon = True
+    if console.is_terminal:
+        timer.start()
+    try:
+        yield lambda done, total: bar.update(row, completed=done, total=total)
+    finally:
+        timer.cancel()
+        with lock:
+            ended = True
+        if bar.live.is_started:
+            bar.stop()
+
+
+def _table(*columns: tuple[str, Any]) -> Table:
+    table = Table()
+    for name, side in columns:
+        table.add_column(name, justify=side, overflow="fold")
+    return table
+
+
+def _ranks(row: Row) -> str:
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None or high is None:
+        return str(row["rank"])
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _rating(row: Row) -> str:
+    lower, upper = row["lower"], row["upper"]
+    if lower is None or upper is None:
+        return f"{row['rating']:.0f}"
+    return f"{row['rating']:.0f} ± {(upper - lower) / 2:.0f}"
+
+
+def _interval(row: Row) -> str:
+    if row["lower"] is None and row["upper"] is None:
+        return "–"
+    ends = (shown("lower", row[name]) for name in ("lower", "upper"))
+    return " to ".join(ends)
+
+
+def _parameter(name: str, found: Row) -> str:
+    if found["lower"] is None:
+        return f"{name}: {found['value']:.4f}"
+    return f"{name}: {found['value']:.4f} ({found['lower']:.4f} to {found['upper']:.4f})"
+
+
+def _warning(text: str) -> Text:
+    return Text(f"! {text}", style="yellow")

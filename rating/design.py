@@ -1,0 +1,206 @@
+"""From the local coordinates of single votes to all parameters together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rating.comparisons import Comparisons
+from rating.ties import Coordinate
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_ON_STRENGTHS: dict[Coordinate, tuple[float, float]] = {
+    "gap": (1.0, -1.0),
+    "tie": (0.0, 0.0),
+    "level": (0.5, 0.5),
+}
+"""Derivatives of a local coordinate in the strengths of side A and side B."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """How the local coordinates of n rows depend on the parameters.
+
+    The parameters are the strengths, the coefficients of the covariates and,
+    if the likelihood has one, the tie parameter, in this order.
+
+    Attributes
+    ----------
+    n_models : int
+    a, b : ndarray of shape (n,), int64
+        Models on side A and side B.
+    pair : ndarray of shape (n,), int64
+        ``n_models * a + b``.
+    covariates : ndarray of shape (n, n_covariates)
+        Added to the gap, with a coefficient each.
+    coordinates : tuple of {"gap", "tie", "level"}
+    """
+
+    n_models: int
+    a: Ints
+    b: Ints
+    pair: Ints
+    covariates: Floats
+    coordinates: tuple[Coordinate, ...]
+
+    @classmethod
+    def of(
+        cls, data: Comparisons, coordinates: tuple[Coordinate, ...], *, order_effect: bool
+    ) -> "Design":
+        """Build from cells: the order effect is a covariate of ones, before the features."""
+        features = np.empty((len(data.outcome), 0)) if data.features is None else data.features
+        covariates = np.empty((len(features), order_effect + features.shape[1]), order="F")
+        covariates[:, :order_effect] = 1.0
+        covariates[:, order_effect:] = features
+        a, b = np.ascontiguousarray(data.pairs.T)
+        return cls(data.n_models, a, b, data.n_models * a + b, covariates, coordinates)
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of covariates, the order effect included."""
+        return int(self.covariates.shape[1])
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters."""
+        return self.n_models + self.n_covariates + ("tie" in self.coordinates)
+
+    def gap(self, x: Floats) -> Floats:
+        """Return the gap of each row, shape (n,)."""
+        gap = x[self.a] - x[self.b]
+        if self.n_covariates:
+            gap += self.covariates @ x[self.n_models : self.n_models + self.n_covariates]
+        return np.asarray(gap)
+
+    def level(self, x: Floats) -> Floats:
+        """Return the mean of both strengths of each row, shape (n,)."""
+        return np.asarray((x[self.a] + x[self.b]) / 2)
+
+    def rows(self, chosen: Ints | slice) -> "Design":
+        """Return the design of some of the rows, in the order given."""
+        return Design(
+            self.n_models,
+            self.a[chosen],
+            self.b[chosen],
+            self.pair[chosen],
+            self.covariates[chosen],
+            self.coordinates,
+        )
+
+    def along(self, shift: Floats, cluster: Ints) -> list[Floats]:
+        """Return how each local coordinate moves when each cluster has its own shift.
+
+        Parameters
+        ----------
+        shift : ndarray of shape (n_clusters, n_parameters)
+        cluster : ndarray of shape (n,), int64
+        """
+        a, b, k = shift[cluster, self.a], shift[cluster, self.b], self.n_models
+        moved = {"level": (a + b) / 2, "tie": shift[cluster, -1], "gap": a - b}
+        for column in range(self.n_covariates):
+            moved["gap"] += self.covariates[:, column] * shift[cluster, k + column]
+        return [moved[name] for name in self.coordinates]
+
+    def inner(self, matrix: Floats, c: int, d: int) -> Floats:
+        """Return ``x_i' M y_i`` of each row, x and y the directions of two coordinates.
+
+        ``matrix`` is symmetric, of shape (n_parameters, n_parameters).
+        """
+        first, second = self.coordinates[c], self.coordinates[d]
+        (a1, b1), (a2, b2) = _ON_STRENGTHS[first], _ON_STRENGTHS[second]
+        a, b, x, y = self.a, self.b, self._extras(first), self._extras(second)
+        on_x, on_y = self._place(first), self._place(second)
+        total = a1 * a2 * matrix[a, a] + b1 * b2 * matrix[b, b]
+        total += (a1 * b2 + b1 * a2) * matrix[a, b]
+        for column, values in zip(matrix[:, on_y].T, y.T, strict=True):
+            total += values * (a1 * column[a] + b1 * column[b])
+        for column, values in zip(matrix[:, on_x].T, x.T, strict=True):
+            total += values * (a2 * column[a] + b2 * column[b])
+        return np.asarray(total + ((x @ matrix[on_x, on_y]) * y).sum(axis=1))
+
+    def scores(self, slope: tuple[Floats, ...], cluster: Ints, n_clusters: int) -> Floats:
+        """Sum the gradients of the rows in each cluster, shape (n_clusters, n_parameters)."""
+        row = cluster * self.n_parameters
+        at, value = [row + self.a, row + self.b], [np.zeros(len(row)), np.zeros(len(row))]
+        for name, change in zip(self.coordinates, slope, strict=True):
+            for side in (0, 1):
+                value[side] += _ON_STRENGTHS[name][side] * change
+            for column, derivative in enumerate(self._extras(name).T, self._place(name).start):
+                at.append(row + column)
+                value.append(change * derivative)
+        size = n_clusters * self.n_parameters
+        sums = np.bincount(np.concatenate(at), np.concatenate(value), size)
+        return np.asarray(sums, dtype=np.float64).reshape(n_clusters, -1)
+
+    def gradient(self, slope: tuple[Floats, ...]) -> Floats:
+        """Sum the gradients of all rows, shape (n_parameters,)."""
+        total = np.zeros(self.n_parameters)
+        for name, value in zip(self.coordinates, slope, strict=True):
+            total[: self.n_models] += self._on_strengths(name, value[:, None])[:, 0]
+            total[self._place(name)] += self._extras(name).T @ value
+        return total
+
+    def hessian(self, curve: Mapping[tuple[int, int], Floats]) -> Floats:
+        """Sum the Hessians of all rows, shape (n_parameters, n_parameters).
+
+        Parameters
+        ----------
+        curve : mapping of (int, int) to ndarray of shape (n,)
+            Second derivatives in the local coordinates, as in `Local`.
+        """
+        total = np.zeros((self.n_parameters, self.n_parameters))
+        for (c, d), value in curve.items():
+            block = self._block(self.coordinates[c], self.coordinates[d], value)
+            total += block if c == d else block + block.T
+        return total
+
+    def _block(self, first: Coordinate, second: Coordinate, value: Floats) -> Floats:
+        """Sum ``value_i x_i y_i'`` over the rows, x and y the directions of two coordinates."""
+        k = self.n_models
+        rows, columns = self._place(first), self._place(second)
+        weighted = value[:, None] * self._extras(second)
+        block = np.zeros((self.n_parameters, self.n_parameters))
+        block[:k, :k] = self._strength_block(first, second, value)
+        block[:k, columns] = self._on_strengths(first, weighted)
+        block[rows, columns] = self._extras(first).T @ weighted
+        if first == second:
+            block[rows, :k] = block[:k, columns].T
+        else:
+            block[rows, :k] = self._on_strengths(second, value[:, None] * self._extras(first)).T
+        return block
+
+    def _place(self, name: Coordinate) -> slice:
+        """Return where the coordinate's parameters beside the strengths are."""
+        k, c = self.n_models, self.n_covariates
+        return {"gap": slice(k, k + c), "tie": slice(k + c, k + c + 1), "level": slice(0, 0)}[name]
+
+    def _extras(self, name: Coordinate) -> Floats:
+        """Return the coordinate's derivatives in them, shape (n, as many)."""
+        if name == "gap":
+            return self.covariates
+        return np.ones((len(self.a), 1)) if name == "tie" else np.empty((len(self.a), 0))
+
+    def _on_strengths(self, name: Coordinate, value: Floats) -> Floats:
+        """Sum the columns of ``value`` times the coordinate's derivatives in the strengths."""
+        on_a, on_b = _ON_STRENGTHS[name]
+        sums = np.zeros((self.n_models, value.shape[1]))
+        for column in range(value.shape[1] if name != "tie" else 0):
+            table = self._by_pair(value[:, column])
+            sums[:, column] = on_a * table.sum(axis=1) + on_b * table.sum(axis=0)
+        return sums
+
+    def _strength_block(self, first: Coordinate, second: Coordinate, value: Floats) -> Floats:
+        if "tie" in (first, second):
+            return np.zeros((self.n_models, self.n_models))
+        table = self._by_pair(value)
+        (a1, b1), (a2, b2) = _ON_STRENGTHS[first], _ON_STRENGTHS[second]
+        on_diagonal = a1 * a2 * table.sum(axis=1) + b1 * b2 * table.sum(axis=0)
+        return np.asarray(a1 * b2 * table + b1 * a2 * table.T + np.diag(on_diagonal))
+
+    def _by_pair(self, value: Floats) -> Floats:
+        k = self.n_models
+        sums = np.bincount(self.pair, value, k * k)
+        return np.asarray(sums, dtype=np.float64).reshape(k, k)

@@ -1,0 +1,257 @@
+"""Fitting strengths, and what else the votes determine, by maximum likelihood."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rating.bradley_terry import solve
+from rating.comparisons import Comparisons
+from rating.covariates import check_covariates, check_not_separated, covariate_names
+from rating.deviance import Deviance, deviance
+from rating.errors import DataError, NotIdentifiedError
+from rating.identification import check_strengths, check_tie_parameter, has_ties
+from rating.likelihood import CellObjective, objective
+from rating.newton import Objective, Optimum, anchored, minimise
+from rating.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood, Ties
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter beside the strengths.
+
+    Attributes
+    ----------
+    name : str
+        ``order_effect``, ``style:NAME``, ``nu`` (Davidson) or ``theta``
+        (Rao-Kupper, grounded: the threshold, at least 1).
+    value : float
+        As it is reported. Order effect and style: nats.
+    raw : float
+        As it is optimised: ``log nu``, ``log theta``, otherwise the value.
+    free : bool
+        False when ties never happened: nu is then 0 and theta 1 by rule, the
+        boundary of what they may be, and neither has a standard error.
+    """
+
+    name: str
+    value: float
+    raw: float
+    free: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A fitted model.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+    theta : ndarray of shape (n_models,)
+        Strengths in nats (natural log-odds), summing to zero; for grounded
+        ties on a scale with a zero of its own, which is kept.
+    parameters : tuple of Parameter
+        The order effect, then style, then the parameter of ties.
+    ties : {"half", "davidson", "rao-kupper", "grounded"}
+    order_effect : bool
+    n_votes : int
+        Votes behind the fit.
+    log_likelihood : float
+        Weighted log-likelihood in nats, without the penalty; under half wins
+        a tie contributes the mean of the logs of both sides' chances.
+    log_loss : float
+        Minus ``log_likelihood`` per unit of weight.
+    deviance : Deviance or None
+        Against the saturated model; None with features, whose rows are not
+        repeated.
+    hessian : ndarray of shape (n_models + n_free, n_models + n_free)
+        Second derivatives of the minimised objective in the strengths and
+        the free parameters, penalty included.
+    ridge : float
+        The penalty used.
+    iterations : int
+        Newton steps taken.
+    likelihood : Likelihood
+        Of one vote; at the boundary the one without ties.
+    """
+
+    models: tuple[str, ...]
+    theta: Floats
+    parameters: tuple[Parameter, ...]
+    ties: Ties
+    order_effect: bool
+    n_votes: int
+    log_likelihood: float
+    log_loss: float
+    deviance: Deviance | None
+    hessian: Floats
+    ridge: float
+    iterations: int
+    likelihood: Likelihood
+
+    @property
+    def n_models(self) -> int:
+        """Number of strengths."""
+        return len(self.models)
+
+    @property
+    def absolute(self) -> bool:
+        """Whether the strengths have a zero of their own."""
+        return "level" in self.likelihood.coordinates
+
+    @property
+    def x(self) -> Floats:
+        """Strengths and free parameters as they are optimised, in the order of ``hessian``."""
+        return np.concatenate([self.theta, [p.raw for p in self.parameters if p.free]])
+
+    def objective(self, data: Comparisons) -> Objective:
+        """Return what this fit minimised, on other votes between the same models."""
+        return objective(self.likelihood, data, ridge=self.ridge, order_effect=self.order_effect)
+
+
+def fit(
+    data: Comparisons, *, ties: Ties = "half", ridge: float = 0.0, order_effect: bool = False
+) -> Fit:
+    """Fit by (penalised) maximum likelihood, with Newton's method.
+
+    Minimise the summed surprise of the votes plus
+    ``ridge / 2 * sum(theta ** 2)``. See `rating.ties` for the chance of each
+    outcome given the gap::
+
+        theta[a] - theta[b] + order_effect + features @ style
+
+    Features are those of ``data`` and are not penalised. If no vote is a tie,
+    the parameter of ties is at its boundary by rule, where the model is
+    Bradley-Terry (grounded: Luce's rule with the zero as a third choice).
+
+    Parameters
+    ----------
+    data : Comparisons
+    ties : {"half", "davidson", "rao-kupper", "grounded"}
+        The first three count both bad as a tie.
+    ridge : float, default 0
+        Inverse variance of a normal prior on each strength, in the units of
+        the summed log-likelihood in nats. Zero gives the maximum-likelihood
+        fit, which may not exist.
+    order_effect : bool
+        Whether side A may have an advantage, in nats.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If there are no votes, or some parameter has no finite value.
+    ConvergenceError
+        If the gradient does not vanish. No partial fit is returned.
+    DataError
+        If ``ties`` is unknown, or ``ridge`` negative or not finite.
+
+    References
+    ----------
+    .. [1] L. R. Ford Jr., "Solution of a ranking problem from binary
+       comparisons", American Mathematical Monthly 64(8), 1957, pp. 28-33.
+    .. [2] A. Agresti, Categorical Data Analysis, 2nd ed., 2002, section 10.6
+       (the order effect).
+
+    Examples
+    --------
+    Three wins to one: a gap of log 3.
+
+    >>> outcomes = ["model_a", "model_a", "model_a", "model_b"]
+    >>> found = fit(Comparisons.from_arrays(["x"] * 4, ["y"] * 4, outcomes))
+    >>> round(float(found.theta[0] - found.theta[1]), 4)
+    1.0986
+    """
+    _check_options(ties, ridge)
+    merged = data.merged()
+    check_strengths(merged, ties, ridge=ridge)
+    likelihood = _likelihood(merged, ties, ridge)
+    problem = objective(likelihood, merged, ridge=ridge, order_effect=order_effect)
+    names = covariate_names(data, order_effect=order_effect)
+    best = _optimum(problem, names, likelihood, merged)
+    unpenalised = best.at.loss - ridge / 2 * float(
+        best.x[: data.n_models] @ best.x[: data.n_models]
+    )
+    return Fit(
+        models=data.models,
+        theta=best.x[: data.n_models],
+        parameters=_parameters(best.x[data.n_models :], names, likelihood, ties),
+        ties=ties,
+        order_effect=order_effect,
+        n_votes=data.n_votes,
+        log_likelihood=-unpenalised,
+        log_loss=unpenalised / problem.total,
+        deviance=None
+        if data.features is not None
+        else deviance(merged, likelihood, unpenalised, n_free=len(best.x)),
+        hessian=best.at.hessian,
+        ridge=ridge,
+        iterations=best.iterations,
+        likelihood=likelihood,
+    )
+
+
+def has_finite_fit(fit: Fit, data: Comparisons) -> bool:
+    """Return whether other votes between the same models determine the same parameters."""
+    try:
+        check_strengths(data, fit.ties, ridge=fit.ridge)
+        if "tie" in fit.likelihood.coordinates:
+            check_tie_parameter(data, fit.ties, ridge=fit.ridge)
+    except NotIdentifiedError:
+        return False
+    return "tie" not in fit.likelihood.coordinates or has_ties(data, fit.ties)
+
+
+def fit_bradley_terry(data: Comparisons, *, ridge: float = 0.0) -> Fit:
+    """Fit plain Bradley-Terry strengths, ties as half wins: `fit` with its defaults."""
+    return fit(data, ridge=ridge)
+
+
+def _check_options(ties: str, ridge: float) -> None:
+    if ties not in LIKELIHOODS:
+        raise DataError(f"ties must be one of {', '.join(LIKELIHOODS)}, not {ties!r}.")
+    if not 0 <= ridge < np.inf:
+        raise DataError(f"ridge must be finite and not negative, not {ridge}.")
+
+
+def _likelihood(data: Comparisons, ties: Ties, ridge: float) -> Likelihood:
+    if ties == "half":
+        return LIKELIHOODS[ties]
+    if not has_ties(data, ties):
+        return AT_BOUNDARY[ties]
+    check_tie_parameter(data, ties, ridge=ridge)
+    return LIKELIHOODS[ties]
+
+
+def _optimum(
+    problem: Objective, names: tuple[str, ...], likelihood: Likelihood, data: Comparisons
+) -> Optimum:
+    start = np.zeros(data.n_models + len(names) + ("tie" in likelihood.coordinates))
+    if "tie" in likelihood.coordinates:
+        start[-1] = 1.0  # inside the domain of every tie model
+    if isinstance(problem, CellObjective) and not problem.absolute:
+        start[: data.n_models] = solve(
+            data.wins(), start[: data.n_models], ridge=problem.ridge
+        ).theta
+    if not names:
+        return minimise(problem, start)
+    assert isinstance(problem, CellObjective)
+    check_covariates(names, problem.design, problem.weight)
+    best = minimise(problem, start)
+    curvature = anchored(best.at.hessian, data.n_models, absolute=problem.absolute)
+    check_not_separated(names, problem.design, problem.weight, curvature)
+    return best
+
+
+def _parameters(
+    raw: Floats, names: tuple[str, ...], likelihood: Likelihood, ties: Ties
+) -> tuple[Parameter, ...]:
+    found = [Parameter(name, float(x), float(x)) for name, x in zip(names, raw, strict=False)]
+    if ties == "half":
+        return tuple(found)
+    name = "nu" if ties == "davidson" else "theta"
+    if "tie" in likelihood.coordinates:
+        return (*found, Parameter(name, float(np.exp(raw[-1])), float(raw[-1])))
+    at_boundary = -np.inf if ties == "davidson" else 0.0
+    return (*found, Parameter(name, float(np.exp(at_boundary)), at_boundary, free=False))

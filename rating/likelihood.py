@@ -1,0 +1,96 @@
+"""Votes and a likelihood as one objective in all parameters."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rating.bradley_terry import ScoreTable
+from rating.comparisons import Comparisons
+from rating.design import Design
+from rating.newton import Evaluation, Objective
+from rating.ties import BOTH_BAD, HALF_WIN, TIE, A, B, Likelihood, Local
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellObjective:
+    """Weighted surprise of cells, plus a ridge on the strengths.
+
+    Attributes
+    ----------
+    outcome : ndarray of shape (n,), int64
+    weight : ndarray of shape (n,)
+    """
+
+    likelihood: Likelihood
+    design: Design
+    outcome: Ints
+    weight: Floats
+    ridge: float = 0.0
+
+    @property
+    def n_models(self) -> int:
+        """Number of strengths."""
+        return self.design.n_models
+
+    @property
+    def absolute(self) -> bool:
+        """Whether the strengths have a zero of their own."""
+        return "level" in self.likelihood.coordinates
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    def local(self, x: Floats) -> Local:
+        """Return surprise and derivatives of one vote in each cell, whatever its weight."""
+        design = self.design
+        level = design.level(x) if self.absolute else np.empty(0)
+        return self.likelihood.surprise(self.outcome, design.gap(x), float(x[-1]), level)
+
+    def evaluate(self, x: Floats) -> Evaluation:
+        """Return loss, gradient and Hessian."""
+        local, k = self.local(x), self.n_models
+        slope = tuple(self.weight * value for value in local.slope)
+        curve = {at: self.weight * value for at, value in local.curve.items()}
+        gradient, hessian = self.design.gradient(slope), self.design.hessian(curve)
+        gradient[:k] += self.ridge * x[:k]
+        hessian[np.arange(k), np.arange(k)] += self.ridge
+        loss = float(self.weight @ local.value) + self.ridge / 2 * float(x[:k] @ x[:k])
+        return Evaluation(loss, gradient, hessian)
+
+
+def cell_objective(
+    likelihood: Likelihood, data: Comparisons, *, ridge: float = 0.0, order_effect: bool = False
+) -> CellObjective:
+    """Return the objective on the cells as they are."""
+    design = Design.of(data, likelihood.coordinates, order_effect=order_effect)
+    return CellObjective(likelihood, design, data.outcome, data.weight, ridge)
+
+
+def objective(
+    likelihood: Likelihood, data: Comparisons, *, ridge: float = 0.0, order_effect: bool = False
+) -> Objective:
+    """Return the objective in the form that is quickest to evaluate."""
+    if data.features is not None or order_effect:
+        return cell_objective(likelihood, data.merged(), ridge=ridge, order_effect=order_effect)
+    if likelihood is HALF_WIN:
+        return ScoreTable(data.wins(), ridge)
+    return replace(_folded(data, likelihood), ridge=ridge)
+
+
+def _folded(data: Comparisons, likelihood: Likelihood) -> CellObjective:
+    """Return the objective with every winner on side A: without covariates, sides are alike."""
+    table, k = data.table(), data.n_models
+    kinds = {A: table[..., A] + table[..., B].T}
+    kinds |= {code: np.triu(table[..., code] + table[..., code].T) for code in (TIE, BOTH_BAD)}
+    pair = np.concatenate([np.flatnonzero(kind) for kind in kinds.values()])
+    weight = np.concatenate([kind[kind != 0] for kind in kinds.values()])
+    outcome = np.repeat(list(kinds), [np.count_nonzero(kind) for kind in kinds.values()])
+    a, b = np.divmod(pair, k)
+    design = Design(k, a, b, pair, np.empty((len(pair), 0)), likelihood.coordinates)
+    return CellObjective(likelihood, design, outcome, weight)

@@ -1,0 +1,257 @@
+"""How many votes a claim needs, and when one may stop: power and votes to come."""
+
+from dataclasses import asdict, dataclass
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from rating.elo import expected_score
+from rating.errors import DataError
+from rating.scale import POINTS_PER_NAT
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourGap:
+    """Two neighbours on a board, and the votes until their difference stands up.
+
+    Attributes
+    ----------
+    ahead, behind : int
+        Indices of the models.
+    gap, se : float
+        Difference of the strengths and its standard error, in nats.
+    separated : bool
+        Whether the difference stands up already.
+    more_votes : int or None
+        Votes to come on the whole board, in the present mix; 0 when
+        separated, None when the gap is zero: no number of votes separates it.
+    """
+
+    ahead: int
+    behind: int
+    gap: float
+    se: float
+    separated: bool
+    more_votes: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def votes_to_separate(
+    lead: float, *, power: float = 0.8, level: float = 0.95, tie_rate: float = 0.0
+) -> int:
+    """Return the head-to-head votes that show a lead with this power.
+
+    A two-sided test of a fair coin at ``1 - level``, with
+    ``p = 1 / (1 + 10 ** (-lead / 400))``, needs, rounded up::
+
+        n = ((z(level) / 2 + z(power) * sqrt(p * (1 - p))) / (p - 1/2)) ** 2
+
+    decisive votes; ties decide nothing, so ``n / (1 - tie_rate)`` votes. Votes
+    are taken as independent: multiply by the design effect where people vote
+    often.
+
+    Parameters
+    ----------
+    lead : float
+        Points between the two models; the sign does not matter.
+    power : float, default 0.8
+        Chance of showing the lead; at least a half.
+    tie_rate : float, default 0
+        Share of the votes that are ties of either kind.
+
+    Raises
+    ------
+    DataError
+        If ``lead`` is zero or not finite, ``power``, ``level`` or
+        ``tie_rate`` out of range.
+
+    References
+    ----------
+    .. [1] J. L. Fleiss, B. Levin and M. C. Paik, "Statistical Methods for
+       Rates and Proportions", 3rd ed., Wiley, 2003, chapter 2 (one sample,
+       without the continuity correction).
+
+    Examples
+    --------
+    >>> votes_to_separate(50), votes_to_separate(50, tie_rate=0.3)
+    (382, 546)
+    """
+    _check_plan(lead, power, level)
+    if not 0 <= tie_rate < 1:
+        raise DataError(f"tie_rate must lie in [0, 1), not {tie_rate}.")
+    p = expected_score(abs(lead))
+    needed = _two_sided(level) / 2 + _quantile(power) * sqrt(p * (1 - p))
+    return ceil((needed / (p - 0.5)) ** 2 / (1 - tie_rate))
+
+
+def votes_for_field(
+    n_models: int,
+    lead: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+    design_effect: float = 1.0,
+) -> int:
+    """Return the votes of a whole field that show one lead with this power.
+
+    All pairs meet equally often and all models are near each other, so that
+    the difference of two has variance ``(n_models - 1) / (N p (1 - p))``::
+
+        N = (n_models - 1) * (z(level) + z(power)) ** 2 / (p * (1 - p) * d ** 2) * design_effect
+
+    rounded up, with ``d`` the lead in nats and p its Elo chance. Other votes
+    help too: fewer than n_models (n_models - 1) / 2 head-to-heads are needed.
+
+    Parameters
+    ----------
+    n_models : int
+        At least two.
+    lead : float
+        Points between the two models.
+    design_effect : float, default 1
+        Variance of a difference over what independent votes would give.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> votes_for_field(20, 20)
+    45154
+    """
+    _check_plan(lead, power, level)
+    _check_design_effect(design_effect)
+    if n_models < 2:
+        raise DataError(f"A field has at least two models, not {n_models}.")
+    p = expected_score(lead)
+    needed = (_two_sided(level) + _quantile(power)) / (lead / POINTS_PER_NAT)
+    return ceil((n_models - 1) * needed**2 / (p * (1 - p)) * design_effect)
+
+
+def neighbour_gaps(
+    theta: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    n_votes: int,
+    *,
+    level: float = 0.95,
+    design_effect: float = 1.0,
+) -> tuple[NeighbourGap, ...]:
+    """Say for each pair of neighbours how many more votes separate it.
+
+    The gap is taken to be what the votes say it is, and the variance to fall
+    as one over the votes under the present mix of pairs and voters: more
+    votes from more people, not more from the same. A gap stands up when it
+    exceeds ``z(level)`` standard errors; one pair at a time, so the ranks of
+    many models together need more. Where the true gap is the estimated one,
+    the votes given reach it in half of all cases.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_models,)
+        Strengths in nats.
+    covariance : ndarray of shape (n_models, n_models)
+        Of the strengths, in squared nats.
+    n_votes : int
+        Votes behind the fit.
+    design_effect : float, default 1
+        What to multiply ``covariance`` by: 1 when it is clustered by voter
+        already.
+
+    Returns
+    -------
+    tuple of NeighbourGap, length n_models - 1
+        Strongest pair first.
+
+    Raises
+    ------
+    DataError
+        If there are no votes, or ``level`` or ``design_effect`` is out of range.
+
+    Examples
+    --------
+    A gap of one standard error needs 1.96 ** 2 = 3.84 times the votes.
+
+    >>> gaps = neighbour_gaps(np.array([0.2, 0.0]), np.array([[0.04, 0], [0, 0]]), 100)
+    >>> gaps[0].more_votes
+    285
+    """
+    _check_level(level)
+    _check_design_effect(design_effect)
+    if n_votes < 1:
+        raise DataError(f"n_votes must be at least 1, not {n_votes}: nothing to extrapolate.")
+    order = np.argsort(-theta, kind="stable")
+    bar = _two_sided(level)
+    found = []
+    for i, j in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
+        gap = float(theta[i] - theta[j])
+        square = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        se = float(np.sqrt(design_effect * square))
+        more = None if gap == 0 else max(0, ceil(n_votes * ((bar * se / gap) ** 2 - 1)))
+        found.append(NeighbourGap(i, j, gap, se, gap > bar * se, more))
+    return tuple(found)
+
+
+def selection_inflation(se: float, n_variants: int) -> float:
+    """Return by how much the best of equal variants looks better than it is.
+
+    ``se * E[max of n_variants standard normals]``: what a vendor gains by
+    testing many variants in private and publishing the best.
+
+    Parameters
+    ----------
+    se : float
+        Standard error of one variant's rating, in any unit; the result is in
+        the same.
+
+    Raises
+    ------
+    DataError
+        If ``n_variants`` is under one or ``se`` negative.
+
+    Examples
+    --------
+    >>> [round(selection_inflation(1.0, n), 2) for n in (2, 5, 10, 20, 50)]
+    [0.56, 1.16, 1.54, 1.87, 2.25]
+    """
+    if n_variants < 1:
+        raise DataError(f"n_variants must be at least 1, not {n_variants}.")
+    if not 0 <= se < np.inf:
+        raise DataError(f"se must be finite and not negative, not {se}.")
+    # The mean of the maximum: the integral of P(max > z) over z > 0 less that of P(max < -z).
+    z = np.linspace(0, 12, 4001)
+    above = 1 - scipy.special.ndtr(z) ** n_variants - scipy.special.ndtr(-z) ** n_variants
+    return se * float(np.trapezoid(above, z))
+
+
+def _quantile(probability: float) -> float:
+    return float(scipy.special.ndtri(probability))
+
+
+def _two_sided(level: float) -> float:
+    return _quantile((1 + level) / 2)
+
+
+def _check_plan(lead: float, power: float, level: float) -> None:
+    if lead == 0 or not np.isfinite(lead):
+        raise DataError(f"lead must be finite and not zero, not {lead}: equals are never apart.")
+    if not 0.5 <= power < 1:
+        raise DataError(f"power must lie in [1/2, 1), not {power}.")
+    _check_level(level)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, not {level}.")
+
+
+def _check_design_effect(design_effect: float) -> None:
+    if not 0 < design_effect < np.inf:
+        raise DataError(f"design_effect must be positive and finite, not {design_effect}.")

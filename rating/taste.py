@@ -1,0 +1,319 @@
+"""Voters with tastes of their own: how likely one's votes are, and how far tastes spread."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from rating.errors import ConvergenceError, DataError
+
+MAX_TASTE = 5.0
+CHUNK_ENTRIES = 1_000_000
+MAX_STEPS = 100
+TOLERANCE = 1e-6
+FIT_TOLERANCE = 0.01
+
+
+class Ballots(NamedTuple):
+    """Decisive votes of one voter, up to some moment: codes of models, shape (n_votes,)."""
+
+    winner: NDArray[np.int64]
+    loser: NDArray[np.int64]
+
+
+class Marginals(NamedTuple):
+    """What the taste model makes of some voters' votes."""
+
+    log_probability: NDArray[np.float64]
+    """In nats, shape (n_voters,)."""
+    liking: NDArray[np.float64]
+    """Most likely strengths in each voter's eyes, in nats, shape (n_voters, n_models)."""
+
+
+def log_marginals(
+    ballots: Sequence[Ballots], theta: NDArray[np.float64], taste_sd: float
+) -> Marginals:
+    """Return the log-probability of each voter's decisive votes under the taste model.
+
+    A voter sees model m at ``theta[m] + taste_sd * u[m]`` with u standard
+    normal, and chooses by Bradley-Terry. The integral over u is Laplace's::
+
+        log P(votes | u*) - |u*|^2 / 2 - log det(I + taste_sd^2 * X'WX) / 2
+
+    at the u* that maximises the first two terms (Newton), X'WX being the
+    information of the votes there. Exact for ``taste_sd = 0``. Models that a
+    voter has not met would not change the integral and are left out.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_models,)
+        Strengths in nats in the eyes of a voter of average taste.
+    taste_sd : float
+        In nats, not negative.
+
+    Returns
+    -------
+    Marginals
+        Of the votes in their order: no binomial coefficients.
+
+    Raises
+    ------
+    ConvergenceError
+        If a maximum is not reached.
+
+    References
+    ----------
+    .. [1] L. Tierney and J. B. Kadane, "Accurate approximations for posterior
+       moments and marginal densities", Journal of the American Statistical
+       Association 81(393), 1986, pp. 82-86.
+
+    Examples
+    --------
+    One vote between equals is even, whatever the tastes.
+
+    >>> one = Ballots(np.array([0]), np.array([1]))
+    >>> np.exp(log_marginals([one], np.zeros(2), 0.0).log_probability).item()
+    0.5
+    """
+    found = Marginals(np.empty(len(ballots)), np.tile(theta, (len(ballots), 1)))
+    for batch in _batches(ballots):
+        start = np.zeros(batch.met.shape)
+        log_probability, taste = _laplace(batch, theta, taste_sd, start=start)
+        found.log_probability[batch.rows] = log_probability
+        found.liking[batch.rows[:, None], batch.met] += taste_sd * taste
+    return found
+
+
+def fit_taste_sd(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    score: NDArray[np.float64],
+    voter: NDArray[np.int64],
+    theta: NDArray[np.float64],
+) -> float:
+    """Fit how far the tastes of voters spread, by the sum of `log_marginals` over voters.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_votes,), int
+        Models on the two sides.
+    score : ndarray of shape (n_votes,)
+        Score of the left side: 1, 0, or 1/2 for a tie, which is left out.
+    voter : ndarray of shape (n_votes,), int
+        Codes of the voters, from 0.
+    theta : ndarray of shape (n_models,)
+        Strengths in nats.
+
+    Returns
+    -------
+    float
+        In nats per model; 0 when voters agree as well as one voter would with
+        himself, `MAX_TASTE` at most. Careless voters among them raise it,
+        which makes `rating.voters.check_voters` forgiving.
+
+    Raises
+    ------
+    DataError
+        As `check_votes`, or if no vote is decisive.
+    """
+    check_votes(left, right, score, voter, theta)
+    decisive = score != 0.5
+    if not decisive.any():
+        raise DataError(f"None of {len(score)} votes is decisive: tastes cannot be seen.")
+    winner, loser = np.where(score == 1, (left, right), (right, left))
+    rows = rows_by_voter(np.where(decisive, voter, -1))
+    if not decisive.all():
+        rows = rows[1:]  # the ties
+    batches = list(_batches([Ballots(winner[own], loser[own]) for own in rows]))
+
+    tastes = [np.zeros(batch.met.shape) for batch in batches]
+
+    def lack(taste_sd: float) -> float:
+        total = 0.0
+        for at, batch in enumerate(batches):
+            log_probability, tastes[at] = _laplace(batch, theta, taste_sd, start=tastes[at])
+            total -= float(log_probability.sum())
+        return total
+
+    found = scipy.optimize.minimize_scalar(
+        lack, bounds=(0.0, MAX_TASTE), method="bounded", options={"xatol": FIT_TOLERANCE}
+    )
+    return 0.0 if lack(0.0) <= found.fun else float(found.x)
+
+
+def check_votes(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    score: NDArray[np.float64],
+    voter: NDArray[np.int64],
+    theta: NDArray[np.float64],
+) -> None:
+    """Refuse columns that are no votes on these models.
+
+    Raises
+    ------
+    DataError
+        For unequal columns, a code out of range, a model against itself, or a
+        score other than 1, 0 and 1/2.
+    """
+    lengths = [len(column) for column in (left, right, score, voter)]
+    if len(set(lengths)) > 1:
+        raise DataError(f"Unequal columns: left, right, score, voter have lengths {lengths}.")
+    for codes, size in ((left, len(theta)), (right, len(theta)), (voter, np.inf)):
+        outside = codes[(codes < 0) | (codes >= size)]
+        if outside.size:
+            raise DataError(f"Code {outside[0]} is out of range; {len(theta)} models are rated.")
+    if (left == right).any():
+        raise DataError(f"Model {left[left == right][0]} meets itself; leave such votes out.")
+    bad = score[~np.isin(score, [0, 0.5, 1])]
+    if bad.size:
+        raise DataError(f"Score {bad[0]} is no vote; use 1, 1/2 or 0 for the left side.")
+
+
+def rows_by_voter(voter: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return each voter's rows in their order, lowest code first."""
+    order = np.argsort(voter, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(voter[order])) + 1)
+
+
+class _Batch(NamedTuple):
+    """Voters who met equally many models: as many as fit in memory.
+
+    Tables of shape (n_voters, n_pairs) hold a voter's pairs, filled up with
+    pairs without votes.
+    """
+
+    rows: NDArray[np.int64]
+    met: NDArray[np.int64]
+    """Codes of the models each voter met, shape (n_voters, n_met)."""
+    first: NDArray[np.int64]
+    """Of the pair, by position among all voters' models: for scattering."""
+    second: NDArray[np.int64]
+    won: NDArray[np.float64]
+    """Votes for the first."""
+    lost: NDArray[np.float64]
+
+    def leads(self, strength: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the lead of the first of each pair, from strengths of shape of ``met``."""
+        flat = strength.ravel()
+        return np.asarray(flat[self.first] - flat[self.second])
+
+    def per_model(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up a pair's value for its first model, and take it from its second."""
+        size = self.met.size
+        total = np.bincount(self.first.ravel(), value.ravel(), size)
+        total -= np.bincount(self.second.ravel(), value.ravel(), size)
+        return np.asarray(total.reshape(self.met.shape))
+
+    def information(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``X'WX`` of each voter."""
+        n_voters, n_met = self.met.shape
+        cell = self.first * n_met + self.second % n_met
+        flat = np.bincount(cell.ravel(), weight.ravel(), self.met.size * n_met)
+        between = flat.reshape(n_voters, n_met, n_met)
+        between = between + between.transpose(0, 2, 1)
+        diagonal = np.arange(n_met)
+        known = -between
+        known[:, diagonal, diagonal] += between.sum(axis=2)
+        return np.asarray(known)
+
+
+def _batches(ballots: Sequence[Ballots]) -> Iterator[_Batch]:
+    met = [np.unique(np.concatenate(votes)) for votes in ballots]
+    sizes = np.array([len(models) for models in met], dtype=np.int64)
+    for size in np.unique(sizes):
+        alike = np.flatnonzero(sizes == size)
+        width = max(1, CHUNK_ENTRIES // int(size) ** 2)
+        for start in range(0, len(alike), width):
+            rows = alike[start : start + width]
+            yield _batch(rows, [met[row] for row in rows], [ballots[row] for row in rows])
+
+
+def _batch(
+    rows: NDArray[np.int64], met: list[NDArray[np.int64]], ballots: list[Ballots]
+) -> _Batch:
+    n_met = len(met[0])
+    cells = [_count(models, votes) for models, votes in zip(met, ballots, strict=True)]
+    shape = (len(rows), max(len(pair) for pair, _, _ in cells))
+    # A pair to fill up with is a model and itself, without votes: it adds nothing anywhere.
+    first, second = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    won, lost = np.zeros(shape), np.zeros(shape)
+    for row, (pair, up, down) in enumerate(cells):
+        first[row, : len(pair)], second[row, : len(pair)] = np.divmod(pair, n_met)
+        won[row, : len(pair)], lost[row, : len(pair)] = up, down
+    offset = n_met * np.arange(len(rows))[:, None]
+    return _Batch(rows, np.array(met), first + offset, second + offset, won, lost)
+
+
+def _count(
+    met: NDArray[np.int64], votes: Ballots
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return one voter's pairs as numbers, the votes for the lower code and for the higher."""
+    winner, loser = np.searchsorted(met, votes.winner), np.searchsorted(met, votes.loser)
+    number = np.minimum(winner, loser) * len(met) + np.maximum(winner, loser)
+    pair, place = np.unique(number, return_inverse=True)
+    won = np.bincount(place[winner < loser], minlength=len(pair))
+    return pair, won, np.bincount(place, minlength=len(pair)) - won
+
+
+def _laplace(
+    batch: _Batch,
+    theta: NDArray[np.float64],
+    taste_sd: float,
+    *,
+    start: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each voter's log marginal likelihood and the most likely u, from a first guess."""
+    gap = batch.leads(theta[batch.met])
+    taste = start
+    value = _joint(taste, batch, gap, taste_sd)
+    tolerance = TOLERANCE * max(1.0, float((batch.won + batch.lost).max()))
+    for _ in range(MAX_STEPS):
+        slope, curvature = _derivatives(taste, batch, gap, taste_sd)
+        if np.abs(slope).max() <= tolerance:
+            return value - np.linalg.slogdet(curvature)[1] / 2, taste
+        step = np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0], dtype=np.float64)
+        taste, value = _ascend(taste, value, step, batch, gap, taste_sd)
+    raise ConvergenceError(
+        f"A voter's tastes of sd {taste_sd} did not settle in {MAX_STEPS} steps."
+    )
+
+
+def _joint(
+    taste: NDArray[np.float64], batch: _Batch, gap: NDArray[np.float64], taste_sd: float
+) -> NDArray[np.float64]:
+    lead = gap + taste_sd * batch.leads(taste)
+    surprise = batch.won * np.logaddexp(0.0, -lead) + batch.lost * np.logaddexp(0.0, lead)
+    return np.asarray(-surprise.sum(axis=1) - (taste**2).sum(axis=1) / 2)
+
+
+def _derivatives(
+    taste: NDArray[np.float64], batch: _Batch, gap: NDArray[np.float64], taste_sd: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the gradient of `_joint`, and minus its Hessian."""
+    chance = scipy.special.expit(gap + taste_sd * batch.leads(taste))
+    votes = batch.won + batch.lost
+    slope = taste_sd * batch.per_model(batch.won - votes * chance) - taste
+    known = batch.information(votes * chance * (1 - chance))
+    return slope, np.eye(known.shape[1]) + taste_sd**2 * known
+
+
+def _ascend(
+    taste: NDArray[np.float64],
+    value: NDArray[np.float64],
+    step: NDArray[np.float64],
+    batch: _Batch,
+    gap: NDArray[np.float64],
+    taste_sd: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Take the step, halved for the voters whom it would take downhill."""
+    allowed = value - 1e-12 * np.abs(value)  # rounding of a sum is not a descent
+    for _ in range(30):
+        after = _joint(taste + step, batch, gap, taste_sd)
+        worse = after < allowed
+        if not worse.any():
+            return taste + step, after
+        step = np.where(worse[:, None], step / 2, step)
+    return taste + step, _joint(taste + step, batch, gap, taste_sd)

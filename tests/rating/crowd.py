@@ -1,0 +1,90 @@
+"""Voters with tastes, honest and not, and a Bradley-Terry fit of their own to test with."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Kind = Literal["honest", "coin", "half coin", "always-left", "always-right", "inverted", "shill"]
+
+
+def chances(theta: Floats) -> Floats:
+    """Chance that row beats column."""
+    return np.asarray(1 / (1 + np.exp(theta[None, :] - theta[:, None])))
+
+
+def information(theta: Floats, wins: Floats, ridge: float = 0.0) -> Floats:
+    chance = chances(theta)
+    met = (wins + wins.T) * chance * chance.T
+    return np.asarray(np.diag(met.sum(axis=1) + ridge) - met)
+
+
+def strengths(wins: Floats, *, start: Floats | None = None, ridge: float = 0.0) -> Floats:
+    """Bradley-Terry by Newton's method, no step longer than one nat."""
+    n_models = len(wins)
+    theta = np.zeros(n_models) if start is None else start
+    for _ in range(100):
+        slope = (wins - (wins + wins.T) * chances(theta)).sum(axis=1) - ridge * theta
+        if np.abs(slope).max() <= 1e-9 * wins.sum():
+            return np.asarray(theta - theta.mean())
+        step = np.linalg.solve(information(theta, wins, ridge) + 1 / n_models, slope)
+        theta = theta + step / max(1.0, np.abs(step).max())
+    raise AssertionError("The test's own fit did not converge.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """Votes as `rating.voters` takes them."""
+
+    left: Codes
+    right: Codes
+    score: Floats
+    voter: Codes
+
+    def wins(self, n_models: int) -> Floats:
+        table = np.zeros((n_models, n_models))
+        np.add.at(table, (self.left, self.right), self.score)
+        np.add.at(table, (self.right, self.left), 1 - self.score)
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Models ``spread`` apart from best to average, voters of taste sd ``taste``, in nats."""
+
+    n_models: int = 12
+    taste: float = 0.6
+    spread: float = 1.0
+
+    @property
+    def theta(self) -> Floats:
+        return np.linspace(self.spread, -self.spread, self.n_models)
+
+    def draw(
+        self, rng: np.random.Generator, n_voters: int, n_votes: int, kind: Kind = "honest"
+    ) -> Ballot:
+        """Voters of one kind; a shill votes for the weakest model, and else as an honest one."""
+        voter = np.repeat(np.arange(n_voters), n_votes)
+        left = rng.integers(self.n_models, size=len(voter))
+        right = (left + rng.integers(1, self.n_models, size=len(voter))) % self.n_models
+        liking = self.theta + rng.normal(0, self.taste, (n_voters, self.n_models))
+        honest = 1 / (1 + np.exp(liking[voter, right] - liking[voter, left]))
+        chance = self._chance(kind, honest, left, right, rng)
+        return Ballot(left, right, (rng.random(len(voter)) < chance).astype(float), voter)
+
+    def _chance(
+        self, kind: Kind, honest: Floats, left: Codes, right: Codes, rng: np.random.Generator
+    ) -> Floats:
+        weakest = self.n_models - 1
+        return {
+            "honest": honest,
+            "coin": np.full(len(honest), 0.5),
+            "half coin": np.where(rng.random(len(honest)) < 0.5, 0.5, honest),
+            "always-left": np.ones(len(honest)),
+            "always-right": np.zeros(len(honest)),
+            "inverted": 1 - honest,
+            "shill": np.select([left == weakest, right == weakest], [1.0, 0.0], honest),
+        }[kind]

@@ -1,0 +1,58 @@
+"""Votes drawn from a likelihood itself, as arrays of codes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rating import Comparisons
+from rating.ties import LIKELIHOODS, Ties
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Columns for `Comparisons.from_codes`."""
+
+    models: tuple[str, ...]
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    outcome: NDArray[np.int64]
+    voter: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+    features: NDArray[np.float64]
+
+    def comparisons(self, **columns: Any) -> Comparisons:
+        return Comparisons.from_codes(self.models, self.a, self.b, self.outcome, **columns)
+
+
+def draw(
+    rng: np.random.Generator,
+    ties: Ties,
+    *,
+    n: int = 3000,
+    theta: NDArray[np.float64] | None = None,
+    tie: float = 0.5,
+    order: float = 0.0,
+    style: tuple[float, ...] = (),
+    n_voters: int = 30,
+    n_prompts: int = 40,
+) -> Drawn:
+    """Draw votes between random pairs; ``tie`` is the raw parameter of ties."""
+    theta = np.linspace(-0.8, 0.8, 5) if theta is None else theta
+    k = len(theta)
+    a = rng.integers(k, size=n)
+    b = (a + rng.integers(1, k, size=n)) % k
+    features = rng.normal(0, 0.5, (n, len(style)))
+    gap = theta[a] - theta[b] + order + features @ np.array(style)
+    level = (theta[a] + theta[b]) / 2
+    likelihood = LIKELIHOODS[ties]
+    chances = [
+        np.exp(-likelihood.surprise(np.full(n, code), gap, tie, level).value)
+        for code in likelihood.outcomes
+    ]
+    below = rng.random(n)[:, None] > np.cumsum(np.column_stack(chances), axis=1)[:, :-1]
+    outcome = np.array(likelihood.outcomes)[below.sum(axis=1)]
+    names = tuple(f"m{i}" for i in range(k))
+    voter, prompt = rng.integers(n_voters, size=n), rng.integers(n_prompts, size=n)
+    return Drawn(names, a, b, outcome, voter, prompt, features)

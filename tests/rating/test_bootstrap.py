@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+
+from rating import (
+    DataError,
+    Ties,
+    bootstrap,
+    covariance,
+    fit,
+    rounds,
+    sandwich_covariance,
+)
+from rating.bootstrap import Bootstrap
+from rating.resampling import poisson_ones, poisson_sums
+from rating.rounds import PairRounds, chord_newton
+from tests.rating.builders import votes, wins
+from tests.rating.drawn import draw
+
+ROUNDS = 600
+CLOSE = 5 / np.sqrt(2 * ROUNDS)
+"""Five Monte Carlo errors of a standard deviation."""
+
+
+def spread(found: Bootstrap) -> np.ndarray:
+    return np.asarray(found.theta.std(axis=0))
+
+
+@pytest.mark.parametrize("cluster", [None, "voter", "prompt"])
+def test_the_spread_of_the_rounds_is_the_standard_error(
+    rng: np.random.Generator, cluster: str | None
+) -> None:
+    rows = draw(rng, "rao-kupper", n=8000, n_voters=300, n_prompts=200)
+    data = rows.comparisons(voter=rows.voter, prompt=rows.prompt)
+    one = fit(data)
+    method = "sandwich" if cluster is None else "cr1"
+    error = np.sqrt(np.diag(covariance(one, data, method=method, cluster=cluster).matrix))  # type: ignore[arg-type]
+    found = bootstrap(one, data, rounds=ROUNDS, cluster=cluster, rng=rng)  # type: ignore[arg-type]
+    assert spread(found) == pytest.approx(error, rel=CLOSE + 0.02)
+    assert found.n_degenerate == 0
+    low, high = found.interval()
+    assert (low < one.theta).all()
+    assert (high - low) / error == pytest.approx(np.full(5, 2 * 1.96), rel=0.25)
+
+
+def test_copies_of_every_vote_count_only_without_their_voters(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half", n=2000)
+    data = rows.comparisons(voter=np.arange(2000), votes=np.full(2000, 4))
+    one = fit(data)
+    apart = spread(bootstrap(one, data, rounds=ROUNDS, rng=rng))
+    together = spread(bootstrap(one, data, rounds=ROUNDS, cluster="voter", rng=rng))
+    assert together / apart == pytest.approx(np.full(5, 2.0), rel=2 * CLOSE)
+
+
+def test_unequal_weights_are_allowed_for(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half", n=4000)
+    data = rows.comparisons(weight=rng.choice([0.5, 4.0], size=4000))
+    one = fit(data)
+    error = np.sqrt(np.diag(sandwich_covariance(one, data)))
+    found = bootstrap(one, data, rounds=ROUNDS, rng=rng)
+    assert spread(found) == pytest.approx(error, rel=CLOSE + 0.02)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "grounded"])
+def test_other_fits_are_refitted(rng: np.random.Generator, ties: Ties) -> None:
+    rows = draw(rng, ties, n=4000)
+    data = rows.comparisons(voter=rows.voter)
+    one = fit(data, ties=ties)
+    error = np.sqrt(np.diag(sandwich_covariance(one, data))[:5])
+    found = bootstrap(one, data, rounds=150, rng=rng)
+    assert spread(found) == pytest.approx(error, rel=5 / np.sqrt(300) + 0.02)
+    by_voter = bootstrap(one, data, rounds=20, cluster="voter", rng=rng)
+    assert np.isfinite(by_voter.theta).all()
+
+
+def test_every_round_is_a_maximum_of_its_own_votes(rng: np.random.Generator) -> None:
+    first, second = np.triu_indices(6, k=1)
+    games = rng.poisson(60, (15, 40)).astype(float) + 5
+    score = np.minimum(rng.poisson(25, (15, 40)) + 1.0, games - 1)
+    one = PairRounds.of(first, second, 6, games, score)
+    bread = np.asarray((np.eye(6) - 1 / 6) / 96, dtype=np.float64)  # 64 games between equals
+    theta, done = chord_newton(one, np.zeros(6), bread, ridge=0.0)
+    assert done.all()
+    for r in range(40):
+        chance = 1 / (1 + np.exp(theta[:, r] - theta[:, r][:, None]))
+        won = one.wins(r)
+        assert ((won + won.T) * chance - won).sum(axis=1) == pytest.approx(np.zeros(6), abs=1e-3)
+
+
+def test_rounds_that_stall_are_solved_by_themselves(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = draw(rng, "half", n=500).comparisons()
+    one = fit(data)
+    quick = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
+    monkeypatch.setattr(rounds, "MAX_CHORD_STEPS", 1)
+    slow = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
+    assert quick.theta == pytest.approx(slow.theta, abs=1e-5)
+
+
+def test_a_degenerate_round_counts_as_infinite_and_is_reported() -> None:
+    top = [("x", "y", 30), ("y", "x", 30), ("x", "top", 1), ("top", "x", 30)]
+    data = wins(top)
+    found = bootstrap(fit(data), data, rounds=400, rng=np.random.default_rng(0))
+    share = found.n_degenerate / 400
+    assert share == pytest.approx(np.exp(-1), abs=0.12)  # the one lost vote is not drawn
+    at = found.models.index("top")
+    assert np.isposinf(found.theta[:, at]).sum() == found.n_degenerate
+    low, high = found.interval()
+    assert np.isfinite(low).all()
+    assert np.isposinf(high[at])
+    assert np.isfinite(np.delete(high, at)).all()
+
+
+def test_a_model_that_a_round_cannot_compare_is_unbounded_both_ways() -> None:
+    data = votes(
+        [("x", "y", "model_a"), ("x", "y", "model_b")] * 30
+        + [("z", "y", "model_a"), ("z", "y", "model_b")]
+    )
+    found = bootstrap(fit(data), data, rounds=300, rng=np.random.default_rng(0))
+    low, high = found.interval()
+    at = found.models.index("z")
+    assert np.isnan(found.theta[:, at]).mean() == pytest.approx(np.exp(-2), abs=0.07)
+    assert (low[at], high[at]) == (-np.inf, np.inf)
+
+
+def test_a_general_round_without_a_fit_says_nothing_of_any_model() -> None:
+    rows = [("x", "y", "model_a"), ("x", "y", "model_b")] * 8 + [("x", "y", "tie")]
+    data = votes(rows)
+    found = bootstrap(fit(data, ties="davidson"), data, rounds=60, rng=np.random.default_rng(0))
+    assert 0 < found.n_degenerate < 60
+    assert np.isnan(found.theta[~np.isfinite(found.theta).all(axis=1)]).all()
+
+
+def test_the_generator_decides(rng: np.random.Generator) -> None:
+    data = draw(rng, "half").comparisons()
+    one = fit(data)
+
+    def again(seed: int) -> np.ndarray:
+        return bootstrap(one, data, rounds=150, rng=np.random.default_rng(seed)).theta
+
+    assert (again(3) == again(3)).all()
+    assert (again(3) != again(4)).any()
+
+
+def test_a_ridge_holds_every_round(rng: np.random.Generator) -> None:
+    data = wins([("x", "y", 9)])
+    found = bootstrap(fit(data, ridge=0.5), data, rounds=50, rng=rng)
+    assert found.n_degenerate == 0
+
+
+@pytest.mark.parametrize("mean", [0.3, 8.0, 12.0, 400.0])
+def test_numbers_drawn_have_the_moments_of_poisson(rng: np.random.Generator, mean: float) -> None:
+    drawn = poisson_sums(np.full(20, mean), 20_000, rng).ravel()
+    n = len(drawn)
+    assert drawn.mean() == pytest.approx(mean, abs=5 * np.sqrt(mean / n))
+    assert drawn.var() == pytest.approx(mean, rel=0.007 + 5 * np.sqrt((2 + 1 / mean) / n))
+    skew = ((drawn - mean) ** 3).mean() / mean**1.5
+    assert skew == pytest.approx(1 / np.sqrt(mean), abs=0.08)
+    assert drawn.min() >= 0
+
+
+def test_ones_drawn_have_mean_and_variance_one(rng: np.random.Generator) -> None:
+    drawn = poisson_ones(1000, 500, rng)
+    assert drawn.mean() == pytest.approx(1, abs=5 / np.sqrt(500_000))
+    assert drawn.var() == pytest.approx(1, abs=5 * np.sqrt(3 / 500_000))
+    assert (drawn == 0).mean() == pytest.approx(np.exp(-1), abs=0.004)
+
+
+def test_bad_requests_raise(rng: np.random.Generator) -> None:
+    data = draw(rng, "half").comparisons()
+    one = fit(data)
+    with pytest.raises(DataError, match="rounds"):
+        bootstrap(one, data, rounds=0, rng=rng)
+    with pytest.raises(DataError, match="no voters"):
+        bootstrap(one, data, cluster="voter", rng=rng)
+    with pytest.raises(DataError, match="level"):
+        bootstrap(one, data, rounds=5, rng=rng).interval(1.5)

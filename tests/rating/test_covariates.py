@@ -1,0 +1,149 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from rating import (
+    Fit,
+    NotIdentifiedError,
+    Ties,
+    covariance,
+    fit,
+    hessian_covariance,
+    sandwich_covariance,
+)
+from tests.rating.builders import votes
+from tests.rating.drawn import Drawn, draw
+
+seeds = st.integers(0, 2**32 - 1)
+ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
+STYLE = (0.25, -0.1)
+NAMES = ["length", "bold"]
+
+
+def styled(rows: Drawn, ties: Ties = "half") -> Fit:
+    data = rows.comparisons(features=rows.features, feature_names=NAMES)
+    return fit(data, ties=ties, order_effect=True)
+
+
+def swapped(rows: Drawn) -> Drawn:
+    outcome = np.array([1, 0, 2, 3])[rows.outcome]
+    return replace(rows, a=rows.b, b=rows.a, outcome=outcome, features=-rows.features)
+
+
+@pytest.mark.parametrize("ties", ALL)
+@given(seed=seeds)
+def test_swapping_all_sides_turns_the_order_effect_round_and_nothing_else(
+    ties: Ties, seed: int
+) -> None:
+    rows = draw(np.random.default_rng(seed), ties, n=600, order=0.3, style=STYLE)
+    one, two = styled(rows, ties), styled(swapped(rows), ties)
+    assert two.theta == pytest.approx(one.theta, abs=1e-7)
+    before, after = ([p.raw for p in found.parameters] for found in (one, two))
+    assert after == pytest.approx([-before[0], *before[1:]], abs=1e-7)
+
+
+@pytest.mark.parametrize("ties", ALL)
+def test_planted_order_effect_and_style_are_found(rng: np.random.Generator, ties: Ties) -> None:
+    rows = draw(rng, ties, n=60_000, order=0.2, style=STYLE)
+    found = styled(rows, ties)
+    error = np.sqrt(np.diag(hessian_covariance(found)))[found.n_models :]
+    raw = np.array([p.raw for p in found.parameters])
+    assert [p.name for p in found.parameters[:3]] == ["order_effect", "style:length", "style:bold"]
+    assert (np.abs(raw[:3] - (0.2, *STYLE)) < 4 * error[:3]).all()
+    assert error[:3].max() < 0.03
+    assert found.deviance is None
+
+
+def test_logistic_regression_finds_the_same_coefficients(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half", n=2000, order=0.4, style=STYLE)
+    design = np.zeros((2000, 5))
+    design[np.arange(2000), rows.a], design[np.arange(2000), rows.b] = 1, -1
+    design = np.column_stack([design, np.ones(2000), rows.features])
+    theirs = LogisticRegression(C=1e10, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(
+        design, rows.outcome == 0
+    )
+    ours = styled(rows)
+    coefficients = theirs.coef_[0]
+    assert ours.theta == pytest.approx(coefficients[:5] - coefficients[:5].mean(), abs=1e-4)
+    assert [p.value for p in ours.parameters] == pytest.approx(coefficients[5:], abs=1e-4)
+
+
+def test_the_order_effect_of_two_equal_models_is_the_log_odds_of_side_a() -> None:
+    rows = [("x", "y", "model_a"), ("y", "x", "model_a")] * 3
+    found = fit(votes([*rows, ("x", "y", "model_b"), ("y", "x", "model_b")]), order_effect=True)
+    assert found.parameters[0].value == pytest.approx(np.log(3))
+    assert found.theta == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_the_sandwich_with_features_is_the_textbook_formula(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half", n=500, order=0.4, style=STYLE)
+    data = rows.comparisons(features=rows.features, feature_names=NAMES)
+    found = fit(data, order_effect=True)
+    x = np.zeros((500, 5))
+    x[np.arange(500), rows.a], x[np.arange(500), rows.b] = 1, -1
+    x = np.column_stack([x, np.ones(500), rows.features])
+    chance = expit(x @ found.x)
+    bread = np.linalg.pinv((x * (chance * (1 - chance))[:, None]).T @ x)
+    score = x * ((rows.outcome == 0) - chance)[:, None]
+    expected = bread @ score.T @ score @ bread
+    assert sandwich_covariance(found, data) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_a_constant_feature_of_zeros_and_a_copy_are_named(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half", style=STYLE)
+    zero = np.column_stack([rows.features[:, 0], np.zeros(3000)])
+    with pytest.raises(NotIdentifiedError, match="style:bold is zero in every vote"):
+        fit(rows.comparisons(features=zero, feature_names=NAMES))
+    copy = np.column_stack([rows.features[:, 0], 3 * rows.features[:, 0]])
+    with pytest.raises(NotIdentifiedError, match=r"style:bold cannot .* and style:length"):
+        fit(rows.comparisons(features=copy, feature_names=NAMES))
+
+
+def test_a_constant_of_each_model_is_a_strength(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half")
+    size = np.arange(5.0)
+    features = (size[rows.a] - size[rows.b])[:, None]
+    with pytest.raises(NotIdentifiedError, match="style:size cannot be told apart from the stren"):
+        fit(rows.comparisons(features=features, feature_names=["size"]))
+
+
+def test_an_order_effect_needs_models_on_both_sides() -> None:
+    rows = [("x", "y", "model_a"), ("x", "y", "model_b")]
+    with pytest.raises(NotIdentifiedError, match="order_effect"):
+        fit(votes(rows), order_effect=True)
+
+
+def test_a_feature_that_foretells_every_vote_is_named(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half")
+    features = np.where(rows.outcome == 0, 1.0, -1.0)[:, None] + rng.random((3000, 1)) / 2
+    with pytest.raises(NotIdentifiedError, match="style:oracle foretells the votes"):
+        fit(rows.comparisons(features=features, feature_names=["oracle"]))
+
+
+def test_features_of_no_account_leave_the_strengths_alone(rng: np.random.Generator) -> None:
+    rows = draw(rng, "half", n=20_000, style=(0.0, 0.0))
+    assert styled(rows).theta == pytest.approx(fit(rows.comparisons()).theta, abs=0.01)
+
+
+@pytest.mark.slow
+def test_style_is_unbiased_covered_and_seldom_seen_where_there_is_none() -> None:
+    rng = np.random.default_rng(7)
+    seen, runs = np.zeros((500, 2)), 500
+    errors = np.zeros((500, 2))
+    for run in range(runs):
+        rows = draw(rng, "rao-kupper", n=1500, style=(0.25, 0.0), n_voters=60)
+        data = rows.comparisons(features=rows.features, feature_names=NAMES, voter=rows.voter)
+        found = fit(data, ties="rao-kupper")
+        spread = covariance(found, data, method="cr1")
+        seen[run] = [p.raw for p in found.parameters[:2]]
+        errors[run] = np.sqrt(np.diag(spread.matrix))[5:7]
+    miss = seen - (0.25, 0.0)
+    assert (np.abs(miss.mean(axis=0)) < 3 * miss.std(axis=0) / np.sqrt(runs)).all()
+    outside = (np.abs(miss) > 1.96 * errors).mean(axis=0)
+    assert 0.025 <= outside[0] <= 0.08
+    assert 0.03 <= outside[1] <= 0.075

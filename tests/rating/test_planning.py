@@ -1,0 +1,135 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from rating.errors import DataError
+from rating.planning import (
+    neighbour_gaps,
+    selection_inflation,
+    votes_for_field,
+    votes_to_separate,
+)
+
+
+@pytest.mark.parametrize(
+    ("lead", "votes"),
+    [(5, 37_901), (10, 9_478), (20, 2_372), (30, 1_056), (50, 382), (100, 98)],
+)
+def test_a_head_to_head_needs_the_votes_of_the_published_table(lead: float, votes: int) -> None:
+    assert votes_to_separate(lead) == votes
+    assert votes_to_separate(-lead) == votes
+
+
+def test_ties_are_votes_that_decide_nothing() -> None:
+    assert votes_to_separate(50, tie_rate=0.5) == pytest.approx(2 * 382, abs=2)
+
+
+def test_more_power_and_more_certainty_take_more_votes() -> None:
+    assert votes_to_separate(50, power=0.9) > votes_to_separate(50)
+    assert votes_to_separate(50, level=0.99) > votes_to_separate(50)
+
+
+@pytest.mark.parametrize("lead", [30, 100])
+def test_the_planned_votes_have_the_planned_power(lead: float) -> None:
+    n = votes_to_separate(lead)
+    p = 1 / (1 + 10 ** (-lead / 400))
+    wins = np.random.default_rng(1).binomial(n, p, size=20_000)
+    shown = np.abs(wins / n - 0.5) > norm.ppf(0.975) * 0.5 / np.sqrt(n)
+    # 20,000 runs leave .003; with 98 votes a whole vote more or less is .02.
+    assert shown.mean() == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_field_of_two_is_a_head_to_head() -> None:
+    assert votes_for_field(2, 20) == pytest.approx(votes_to_separate(20), rel=0.01)
+
+
+def test_twenty_models_twenty_points_apart_need_45_000_votes() -> None:
+    assert votes_for_field(20, 20) == pytest.approx(45_000, rel=0.01)
+
+
+def test_a_design_effect_multiplies_the_votes_of_a_field() -> None:
+    assert votes_for_field(20, 20, design_effect=2.28) == pytest.approx(
+        2.28 * votes_for_field(20, 20), abs=3
+    )
+
+
+def test_the_planned_field_has_the_planned_variance() -> None:
+    """Against the inverse information of a balanced board of equal models."""
+    k, lead = 8, 40.0
+    n = votes_for_field(k, lead)
+    p = 1 / (1 + 10 ** (-lead / 400))
+    per_pair = n / (k * (k - 1) / 2) * p * (1 - p)
+    covariance = np.linalg.pinv(per_pair * (k * np.eye(k) - 1))
+    se = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    assert lead * np.log(10) / 400 / se == pytest.approx(norm.ppf(0.975) + norm.ppf(0.8), rel=1e-4)
+
+
+def test_neighbours_are_read_down_the_board() -> None:
+    gaps = neighbour_gaps(np.array([0.0, 2.0, 1.0]), 0.01 * np.eye(3), 100)
+    assert [(gap.ahead, gap.behind) for gap in gaps] == [(1, 2), (2, 0)]
+    assert [gap.gap for gap in gaps] == [1.0, 1.0]
+    assert all(gap.separated and gap.more_votes == 0 for gap in gaps)
+
+
+def test_the_votes_still_needed_bring_the_gap_to_the_bar() -> None:
+    theta, covariance = np.array([0.3, 0.1, 0.0]), np.diag([0.02, 0.03, 0.01])
+    for gap in neighbour_gaps(theta, covariance, 1000):
+        assert not gap.separated
+        assert gap.more_votes is not None
+        se_then = gap.se * np.sqrt(1000 / (1000 + gap.more_votes))
+        assert gap.gap / se_then == pytest.approx(norm.ppf(0.975), rel=1e-3)
+
+
+def test_a_covariance_between_neighbours_is_counted() -> None:
+    apart = neighbour_gaps(np.array([0.1, 0.0]), np.array([[1.0, 0.9], [0.9, 1.0]]), 100)
+    assert apart[0].se == pytest.approx(np.sqrt(0.2))
+
+
+def test_a_design_effect_asks_for_more_votes_of_neighbours() -> None:
+    theta, covariance = np.array([0.1, 0.0]), 0.01 * np.eye(2)
+    once = neighbour_gaps(theta, covariance, 500)[0].more_votes
+    twice = neighbour_gaps(theta, covariance, 500, design_effect=2)[0].more_votes
+    assert once is not None
+    assert twice == pytest.approx(2 * (once + 500) - 500, abs=2)
+
+
+def test_equal_neighbours_are_never_separated() -> None:
+    gap = neighbour_gaps(np.zeros(2), 0.01 * np.eye(2), 500)[0]
+    assert gap.more_votes is None
+    assert not gap.separated
+    assert gap.to_dict()["more_votes"] is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 50])
+def test_the_best_of_equal_variants_looks_better_by_the_mean_maximum(n: int) -> None:
+    draws = np.random.default_rng(2).standard_normal((40_000, n)).max(axis=1)
+    assert selection_inflation(1, n) == pytest.approx(draws.mean(), abs=4 * draws.std() / 200)
+    assert selection_inflation(6.3, n) == pytest.approx(6.3 * selection_inflation(1, n))
+
+
+@pytest.mark.parametrize(
+    ("n", "published"), [(2, 0.56), (5, 1.16), (10, 1.54), (20, 1.87), (50, 2.25)]
+)
+def test_the_inflation_is_the_one_tabled(n: int, published: float) -> None:
+    assert selection_inflation(1.0, n) == pytest.approx(published, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: votes_to_separate(0), "lead must be finite and not zero, not 0"),
+        (lambda: votes_to_separate(10, power=0.3), r"power must lie in \[1/2, 1\), not 0.3"),
+        (lambda: votes_to_separate(10, level=1.0), "level must lie between 0 and 1, not 1.0"),
+        (lambda: votes_to_separate(10, tie_rate=1), r"tie_rate must lie in \[0, 1\), not 1"),
+        (lambda: votes_for_field(1, 10), "at least two models, not 1"),
+        (lambda: votes_for_field(3, 10, design_effect=0), "design_effect must be positive"),
+        (lambda: neighbour_gaps(np.zeros(2), np.eye(2), 0), "n_votes must be at least 1, not 0"),
+        (lambda: selection_inflation(1, 0), "n_variants must be at least 1, not 0"),
+        (lambda: selection_inflation(-1, 2), "se must be finite and not negative, not -1"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        call()

@@ -1,0 +1,180 @@
+"""What the samplers are worth, and that their probabilities undo them: simulated boards."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from rating.sampling import (
+    arena_pairs,
+    gain_pairs,
+    neighbour_contrast,
+    score_variances,
+    uniform_pairs,
+)
+from rating.scale import POINTS_PER_NAT
+from tests.rating.crowd import chances, information, strengths
+
+pytestmark = pytest.mark.slow
+
+RIDGE = 0.1
+TOP = 5
+
+
+@dataclass
+class Arena:
+    """A board that draws its pairs by a rule, some votes at a time."""
+
+    chance: np.ndarray
+    """Of row over column; need not be Bradley-Terry."""
+    rule: str
+    rng: np.random.Generator
+    wins: np.ndarray
+    weighted: np.ndarray
+    """The same votes, each weighing one over its pair's probability."""
+    theta: np.ndarray
+    top: int | None = TOP
+
+    @classmethod
+    def of(
+        cls, chance: np.ndarray, rule: str, seed: int, past: np.ndarray, top: int | None = TOP
+    ) -> "Arena":
+        n_models = len(chance)
+        rng = np.random.default_rng(seed)
+        none = np.zeros((n_models, n_models))
+        return cls(chance, rule, rng, past.copy(), none, np.zeros(n_models), top)
+
+    def covariance(self) -> np.ndarray:
+        known = information(self.theta, self.wins, RIDGE)
+        return np.asarray(np.linalg.inv(known), dtype=np.float64)
+
+    def probabilities(self) -> np.ndarray:
+        if self.rule == "uniform":
+            return uniform_pairs(len(self.chance))
+        if self.rule == "arena":
+            return arena_pairs(self.wins + self.wins.T, score_variances(self.wins))
+        return gain_pairs(self.theta, self.covariance(), top=self.top)
+
+    def vote(self, n: int) -> None:
+        self.theta = strengths(self.wins, start=self.theta, ridge=RIDGE)
+        first, second = np.triu_indices(len(self.chance), k=1)
+        pairs = self.probabilities()[first, second]
+        times = self.rng.multinomial(n, pairs)
+        won = self.rng.binomial(times, self.chance[first, second])
+        for table, unit in ((self.wins, np.ones_like(pairs)), (self.weighted, 1 / pairs)):
+            table[first, second] += unit * won
+            table[second, first] += unit * (times - won)
+
+
+def even_field() -> tuple[np.ndarray, np.ndarray]:
+    return np.linspace(-1, 1, 12), np.zeros((12, 12))
+
+
+def close_top() -> tuple[np.ndarray, np.ndarray]:
+    return np.r_[0.7 + 0.02 * np.arange(4), np.linspace(-1.5, 0, 8)], np.zeros((12, 12))
+
+
+def newcomer() -> tuple[np.ndarray, np.ndarray]:
+    """Two hundred votes on every pair but those of the second best, who just joined."""
+    theta = np.linspace(-1, 1, 12)
+    past = 200 * chances(theta)
+    past[10, :] = past[:, 10] = 0
+    np.fill_diagonal(past, 0)
+    return theta, past
+
+
+FIELDS = {"even": even_field, "close top": close_top, "newcomer": newcomer}
+TARGETS = {"even": 20.0, "close top": 20.0, "newcomer": 18.0}
+
+
+def votes_to_target(field: str, rule: str, seed: int) -> int:
+    """Votes until the root mean square half width of the top's neighbours is on target."""
+    theta, past = FIELDS[field]()
+    arena = Arena.of(chances(theta), rule, seed, past)
+    contrast = neighbour_contrast(theta, TOP)
+    for votes in range(0, 40_000, 100):
+        mean_square = np.trace(contrast @ arena.covariance()) / (TOP - 1)
+        if votes and 1.96 * POINTS_PER_NAT * np.sqrt(mean_square) < TARGETS[field]:
+            return votes
+        arena.vote(100)
+    raise AssertionError(f"{field} under {rule} is not on target after 40,000 votes.")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_the_gain_rule_separates_the_top_with_the_fewest_votes(
+    field: str, record_property: Callable[[str, object], None]
+) -> None:
+    runs = 10
+    needed = {
+        rule: np.array([votes_to_target(field, rule, seed) for seed in range(runs)])
+        for rule in ("uniform", "arena", "gain")
+    }
+    row: dict[str, object] = {"field": field, "points": TARGETS[field]}
+    row |= {rule: round(votes.mean()) for rule, votes in needed.items()}
+    row["mc_error"] = round(max(v.std() for v in needed.values()) / np.sqrt(runs))
+    record_property("votes until the top five are told apart to so many points", row)
+    spread = 3 * max(v.std() for v in needed.values()) * np.sqrt(2 / runs)
+    assert needed["gain"].mean() + spread < 0.7 * needed["uniform"].mean()
+    assert needed["arena"].mean() < needed["uniform"].mean() + spread
+    if field == "newcomer":
+        assert needed["arena"].mean() + spread < 0.8 * needed["uniform"].mean()
+
+
+N_MODELS = 5
+CIRCLE = np.array([0.8, 0.4, 0.0, -0.4, -0.8])
+
+
+def no_bradley_terry_field() -> np.ndarray:
+    """Chances that no strengths explain: some models are better against their neighbours."""
+    gap = CIRCLE[:, None] - CIRCLE[None, :]
+    twist = 0.5 * np.sin(2 * np.pi * (np.arange(5)[:, None] - np.arange(5)[None, :]) / 5)
+    chance = 1 / (1 + np.exp(-(gap + twist * (np.abs(gap) < 0.5))))
+    np.fill_diagonal(chance, 0)
+    return np.asarray(chance)
+
+
+def errors_of_runs(
+    rule: str, runs: int, pick: Callable[[Arena], np.ndarray], truth: np.ndarray
+) -> np.ndarray:
+    past = np.zeros((N_MODELS, N_MODELS))
+    errors = []
+    for seed in range(runs):
+        arena = Arena.of(no_bradley_terry_field(), rule, seed, past, top=2)
+        for _ in range(10):
+            arena.vote(400)
+        errors.append((pick(arena) - truth).ravel())
+    return np.array(errors)
+
+
+def in_monte_carlo_errors(errors: np.ndarray) -> np.ndarray:
+    return np.asarray(errors.mean(axis=0) / (errors.std(axis=0) / np.sqrt(len(errors))))
+
+
+def truth_under_uniform_pairs() -> np.ndarray:
+    return strengths(no_bradley_terry_field())
+
+
+@pytest.mark.parametrize("rule", ["uniform", "arena", "gain"])
+def test_weights_by_the_probability_undo_the_sampler(rule: str) -> None:
+    """The ratings are those under uniform pairs, though no Bradley-Terry model holds."""
+    errors = errors_of_runs(
+        rule, 3000, lambda a: strengths(a.weighted), truth_under_uniform_pairs()
+    )
+    assert np.abs(in_monte_carlo_errors(errors)).max() < 3
+    assert np.abs(errors.mean(axis=0) / errors.std(axis=0)).max() < 0.1
+
+
+@pytest.mark.parametrize("rule", ["uniform", "arena", "gain"])
+def test_the_weighted_win_matrix_is_unbiased(rule: str) -> None:
+    """The mean over battles of score / probability on the pair's place: equation 5."""
+    first, second = np.triu_indices(N_MODELS, k=1)
+    truth = no_bradley_terry_field()[first, second]
+    errors = errors_of_runs(rule, 1000, lambda a: a.weighted[first, second] / 4000, truth)
+    # Ten pairs: 3.9 is passed by one of them once in a thousand studies.
+    assert np.abs(in_monte_carlo_errors(errors)).max() < 3.9
+
+
+def test_without_the_weights_the_sampler_decides_the_ratings() -> None:
+    errors = errors_of_runs("gain", 300, lambda a: strengths(a.wins), truth_under_uniform_pairs())
+    assert np.abs(in_monte_carlo_errors(errors)).max() > 10

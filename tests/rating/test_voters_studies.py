@@ -1,0 +1,106 @@
+"""How often honest voters are flagged, and careless ones found: simulated crowds."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from rating.taste import fit_taste_sd
+from rating.voters import VoterCheck, check_voters
+from tests.rating.crowd import Ballot, Crowd, Kind, strengths
+
+pytestmark = pytest.mark.slow
+
+N_VOTERS = 400
+NAMES = [f"m{i}" for i in range(12)]
+
+
+class Board:
+    """Strengths and taste sd as the arena would know them: fitted to a population's votes."""
+
+    def __init__(self, crowd: Crowd, seed: int, careless: Sequence[Kind] = ()) -> None:
+        self.crowd = crowd
+        self.rng = np.random.default_rng(seed)
+        votes = list(self._population(careless))
+        left, right, score, voter = (
+            np.concatenate(column)
+            for column in zip(*[(v.left, v.right, v.score, v.voter) for v in votes], strict=True)
+        )
+        self.theta = strengths(Ballot(left, right, score, voter).wins(12))
+        self.taste_sd = fit_taste_sd(left, right, score, voter, self.theta)
+
+    def _population(self, careless: Sequence[Kind]) -> Iterator[Ballot]:
+        yield self.crowd.draw(self.rng, 300, 60)
+        for number, kind in enumerate(careless, start=1):
+            votes = self.crowd.draw(self.rng, 10, 60, kind)
+            yield Ballot(votes.left, votes.right, votes.score, votes.voter + 1000 * number)
+
+    def check(self, kind: Kind, n_votes: int, n_voters: int = N_VOTERS) -> tuple[VoterCheck, ...]:
+        votes = self.crowd.draw(self.rng, n_voters, n_votes, kind)
+        return check_voters(
+            votes.left, votes.right, votes.score, votes.voter, self.theta, self.taste_sd, NAMES
+        )
+
+    def flagged(self, kind: Kind, n_votes: int) -> float:
+        return float(np.mean([check.flagged for check in self.check(kind, n_votes)]))
+
+
+def monte_carlo_error(share: float) -> float:
+    return float(np.sqrt(max(share * (1 - share), 0.01) / N_VOTERS))
+
+
+@pytest.mark.parametrize("taste", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("n_votes", [100, 300])
+def test_honest_voters_are_seldom_flagged_though_looked_at_all_the_time(
+    taste: float, n_votes: int
+) -> None:
+    share = Board(Crowd(taste=taste), seed=1).flagged("honest", n_votes)
+    assert share <= 0.05 + 3 * monte_carlo_error(0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_100", "at_300"),
+    [
+        ("coin", 0.6, 0.97),
+        ("always-left", 1.0, 1.0),
+        ("always-right", 1.0, 1.0),
+        ("inverted", 0.98, 0.99),
+        ("shill", 0.98, 1.0),
+    ],
+)
+def test_careless_voters_are_found(
+    kind: Kind, at_100: float, at_300: float, record_property: Callable[[str, object], None]
+) -> None:
+    board = Board(Crowd(), seed=2)
+    found = {n: board.flagged(kind, n) for n in (100, 300)}
+    row = {"voter": kind, "at_100": found[100], "at_300": found[300]}
+    record_property("voters flagged, taste sd .6", row)
+    for share, expected in ((found[100], at_100), (found[300], at_300)):
+        # Of this draw of voters, and of the population that the strengths come from.
+        assert abs(share - expected) <= 4 * np.sqrt(2) * monte_carlo_error(expected)
+
+
+def test_careless_voters_are_found_among_others_like_them() -> None:
+    """A population of whom one in nine is careless widens the tastes and costs some power."""
+    board = Board(Crowd(), seed=3, careless=["coin", "always-left", "inverted", "shill"])
+    clean = Board(Crowd(), seed=3)
+    assert clean.taste_sd < board.taste_sd < 1.5 * clean.taste_sd
+    assert board.flagged("honest", 100) <= 0.05
+    assert board.flagged("always-left", 100) == 1
+    assert board.flagged("coin", 300) > 0.8
+    assert board.flagged("shill", 300) > 0.9
+
+
+def test_evidence_of_ten_to_one_is_met_by_an_honest_voter_once_in_ten_at_most() -> None:
+    """Ville's bound, far out too: the mean of so heavy a tail is a poor statistic."""
+    checks = Board(Crowd(), seed=4).check("honest", 30, n_voters=4000)
+    evidence = np.exp([check.max_log_e for check in checks])
+    for alpha in (0.1, 0.05, 0.01, 0.002):
+        error = np.sqrt(alpha * (1 - alpha) / len(evidence))
+        assert (evidence >= 1 / alpha).mean() <= alpha + 3 * error
+
+
+def test_a_test_that_knows_no_tastes_punishes_unusual_people() -> None:
+    board = Board(Crowd(taste=0.8), seed=5)
+    board.taste_sd = 0.0
+    assert board.flagged("honest", 100) - 3 * monte_carlo_error(0.3) > 0.1

@@ -1,0 +1,132 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import norm, studentized_range
+
+from rating import Comparisons, covariance, fit, rank_ranges
+from rating.clusters import grouping
+from rating.jackknife import leave_one_out
+from rating.ranks import joint_rank_ranges
+from rating.wild import wild_critical_value
+from tests.rating.builders import random_votes, votes
+from tests.simulation import D1, Design
+
+# Five thousand draws leave about .03 on the quantile, boards of 400 voters about as much.
+ERROR = 0.12
+
+
+def drawn(data: Comparisons, level: float = 0.95, draws: int = 5000, seed: int = 1) -> float:
+    found = fit(data)
+    matrix = covariance(found, data).strengths
+    return wild_critical_value(
+        found,
+        data,
+        grouping(data, "voter"),
+        matrix,
+        rng=np.random.default_rng(seed),
+        level=level,
+        draws=draws,
+    )
+
+
+def every_sign(data: Comparisons) -> np.ndarray:
+    """The largest statistic under every choice of signs, from the definition."""
+    parts = list(leave_one_out(fit(data), data, grouping(data, "voter")))
+    shift, share = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("shift", "share")
+    )
+    first, second = np.triu_indices(data.n_models, k=1)
+    a = shift[:, first] - shift[:, second]
+    found = []
+    for signs in product([-1, 1], repeat=len(a)):
+        moved = np.array(signs) @ a
+        left = (np.array(signs)[:, None] * a - share[:, None] * moved) / (1 - share[:, None])
+        found.append((np.abs(moved) / np.sqrt((left**2).sum(axis=0))).max())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_few_voters_give_the_quantile_over_all_their_signs(level: float) -> None:
+    data = votes(random_votes(np.random.default_rng(2), n=400, n_models=4, n_voters=9))
+    exact = every_sign(data)
+    low, high = np.quantile(exact, [level - 0.03, min(level + 0.03, 1.0)])
+    assert low - 1e-9 <= drawn(data, level) <= high + 1e-9
+
+
+def test_two_models_and_many_even_voters_need_the_ordinary_quantile() -> None:
+    board = Design(n_models=2, n_voters=400, tail=0.1).draw(np.random.default_rng(3))
+    assert drawn(board) == pytest.approx(norm.ppf(0.975), abs=ERROR)
+
+
+def test_many_even_voters_need_tukeys_studentized_range() -> None:
+    board = Design(n_models=8, n_voters=400, tail=0.1).draw(np.random.default_rng(4))
+    tukey = studentized_range.ppf(0.95, 8, np.inf) / np.sqrt(2)
+    assert drawn(board) == pytest.approx(tukey, abs=ERROR)
+
+
+def test_heavy_voters_raise_the_bar() -> None:
+    even, heavy = (
+        Design(n_voters=200, tail=tail, taste=0.8).draw(np.random.default_rng(5))
+        for tail in (0.1, 1.4)
+    )
+    assert drawn(heavy) > drawn(even) + ERROR
+
+
+def test_a_voter_who_votes_twice_as_one_hundred_weights_is_the_same() -> None:
+    rows = random_votes(np.random.default_rng(6), n=500, n_models=4, n_voters=30)
+    columns = list(zip(*rows, strict=True))
+    plain, heavy = (
+        Comparisons.from_arrays(*columns[:3], voter=columns[3], weight=[weight] * len(rows))
+        for weight in (1.0, 100.0)
+    )
+    assert drawn(plain) == pytest.approx(drawn(heavy), rel=1e-6)
+
+
+def test_the_same_generator_gives_the_same_bar_and_the_order_of_votes_none() -> None:
+    rows = random_votes(np.random.default_rng(7), n=300)
+    assert drawn(votes(rows)) == drawn(votes(rows[::-1]))
+
+
+def test_ties_that_alone_join_two_groups_count_with_their_known_variance() -> None:
+    """The voters show no spread there: the bar stays finite, near that of a normal."""
+    rng = np.random.default_rng(8)
+    inside = [(a, b, o, v) for a, b, o, v in random_votes(rng, n=400, n_models=2)]
+    other = [(a.replace("m", "z"), b.replace("m", "z"), o, v) for a, b, o, v in inside]
+    between = [("m0", "z0", "tie", f"v{n % 20}") for n in range(40)]
+    found = drawn(votes([*inside, *other, *between]))
+    assert 1.9 < found < 4
+
+
+def test_no_claim_is_made_on_a_model_that_one_voter_alone_joins() -> None:
+    rows = random_votes(np.random.default_rng(9), n=600, n_voters=40)
+    rows += [("new", "m0", "model_a", "v1")] * 40 + [("new", "m0", "model_b", "v1")] * 2
+    data = votes(rows)
+    found = fit(data)
+    by_voter = covariance(found, data)
+    assert by_voter.lone_models == ("new",)
+    ranges = joint_rank_ranges(found, data, by_voter, rng=np.random.default_rng(1))
+    new = data.models.index("new")
+    assert (ranges.low[new], ranges.high[new]) == (1, data.n_models)
+
+
+def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
+    data = D1.draw(np.random.default_rng(10))
+    found = fit(data)
+    by_vote = covariance(found, data, method="sandwich", cluster=None)
+    ranges = joint_rank_ranges(found, data, by_vote, rng=np.random.default_rng(2))
+    same = rank_ranges(found.theta, by_vote.strengths, rng=np.random.default_rng(2))
+    assert ranges.low.tolist() == same.low.tolist()
+    assert ranges.high.tolist() == same.high.tolist()
+
+
+def test_many_models_have_the_bar_of_the_multivariate_t(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = D1.draw(np.random.default_rng(10))
+    found = fit(data)
+    by_voter = covariance(found, data)
+    monkeypatch.setattr("rating.ranks.WILD_UP_TO", 9)
+    ranges = joint_rank_ranges(found, data, by_voter, rng=np.random.default_rng(2))
+    same = rank_ranges(
+        found.theta, by_voter.strengths, rng=np.random.default_rng(2), df=by_voter.df
+    )
+    assert ranges.low.tolist() == same.low.tolist()
