@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sqlalchemy.engine import make_url
 
 from tests.postgresql import new_database, postgresql_server
 from tests.serving import Served, quick_arena
+from tests.sqlite import bring_to_schema, new_sqlite
 
 # The same examples on every run, and no clock on a busy machine.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -38,13 +40,22 @@ def postgresql() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql: str) -> Iterator[str]:
+    """Name of a database with the arena's tables, to copy."""
+    with new_database(postgresql) as url:
+        bring_to_schema(url)
+        yield str(make_url(url).database)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of an empty database: a test that asks for it runs on both kinds."""
+    """URL of a database that nobody has used: a test that asks for it runs on both kinds."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/arena.db"
+        yield new_sqlite(tmp_path)
     else:
-        with new_database(request.getfixturevalue("postgresql")) as url:
+        server = request.getfixturevalue("postgresql")
+        with new_database(server, request.getfixturevalue("postgresql_template")) as url:
             yield url
 
 

@@ -1,6 +1,7 @@
 """A real HTTP server that speaks OpenAI's chat format and fails in it as it is told."""
 
 import asyncio
+import itertools
 import json
 import socket
 import threading
@@ -166,7 +167,7 @@ def faulty_server(behaviours: Mapping[str, Behaviour]) -> Iterator[FaultyServer]
             Route("/v1/models", faulty.models),
         ]
         app = Starlette(routes=routes)
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+        server = PromptServer(uvicorn.Config(app, log_config=None, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
@@ -174,6 +175,15 @@ def faulty_server(behaviours: Mapping[str, Behaviour]) -> Iterator[FaultyServer]
         finally:
             server.should_exit = server.force_exit = True  # an endless answer has to end too
             thread.join(timeout=5)
+
+
+class PromptServer(uvicorn.Server):
+    """A server that looks ten times as often whether it should end."""
+
+    async def main_loop(self) -> None:
+        ticks = itertools.count()
+        while not await self.on_tick(next(ticks)):  # noqa: ASYNC110 - as the original does
+            await asyncio.sleep(0.01)
 
 
 class DroppedError(Exception):

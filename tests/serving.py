@@ -1,5 +1,6 @@
 """The arena on a free port of this machine, and a visitor who talks to it over HTTP."""
 
+import atexit
 import json
 import os
 import re
@@ -11,8 +12,9 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -21,7 +23,8 @@ import uvicorn
 
 from arena.app import create_app
 from arena.settings import read_settings
-from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.faulty_server import Behaviour, FaultyServer, PromptServer, faulty_server
+from tests.sqlite import new_sqlite
 
 ARENA = str(Path(sys.executable).parent / "arena")
 
@@ -35,7 +38,7 @@ class Served:
 
     def visitor(self) -> "Visitor":
         """Let a new person come in."""
-        return Visitor(httpx.Client(base_url=self.url, timeout=30, trust_env=False))
+        return Visitor(client_of(self.url))
 
 
 @dataclass(slots=True)
@@ -113,13 +116,18 @@ def heard_text(events: Sequence[Heard], side: str) -> str:
     )
 
 
+def client_of(url: str, *, timeout: float = 30, **options: Any) -> httpx.Client:
+    """Reach a server of this machine, without reading the certificates of others each time."""
+    return httpx.Client(base_url=url, timeout=timeout, verify=False, trust_env=False, **options)
+
+
 @contextmanager
 def serve(**settings: object) -> Iterator[Served]:
     """Serve the arena in a thread, without its page."""
     read = read_settings(page=False, **settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(create_app(read), log_config=None, timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
+        server = PromptServer(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         _wait_until(lambda: server.started)
@@ -142,7 +150,7 @@ def logging_to(
     log: IO[str] | None, folder: Path, words: Sequence[str], env: Mapping[str, str]
 ) -> Iterator[str]:
     """Run a serving command whose log goes to a file; gives its address."""
-    environment = os.environ | {"ARENA_PAGE": "0"} | dict(env)
+    environment = os.environ | {"ARENA_PAGE": "0", "ARENA_SHUTDOWN_GRACE_S": "0"} | dict(env)
     with subprocess.Popen(
         [ARENA, *words],
         cwd=folder,
@@ -165,7 +173,7 @@ def logging_to(
 @contextmanager
 def page_of(folder: Path, roster: Path, **env: str) -> Iterator[Served]:
     """Serve the arena with its page, as an operator would."""
-    database = f"sqlite:///{folder}/arena.db"
+    database = new_sqlite(folder)
     words = ("serve", "--port", "0", "--database", database, "--roster", str(roster))
     with running(folder, *words, **{"ARENA_PAGE": "1"} | env) as url:
         yield Served(url, database)
@@ -175,7 +183,7 @@ def page_of(folder: Path, roster: Path, **env: str) -> Iterator[Served]:
 def served_by(server: FaultyServer, folder: Path, **settings: object) -> Iterator[Served]:
     """Serve the arena with the server's behaviours as its models."""
     defaults = {
-        "database": f"sqlite:///{folder}/arena.db",
+        "database": new_sqlite(folder),
         "roster": write_roster(folder / "roster.toml", server, *server.behaviours),
         "characters_per_s": 50_000,
     }
@@ -186,9 +194,17 @@ def served_by(server: FaultyServer, folder: Path, **settings: object) -> Iterato
 @contextmanager
 def quick_arena(folder: Path, **settings: object) -> Iterator[Served]:
     """Serve the arena, without the page, with three models that answer at once."""
-    behaviours = {name: Behaviour(text=f"So says {n}. " * 20) for n, name in enumerate("xyz")}
-    with faulty_server(behaviours) as server, served_by(server, folder, **settings) as served:
+    with served_by(_quick_models(), folder, **settings) as served:
         yield served
+
+
+@cache
+def _quick_models() -> FaultyServer:
+    """Start, once and until the tests end, what answers for every quick arena."""
+    behaviours = {name: Behaviour(text=f"So says {n}. " * 20) for n, name in enumerate("xyz")}
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(faulty_server(behaviours))
 
 
 def write_roster(path: Path, server: FaultyServer, *names: str, **extra: object) -> Path:

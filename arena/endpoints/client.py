@@ -1,9 +1,11 @@
 """The client of all endpoints: one connection pool, typed chunks, typed failures."""
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 import httpx
 
@@ -39,6 +41,12 @@ class Timeouts:
     whole_s: float = 300.0
 
 
+@cache
+def _trust() -> ssl.SSLContext:
+    """Read the certificates to trust, once: it takes a twentieth of a second."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class Endpoints:
     """Every model's endpoint, behind one connection pool.
 
@@ -70,6 +78,7 @@ class Endpoints:
             mounts=dict(transports or {}),
             timeout=httpx.Timeout(timeouts.connect_s, read=None),
             limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
+            verify=_trust(),
             trust_env=False,
         )
 

@@ -1,5 +1,6 @@
 """Bring a database to the schema of this version, or refuse it."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -54,7 +55,7 @@ def revision(connection: Connection) -> str | None:
 
 def newest() -> str | None:
     """Revision of this version's schema."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
+    return _script().get_current_head()
 
 
 def shown(engine: Engine) -> str:
@@ -68,16 +69,22 @@ def _config() -> Config:
     return config
 
 
+@cache
+def _script() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
 def _upgrade(connection: Connection, name: str) -> None:
-    config = _config()
-    config.attributes["connection"] = connection
-    _refuse_unknown(connection, ScriptDirectory.from_config(config), name)
-    command.upgrade(config, "head")
-
-
-def _refuse_unknown(connection: Connection, script: ScriptDirectory, name: str) -> None:
     current = revision(connection)
-    known = {step.revision for step in script.walk_revisions()}
+    _refuse_unknown(connection, current, name)
+    if current != newest():
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _refuse_unknown(connection: Connection, current: str | None, name: str) -> None:
+    known = {step.revision for step in _script().walk_revisions()}
     if current is None and set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
         msg = f"The database {name} holds tables that this arena did not make. Name another one."
         raise SchemaError(msg)

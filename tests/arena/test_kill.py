@@ -24,7 +24,7 @@ from arena.store import chain, log
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import ARENA, Visitor, write_roster
+from tests.serving import ARENA, Visitor, client_of, write_roster
 
 N_PLAYERS = 6
 BATTLES_EACH = 3
@@ -67,7 +67,7 @@ class Player:
 
     def play(self, url: str, everybody: threading.Barrier) -> None:
         """Settle what the last kill left, get battles ready, and vote until the next kill."""
-        with Visitor(httpx.Client(base_url=url, timeout=10, cookies=self.cookies)) as visitor:
+        with Visitor(client_of(url, timeout=10, cookies=self.cookies)) as visitor:
             self.settle(visitor)
             battles = [visitor.play() for _ in range(BATTLES_EACH)]
             self.cookies = visitor.client.cookies
@@ -176,7 +176,7 @@ def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
             tally.rounds += 1
         with arena(tmp_path, database_url, roster) as (url, _):
             check(store, players, tally)
-            with Visitor(httpx.Client(base_url=url, timeout=10)) as visitor:
+            with Visitor(client_of(url, timeout=10)) as visitor:
                 for player in players:
                     visitor.client.cookies = player.cookies
                     player.settle(visitor)
@@ -219,4 +219,4 @@ def test_a_battle_outlives_other_arenas_and_ends_with_its_own(
 
 
 def visitor(url: str, cookies: httpx.Cookies | None = None) -> Visitor:
-    return Visitor(httpx.Client(base_url=url, timeout=30, cookies=cookies, trust_env=False))
+    return Visitor(client_of(url, cookies=cookies))

@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 from arena.settings import Settings, read_roster
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, served_by
+from tests.serving import Served, Visitor, client_of, served_by
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -277,7 +277,7 @@ def wait_for(port: int, within_s: float = 10.0) -> None:
 
 
 def visitor(url: str) -> Visitor:
-    return Visitor(httpx.Client(base_url=url, timeout=30, trust_env=False))
+    return Visitor(client_of(url))
 
 
 def place(served: Served) -> str:

@@ -6,12 +6,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from arena.store.engine import open_engine
 from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.serving import Served, heard_text, parse_events, quick_arena, served_by
+from tests.serving import Served, client_of, heard_text, parse_events, quick_arena, served_by
 
 LONG = "A sentence that goes on. " * 40
 
@@ -51,7 +50,7 @@ def test_the_cookie_is_signed_and_out_of_reach_of_scripts(quick: Served) -> None
         assert "SameSite=Lax" in header
         battle_id = ada.open()
         assert "set-cookie" not in ada.get(f"/api/v1/battles/{battle_id}").headers
-    forged = httpx.Client(base_url=quick.url, cookies={"arena_voter": "someone.forged"})
+    forged = client_of(quick.url, cookies={"arena_voter": "someone.forged"})
     with forged:
         assert forged.get(f"/api/v1/battles/{battle_id}").status_code == 404
 
@@ -77,7 +76,7 @@ def test_many_clicks_at_once_make_one_vote(quick: Served) -> None:
 
         def click(n: int) -> None:
             outcome = ("model_a", "model_b", "tie", "both_bad")[n % 4]
-            with httpx.Client(base_url=quick.url, cookies=ada.client.cookies) as client:
+            with client_of(quick.url, cookies=ada.client.cookies) as client:
                 body = {"outcome": outcome, "key": str(uuid.uuid4())}
                 answer = client.post(f"/api/v1/battles/{battle_id}/vote", json=body)
                 codes.append(answer.status_code)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from tests.serving import Served
+from tests.serving import Served, client_of
 
 
 def pieces(size: int) -> Iterator[bytes]:
@@ -21,7 +20,7 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
     quick: Served, path: str
 ) -> None:
     body = b"".join(pieces(1_100_000))
-    with httpx.Client(base_url=quick.url, timeout=30) as client:
+    with client_of(quick.url) as client:
         for content in (body, pieces(1_100_000)):
             answer = client.post(
                 path, content=content, headers={"content-type": "application/json"}
@@ -33,7 +32,7 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
 
 
 def test_a_body_within_the_limit_passes_in_pieces(quick: Served) -> None:
-    with httpx.Client(base_url=quick.url, timeout=30) as client:
+    with client_of(quick.url) as client:
         answer = client.post(
             "/api/v1/battles",
             content=pieces(5_000),

@@ -14,7 +14,7 @@ from arena.errors import LimitError
 from arena.guard.limits import HOUR, Allowance, Limits, Use, free_at
 from tests.arena.test_blindness import config_of
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, page_of, running, served_by, write_roster
+from tests.serving import Served, client_of, page_of, running, served_by, write_roster
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 ADA, BOB = Voter("ada", address="network"), Voter("bob", address="network")
@@ -113,7 +113,7 @@ def open_at_once(served: Served, visitors: Sequence[httpx.Cookies], times: int) 
     codes: list[int] = []
 
     def click(cookies: httpx.Cookies) -> None:
-        with httpx.Client(base_url=served.url, cookies=cookies, timeout=30) as client:
+        with client_of(served.url, cookies=cookies) as client:
             codes.append(client.post("/api/v1/battles", json={"prompt": "Hi"}).status_code)
 
     threads = [threading.Thread(target=click, args=(c,)) for c in visitors for _ in range(times)]

@@ -1,0 +1,31 @@
+"""SQLite databases with the arena's tables, without running every migration for each."""
+
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from arena.store.engine import open_engine
+from arena.store.schema import migrate
+
+
+def new_sqlite(folder: Path) -> str:
+    """Make a database that nobody has used, unless the folder holds one; gives its URL."""
+    file = folder / "arena.db"
+    if not file.exists():
+        shutil.copyfile(_template(), file)
+    return f"sqlite:///{file}"
+
+
+def bring_to_schema(url: str) -> None:
+    """Make the arena's tables."""
+    engine = open_engine(url)
+    migrate(engine)
+    engine.dispose()
+
+
+@cache
+def _template() -> Path:
+    file = Path(tempfile.mkdtemp()) / "template.db"
+    bring_to_schema(f"sqlite:///{file}")
+    return file
