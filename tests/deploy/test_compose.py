@@ -1,0 +1,80 @@
+"""The services of the compose file are confined, and wait for one another."""
+
+import re
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.deploy.tools import DEPLOY, assert_content, read
+
+
+@pytest.fixture(scope="module")
+def compose() -> Any:
+    return YAML(typ="safe", pure=True).load(read("compose.yaml"))
+
+
+def test_the_compose_file_follows_the_specification() -> None:
+    schema = ("--builtin-schema", "vendor.compose-spec")
+    assert_content("check-jsonschema", *schema, DEPLOY / "compose.yaml")
+
+
+def test_only_nginx_is_published_and_on_this_machine_only(compose: Any) -> None:
+    published = {n: s["ports"] for n, s in compose["services"].items() if "ports" in s}
+    assert published == {"nginx": ["127.0.0.1:8080:8080"]}
+
+
+def test_every_service_is_confined(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        assert service["read_only"] is True, name
+        assert "/tmp" in service["tmpfs"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert "cap_add" not in service, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"]), name
+
+
+def test_the_app_runs_as_the_user_who_owns_its_data(compose: Any) -> None:
+    user = re.findall(r"^USER (\S+)", read("Dockerfile"), re.MULTILINE)[-1]
+    assert compose["services"]["app"]["user"] == user
+
+
+def test_every_service_waits_until_what_it_needs_is_healthy(compose: Any) -> None:
+    services = compose["services"]
+    needs = {n: sorted(s.get("depends_on", {})) for n, s in services.items()}
+    assert needs == {"app": ["database"], "database": [], "nginx": ["app"]}
+    for service in services.values():
+        for needed in service.get("depends_on", {}).values():
+            assert needed["condition"] == "service_healthy"
+    assert [n for n, s in services.items() if "healthcheck" not in s] == ["app"]
+    assert "HEALTHCHECK" in read("Dockerfile")
+
+
+def test_the_database_is_out_of_reach_of_nginx_and_of_the_network(compose: Any) -> None:
+    services = compose["services"]
+    assert services["database"]["networks"] == ["back"]
+    assert services["nginx"]["networks"] == ["front"]
+    assert compose["networks"]["back"]["internal"] is True
+
+
+def test_what_must_survive_lies_in_named_volumes(compose: Any) -> None:
+    assert compose["volumes"].keys() == {"data", "database"}
+    assert "database:/var/lib/postgresql" in compose["services"]["database"]["volumes"]
+    kept = {(v["source"], v["target"]) for v in compose["services"]["app"]["volumes"]}
+    assert ("data", "/data") in kept
+
+
+def test_no_secret_stands_in_the_compose_file(compose: Any) -> None:
+    for service in compose["services"].values():
+        for name, value in service.get("environment", {}).items():
+            if re.search(r"KEY|SECRET|PASSWORD", name):
+                assert re.fullmatch(rf"\$\{{{name}:\?.+\}}", value), name
+    assert re.findall(r"://\w+:([^@]+)@", read("compose.yaml")) == [
+        "${POSTGRES_PASSWORD:?fill in deploy/.env}"
+    ]
+
+
+def test_the_example_of_the_environment_names_all_that_compose_asks_for_and_no_value() -> None:
+    wanted = set(re.findall(r"\$\{(\w+)", read("compose.yaml")))
+    given = dict(re.findall(r"^(\w+)=(.*)$", read("env.example"), re.MULTILINE))
+    assert given == dict.fromkeys(wanted, "")

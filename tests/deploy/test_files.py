@@ -1,0 +1,47 @@
+"""The rosters, the example of the environment and the page of deploy/."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from arena.settings import Settings, read_roster
+from tests.deploy.tools import DEPLOY, ROSTERS, read
+
+
+@pytest.mark.parametrize("path", ROSTERS, ids=lambda path: path.stem)
+def test_every_roster_can_be_read_and_names_two_models_with_a_dated_price(path: Path) -> None:
+    models = tuple(read_roster(path))
+    assert len(models) == 2
+    for model in models:
+        assert model.price
+        assert model.decoding
+        assert model.licence
+    assert path.read_text("utf-8").count("example") >= 2
+
+
+def test_the_rosters_can_be_joined_into_one(tmp_path: Path) -> None:
+    assert [path.stem for path in ROSTERS] == ["anthropic", "gemini", "ollama", "openai", "vllm"]
+    joined = tmp_path / "roster.toml"
+    joined.write_text("\n".join(path.read_text("utf-8") for path in ROSTERS), encoding="utf-8")
+    assert len(read_roster(joined)) == 2 * len(ROSTERS)
+
+
+def test_the_example_of_the_environment_names_every_hosted_provider_s_key() -> None:
+    hosted = [DEPLOY / "rosters" / f"{name}.toml" for name in ("openai", "anthropic", "gemini")]
+    keys = {model.api_key_env for path in hosted for model in read_roster(path)}
+    assert [key for key in keys if f"#{key}=\n" not in read("env.example")] == []
+
+
+def test_every_setting_that_deploy_names_exists() -> None:
+    known = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
+    for path in DEPLOY.rglob("*"):
+        if path.is_file():
+            named = set(re.findall(r"\bARENA_[A-Z_]+\b", path.read_text("utf-8")))
+            assert named <= known, path.name
+
+
+def test_every_local_link_of_the_deployment_s_page_leads_somewhere() -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", read("README.md"))
+    assert links
+    assert [link for link in links if not (DEPLOY / link).exists()] == []

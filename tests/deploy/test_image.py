@@ -1,0 +1,70 @@
+"""The image can be built as far as can be seen without a network and without Docker."""
+
+import json
+import re
+import sys
+
+import httpx
+import pytest
+
+from tests.deploy.tools import (
+    DEPLOY,
+    ROOT,
+    free_port,
+    read,
+    run,
+)
+from tests.serving import Served
+
+
+def test_the_dockerfile_gives_its_linter_nothing_to_say() -> None:
+    done = run("hadolint", "--no-color", "--failure-threshold", "style", DEPLOY / "Dockerfile")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_image_is_pinned_locked_and_not_root_s() -> None:
+    dockerfile = read("Dockerfile")
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
+    assert [b for b in bases if not re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", b)] == []
+    assert len(set(bases)) == 1
+    installs = re.findall(r"pip install (.+?)(?: \\)?$", dockerfile, re.MULTILINE)
+    assert [i for i in installs if "--require-hashes" not in i and "--no-index" not in i] == []
+    assert re.findall(r"^USER (\d+)", dockerfile, re.MULTILINE)[-1] != "0"
+
+
+def test_the_image_holds_no_secret() -> None:
+    for name, value in re.findall(
+        r"(\w*(?:KEY|SECRET|PASSWORD|TOKEN)\w*)=(\S*)", read("Dockerfile")
+    ):
+        pytest.fail(f"{name}={value}")
+
+
+def test_everything_the_dockerfile_copies_exists_and_reaches_the_builder() -> None:
+    allowed = re.findall(r"^!(\S+)", read("Dockerfile.dockerignore"), re.MULTILINE)
+    copied = re.findall(r"^COPY (?!--from)(?:--\S+ )?(.+) \S+$", read("Dockerfile"), re.MULTILINE)
+    names = [name for line in copied for name in line.split()]
+    assert sorted(names) == sorted(allowed)
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_what_builds_the_wheel_is_locked_with_hashes() -> None:
+    lock = read("build.lock")
+    requirements = re.findall(
+        r"^[\w.-]+==\S+ \\\n {4}--hash=sha256:[0-9a-f]{64}", lock, re.MULTILINE
+    )
+    assert len(requirements) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE)) > 0
+    assert "hatchling==" in lock
+
+
+def test_the_lock_brings_the_database_driver_of_the_compose_file() -> None:
+    assert "postgresql+psycopg://" in read("compose.yaml")
+    assert re.search(r"^psycopg==", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_health_check_tells_a_ready_arena_from_none(quick: Served) -> None:
+    found = re.search(r"HEALTHCHECK .*\\\n\s+CMD (\[.+\])", read("Dockerfile"))
+    assert found
+    _python, *words = json.loads(found[1])
+    port = str(httpx.URL(quick.url).port)
+    assert run(sys.executable, *words, ARENA_PORT=port).returncode == 0
+    assert run(sys.executable, *words, ARENA_PORT=str(free_port())).returncode != 0

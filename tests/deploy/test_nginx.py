@@ -1,0 +1,202 @@
+"""A real nginx with the configuration of deploy/, before real arenas."""
+
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.deploy.tools import (
+    NGINX,
+    free_port,
+    needs_nginx,
+    read,
+    run,
+)
+from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import Served, Visitor, client_of, served_by
+
+PAUSE_S = 0.4
+"""Between the two pieces of a stream."""
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers with the headers it was sent, its port, and enough to be worth compressing."""
+
+    def do_GET(self) -> None:
+        sent = {name.lower(): value for name, value in self.headers.items()}
+        port = self.connection.getsockname()[1]
+        body = json.dumps(sent | {"port": port, "padding": "x" * 2000})
+        streams = self.path == "/stream"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream" if streams else "application/json")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body.encode())
+        if streams:
+            time.sleep(PAUSE_S)
+            self.wfile.write(b"the end")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def echoing() -> Iterator[str]:
+    """Serve `Echo`; gives its host and port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def here(folder: Path, port: int, *replicas: str) -> Path:
+    """Write a copy of nginx.conf that fits this machine and changes nothing else."""
+    servers = "".join(f"server {replica};" for replica in replicas)
+    text = read("nginx.conf")
+    for old, new in (
+        ("server app:7860;", servers),
+        ("listen 8080;", f"listen 127.0.0.1:{port};"),
+        (" /tmp/", f" {folder}/"),
+        ("worker_processes auto;", "worker_processes 1;"),
+        ("/dev/stdout", f"{folder}/access.log"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    if os.geteuid() == 0:
+        text = f"user root;\n{text}"
+    path = folder / "nginx.conf"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@contextmanager
+def proxied(folder: Path, *replicas: str) -> Iterator[str]:
+    """Run nginx in front of replicas, each a host and a port; gives its address."""
+    assert NGINX
+    folder.mkdir()
+    port = free_port()
+    words = (NGINX, "-p", folder, "-c", here(folder, port, *replicas), "-g", "daemon off;")
+    with (folder / "error.log").open("w") as log, subprocess.Popen(words, stderr=log) as nginx:
+        try:
+            wait_for(port)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            nginx.terminate()
+
+
+def wait_for(port: int, within_s: float = 10.0) -> None:
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < deadline, "nginx did not start"
+            time.sleep(0.02)
+        else:
+            return
+
+
+def visitor(url: str) -> Visitor:
+    return Visitor(client_of(url))
+
+
+def place(served: Served) -> str:
+    return served.url.removeprefix("http://")
+
+
+@needs_nginx
+def test_nginx_accepts_its_configuration(tmp_path: Path) -> None:
+    done = run(str(NGINX), "-t", "-p", tmp_path, "-c", here(tmp_path, 8080, "127.0.0.1:7860"))
+    assert done.returncode == 0, done.stdout
+    assert "[warn]" not in done.stdout
+
+
+@needs_nginx
+def test_nginx_tells_the_app_who_asks_and_not_what_they_claim(tmp_path: Path) -> None:
+    claims = {
+        "X-Forwarded-For": "203.0.113.9",
+        "X-Forwarded-Proto": "https",
+        "X-Forwarded-Host": "evil.example",
+        "X-Real-IP": "203.0.113.9",
+        "Forwarded": "for=203.0.113.9",
+    }
+    with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
+        heard: Mapping[str, str] = ada.get("/", headers=claims).json()
+    assert heard["x-forwarded-for"] == heard["x-real-ip"] == "127.0.0.1"
+    assert heard["x-forwarded-proto"] == "http"
+    assert heard["x-forwarded-host"] == heard["host"] == url.removeprefix("http://")
+    assert "forwarded" not in heard
+
+
+@needs_nginx
+def test_nginx_compresses_pages_but_no_stream_and_repeats_no_header(tmp_path: Path) -> None:
+    with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
+        page, stream = ada.get("/"), ada.get("/stream")
+    assert page.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in stream.headers
+    assert page.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+@needs_nginx
+def test_nginx_refuses_a_body_that_no_prompt_can_be(tmp_path: Path) -> None:
+    with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
+        assert ada.post("/", content=b"x" * 1_500_000).status_code == 413
+
+
+@needs_nginx
+def test_the_log_of_nginx_keeps_no_address_no_cookie_and_no_query(tmp_path: Path) -> None:
+    folder = tmp_path / "nginx"
+    with echoing() as app, proxied(folder, app) as url, visitor(url) as ada:
+        ada.get("/seen?hidden=1", headers={"Cookie": "arena_voter=hidden"})
+    log = (folder / "access.log").read_text("utf-8")
+    assert "GET /seen 200" in log
+    assert "hidden" not in log
+    assert "127.0.0.1" not in log
+
+
+@needs_nginx
+def test_a_stream_passes_nginx_piece_by_piece(tmp_path: Path) -> None:
+    with (
+        echoing() as app,
+        proxied(tmp_path / "nginx", app) as url,
+        visitor(url) as ada,
+        ada.client.stream("GET", "/stream") as answer,
+    ):
+        times = [time.monotonic() for _ in answer.iter_raw()]
+    assert times[-1] - times[0] > PAUSE_S / 2
+
+
+@needs_nginx
+def test_visitors_battle_through_nginx_on_two_replicas(tmp_path: Path) -> None:
+    model = Behaviour(text="So be it. " * 5, delay_s=0.05)
+    shared = {"database": f"sqlite:///{tmp_path}/shared.db", "secret_key": "shared"}
+    with (
+        faulty_server({"x": model, "y": model}) as models,
+        served_by(models, tmp_path, **shared) as one,
+        served_by(models, tmp_path, **shared) as two,
+        proxied(tmp_path / "nginx", place(one), place(two)) as url,
+    ):
+        for _ in range(8):
+            with visitor(url) as person:
+                person.get("/")  # gives the cookie, as the battle page does
+                assert person.vote(person.play(), "tie").status_code == 200
+
+
+@needs_nginx
+def test_a_visitor_stays_with_one_replica_and_visitors_spread_over_both(tmp_path: Path) -> None:
+    cookies = [{"Cookie": f"arena_voter=v{n}"} for n in range(32)]
+    with (
+        echoing() as one,
+        echoing() as two,
+        proxied(tmp_path / "nginx", one, two) as url,
+        visitor(url) as person,
+    ):
+        reached = [{person.get("/", headers=c).json()["port"] for _ in "123"} for c in cookies]
+    assert {len(replicas) for replicas in reached} == {1}
+    assert len(set.union(*reached)) == 2

@@ -1,0 +1,48 @@
+"""Where the deployment's files are, and the programs that check them."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+ROSTERS = sorted((DEPLOY / "rosters").glob("*.toml"))
+TOOLS = Path(sys.executable).parent
+ENVIRONMENT = {"PATH": f"{TOOLS}:{os.environ['PATH']}:/usr/sbin:/sbin"}
+NGINX = shutil.which("nginx", path=ENVIRONMENT["PATH"])
+ANALYZE = shutil.which("systemd-analyze", path=ENVIRONMENT["PATH"])
+needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
+
+
+def read(name: str) -> str:
+    return (DEPLOY / name).read_text(encoding="utf-8")
+
+
+def run(*words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a program, and give what it said on both streams."""
+    return subprocess.run(
+        [str(word) for word in words],
+        env=ENVIRONMENT | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def assert_content(*words: str | Path) -> None:
+    """Run a checker, which has to find nothing."""
+    done = run(*words)
+    assert done.returncode == 0, done.stdout
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
