@@ -121,6 +121,12 @@ def client_of(url: str, *, timeout: float = 30, **options: Any) -> httpx.Client:
     return httpx.Client(base_url=url, timeout=timeout, verify=False, trust_env=False, **options)
 
 
+def free_port() -> int:
+    """Find a port of this machine on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
 @contextmanager
 def serve(**settings: object) -> Iterator[Served]:
     """Serve the arena in a thread, without its page."""

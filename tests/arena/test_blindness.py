@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,20 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.arena.test_metrics import figures, free_port
+from tests.arena.test_metrics import figures
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
-from tests.serving import Heard, Served, heard_text, logging_to, page_of, parse_events, serve
+from tests.serving import (
+    Heard,
+    Served,
+    Visitor,
+    free_port,
+    heard_text,
+    logging_to,
+    page_of,
+    parse_events,
+    serve,
+)
+from tests.sqlite import new_sqlite
 
 TEXT = "The same answer in the same words, at some length. " * 12
 SENTINELS = ("zanzibar", "quagmire", "xylophone", "918273", "645546", "vermilion", "ottoman")
@@ -83,13 +95,7 @@ TELLING = re.compile("token|latency|cost|price|elapsed|duration_|_s$|seconds")
     ids=["well", "429", "401", "error", "drop", "malformed", "empty"],
 )
 def test_no_byte_before_the_vote_names_a_model(tmp_path: Path, broken: Behaviour) -> None:
-    with (
-        faulty_server({"xylophone-one": LOUD, "xylophone-two": broken}) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db", roster=roster(tmp_path, server.url)
-        ) as served,
-        served.visitor() as ada,
-    ):
+    with blind(tmp_path, {"xylophone-one": LOUD, "xylophone-two": broken}) as (server, ada):
         battle_id = ada.open("Who are you?")
         ada.look(battle_id)
         ada.vote(battle_id, "model_a")
@@ -106,15 +112,7 @@ def test_no_byte_before_the_vote_names_a_model(tmp_path: Path, broken: Behaviour
 
 
 def test_no_byte_of_turns_attempts_and_retries_names_a_model(tmp_path: Path) -> None:
-    with (
-        faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db",
-            roster=roster(tmp_path, server.url),
-            characters_per_s=5000,
-        ) as served,
-        served.visitor() as ada,
-    ):
+    with blind(tmp_path, {"xylophone-one": LOUD, "xylophone-two": LOUD}) as (server, ada):
         battle_id = ada.play("Who are you?")
         ada.post(f"/api/v1/battles/{battle_id}/regenerate")
         ada.follow(battle_id)
@@ -134,15 +132,7 @@ def test_no_byte_of_turns_attempts_and_retries_names_a_model(tmp_path: Path) -> 
 
 
 def test_a_repicked_side_tells_nothing(tmp_path: Path) -> None:
-    with (
-        faulty_server(TWO_AND_A_BROKEN_ONE) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db",
-            roster=roster_of_three(tmp_path, server.url),
-            characters_per_s=5000,
-        ) as served,
-        served.visitor() as ada,
-    ):
+    with blind(tmp_path, TWO_AND_A_BROKEN_ONE) as (server, ada):
         for _ in range(8):
             ada.play("Who are you?")
         before = "".join(ada.received).casefold()
@@ -153,15 +143,7 @@ def test_a_repicked_side_tells_nothing(tmp_path: Path) -> None:
 def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> None:
     other = replace(LOUD, text=TEXT.upper(), usage=(1, 1), headers={}, reasoning="")
     seen: dict[str, tuple[str, list[tuple[object, ...]]]] = {}
-    with (
-        faulty_server({"xylophone-one": LOUD, "xylophone-two": other}) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db",
-            roster=roster(tmp_path, server.url),
-            characters_per_s=5000,
-        ) as served,
-        served.visitor() as ada,
-    ):
+    with blind(tmp_path, {"xylophone-one": LOUD, "xylophone-two": other}) as (_server, ada):
         for _ in range(30):
             battle_id = ada.open("Who are you?")
             events = ada.follow(battle_id)
@@ -176,15 +158,9 @@ def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> No
 def test_a_fast_and_a_slow_model_are_released_alike(tmp_path: Path) -> None:
     slow = replace(LOUD, text=TEXT.upper(), chunk_size=5, delay_s=0.01, first_token_s=0.4)
     heard: dict[str, list[Heard]] = {}
-    with (
-        faulty_server({"xylophone-one": LOUD, "xylophone-two": slow}) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db",
-            roster=roster(tmp_path, server.url),
-            characters_per_s=2000,
-        ) as served,
-        served.visitor() as ada,
-    ):
+    with blind(
+        tmp_path, {"xylophone-one": LOUD, "xylophone-two": slow}, characters_per_s=2000
+    ) as (_server, ada):
         for _ in range(30):
             events = ada.follow(ada.open("Who are you?"))
             heard[heard_text(events, "a")] = events
@@ -208,21 +184,15 @@ def are_released_alike(events: list[Heard]) -> None:
 
 def test_no_field_or_header_before_the_vote_is_a_time_a_count_or_a_cost(tmp_path: Path) -> None:
     answers: list[httpx.Response] = []
-    with (
-        faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db",
-            roster=roster(tmp_path, server.url),
-            characters_per_s=5000,
-        ) as served,
-        served.visitor() as ada,
-    ):
+    late = replace(LOUD, first_token_s=1.0)
+    with blind(tmp_path, {"xylophone-one": LOUD, "xylophone-two": late}) as (server, ada):
         ada.client.event_hooks["response"].append(answers.append)
         battle_id = ada.open("Who are you?")
         path = f"/api/v1/battles/{battle_id}"
         ada.look(battle_id)
-        ada.vote(battle_id, "model_a")
+        assert ada.vote(battle_id, "model_a").status_code == 409
         ada.follow(battle_id)
+        server.behaviours["xylophone-two"] = LOUD
         ada.post(f"{path}/turns", json={"prompt": "And your maker?"})
         ada.follow(battle_id)
         ada.post(f"{path}/regenerate")
@@ -262,15 +232,9 @@ def walk(value: object) -> Iterator[tuple[str, object]]:
 def test_the_figures_tell_nothing_of_who_answers_before_the_vote(tmp_path: Path) -> None:
     port = free_port()
     scraped: list[str] = []
-    with (
-        faulty_server(TWO_AND_A_BROKEN_ONE) as server,
-        serve(
-            database=f"sqlite:///{tmp_path}/arena.db",
-            roster=roster_of_three(tmp_path, server.url),
-            characters_per_s=150,
-            metrics_port=port,
-        ) as served,
-        served.visitor() as ada,
+    with blind(tmp_path, TWO_AND_A_BROKEN_ONE, characters_per_s=150, metrics_port=port) as (
+        server,
+        ada,
     ):
         battle_id = ""
         while not three_were_asked(server):
@@ -308,6 +272,24 @@ def test_no_line_of_the_log_before_the_vote_puts_a_model_to_a_battle(tmp_path: P
     assert {"Models asked", "Answer replaced", "Answers ended"} <= set(events)
     assert [word for word in SENTINELS if word in told.casefold()] == []
     assert {"side", "model", "a", "b"}.isdisjoint(name for line in lines for name in line)
+
+
+@contextmanager
+def blind(
+    folder: Path, behaviours: Mapping[str, Behaviour], **settings: object
+) -> Iterator[tuple[FaultyServer, Visitor]]:
+    """Serve models with telling names, two or three, and let somebody in."""
+    listed = roster_of_three if len(behaviours) == 3 else roster
+    with (
+        faulty_server(behaviours) as server,
+        serve(
+            database=new_sqlite(folder),
+            roster=listed(folder, server.url),
+            **{"characters_per_s": 5000} | settings,
+        ) as served,
+        served.visitor() as ada,
+    ):
+        yield server, ada
 
 
 def roster(folder: Path, url: str) -> Path:

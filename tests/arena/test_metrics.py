@@ -8,12 +8,7 @@ import httpx
 
 from tests.arena.test_cli import refused, run
 from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.serving import Served, Visitor, running, write_roster
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+from tests.serving import Served, Visitor, free_port, running, write_roster
 
 
 def figures(port: int) -> dict[str, float]:

@@ -10,11 +10,10 @@ import pytest
 from tests.deploy.tools import (
     DEPLOY,
     ROOT,
-    free_port,
     read,
     run,
 )
-from tests.serving import Served
+from tests.serving import Served, free_port
 
 
 def test_the_dockerfile_gives_its_linter_nothing_to_say() -> None:

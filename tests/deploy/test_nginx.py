@@ -13,13 +13,12 @@ from pathlib import Path
 
 from tests.deploy.tools import (
     NGINX,
-    free_port,
     needs_nginx,
     read,
     run,
 )
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, client_of, served_by
+from tests.serving import Served, Visitor, client_of, free_port, served_by
 
 PAUSE_S = 0.4
 """Between the two pieces of a stream."""

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -41,8 +40,3 @@ def assert_content(*words: str | Path) -> None:
     """Run a checker, which has to find nothing."""
     done = run(*words)
     assert done.returncode == 0, done.stdout
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

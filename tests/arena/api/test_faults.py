@@ -16,7 +16,7 @@ from arena.play.rules import Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
-from tests.serving import Served, Visitor, heard_text, served_by, write_roster
+from tests.serving import Heard, Served, Visitor, heard_text, served_by, write_roster
 
 NAMES = ("zanzibar", "quagmire", "xylophone", "ottoman", "kestrel")
 PROVIDER = "vermilion"
@@ -219,11 +219,7 @@ def test_every_class_of_failure_has_a_case() -> None:
 def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
 ) -> None:
-    behave(server, case.behaviour)
-    battle_id = ada.open()
-    events = ada.follow(battle_id)
-    rows = answers(store, battle_id)
-    side = failed_side(rows, case)
+    battle_id, events, rows, side = played_to_its_fault(ada, server, store, case)
     assert [h.event for h in events if h.event != "failed"] == []
     assert dict(events[0].data) == {"side": side, "message": WORDS[side]}
     assert len(rows) == len({row.model_id for row in rows}) == 4, "two drawn, two in their place"
@@ -250,6 +246,17 @@ def test_a_fault_of_one_model_gives_its_side_to_another(
     assert can_be_voted_on(ada, store, battle_id) == [row.model_id for row in kept]
 
 
+def played_to_its_fault(
+    ada: Visitor, server: FaultyServer, store: Store, case: Case
+) -> tuple[str, list[Heard], list[AnswerRow], str]:
+    """Let all models be at fault; gives the battle, its events, answers and failed side."""
+    behave(server, case.behaviour)
+    battle_id = ada.open()
+    events = ada.follow(battle_id)
+    rows = answers(store, battle_id)
+    return battle_id, events, rows, failed_side(rows, case)
+
+
 def play_until_asked(ada: Visitor, server: FaultyServer, name: str) -> str:
     """Play until a model has been drawn; every battle can be voted on."""
     played = (ada.play() for _ in range(60))
@@ -271,11 +278,7 @@ def test_two_models_at_fault_are_both_replaced(
 def test_a_fault_in_sight_fails_the_battle_and_no_other_model_takes_over(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
 ) -> None:
-    behave(server, case.behaviour)
-    battle_id = ada.open()
-    events = ada.follow(battle_id)
-    rows = answers(store, battle_id)
-    side = failed_side(rows, case)
+    battle_id, events, rows, side = played_to_its_fault(ada, server, store, case)
     assert case.behaviour.text.startswith(heard_text(events, side))
     assert heard_text(events, side), "text was seen before the fault"
     assert (events[-1].event, events[-1].data["message"]) == ("failed", WORDS[side])

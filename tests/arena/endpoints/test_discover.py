@@ -8,8 +8,8 @@ import pytest
 
 from arena.endpoints.discover import LOCAL, Server, discover
 from arena.settings import read_openai
-from tests.arena.test_metrics import free_port
 from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import free_port
 
 
 @contextmanager
