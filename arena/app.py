@@ -22,6 +22,7 @@ from arena.api.health import health_router
 from arena.api.leaderboard import leaderboard_router
 from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
 from arena.api.requests import Requests
+from arena.domain.battle import Sampler
 from arena.domain.board import PastVote
 from arena.domain.model import Roster
 from arena.domain.notice import Notice
@@ -31,7 +32,7 @@ from arena.domain.voter import Voter
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.endpoints.recorded import RecordedTransport, Recording, load_recording
-from arena.errors import ClosingError, PlayError
+from arena.errors import ClosingError, PlayError, SettingsError
 from arena.guard.addresses import Addresses
 from arena.guard.identity import Identity
 from arena.guard.limits import Allowance, Limits
@@ -42,6 +43,7 @@ from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.rules import Rules
 from arena.publish.leaderboard import Leaderboard
+from arena.publish.pair_wins import PairWins
 from arena.settings import Settings, read_keys, read_roster
 from arena.store import log, usage
 from arena.store.records import PastBattle
@@ -131,6 +133,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
 
 def build(settings: Settings, roster: Roster) -> Parts:
     """Open the database, and wire the live path."""
+    _check_weights(settings, roster)
     recordings = {m.id: load_recording(Path(m.recording)) for m in roster if m.recording}
     pocket = PocketTransport()
     timeouts = Timeouts(
@@ -152,6 +155,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         recorded={model_id: tuple(r.responses) for model_id, r in recordings.items()},
         rng=secrets.SystemRandom(),
         now=_now,
+        wins=PairWins(store, DEFAULT).read,
         admit=_limits(settings, store).admit,
         notice=partial(_tell, metrics),
     )
@@ -172,6 +176,16 @@ def build(settings: Settings, roster: Roster) -> Parts:
 
 def _roster(settings: Settings) -> Roster:
     return read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+
+
+def _check_weights(settings: Settings, roster: Roster) -> None:
+    drawable = sum(model.weight > 0 for model in roster)
+    if settings.sampler is Sampler.WEIGHTED and drawable < 2:
+        msg = (
+            f"ARENA_SAMPLER=weighted needs two models of weight above 0, and the roster has "
+            f"{drawable}. Raise a weight, or draw with ARENA_SAMPLER=uniform."
+        )
+        raise SettingsError(msg)
 
 
 def build_endpoints(
@@ -196,6 +210,7 @@ def _rules(settings: Settings) -> Rules:
     return Rules(
         pacing=settings.pacing,
         sampler=settings.sampler,
+        exploration=settings.exploration,
         characters_per_s=settings.characters_per_s,
         max_prompt_chars=settings.max_prompt_chars,
         max_answer_chars=settings.max_answer_chars,
@@ -242,8 +257,10 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         learning = asyncio.create_task(parts.warm_up())
         keeping = asyncio.create_task(upkeep.keep_up(parts.store))
+        matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         yield
         learning.cancel()
+        matching.cancel()
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()

@@ -34,6 +34,8 @@ class Settings(BaseSettings):
         Signs visitors' cookies; None makes a new one at each start.
     page : bool
         Whether the battle page is served beside the API.
+    exploration : float
+        Share of the draws that every sampler but the uniform one gives to all pairs alike.
     max_dollars_per_day : float or None
         Spent on answers in any 24 hours; None sets no limit.
     trusted_proxies : str
@@ -52,6 +54,7 @@ class Settings(BaseSettings):
     page: bool = True
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
+    exploration: float = Field(0.1, gt=0, le=1)
     characters_per_s: float = Field(300.0, gt=0)
     max_prompt_chars: int = Field(20_000, gt=0)
     max_answer_chars: int = Field(40_000, gt=0)

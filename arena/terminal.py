@@ -1,18 +1,29 @@
 """Boards, moves and plans as tables on a terminal, and bars for what takes longer."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock, Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
+from arena.publish.captions import summary
+from arena.publish.columns import LOG2
 from arena.publish.formats import shown
-from arena.publish.plan import Plan
-from arena.publish.summary import summary
+
+if TYPE_CHECKING:
+    from arena.publish.plan import Plan
 
 Row = Mapping[str, Any]
 
@@ -33,7 +44,10 @@ def board(report: Row) -> RenderableType:
     for row in report["ratings"]:
         cells = (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
         table.add_row(*map(Text, cells))
-    parameters = [Text(_parameter(*item)) for item in report["parameters"].items()]
+    parameters = [
+        Text(_parameter(name, found, report["method"]))
+        for name, found in report["parameters"].items()
+    ]
     warnings = [_warning(text) for text in report["warnings"]]
     return Group(Text(summary(report)), table, *parameters, *warnings)
 
@@ -55,7 +69,7 @@ def moves(found: Row) -> RenderableType:
     return Group(table, *aside, _warning(found["note"]))
 
 
-def plan(found: Plan) -> RenderableType:
+def plan(found: "Plan") -> RenderableType:
     """Lay out how many votes separate neighbours, and how many show a lead."""
     table = _table(("Ahead", "left"), ("Behind", "left"), ("Lead", "right"), ("Met", "right"))
     table.add_column("More votes on the board", justify="right")
@@ -82,8 +96,14 @@ def plan(found: Plan) -> RenderableType:
 def working(task: str, after_s: float = 1.0) -> Iterator[Callable[[int, int], None]]:
     """Show that a task goes on, once it takes longer; give what to call with steps done."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(show_speed=True),  # blank, where it is not known how much there is
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True)
     row = bar.add_task(task, total=None)
     lock, ended = Lock(), False
 
@@ -134,10 +154,24 @@ def _interval(row: Row) -> str:
     return " to ".join(ends)
 
 
-def _parameter(name: str, found: Row) -> str:
+def _parameter(name: str, found: Row, method: Row) -> str:
+    """Put a parameter in points where it adds to the gap; nu and theta as they stand."""
+    style = name.removeprefix("style:") if name.startswith("style:") else None
+    if style is None and name != "order_effect":
+        return _ends(name, found, 1.0, ".4f", "")
+    per_unit = method["scale"] / math.log(10) / (method["style_sd"].get(style, 1.0))
+    if style is None:
+        return _ends(name, found, per_unit, "+.1f", " points for side A")
+    unit = f"doubling of {style.removeprefix(LOG2)}" if style.startswith(LOG2) else "unit"
+    return _ends(name, found, per_unit, "+.1f", f" points per {unit}")
+
+
+def _ends(name: str, found: Row, times: float, form: str, unit: str) -> str:
+    said = f"{name}: {times * found['value']:{form}}{unit}"
     if found["lower"] is None:
-        return f"{name}: {found['value']:.4f}"
-    return f"{name}: {found['value']:.4f} ({found['lower']:.4f} to {found['upper']:.4f})"
+        return said
+    lower, upper = (f"{times * found[end]:{form}}" for end in ("lower", "upper"))
+    return f"{said} ({lower} to {upper})"
 
 
 def _warning(text: str) -> Text:

@@ -269,12 +269,13 @@ async def measure(serve: Serve, name: str, act: Act, n: int, seconds: float) -> 
         async with visitors(n, server.url) as clients:
             cpu, began = server.cpu_s(), time.perf_counter()
             heard = await at_once(clients, act, server.url)
-            used = (server.cpu_s() - cpu) / (time.perf_counter() - began)
+            used, took = server.cpu_s() - cpu, time.perf_counter() - began
         memory = server.memory_mb()
     first = [h.first_s for h in heard]
     lags = [lag for h in heard for lag in h.lags_s]
     return (
-        f"| {name} | {n} | {used:.0%} | {centile(first, 50):.0f} / {centile(first, 95):.0f} ms "
+        f"| {name} | {n} | {1000 * used / n:.0f} ms | {used / took:.0%} "
+        f"| {centile(first, 50):.0f} / {centile(first, 95):.0f} ms "
         f"| {centile(lags, 50):.0f} / {centile(lags, 95):.0f} ms | {memory:.0f} MB |"
     )
 
@@ -307,8 +308,11 @@ def main() -> None:
     with serving(1.0) as server:
         time.sleep(3)
         print(f"Idle, page loaded: {server.memory_mb():.0f} MB\n")
-    print("| path | battles | CPU of one core | first text p50 / p95 | lag p50 / p95 | memory |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| path | battles | CPU for each | CPU of one core | first text p50 / p95 "
+        "| lag p50 / p95 | memory |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for path, act in (("page", by_page), ("events", by_events)):
         for n in options.battles:
             for name, serve in SERVERS.items():

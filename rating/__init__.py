@@ -1,5 +1,6 @@
 """Ratings of models from pairwise votes: arrays and mathematics, no input or output."""
 
+from rating.board import rate
 from rating.bootstrap import Bootstrap, bootstrap
 from rating.clusters import Activity, Cluster, activity
 from rating.comparisons import Comparisons
@@ -7,17 +8,19 @@ from rating.connectivity import Connectivity, connectivity
 from rating.covariance import Covariance, Method, covariance
 from rating.deviance import Deviance
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError, RatingError
+from rating.field import FieldRates, field_rates
 from rating.fit import Fit, Parameter, fit, fit_bradley_terry
 from rating.goodness import GoodnessOfFit, goodness_of_fit
+from rating.influence import Dropped, Flip, fewest_to_flip
 from rating.options import RateOptions
 from rating.outcome import Outcome
+from rating.planning import NeighbourGap, neighbour_gaps, votes_to_separate
 from rating.profile import ProfileIntervals, profile_intervals
 from rating.quasi import QuasiErrors, quasi_standard_errors
 from rating.ranks import RankRanges, critical_value, rank_ranges
-from rating.report import Estimate, ModelRating, Provenance, Report, VotesUsed, rate
+from rating.report import Estimate, ModelRating, Provenance, Report, VotesUsed
 from rating.sandwich import hessian_covariance, sandwich_covariance
 from rating.scale import to_nats, to_points
-from rating.standings import IntervalMethod, Standing, Standings, standings
 from rating.ties import Ties
 from rating.win_rates import WinRates, win_rates
 
@@ -31,12 +34,15 @@ __all__ = [
     "Covariance",
     "DataError",
     "Deviance",
+    "Dropped",
     "Estimate",
+    "FieldRates",
     "Fit",
+    "Flip",
     "GoodnessOfFit",
-    "IntervalMethod",
     "Method",
     "ModelRating",
+    "NeighbourGap",
     "NotIdentifiedError",
     "Outcome",
     "Parameter",
@@ -47,8 +53,6 @@ __all__ = [
     "RateOptions",
     "RatingError",
     "Report",
-    "Standing",
-    "Standings",
     "Ties",
     "VotesUsed",
     "WinRates",
@@ -57,17 +61,20 @@ __all__ = [
     "connectivity",
     "covariance",
     "critical_value",
+    "fewest_to_flip",
+    "field_rates",
     "fit",
     "fit_bradley_terry",
     "goodness_of_fit",
     "hessian_covariance",
+    "neighbour_gaps",
     "profile_intervals",
     "quasi_standard_errors",
     "rank_ranges",
     "rate",
     "sandwich_covariance",
-    "standings",
     "to_nats",
     "to_points",
+    "votes_to_separate",
     "win_rates",
 ]

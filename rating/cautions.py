@@ -12,44 +12,6 @@ FEW_POINTS = 10
 NAMED_AT_MOST = 5
 
 
-def cautions(
-    data: Comparisons,
-    activity: Activity | None,
-    *,
-    clustered: bool,
-    ranks_claimed: bool,
-    single_voter_models: Sequence[str],
-) -> tuple[str, ...]:
-    """List the reasons to read these standings with care.
-
-    Parameters
-    ----------
-    activity : Activity or None
-        None when voters are not known.
-    clustered : bool
-        Whether the intervals leave out one voter at a time.
-    """
-    found = [*_on_dependence(activity, clustered)]
-    if not ranks_claimed:
-        found += [on_ranks(data, activity)]
-    if single_voter_models:
-        found += [on_lone_models(single_voter_models)]
-    return (*found, *on_ties(data), *on_few_points(data))
-
-
-def _on_dependence(activity: Activity | None, clustered: bool) -> Iterator[str]:
-    if activity is None:
-        yield (
-            "Voters are not known: the intervals treat votes as independent, "
-            "and are too narrow where people voted often."
-        )
-    elif not clustered:
-        yield (
-            f"One voter cast {activity.top_share:.0%} of the votes: the intervals treat votes "
-            "as independent, and speak for that voter alone."
-        )
-
-
 def on_lone_models(models: Sequence[str], noun: str = "voter") -> str:
     """Name the models that one voter, or one prompt, alone joins to the rest."""
     return (
@@ -68,6 +30,11 @@ def on_ranks(data: Comparisons, activity: Activity | None, noun: str = "voter") 
         even = f"as good as {activity.effective:.1f} equally busy ones"
         seen = f"{activity.n_clusters} {noun}s, {even}, are"
     return f"{seen} too few to bound the ranks of {data.n_models} models: none is ruled out."
+
+
+def on_quasi_errors(worst: float) -> str:
+    """Say that quasi-standard errors would mislead, and by how much."""
+    return f"Quasi-standard errors are left out: they would miss a difference by {worst:.0%}."
 
 
 def on_ties(data: Comparisons) -> Iterator[str]:

@@ -65,13 +65,14 @@ def grouping(data: Comparisons, cluster: Cluster) -> Grouping:
         raise DataError(
             f"These comparisons carry no {plural}: pass {cluster}= when building them."
         )
-    return Grouping(index, size)
+    return Grouping(index.astype(np.int64, copy=False), size)
 
 
 def intersection(data: Comparisons) -> Grouping:
     """Return the distinct (voter, prompt) of each cell."""
     voters, prompts = grouping(data, "voter"), grouping(data, "prompt")
-    return Grouping(*dense(voters.index * prompts.size + prompts.index))
+    index, size = dense(voters.index * prompts.size + prompts.index)
+    return Grouping(index.astype(np.int64, copy=False), size)
 
 
 def activity(data: Comparisons, cluster: Cluster = "voter") -> Activity:

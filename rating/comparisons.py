@@ -29,22 +29,23 @@ class Comparisons:
     outcome), without the voter or the prompt where they are not known. Cells
     are sorted, so the order of the votes leaves no trace. With features every
     row is a cell of its own, in the order given. Build with `from_arrays` or
-    `from_codes`.
+    `from_codes`. Whole numbers may be of narrow types: twenty million cells
+    should fit in memory. Sums and products of them go through int64.
 
     Attributes
     ----------
     models : tuple of str, length n_models
         Names, sorted; a model's index is its position here.
-    pairs : ndarray of shape (n_cells, 2), int64
+    pairs : ndarray of shape (n_cells, 2), int
         Indices of the models on side A and on side B; never equal.
-    outcome : ndarray of shape (n_cells,), int64
+    outcome : ndarray of shape (n_cells,), int
         Position in ``tuple(Outcome)``.
-    votes : ndarray of shape (n_cells,), int64
+    votes : ndarray of shape (n_cells,), int
         Number of votes in the cell.
     weight, weight_sq : ndarray of shape (n_cells,), float64
         Sums of the votes' weights and of their squares; both equal ``votes``
         when no weights were given.
-    voter, prompt : ndarray of shape (n_cells,), int64, or None
+    voter, prompt : ndarray of shape (n_cells,), int, or None
         Index of the voter, of the prompt; None when not known.
     n_voters, n_prompts : int
         Number of distinct ones; 0 when not known.
@@ -56,15 +57,15 @@ class Comparisons:
     """
 
     models: tuple[str, ...]
-    pairs: NDArray[np.int64]
-    outcome: NDArray[np.int64]
-    votes: NDArray[np.int64]
+    pairs: NDArray[np.integer[Any]]
+    outcome: NDArray[np.integer[Any]]
+    votes: NDArray[np.integer[Any]]
     weight: NDArray[np.float64]
     weight_sq: NDArray[np.float64]
-    voter: NDArray[np.int64] | None
+    voter: NDArray[np.integer[Any]] | None
     n_voters: int
     n_self: int
-    prompt: NDArray[np.int64] | None = None
+    prompt: NDArray[np.integer[Any]] | None = None
     n_prompts: int = 0
     features: NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] = ()
@@ -205,7 +206,7 @@ class Comparisons:
         kept = slice(None) if others.all() else others
         present = np.zeros(len(names), dtype=bool)
         present[a[kept]] = present[b[kept]] = True
-        place = np.cumsum(present) - 1
+        place = (np.cumsum(present) - 1).astype(np.int32)
         found = {name: dense(codes[kept]) for name, codes in zip(groups, clusters, strict=True)}
         voter, n_voters = found.get("voter", (None, 0))
         prompt, n_prompts = found.get("prompt", (None, 0))
@@ -238,7 +239,7 @@ class Comparisons:
     @property
     def score_a(self) -> NDArray[np.float64]:
         """Score of side A in each cell: 1 win, 1/2 either kind of tie, 0 loss."""
-        return _SCORE_A[self.outcome]
+        return np.asarray(_SCORE_A[self.outcome])
 
     def wins(self, cells: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the weighted score of row against column, shape (n_models, n_models).
@@ -259,7 +260,10 @@ class Comparisons:
         ndarray of shape (n_models, n_models, 4)
         """
         k, m = self.n_models, len(OUTCOMES)
-        code = (self.pairs[:, 0] * k + self.pairs[:, 1]) * m + self.outcome
+        code = self.pairs[:, 0].astype(np.int64)
+        for size, key in ((k, self.pairs[:, 1]), (m, self.outcome)):
+            code *= size
+            code += key
         sums = np.bincount(code, self.weight if value is None else value, k * k * m)
         return np.asarray(sums, dtype=np.float64).reshape(k, k, m)
 
@@ -275,20 +279,21 @@ class Comparisons:
         apart = {"voter": None, "n_voters": 0, "prompt": None, "n_prompts": 0}
         if self.features is not None:
             return replace(self, **apart)  # type: ignore[arg-type]
-        votes = self.table(self.votes)
+        votes, weight = self.table(self.votes), self.table()
+        square = weight if self.weight_sq is self.weight else self.table(self.weight_sq)
         a, b, outcome = np.nonzero(votes)
         return replace(
             self,
             pairs=np.column_stack([a, b]),
             outcome=outcome,
             votes=votes[a, b, outcome].astype(np.int64),
-            weight=self.table()[a, b, outcome],
-            weight_sq=self.table(self.weight_sq)[a, b, outcome],
+            weight=weight[a, b, outcome],
+            weight_sq=square[a, b, outcome],
             **apart,  # type: ignore[arg-type]
         )
 
-    def subset(self, cells: NDArray[np.bool_]) -> Self:
-        """Return the cells marked; models, voters and prompts keep their numbers."""
+    def subset(self, cells: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Self:
+        """Return the cells marked or named; models, voters and prompts keep their numbers."""
         columns = ("pairs", "outcome", "votes", "weight", "weight_sq", "voter", "prompt")
         values = {name: getattr(self, name) for name in (*columns, "features")}
         return replace(self, **{k: v[cells] for k, v in values.items() if v is not None})

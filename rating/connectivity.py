@@ -50,7 +50,8 @@ class Connectivity:
         return (
             f"Never scored against by the rest: {_listed(self.unbeaten)}. "
             f"Never scored against the rest: {_listed(self.winless)}. "
-            "Their strengths have no finite value until both sides of the gap have scored."
+            "Their strengths have no finite value: collect votes until both sides of the gap "
+            "have scored, or rate with a ridge."
         )
 
 

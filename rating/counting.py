@@ -1,5 +1,6 @@
 """Rows of integer codes, checked and counted in cells."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ SMALL_TABLE = 4_000_000
 
 _CODE_LIMIT = 2**62
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
 
 
@@ -27,11 +28,12 @@ class Rows:
     ----------
     groups : tuple of {"voter", "prompt"}
         Which of these are known.
-    keys : tuple of ndarray of shape (n,), int64
-        Codes of those, then of side A, side B and the outcome.
+    keys : tuple of ndarray of shape (n,), int
+        Codes of those, then of side A, side B and the outcome; in narrow types, to be added up
+        as int64.
     sizes : tuple of int
         One more than the largest code each key may take.
-    votes : ndarray of shape (n,), int64, or None
+    votes : ndarray of shape (n,), int, or None
         None when every row is one vote.
     weight, weight_sq : ndarray of shape (n,), float64, or None
         None when every vote has weight one.
@@ -59,10 +61,13 @@ def count(rows: Rows) -> Cells:
     """Add up the rows with equal keys."""
     if np.prod([float(size) for size in rows.sizes]) >= _CODE_LIMIT:
         rows = _with_dense_codes(rows)
-    code = rows.keys[0]
+    code = rows.keys[0].astype(np.int64)
     for key, size in zip(rows.keys[1:], rows.sizes[1:], strict=True):
-        code = code * size + key
-    n_codes = int(np.prod(rows.sizes))
+        code *= size
+        code += key
+    if (code[1:] > code[:-1]).all():
+        return keep_rows(rows)
+    n_codes = math.prod(rows.sizes)
     if rows.weight is not None:
         return _totals(rows, *_weighted(rows, code))
     if n_codes <= SMALL_TABLE:
@@ -74,8 +79,7 @@ def keep_rows(rows: Rows) -> Cells:
     """Take every row as a cell of its own, in the order given."""
     votes = np.ones(len(rows.keys[0]), dtype=np.int64) if rows.votes is None else rows.votes
     weight = votes.astype(np.float64) if rows.weight is None else rows.weight
-    square = votes.astype(np.float64) if rows.weight_sq is None else rows.weight_sq
-    return Cells(rows.keys, votes, weight, square)
+    return Cells(rows.keys, votes, weight, weight if rows.weight_sq is None else rows.weight_sq)
 
 
 def dense(codes: Ints) -> tuple[Ints, int]:
@@ -83,8 +87,11 @@ def dense(codes: Ints) -> tuple[Ints, int]:
     if codes.size and int(codes.max()) > 4 * codes.size + 1000:
         distinct, inverse = np.unique(codes, return_inverse=True)
         return inverse, len(distinct)
-    present = np.bincount(codes) > 0 if codes.size else np.zeros(0, dtype=bool)
-    return (np.cumsum(present) - 1)[codes], int(present.sum())
+    present = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
+    present[codes] = True
+    if present.all():
+        return codes, len(present)
+    return (np.cumsum(present) - 1).astype(codes.dtype)[codes], int(present.sum())
 
 
 def checked_rows(columns: Mapping[str, NDArray[Any]], rank: Ints) -> Rows:
@@ -106,7 +113,9 @@ def checked_rows(columns: Mapping[str, NDArray[Any]], rank: Ints) -> Rows:
     k = len(rank)
     names = tuple(name for name in ("voter", "prompt") if name in columns)
     groups = [checked_codes(name, columns[name], None) for name in names]
-    a, b = (rank[checked_codes(name, columns[name], k)] for name in ("model_a", "model_b"))
+    sides = [checked_codes(name, columns[name], k) for name in ("model_a", "model_b")]
+    if (rank != np.arange(k)).any():
+        sides = [rank.astype(np.int32)[codes] for codes in sides]
     outcome = checked_codes("outcome", columns["outcome"], len(OUTCOMES))
     votes = checked_codes("votes", columns["votes"], None) if "votes" in columns else None
     weight = checked_weights("weight", columns.get("weight"))
@@ -116,11 +125,11 @@ def checked_rows(columns: Mapping[str, NDArray[Any]], rank: Ints) -> Rows:
     if weight is not None and square is None:
         square = weight**2 / (1 if votes is None else np.maximum(votes, 1))
     sizes = (*(int(g.max(initial=0)) + 1 for g in groups), k, k, len(OUTCOMES))
-    return Rows(names, (*groups, a, b, outcome), sizes, votes, weight, square)
+    return Rows(names, (*groups, *sides, outcome), sizes, votes, weight, square)
 
 
 def checked_codes(name: str, codes: NDArray[np.generic], size: int | None) -> Ints:
-    """Return the codes as int64.
+    """Return the codes as signed integers.
 
     Raises
     ------
@@ -136,7 +145,8 @@ def checked_codes(name: str, codes: NDArray[np.generic], size: int | None) -> In
         if low < 0 or (size is not None and high >= size):
             allowed = "0 or more" if size is None else f"from 0 to {size - 1}"
             raise DataError(f"{name} holds the code {min(low, 0) or high}; codes are {allowed}.")
-    return codes.astype(np.int64, copy=False)
+    signed: Ints = codes if codes.dtype.kind == "i" else codes.astype(np.int64)  # type: ignore[assignment]
+    return signed
 
 
 def checked_weights(name: str, weight: NDArray[np.generic] | None) -> Floats | None:
@@ -228,10 +238,15 @@ def _totals(
     keys = []
     for size in reversed(rows.sizes[1:]):
         cells, key = np.divmod(cells, size)
-        keys.append(key)
+        keys.append(_narrowed(key, size))
+    weight = votes.astype(np.float64) if weight is None else weight
     return Cells(
-        keys=(cells, *reversed(keys)),
+        keys=(_narrowed(cells, rows.sizes[0]), *reversed(keys)),
         votes=votes,
-        weight=votes.astype(np.float64) if weight is None else weight,
-        weight_sq=votes.astype(np.float64) if weight_sq is None else weight_sq,
+        weight=weight,
+        weight_sq=weight if weight_sq is None else weight_sq,
     )
+
+
+def _narrowed(codes: Ints, size: int) -> Ints:
+    return codes.astype(np.int32) if size <= np.iinfo(np.int32).max else codes

@@ -31,12 +31,19 @@ def information_left(design: Design, weight: Floats) -> Floats:
     """
     k, c = design.n_models, design.n_covariates
     gaps = Design(k, design.a, design.b, design.pair, design.covariates, ("gap",))
-    total = anchored(gaps.hessian({(0, 0): weight}), k, absolute=False)
-    return _schur(total, k, c)
+    total = np.zeros((k + c, k + c))
+    for rows in gaps.blocks():
+        total += gaps.rows(rows).hessian({(0, 0): weight[rows]})
+    return _schur(anchored(total, k, absolute=False), k, c)
 
 
-def check_covariates(names: tuple[str, ...], design: Design, weight: Floats) -> None:
+def check_covariates(names: tuple[str, ...], design: Design, weight: Floats, left: Floats) -> None:
     """Raise unless every covariate says something that the others and the strengths do not.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_covariates, n_covariates)
+        As `information_left` returns it.
 
     Raises
     ------
@@ -44,8 +51,7 @@ def check_covariates(names: tuple[str, ...], design: Design, weight: Floats) -> 
         Naming the first covariate that is zero throughout, or a combination
         of the strengths and the covariates before it.
     """
-    left = information_left(design, weight)
-    size = weight @ design.covariates**2
+    size = np.einsum("i,ij,ij->j", weight, design.covariates, design.covariates)
     for j, name in enumerate(names):
         if size[j] == 0:
             raise NotIdentifiedError(f"{name} is zero in every vote: leave it out.", ())
@@ -61,12 +67,14 @@ def check_covariates(names: tuple[str, ...], design: Design, weight: Floats) -> 
 
 
 def check_not_separated(
-    names: tuple[str, ...], design: Design, weight: Floats, hessian: Floats
+    names: tuple[str, ...], n_models: int, left: Floats, hessian: Floats
 ) -> None:
     """Raise if a coefficient ran off to infinity, which leaves no curvature behind.
 
     Parameters
     ----------
+    left : ndarray of shape (n_covariates, n_covariates)
+        As `information_left` returns it.
     hessian : ndarray of shape (n_parameters, n_parameters)
         At the end of the iteration, with its flat direction filled.
 
@@ -75,10 +83,9 @@ def check_not_separated(
     NotIdentifiedError
         Naming the covariate that foretells the votes without fail.
     """
-    k, c = design.n_models, design.n_covariates
-    scale = 1 / np.sqrt(np.diag(information_left(design, weight)))
-    left = _schur(hessian[: k + c, : k + c], k, c) * scale[:, None] * scale
-    values, vectors = np.linalg.eigh(left)
+    scale, end = 1 / np.sqrt(np.diag(left)), n_models + len(left)
+    curvature = _schur(hessian[:end, :end], n_models, len(left))
+    values, vectors = np.linalg.eigh(curvature * scale[:, None] * scale)
     if values[0] < _SEPARATED:
         name = names[int(np.abs(vectors[:, 0]).argmax())]
         raise NotIdentifiedError(

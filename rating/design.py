@@ -1,6 +1,6 @@
 """From the local coordinates of single votes to all parameters together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.ties import Coordinate
+
+BLOCK_ROWS = 1 << 17
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,6 +20,12 @@ _ON_STRENGTHS: dict[Coordinate, tuple[float, float]] = {
     "level": (0.5, 0.5),
 }
 """Derivatives of a local coordinate in the strengths of side A and side B."""
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield n rows, as many at a time as the processor's cache holds."""
+    for first in range(0, n, BLOCK_ROWS):
+        yield slice(first, first + BLOCK_ROWS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +63,7 @@ class Design:
         covariates = np.empty((len(features), order_effect + features.shape[1]), order="F")
         covariates[:, :order_effect] = 1.0
         covariates[:, order_effect:] = features
-        a, b = np.ascontiguousarray(data.pairs.T)
+        a, b = np.ascontiguousarray(data.pairs.T, dtype=np.int64)
         return cls(data.n_models, a, b, data.n_models * a + b, covariates, coordinates)
 
     @property
@@ -89,6 +97,10 @@ class Design:
             self.covariates[chosen],
             self.coordinates,
         )
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield all rows, as many at a time as the processor's cache holds."""
+        return blocks(len(self.a))
 
     def along(self, shift: Floats, cluster: Ints) -> list[Floats]:
         """Return how each local coordinate moves when each cluster has its own shift.

@@ -7,7 +7,12 @@ from numpy.typing import NDArray
 
 from rating.bradley_terry import solve
 from rating.comparisons import Comparisons
-from rating.covariates import check_covariates, check_not_separated, covariate_names
+from rating.covariates import (
+    check_covariates,
+    check_not_separated,
+    covariate_names,
+    information_left,
+)
 from rating.deviance import Deviance, deviance
 from rating.errors import DataError, NotIdentifiedError
 from rating.identification import check_strengths, check_tie_parameter, has_ties
@@ -237,10 +242,11 @@ def _optimum(
     if not names:
         return minimise(problem, start)
     assert isinstance(problem, CellObjective)
-    check_covariates(names, problem.design, problem.weight)
+    left = information_left(problem.design, problem.weight)
+    check_covariates(names, problem.design, problem.weight, left)
     best = minimise(problem, start)
     curvature = anchored(best.at.hessian, data.n_models, absolute=problem.absolute)
-    check_not_separated(names, problem.design, problem.weight, curvature)
+    check_not_separated(names, data.n_models, left, curvature)
     return best
 
 

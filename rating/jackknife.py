@@ -15,6 +15,7 @@ from rating.sandwich import (
     CHUNK_ENTRIES,
     ScoredCells,
     bare_tie_meat,
+    blocks_of_cells,
     hessian_covariance,
     scored_cells,
 )
@@ -75,11 +76,10 @@ def jackknife(fit: Fit, data: Comparisons, groups: Grouping) -> Jackknife:
     """
     u = checked_activity(data, groups).n_clusters
     bread = hessian_covariance(fit)
-    cells = scored_cells(fit, data)
-    leverage = _leverage(cells, groups, bread)
+    leverage = _leverage(fit, data, groups, bread)
     heavy = np.flatnonzero(leverage >= REFIT_LEVERAGE)
     spread = np.zeros_like(bread)
-    for _, shift in _light_shifts(cells, groups, bread, leverage):
+    for _, shift in _light_shifts(fit, data, groups, bread, leverage):
         spread += shift.T @ shift
     whole = data.merged()
     meat = bare_tie_meat(fit, whole)
@@ -89,7 +89,7 @@ def jackknife(fit: Fit, data: Comparisons, groups: Grouping) -> Jackknife:
         spread += np.outer(left_out.shift, left_out.shift)
         lone |= left_out.stranded
         if left_out.stranded.any():
-            meat += cells.rows(np.flatnonzero(groups.index == cluster)).vote_meat()
+            meat += scored_cells(fit, data.subset(groups.index == cluster)).vote_meat()
     return Jackknife(
         matrix=(u - 1) / u * spread + bread @ meat @ bread,
         lone_models=tuple(data.models[i] for i in np.flatnonzero(lone)),
@@ -126,10 +126,9 @@ def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[Lef
     """
     checked_activity(data, groups)
     bread = hessian_covariance(fit)
-    cells = scored_cells(fit, data)
-    leverage = _leverage(cells, groups, bread)
+    leverage = _leverage(fit, data, groups, bread)
     share = leverage / leverage.sum()
-    for light, shift in _light_shifts(cells, groups, bread, leverage):
+    for light, shift in _light_shifts(fit, data, groups, bread, leverage):
         yield LeftOut(light, shift, share[light])
     whole = data.merged()
     for cluster in np.flatnonzero(leverage >= REFIT_LEVERAGE):
@@ -145,18 +144,20 @@ class _LeftOut:
     stranded: Bools
 
 
-def _leverage(cells: ScoredCells, groups: Grouping, bread: Floats) -> Floats:
+def _leverage(fit: Fit, data: Comparisons, groups: Grouping, bread: Floats) -> Floats:
     """Return ``trace(H^- H_c)`` of each cluster; they sum to the free parameters."""
-    reach = np.zeros(len(groups.index))
-    for (c, d), value in cells.curve.items():
-        twice = 1.0 if c == d else 2.0
-        reach += twice * value * cells.design.inner(bread, c, d)
-    leverage = np.bincount(groups.index, cells.weight * reach, groups.size)
-    return np.asarray(leverage, dtype=np.float64)
+    reach, first = np.zeros(len(groups.index)), 0
+    for cells in blocks_of_cells(fit, data):
+        part = reach[first : first + len(cells.weight)]
+        for (c, d), value in cells.curve.items():
+            twice = 1.0 if c == d else 2.0
+            part += twice * cells.weight * value * cells.design.inner(bread, c, d)
+        first += len(part)
+    return np.asarray(np.bincount(groups.index, reach, groups.size), dtype=np.float64)
 
 
 def _light_shifts(
-    cells: ScoredCells, groups: Grouping, bread: Floats, leverage: Floats
+    fit: Fit, data: Comparisons, groups: Grouping, bread: Floats, leverage: Floats
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield clusters of little leverage and their one-step shifts, so many as fit in memory.
 
@@ -169,10 +170,9 @@ def _light_shifts(
     place[light] = np.arange(len(light))
     first = 0
     for index, rows, n_clusters in _chunks(place[groups.index], len(light), len(bread)):
-        yield (
-            light[first : first + n_clusters],
-            _one_step(bread, cells.rows(rows), index, n_clusters),
-        )
+        chosen = light[first : first + n_clusters]
+        cells = scored_cells(fit, data.subset(rows))
+        yield chosen, _one_step(bread, cells, index, leverage[chosen])
         first += n_clusters
 
 
@@ -187,17 +187,20 @@ def _chunks(index: Ints, size: int, n_parameters: int) -> Iterator[tuple[Ints, I
         yield in_order[start:stop] - first, order[start:stop], last - first
 
 
-def _one_step(bread: Floats, cells: ScoredCells, cluster: Ints, n_clusters: int) -> Floats:
+def _one_step(bread: Floats, cells: ScoredCells, cluster: Ints, leverage: Floats) -> Floats:
     """Solve ``(H - H_c) d_c = s_c`` for many clusters by ``d <- H^- (s + H_c d)``.
 
     The gradient at the optimum sums to zero, so without c the slope is minus
-    that of c. A leverage under 1/2 halves the error at least in every round.
+    that of c. Every round multiplies the error by the leverage, under 1/2, at
+    most; so the change of a round foretells what those after it would add.
     """
-    shift = first = cells.scores(cluster, n_clusters) @ bread
+    shift = first = cells.scores(cluster, len(leverage)) @ bread
+    close = 1e-9 * np.abs(first).max(initial=0.0)
+    ahead = leverage.max(initial=0.0) / (1 - leverage.max(initial=0.0))
     for _ in range(_MAX_ROUNDS):
         previous = shift
         shift = first + cells.curvature_along(shift, cluster) @ bread
-        if np.abs(shift - previous).max(initial=0.0) <= 1e-9 * np.abs(first).max(initial=0.0):
+        if ahead * np.abs(shift - previous).max(initial=0.0) <= close:
             break
     return shift
 

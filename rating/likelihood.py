@@ -1,6 +1,7 @@
 """Votes and a likelihood as one objective in all parameters."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from rating.newton import Evaluation, Objective
 from rating.ties import BOTH_BAD, HALF_WIN, TIE, A, B, Likelihood, Local
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,14 +55,23 @@ class CellObjective:
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return loss, gradient and Hessian."""
-        local, k = self.local(x), self.n_models
-        slope = tuple(self.weight * value for value in local.slope)
-        curve = {at: self.weight * value for at, value in local.curve.items()}
-        gradient, hessian = self.design.gradient(slope), self.design.hessian(curve)
+        k, n = self.n_models, len(x)
+        loss, gradient, hessian = 0.0, np.zeros(n), np.zeros((n, n))
+        for rows in self.design.blocks():
+            part = self.rows(rows)
+            local = part.local(x)
+            loss += float(part.weight @ local.value)
+            gradient += part.design.gradient(tuple(part.weight * s for s in local.slope))
+            curve = {at: part.weight * value for at, value in local.curve.items()}
+            hessian += part.design.hessian(curve)
         gradient[:k] += self.ridge * x[:k]
         hessian[np.arange(k), np.arange(k)] += self.ridge
-        loss = float(self.weight @ local.value) + self.ridge / 2 * float(x[:k] @ x[:k])
-        return Evaluation(loss, gradient, hessian)
+        return Evaluation(loss + self.ridge / 2 * float(x[:k] @ x[:k]), gradient, hessian)
+
+    def rows(self, rows: slice) -> "CellObjective":
+        """Return the objective on some of the cells, without the ridge."""
+        design = self.design.rows(rows)
+        return CellObjective(self.likelihood, design, self.outcome[rows], self.weight[rows])
 
 
 def cell_objective(

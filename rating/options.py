@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Literal, Self
 
 import numpy as np
@@ -40,6 +41,12 @@ class RateOptions:
         Names of the features of the comparisons.
     weights : str or None
         What the votes were weighted by; None for votes of equal weight.
+    half_life : float or None
+        Days in which the weight of a vote halved; None where age did not matter.
+    since, until : datetime or None
+        The votes were cast from ``since`` on and before ``until``.
+    columns : tuple of (str, str)
+        Roles and the names of the columns that they were read from, where these were given.
     rounds, seed : int
         Of the bootstrap, and of the draws behind rank ranges.
     level : float
@@ -65,6 +72,10 @@ class RateOptions:
     order_effect: bool = False
     style: tuple[str, ...] = ()
     weights: str | None = None
+    half_life: float | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    columns: tuple[tuple[str, str], ...] = ()
     rounds: int = 1000
     seed: int = 0
     level: float = 0.95
@@ -79,6 +90,12 @@ class RateOptions:
         _check_names(self)
         _check_numbers(self)
         _check_together(self)
+        _check_votes_used(self)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether votes count unequally."""
+        return self.weights is not None or self.half_life is not None
 
     def resolved(self, data: Comparisons) -> Self:
         """Choose the clusters that the votes allow, where none were asked for.
@@ -159,6 +176,31 @@ def _check_together(options: RateOptions) -> None:
             "A profile interval is of the distance from the average, and the reference is "
             f"{options.reference!r}: leave it out, or choose interval hessian."
         )
+
+
+def _check_votes_used(options: RateOptions) -> None:
+    if options.half_life is not None and not 0 < options.half_life < np.inf:
+        raise DataError(
+            f"half_life must be a positive and finite number of days, not {options.half_life}."
+        )
+    since, until = options.since, options.until
+    if since is not None and until is not None and not _utc(since) < _utc(until):
+        raise DataError(
+            f"since must lie before until, and {since.isoformat()} does not lie before "
+            f"{until.isoformat()}."
+        )
+    unlike = "half_life" if options.half_life is not None else "weights"
+    if options.interval in ("hessian", "profile") and (
+        options.half_life is not None or options.weights == "sampling"
+    ):
+        raise DataError(
+            f"A {options.interval} interval takes a weight as so many votes, which those by "
+            f"{unlike} {getattr(options, unlike)} are not: choose interval sandwich or bootstrap."
+        )
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _some(models: tuple[str, ...], at_most: int = 5) -> str:

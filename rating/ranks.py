@@ -11,6 +11,10 @@ from rating.covariance import Covariance
 from rating.fit import Fit
 from rating.wild import wild_critical_value
 
+MIN_EFFECTIVE_FOR_RANKS = 15
+"""Effective voters from which ranks are claimed, if there are as many as models."""
+EQUAL_NATS = 1e-9
+"""Strengths this close share a rank."""
 DRAWS = 10_000
 WILD_UP_TO = 100
 """Models beyond which the maximum is drawn from a multivariate t."""

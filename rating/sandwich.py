@@ -1,5 +1,6 @@
 """Covariances of the parameters when votes, or clusters of them, are independent."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,10 +9,11 @@ from numpy.typing import NDArray
 from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
 from rating.connectivity import strong_groups
-from rating.design import Design
+from rating.design import Design, blocks
 from rating.fit import Fit
 from rating.likelihood import cell_objective
 from rating.newton import anchored
+from rating.ties import A, B
 
 CHUNK_ENTRIES = 2_000_000
 
@@ -57,7 +59,10 @@ def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
     """
     bread = hessian_covariance(fit)
     merged = data.merged()
-    return bread @ (scored_cells(fit, merged).vote_meat() + bare_tie_meat(fit, merged)) @ bread
+    meat = bare_tie_meat(fit, merged)
+    for cells in blocks_of_cells(fit, merged):
+        meat += cells.vote_meat()
+    return bread @ meat @ bread
 
 
 def cluster_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
@@ -152,6 +157,12 @@ def scored_cells(fit: Fit, data: Comparisons) -> ScoredCells:
     return ScoredCells(cells.design, data.weight, data.weight_sq, local.slope, local.curve)
 
 
+def blocks_of_cells(fit: Fit, data: Comparisons) -> Iterator[ScoredCells]:
+    """Evaluate every cell, so many at a time as the processor's cache holds."""
+    for rows in blocks(len(data.votes)):
+        yield scored_cells(fit, data.subset(rows))
+
+
 def bare_tie_meat(fit: Fit, data: Comparisons) -> Floats:
     """Return what the model says of ties that alone join two groups of models.
 
@@ -177,10 +188,8 @@ def bare_tie_meat(fit: Fit, data: Comparisons) -> Floats:
 
 def decided_groups(data: Comparisons) -> Ints:
     """Label the groups of models joined by votes that are not ties, shape (n_models,)."""
-    met = np.zeros((data.n_models, data.n_models), dtype=bool)
-    a, b = data.pairs[(data.score_a != 0.5) & (data.weight > 0)].T
-    met[a, b] = met[b, a] = True
-    return strong_groups(met)
+    decided = data.table()[..., [A, B]].sum(axis=-1) > 0
+    return strong_groups(decided | decided.T)
 
 
 def identified_inverse(matrix: Floats, n_models: int, *, absolute: bool) -> Floats:

@@ -103,7 +103,7 @@ def _hessian(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
 def _sandwich(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
     if options.cluster == "none":
         found = _wald(fit, covariance(fit, data, method="sandwich", cluster=None), options)
-        rare = data.voter is None and options.reference is None and options.weights is None
+        rare = data.voter is None and options.reference is None and not options.weighted
         return _with_profiles(found, fit, data, options) if rare else found
     kinds: tuple[Cluster, ...] = ("voter", "prompt")
     wanted = kinds if options.cluster == "both" else [k for k in kinds if k == options.cluster]

@@ -8,7 +8,7 @@ the scale it is optimised in, and the level ``m = (theta_a + theta_b) / 2``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from rating.outcome import Outcome
 Ties = Literal["half", "davidson", "rao-kupper", "grounded"]
 Coordinate = Literal["gap", "tie", "level"]
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 A, B, TIE, BOTH_BAD = (OUTCOMES.index(outcome) for outcome in Outcome)
 SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])

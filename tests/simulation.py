@@ -20,10 +20,10 @@ from rating import (
     sandwich_covariance,
 )
 from rating.bradley_terry import solve
-from rating.ranks import joint_rank_ranges
-from rating.standings import MIN_EFFECTIVE_FOR_RANKS
+from rating.ranks import MIN_EFFECTIVE_FOR_RANKS, joint_rank_ranges
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 NORMAL_95 = 1.959964
 MEAN_PARETO_VOTES = 4
@@ -63,19 +63,36 @@ class Design:
         np.fill_diagonal(chance, 0.0)
         return solve(chance, np.zeros(self.n_models)).theta
 
+    @property
+    def names(self) -> list[str]:
+        return [f"m{i:02}" for i in range(self.n_models)]
+
     def draw(self, rng: np.random.Generator) -> Comparisons:
+        voter, a, b = self.draw_pairs(rng)
+        gap = self.draw_gaps(rng, voter, a, b)
+        outcome = np.where(rng.random(len(voter)) < 1 / (1 + np.exp(-gap)), 0, 1)
+        outcome = np.where(rng.random(len(voter)) < self.tie_rate, 2, outcome)
+        return Comparisons.from_codes(self.names, a, b, outcome, voter=voter)
+
+    def draw_pairs(self, rng: np.random.Generator) -> tuple[Codes, Codes, Codes]:
+        """The voter and the models on side A and side B of every vote."""
         voter = np.repeat(np.arange(self.n_voters), self._votes_per_voter(rng))
         a = rng.integers(self.n_models, size=len(voter))
         b = (a + rng.integers(1, self.n_models, size=len(voter))) % self.n_models
+        return voter, a, b
+
+    def draw_gaps(self, rng: np.random.Generator, voter: Codes, a: Codes, b: Codes) -> Floats:
+        """By how much each vote's voter likes side A better, in nats."""
         taste = rng.normal(0, self.taste, (self.n_voters, self.n_models))
         liking = self.strengths + taste
-        gap = liking[voter, a] - liking[voter, b]
-        outcome = np.where(rng.random(len(voter)) < 1 / (1 + np.exp(-gap)), 0, 1)
-        outcome = np.where(rng.random(len(voter)) < self.tie_rate, 2, outcome)
-        names = [f"m{i:02}" for i in range(self.n_models)]
-        return Comparisons.from_codes(names, a, b, outcome, voter=voter)
+        return np.asarray(liking[voter, a] - liking[voter, b])
 
-    def _votes_per_voter(self, rng: np.random.Generator) -> NDArray[np.int64]:
+    def generator(self, seed: int) -> np.random.Generator:
+        """A generator of its own for every design, so that studies can run in any order."""
+        name = int.from_bytes(self.name.encode())
+        return np.random.default_rng([seed, name, round(10 * self.taste)])
+
+    def _votes_per_voter(self, rng: np.random.Generator) -> Codes:
         if self.busy == "lognormal":
             drawn = rng.lognormal(self.log_votes, self.tail, self.n_voters)
         else:
@@ -132,7 +149,7 @@ INTERVALS: dict[str, Half] = {
 @cache
 def coverage(design: Design, runs: int, seed: int) -> dict[str, Share]:
     """How often each kind of 95 % interval holds the truth, over models and boards."""
-    rng, truth = _generator(design, seed), design.pseudo_true()
+    rng, truth = design.generator(seed), design.pseudo_true()
     held: dict[str, list[float]] = {name: [] for name in INTERVALS}
     for _ in range(runs):
         data = design.draw(rng)
@@ -198,7 +215,7 @@ RULES: dict[str, Rule] = {
 @cache
 def ranks(design: Design, runs: int, seed: int) -> dict[str, RankStudy]:
     """How often each rule for the ranks says something false, and how much it says."""
-    rng, k = _generator(design, seed), design.n_models
+    rng, k = design.generator(seed), design.n_models
     better = (design.strengths[:, None] > design.strengths[None, :]).sum(axis=0)
     worse = (design.strengths[:, None] < design.strengths[None, :]).sum(axis=0)
     false: dict[str, list[float]] = {rule: [] for rule in RULES}
@@ -229,9 +246,3 @@ def ranks(design: Design, runs: int, seed: int) -> dict[str, RankStudy]:
 def at(design: str, taste: float, *, spread: float = 0.8, tie_rate: float = 0.0) -> Design:
     """Return a named design at a taste."""
     return replace(DESIGNS[design], taste=taste, spread=spread, tie_rate=tie_rate)
-
-
-def _generator(design: Design, seed: int) -> np.random.Generator:
-    """Return a generator of its own for every design, so that studies can run in any order."""
-    name = int.from_bytes(design.name.encode())
-    return np.random.default_rng([seed, name, round(10 * design.taste)])

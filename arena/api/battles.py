@@ -40,8 +40,11 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
 
-def visitor(request: Request) -> Voter:
-    """Tell who asks; somebody without a cookie owns no battle."""
+async def visitor(request: Request) -> Voter:
+    """Tell who asks; somebody without a cookie owns no battle.
+
+    It waits for nothing, but FastAPI calls what is not async in a thread.
+    """
     voter: Voter | None = getattr(request.state, "voter", None)
     if voter is None:
         raise UnknownBattleError

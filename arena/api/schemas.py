@@ -151,28 +151,3 @@ class BattleBody(BaseModel):
             vote=snapshot.receipt and ReceiptBody.of(snapshot.receipt),
             models=snapshot.models and ModelsBody.of(snapshot.models),
         )
-
-
-class RatingBody(BaseModel):
-    """One rated model, in points; ranks count from 1."""
-
-    model: str
-    rating: float
-    se: float
-    lower: float
-    upper: float
-    rank: int
-    rank_low: int
-    rank_high: int
-    votes: int
-
-
-class LeaderboardBody(BaseModel):
-    """A board; ``ratings`` is empty while the votes identify none, and ``warnings`` say why."""
-
-    policy: str
-    updated: datetime
-    version: str
-    votes: int
-    ratings: list[RatingBody]
-    warnings: list[str]

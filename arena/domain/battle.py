@@ -1,5 +1,6 @@
 """A battle: two anonymous answers to one prompt, and the states it goes through."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -68,10 +69,20 @@ class Pacing(StrEnum):
 
 
 class Sampler(StrEnum):
-    """How pairs are drawn: every pair alike, or by the product of the roster's weights."""
+    """How pairs are drawn.
+
+    Every pair alike; by the product of the roster's weights; by what a vote tells of the pair's
+    own share of wins (Chatbot Arena's rule); or by what it tells of neighbours on the board.
+    """
 
     UNIFORM = "uniform"
     WEIGHTED = "weighted"
+    ARENA = "arena"
+    GAIN = "gain"
+
+
+Wins = Mapping[tuple[str, str], float]
+"""Score of the first model, by id, against the second, a tie half a win for each; both orders."""
 
 
 @dataclass(frozen=True, slots=True)

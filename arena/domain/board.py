@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from arena.domain.evidence import FitCheck, Hold, Moment
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 
@@ -24,8 +25,12 @@ class BoardRow:
         Best and worst place that the votes allow; None when there are too few voters to say.
     votes : int
         Counted votes on battles of this model.
-    win_rate : float or None
-        Expected score against an average opponent, from the fit, in [0, 1].
+    win_rate, win_rate_low, win_rate_high : float
+        Expected score against an average opponent, from the fit, in [0, 1]; its interval.
+    voter_rating : float
+        Points if every voter counted the same, however often they voted.
+    voter_rank : int
+        Place by these.
     price_per_1000 : float or None
         US dollars for 1,000 answers like those given here; None when unknown.
     median_s : float or None
@@ -44,7 +49,11 @@ class BoardRow:
     rank_low: int | None
     rank_high: int | None
     votes: int
-    win_rate: float | None
+    win_rate: float
+    win_rate_low: float
+    win_rate_high: float
+    voter_rating: float
+    voter_rank: int
     price_per_1000: float | None
     median_s: float | None
 
@@ -68,14 +77,19 @@ class PairCell:
     ----------
     row, column : str
         Model ids. One order of a pair is enough: the other is its mirror.
-    share : float
-        Share of the ``n`` votes that the row won, ties half.
+    share : float or None
+        Share of the ``n`` votes that the row won, ties half; None without a vote.
+    expected, low, high : float or None
+        That share as the ratings have it, and its interval; None where one is not rated.
     """
 
     row: str
     column: str
-    share: float
+    share: float | None
     n: int
+    expected: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +112,8 @@ class Board:
         The policy in words, one sentence a rule.
     version : str
         Short hash of the votes and the code that the numbers follow from.
+    data_hash : str or None
+        SHA-256 of the votes rated, as ``arena rate`` prints it for the same votes.
     since : datetime or None
         Time of the first counted vote.
     votes, voters : int
@@ -118,6 +134,15 @@ class Board:
         Points of the average rated model.
     rows : tuple of BoardRow
         Best first.
+    pairs : tuple of PairCell
+        Pairs that met, or are both rated; each once.
+    holds : tuple of Hold
+        Neighbours from the top; of a long board the first ones.
+    fit_check : FitCheck or None
+        None where the ratings can fit any votes, or there are none.
+    history : tuple of Moment
+        The board at some past dates, oldest first, without the present; empty while the votes
+        are of a few days.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
     """
@@ -125,6 +150,7 @@ class Board:
     policy: str
     policy_rules: tuple[str, ...]
     version: str
+    data_hash: str | None
     updated: datetime
     since: datetime | None
     votes: int
@@ -139,6 +165,9 @@ class Board:
     rows: tuple[BoardRow, ...]
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
+    holds: tuple[Hold, ...]
+    fit_check: FitCheck | None
+    history: tuple[Moment, ...]
     health: tuple[Health, ...]
     warnings: tuple[str, ...]
     reason: str | None

@@ -11,7 +11,7 @@ from arena.endpoints.speech import Question, Speech, paced, read_question, refus
 from arena.errors import SettingsError
 
 _KEYS = (("instruction", "output"), ("prompt", "response"))
-_PIECE_S = 0.04  # time between two pieces: shorter than the eye cares for
+_PIECE_S = 0.1  # time between two pieces: as often as the text of a battle is shown
 _CHARACTERS_PER_S = 400.0
 
 

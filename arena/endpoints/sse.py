@@ -46,6 +46,9 @@ async def _drain(events: AsyncIterator[httpx_sse.ServerSentEvent]) -> None:
 class Patience:
     """How long to wait: for the first token as a whole, then between any two events.
 
+    One timer serves all waits. It looks whether the time is up only when it goes off, for to
+    set one at each event takes a third as long as to read it.
+
     Parameters
     ----------
     first_token_s : float
@@ -57,21 +60,48 @@ class Patience:
     def __init__(self, first_token_s: float, idle_s: float) -> None:
         self._first_token_s = first_token_s
         self._idle_s = idle_s
-        self._first_token_by = asyncio.get_running_loop().time() + first_token_s
+        self._loop = asyncio.get_running_loop()
+        self._until = self._loop.time() + first_token_s
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.Task[object] | None = None
+        self._is_up = False
         self.has_token = False
 
     async def wait(self, awaited: Awaitable[T]) -> T:
         """Await something; raise `EndpointError` (timeout) when it takes too long."""
+        task = asyncio.current_task()
+        assert task is not None, "the arena awaits in tasks"
+        cancelled = task.cancelling()
+        self._waiting, self._is_up = task, False
+        self._set_timer()
         try:
-            async with asyncio.timeout_at(self._deadline()):
-                return await awaited
-        except TimeoutError:
-            raise EndpointError(FailureClass.TIMEOUT, self._complaint()) from None
+            return await awaited
+        except asyncio.CancelledError:
+            if self._is_up and task.uncancel() <= cancelled:
+                raise EndpointError(FailureClass.TIMEOUT, self._complaint()) from None
+            raise
+        finally:
+            self._waiting = None
 
-    def _deadline(self) -> float:
+    def _set_timer(self) -> None:
+        """Let the timer go off when the time is up, or before that: it sets itself again."""
         if self.has_token:
-            return asyncio.get_running_loop().time() + self._idle_s
-        return self._first_token_by
+            self._until = self._loop.time() + self._idle_s
+        if self._timer is not None and self._timer.when() > self._until:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._until, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiting is None:
+            return
+        if self._loop.time() < self._until:
+            self._timer = self._loop.call_at(self._until, self._look)
+        else:
+            self._is_up = True
+            self._waiting.cancel()
 
     def _complaint(self) -> str:
         if self.has_token:

@@ -6,6 +6,7 @@ from math import ceil, floor, isfinite, log10
 from statistics import median_low
 
 from arena.domain.board import BoardRow
+from arena.domain.evidence import PastRating
 
 LEAST_SPAN = 100.0
 MOST_TICKS = 5
@@ -56,7 +57,7 @@ def round_ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple(i * step for i in range(ceil(low / step), floor(high / step) + 1))
 
 
-def shared_axis(rows: Sequence[BoardRow], anchor: float) -> Axis:
+def shared_axis(rows: Sequence[BoardRow | PastRating], anchor: float) -> Axis:
     """Axis that holds every rating, the anchor, and the intervals as far as they are readable.
 
     An interval may reach beyond the ratings by as much as they spread, or by twice the median

@@ -14,7 +14,9 @@ from arena.domain.vote import Choice
 from arena.errors import SAID
 from arena.pages import words
 from arena.pages.axis import bar, shared_axis
-from arena.pages.heatmap import FEWEST_COLOURED, heatmap
+from arena.pages.heatmap import FEWEST_COLOURED, heatmap, per_pair
+from arena.pages.panels import panels
+from arena.pages.voters import even
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -46,9 +48,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
-    env.filters.update({name: getattr(words, name) for name in names})
-    env.globals.update(half_width=words.half_width, rank_range=words.rank_range, bar=bar)
+    filters = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
+    env.filters.update({name: getattr(words, name) for name in (*filters, "about", "signed")})
+    ranges = ("half_width", "rank_range", "percent_range")
+    env.globals.update({name: getattr(words, name) for name in ranges}, bar=bar)
     return env
 
 
@@ -61,6 +64,9 @@ def leaderboard_page(board: Board, *, now: datetime, arena_name: str) -> str:
             board=board,
             axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
             heat=heatmap(board),
+            per_pair=per_pair(board),
+            over_time=panels(board),
+            even=even(board),
             simulated=board.policy == SIMULATED.name,
             fewest_coloured=FEWEST_COLOURED,
             now=now,

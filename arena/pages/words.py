@@ -35,6 +35,40 @@ def points(value: float) -> str:
     return f"{round(value):,}".replace("-", MINUS)
 
 
+def about(n: int) -> str:
+    """Count in two digits, as far as an extrapolation can be trusted.
+
+    Examples
+    --------
+    >>> about(7), about(287), about(12_345)
+    ('7', '290', '12,000')
+    """
+    return f"{round(float(f'{n:.2g}')):,}"
+
+
+def signed(value: float) -> str:
+    """Points gained or lost.
+
+    Examples
+    --------
+    >>> signed(8.6), signed(-12.2), signed(0.2)
+    ('+9', '−12', '0')
+    """
+    return f"+{points(value)}" if round(value) > 0 else points(value)
+
+
+def percent_range(low: float, high: float) -> str:
+    """Interval of a share, in whole percent.
+
+    Examples
+    --------
+    >>> percent_range(0.668, 0.752), percent_range(0.401, 0.404)
+    ('67–75', '40')
+    """
+    ends = (f"{100 * low:.0f}", f"{100 * high:.0f}")
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
+
+
 def half_width(rating: float, lower: float, upper: float) -> str:
     """Interval around a rating: one number where both sides round to the same.
 

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
 from random import Random
 
-from arena.domain.battle import Side, Snapshot
+from arena.domain.battle import Side, Snapshot, Wins
 from arena.domain.model import Model, Roster
 from arena.domain.notice import Notice, Voted
 from arena.domain.vote import Choice, Receipt
@@ -16,7 +16,7 @@ from arena.errors import BadPromptError, ClosingError, NotReadyError, UnknownBat
 from arena.play import words
 from arena.play.drafts import blind_battle, continued_battle
 from arena.play.live import Ask
-from arena.play.matchmaking import draw_one, draw_pair
+from arena.play.matchmaking import Matchmaker, draw_one
 from arena.play.rules import Rules
 from arena.play.runner import Runner
 from arena.play.snapshots import receipt, stored_snapshot
@@ -25,9 +25,6 @@ from arena.store.store import Store
 
 POLL_S = 0.5
 """How often a battle that another process runs is looked up."""
-
-STILL_S = 15.0
-"""How long a watched battle is silent at most: a proxy may close a line that is so for longer."""
 
 
 class Battles:
@@ -39,6 +36,8 @@ class Battles:
         Prompts that a model can answer, by model id; other models answer any.
     rng : random.Random
         Draws pairs and sides.
+    wins : callable
+        Gives the votes counted so far, for the samplers that go by them.
     admit : callable
         Entered, off the loop, around the writing of what asks the models; raises a
         `LimitError` to refuse it.
@@ -56,6 +55,7 @@ class Battles:
         recorded: Mapping[str, tuple[str, ...]],
         rng: Random,
         now: Callable[[], datetime],
+        wins: Callable[[], Wins] = dict,
         admit: Callable[[Voter], AbstractContextManager[object]] = nullcontext,
         notice: Callable[[Notice], None] = lambda _notice: None,
     ) -> None:
@@ -69,6 +69,10 @@ class Battles:
         self._admit = admit
         self._notice = notice
         self._closing = False
+        self.matchmaker = Matchmaker(
+            roster, sampler=rules.sampler, exploration=rules.exploration, wins=wins, rng=rng
+        )
+        """Draws the pairs; whoever runs the battles lets it keep up with the votes."""
         self._runner = Runner(
             store=store,
             ask=ask,
@@ -90,9 +94,10 @@ class Battles:
         """
         prompt = self._as_recorded.get(prompt.strip(), prompt)
         self._refuse(prompt)
-        if len(self._able(prompt)) < 2:
+        able = self.matchmaker.drawable(self._able(prompt))
+        if len(able) < 2:
             raise BadPromptError(words.NOT_RECORDED)
-        draw = draw_pair(self._able(prompt), self._rules.sampler, self._rng)
+        draw = self.matchmaker.draw(able)
         recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
         new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
         return await self._begin(voter, partial(self._store.open_battle, new))
@@ -161,9 +166,7 @@ class Battles:
             if changed is None:
                 await asyncio.sleep(POLL_S)
             else:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(STILL_S):
-                        await changed.wait()
+                await changed.wait()
 
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:
         """End a running battle with what its reader has seen; an ended one stays as it is."""

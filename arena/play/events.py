@@ -1,7 +1,8 @@
 """A battle as a stream of events, resumable at any of them without an event log."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
 
@@ -37,8 +38,7 @@ class Ready:
 Event = Delta | Done | Failed | Ready
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """How much of a battle a reader has: characters of each side, and closing events.
 
     Written as ``turn.attempt.a.b.closing``: what an event carries as its id.
@@ -51,7 +51,7 @@ class Position:
     closing: int = 0
 
     def __str__(self) -> str:
-        return f"{self.turn}.{self.attempt}.{self.a}.{self.b}.{self.closing}"
+        return ".".join(map(str, self))
 
     @classmethod
     def parse(cls, text: str) -> "Position":
@@ -67,24 +67,21 @@ def news(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Positi
     turn = snapshot.turns[-1]
     if (position.turn, position.attempt) != (turn.turn, turn.attempt):
         position = Position(turn.turn, turn.attempt)
-    for side, answer in ((Side.A, turn.a), (Side.B, turn.b)):
-        seen = position.a if side is Side.A else position.b
-        if text := answer.text[seen:]:
-            position = _moved(position, side, len(answer.text))
-            yield Delta(side, text), position
+    if text := turn.a.text[position.a :]:
+        position = position._replace(a=len(turn.a.text))
+        yield Delta(Side.A, text), position
+    if text := turn.b.text[position.b :]:
+        position = position._replace(b=len(turn.b.text))
+        yield Delta(Side.B, text), position
     for number, event in enumerate(_closing(snapshot), 1):
         if number > position.closing:
-            position = replace(position, closing=number)
+            position = position._replace(closing=number)
             yield event, position
 
 
 def is_behind(snapshot: Snapshot, position: Position) -> bool:
     """Whether a reader at a position lacks anything, now or later."""
     return snapshot.state.running or next(news(snapshot, position), None) is not None
-
-
-def _moved(position: Position, side: Side, length: int) -> Position:
-    return replace(position, a=length) if side is Side.A else replace(position, b=length)
 
 
 def _closing(snapshot: Snapshot) -> list[Event]:

@@ -26,6 +26,9 @@ RETRIED = {
 }
 """Failures that may pass by themselves: asked again, as long as nothing has been written."""
 
+STILL_S = 15.0
+"""How long a watched battle is silent at most: a proxy may close a line that is so for longer."""
+
 LONGEST_PAUSE_S = 5.0
 """A visitor does not wait longer than this for an endpoint to take a request again."""
 
@@ -75,7 +78,7 @@ class LiveBattle:
     stopping : bool
         Whether the reader wants no more.
     changed : asyncio.Event
-        Set, and replaced, whenever more is shown.
+        Set, and replaced, whenever more is shown, and now and then when nothing is.
     """
 
     answers: dict[Side, LiveAnswer]
@@ -134,12 +137,13 @@ class LiveBattle:
         self.changed = asyncio.Event()
 
     async def _release_all(self, tick_s: float) -> None:
-        last = time.monotonic()
+        last = announced = time.monotonic()
         while not self.stopping and self.failed_side is None:
             now = time.monotonic()
             progress = self._progress()
-            if self.pacer.advance(progress, now - last):
+            if self.pacer.advance(progress, now - last) or now - announced >= STILL_S:
                 self.announce()
+                announced = now
             if self.pacer.all_shown(progress):
                 return
             last = now

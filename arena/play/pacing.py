@@ -1,12 +1,12 @@
 """How much of two answers a reader may see: neither model's own rhythm."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from arena.domain.battle import Pacing
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far the two models have written, and whether each has ended."""
 
     written_a: int
@@ -85,12 +85,7 @@ class Pacer:
     @staticmethod
     def _ceiling(progress: Progress) -> int:
         """Length that the sides may reach: what every model still writing has written."""
-        open_sides = [
-            written
-            for written, ended in (
-                (progress.written_a, progress.ended_a),
-                (progress.written_b, progress.ended_b),
-            )
-            if not ended
-        ]
-        return min(open_sides, default=max(progress.written_a, progress.written_b))
+        if progress.ended_a == progress.ended_b:
+            both = (progress.written_a, progress.written_b)
+            return max(both) if progress.both_ended else min(both)
+        return progress.written_b if progress.ended_a else progress.written_a

@@ -11,6 +11,8 @@ class Rules:
 
     Attributes
     ----------
+    exploration : float
+        Share of the draws that every sampler but the uniform one gives to all pairs alike.
     characters_per_s : float
         Pace at which answers are shown.
     answer_timeout_s : float
@@ -25,6 +27,7 @@ class Rules:
 
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
+    exploration: float = 0.1
     characters_per_s: float = 300.0
     max_prompt_chars: int = 20_000
     max_answer_chars: int = 40_000

@@ -61,6 +61,12 @@ class Running:
         """What the owner may see of the battle now."""
         return self.final or running_snapshot(self.begun, self.live)
 
+    @property
+    def so_far(self) -> dict[AnswerKey, SoFar]:
+        """What its models have written."""
+        answers = self.live.answers.items()
+        return {self.key(side): SoFar(a.text, a.reasoning) for side, a in answers}
+
     def key(self, side: Side) -> AnswerKey:
         """Name a side's answer in the log."""
         return AnswerKey(self.begun.turns[-1].turn, side, self.live.answers[side].attempt)
@@ -94,6 +100,8 @@ class Runner:
         self._now = now
         self._notice = notice
         self._running: dict[str, Running] = {}
+        self._keeper: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
 
     def get(self, battle_id: str) -> Running | None:
         """Find a battle that runs here."""
@@ -113,6 +121,8 @@ class Runner:
         running = Running(stored.owner, stored_snapshot(stored), live, tried)
         self._running[stored.public_id] = running
         running.task = asyncio.create_task(self._run(stored.public_id, running))
+        if self._keeper is None or self._keeper.done():
+            self._keeper = asyncio.create_task(self._keep())
         return running.snapshot
 
     async def wait(self, at_most_s: float) -> None:
@@ -126,21 +136,24 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._keeper is not None:
+            async with self._writing:  # else the thread would write on, and nobody wait for it
+                self._keeper.cancel()
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [running.task for running in self._running.values() if running.task]
 
     async def _run(self, battle_id: str, running: Running) -> None:
         live = running.live
-        keeper = asyncio.create_task(self._checkpoint(battle_id, running))
         replace = partial(self._replace, battle_id, running)
         try:
             await live.run(self._ask, replace, tick_s=self._rules.tick_s)
             state, message = _ending(live)
         except asyncio.CancelledError:
             state, message = BattleState.INTERRUPTED, words.INTERRUPTED
-        finally:
-            keeper.cancel()
+        except Exception:
+            logger.exception("Battle %s ended in a fault of ours", battle_id)
+            state, message = BattleState.INTERRUPTED, words.INTERRUPTED
         await self._finish(battle_id, running, state, message)
 
     async def _replace(
@@ -201,19 +214,26 @@ class Runner:
         if self._running.get(battle_id) is running:
             del self._running[battle_id]
 
-    async def _checkpoint(self, battle_id: str, running: Running) -> None:
-        written: dict[AnswerKey, SoFar] = {}
-        while True:
+    async def _keep(self) -> None:
+        """Write down now and then what all the models have written, as long as any may write."""
+        written: dict[str, dict[AnswerKey, SoFar]] = {}
+        while self._unfinished():
             await asyncio.sleep(self._rules.checkpoint_s)
-            answers = running.live.answers.items()
-            so_far = {running.key(side): SoFar(a.text, a.reasoning) for side, a in answers}
-            if so_far == written:
-                continue
-            try:
-                await asyncio.to_thread(self._store.checkpoint, battle_id, so_far)
-            except StoreError:
-                logger.exception("Battle %s could not be written while it runs", battle_id)
+            so_far = {battle_id: battle.so_far for battle_id, battle in self._unfinished()}
+            more = {id_: texts for id_, texts in so_far.items() if texts != written.get(id_)}
+            if more:
+                await self._checkpoint(more)
             written = so_far
+
+    def _unfinished(self) -> list[tuple[str, Running]]:
+        return [(id_, battle) for id_, battle in self._running.items() if battle.final is None]
+
+    async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
+        try:
+            async with self._writing:
+                await asyncio.to_thread(self._store.checkpoint, so_far)
+        except StoreError:
+            logger.exception("%d battles could not be written while they run", len(so_far))
 
 
 def _ended(battle_id: str, state: BattleState, answers: Collection[AnswerOutcome]) -> Ended:

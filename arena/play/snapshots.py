@@ -129,7 +129,8 @@ def _reveal(stored: StoredBattle) -> Reveal:
 
 
 def _with(begun: Snapshot, a: ShownAnswer, b: ShownAnswer) -> ShownTurn:
-    return replace(begun.turns[-1], a=a, b=b)
+    last = begun.turns[-1]
+    return ShownTurn(last.turn, last.prompt, a, b, last.attempt)
 
 
 def _shown_turn(turn: StoredTurn) -> ShownTurn:

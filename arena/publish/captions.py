@@ -1,4 +1,4 @@
-"""What a picture says of itself: votes, voters, method, level, data and date."""
+"""What a board says of itself, above a table and under a picture: votes, method, data and date."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -33,12 +33,34 @@ def votes_said(report: Report) -> str:
     '2,184 votes by 56 voters (effectively 31)'
     """
     votes = report["votes"]
-    said = f"{votes['used']:,} votes"
+    said = f"{votes['used']:,} vote{'s' if votes['used'] != 1 else ''}"
     if votes.get("voters") is None:
         return f"{said}, voters not known"
     said += f" by {votes['voters']:,} voter{'s' if votes['voters'] != 1 else ''}"
     effective = votes.get("effective_voters")
     return said if effective is None else f"{said} (effectively {effective:,.0f})"
+
+
+def summary(report: Report) -> str:
+    """Say which votes a board is of, and how it was made, in a sentence or two.
+
+    Examples
+    --------
+    >>> summary({"votes": {"used": 82, "voters": None, "self": 1, "dropped": {"skipped": 2}},
+    ...          "method": {"ties": "half", "interval": "none", "scale": 400.0}})
+    '82 votes, voters not known. Left out: 1 a model against itself, 2 skipped. \
+Bradley-Terry, a tie half a win; no intervals; 400 points are odds of ten to one.'
+    """
+    votes, method = report["votes"], report["method"]
+    said = votes_said(report)
+    if votes.get("top_voter_share") is not None:
+        said += f"; the busiest cast {votes['top_voter_share']:.0%}"
+    aside = {"a model against itself": votes["self"], **votes["dropped"]}
+    left = ", ".join(f"{n:,} {why}" for why, n in aside.items() if n)
+    sentences = [f"{said}.", f"Left out: {left}." if left else ""]
+    made = f"{method_said(report)}; {interval_said(report)}"
+    sentences.append(f"{made}; {method['scale']:g} points are odds of ten to one.")
+    return " ".join(filter(None, sentences))
 
 
 def method_said(report: Report) -> str:
@@ -48,6 +70,8 @@ def method_said(report: Report) -> str:
     --------
     >>> method_said({"method": {"ties": "half", "ridge": 1.0, "style": ["length"]}})
     'Bradley-Terry, a tie half a win, ridge 1, style held equal (length)'
+    >>> method_said({"method": {"half_life": 30, "since": "2026-01-31T00:00:00+00:00"}})
+    'Bradley-Terry, a tie half a win, weights halved every 30 days of age, since 2026-01-31'
     """
     method = report["method"]
     parts = [TIES.get(method.get("ties", "half"), f"ties: {method.get('ties')}")]
@@ -59,7 +83,17 @@ def method_said(report: Report) -> str:
         parts.append(f"style held equal ({', '.join(method['style'])})")
     if method.get("weights"):
         parts.append(f"weights: {method['weights']}")
+    if method.get("half_life"):
+        parts.append(f"weights halved every {method['half_life']:g} days of age")
+    for name in ("since", "until"):
+        if method.get(name):
+            parts.append(f"{name} {_moment_said(method[name])}")
     return ", ".join(parts)
+
+
+def _moment_said(moment: str) -> str:
+    """Leave out of a moment in UTC what goes without saying: its zone, and midnight."""
+    return moment.removesuffix("+00:00").removesuffix("T00:00:00")
 
 
 def has_intervals(report: Report) -> bool:
@@ -78,9 +112,11 @@ def interval_said(report: Report) -> str:
     method = report["method"]
     if not has_intervals(report):
         return "no intervals"
-    said = f"{100 * method.get('level', 0.95):g} % intervals: "
+    base = method.get("reference")
+    of = f" of the difference from {base}" if base is not None else ""
     kind = method.get("interval", "sandwich")
-    said += INTERVALS.get(kind, str(kind))
+    name = INTERVALS.get(kind, str(kind))
+    said = f"{100 * method.get('level', 0.95):g} % intervals{of}: {name}"
     cluster = CLUSTERS.get(method.get("cluster") or "none")
     return f"{said}, clustered {cluster}" if cluster else f"{said}, votes taken as independent"
 

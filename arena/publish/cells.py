@@ -1,8 +1,10 @@
 """Votes counted in sorted cells, and their hash."""
 
 import hashlib
+import itertools
 import json
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.publish.coding import Coded
+from arena.publish.packing import narrowest
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
+
+_HASHED_AT_ONCE = 1 << 16
+_JOINED_LIMIT = 2**61
 
 CANONICAL = "votes-1"
 """Version of what is hashed, and how."""
@@ -76,10 +82,10 @@ def _sorted(rows: Rows) -> Rows:
     key = _joined(rows.keys)
     measures = [] if rows.features is None else list(rows.features.T)
     measures += [] if rows.weight is None else [rows.weight, rows.n]
-    if measures:
+    if len(key) > 1:
         order = np.lexsort((*measures[::-1], *key[::-1]))
-    elif len(key) > 1:
-        order = np.lexsort(key[::-1])
+    elif measures:
+        order = _order(key[0], measures)
     elif (key[0][1:] >= key[0][:-1]).all():
         return rows
     else:
@@ -92,10 +98,35 @@ def _sorted(rows: Rows) -> Rows:
     )
 
 
+def _order(key: Ints, measures: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+    """Order rows as ``np.lexsort`` would by key and then measures, in a tenth of the time.
+
+    One number holds the key and as much of the first measure as fits beside it; only rows that
+    are equal in both are compared in full.
+    """
+    bits = 63 - int(key.max(initial=0)).bit_length()
+    packed = (key << bits) | (_in_order(measures[0]) >> np.uint64(64 - bits)).view(np.int64)
+    order = np.argsort(packed)
+    packed = packed[order]
+    same = np.zeros(len(order) + 1, dtype=bool)
+    same[1:-1] = packed[1:] == packed[:-1]
+    tied = np.flatnonzero(same[1:] | same[:-1])
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((*(m[rows] for m in measures[::-1]), key[rows]))]
+    return order
+
+
+def _in_order(measure: NDArray[Any]) -> NDArray[np.uint64]:
+    """Give whole numbers that sort as the floats do: their bits, those of negative ones turned."""
+    bits = (measure.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    negative = (bits >> np.uint64(63)).astype(bool)
+    return np.where(negative, ~bits, bits | np.uint64(1 << 63))
+
+
 def _joined(keys: Sequence[Ints]) -> tuple[Ints, ...]:
     """Give one number a row that sorts as the keys do; the keys, where it would not fit."""
     spans = [int(key.max(initial=0)) + 1 for key in keys]
-    if math.prod(spans) > np.iinfo(np.int64).max:
+    if math.prod(spans) > _JOINED_LIMIT:
         return tuple(keys)
     joined = np.zeros(len(keys[0]), dtype=np.int64)
     for key, span in zip(keys, spans, strict=True):
@@ -120,14 +151,19 @@ def ranked(column: Coded, live: NDArray[np.bool_]) -> tuple[tuple[str, ...], Int
     """Give the names that the live rows hold, sorted, and for each live row its position.
 
     >>> ranked(Coded(("y", "x", "z"), np.array([0, 1, 2])), np.array([True, True, False]))
-    (('x', 'y'), array([1, 0]))
+    (('x', 'y'), array([1, 0], dtype=int8))
     """
-    codes = column.codes[live]
-    there = np.bincount(codes, minlength=len(column.names))[: len(column.names)] > 0
-    names = tuple(sorted({column.names[code] for code in np.flatnonzero(there)}))
-    place = {name: position for position, name in enumerate(names)}
-    places = np.array([place.get(name, -1) for name in column.names], dtype=np.int64)
-    return names, places[codes]
+    codes = column.codes if live.all() else column.codes[live]
+    there = np.zeros(len(column.names), dtype=bool)
+    there[codes] = True
+    order = sorted(np.flatnonzero(there).tolist(), key=column.names.__getitem__)
+    names = [column.names[code] for code in order]
+    if order == [*range(len(column.names))] and all(map(operator.lt, names, names[1:])):
+        return tuple(names), codes
+    new = np.fromiter(map(operator.ne, names, [None, *names[:-1]]), dtype=bool, count=len(names))
+    places = np.zeros(len(column.names), dtype=narrowest(len(names)))
+    places[order] = np.cumsum(new) - 1
+    return tuple(itertools.compress(names, new)), places[codes]
 
 
 def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
@@ -139,5 +175,7 @@ def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
             digest.update(b"-")
         else:
             kind = "<i8" if array.dtype.kind == "i" else "<f8"
-            digest.update(np.ascontiguousarray(array, dtype=kind).data)
+            for first in range(0, len(array), _HASHED_AT_ONCE):
+                part = array[first : first + _HASHED_AT_ONCE]
+                digest.update(np.ascontiguousarray(part, dtype=kind).data)
     return digest.hexdigest()

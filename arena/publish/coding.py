@@ -51,6 +51,8 @@ def checked(column: str, names: list[Any], codes: Codes) -> Coded:
     DataError
         If a name is neither text nor a whole number.
     """
+    if set(map(type, names)) == {str}:  # as good as always; a look at each name takes far longer
+        return Coded(tuple(names), codes)
     missing = [position for position, name in enumerate(names) if _is_missing(name)]
     if missing:
         codes = np.where(np.isin(codes, missing), -1, codes)
@@ -71,9 +73,17 @@ def _is_missing(name: object) -> bool:
 def _pandas(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
     native = column.to_native()
     if column.dtype in (nw.Categorical, nw.Enum):
-        return list(native.cat.categories), native.cat.codes.to_numpy()
+        return native.cat.categories.tolist(), native.cat.codes.to_numpy()
+    if _holds_arrow(native):
+        return _dictionary(native.array.__arrow_array__())
     codes, names = native.factorize()
-    return list(names), codes
+    return names.tolist(), codes
+
+
+def _holds_arrow(native: Any) -> bool:
+    # Both of pandas' types of text that Arrow stores; the third stores Python's strings.
+    in_arrow = getattr(native.dtype, "storage", "pyarrow") == "pyarrow"
+    return in_arrow and hasattr(native.array, "__arrow_array__")
 
 
 def _polars(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
@@ -93,14 +103,19 @@ def _polars(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
 
 
 def _arrow(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
-    native = column.to_native()
-    if column.dtype not in (nw.Categorical, nw.Enum):
-        native = native.dictionary_encode()
-    chunks = native.unify_dictionaries().chunks
+    return _dictionary(column.to_native())
+
+
+def _dictionary(column: Any) -> tuple[list[Any], Codes]:
+    """Take the dictionary of an Arrow column; make one, where it has none."""
+    if not hasattr(column.type, "index_type"):
+        column = column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
     if not chunks:
         return [], np.zeros(0, dtype=np.int32)
     parts = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks]
-    return chunks[0].dictionary.to_pylist(), np.concatenate(parts)
+    names = chunks[0].dictionary.to_numpy(zero_copy_only=False).tolist()
+    return names, parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _any(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:

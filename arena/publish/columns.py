@@ -1,7 +1,8 @@
 """Which column of a table of votes says what: our own names and those of the public arenas."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Self
 
 from arena.errors import DataError
 
@@ -13,9 +14,13 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompt_id", "question_id", "instruction_id", "prompt"),
     "time": ("ts", "tstamp", "timestamp", "created", "created_at"),
     "probability": ("pair_probability",),
+    "repicks": ("repicks",),
     "left_out": ("left_out",),
 }
 """Names by which a column is found, the first that is there; Chatbot Arena's are among them."""
+
+LOG2 = "log2:"
+"""Before the name of a style that is measured in doublings."""
 
 COUNTS = {
     "n_model_a": "model_a",
@@ -45,6 +50,31 @@ class Columns:
     probability: str | None = None
     by: str | None = None
 
+    @classmethod
+    def named(cls, names: Iterable[tuple[str, str]], by: str | None = None) -> Self:
+        """Take the names of some roles.
+
+        Raises
+        ------
+        DataError
+            If there is no such role, or it is named twice.
+
+        Examples
+        --------
+        >>> Columns.named([("voter", "who")]).voter
+        'who'
+        """
+        named: dict[str, str] = {}
+        for role, name in names:
+            if role not in ROLES:
+                msg = f"There is no role {role!r} of a column: choose one of {', '.join(ROLES)}."
+                raise DataError(msg)
+            if role in named:
+                msg = f"The {role} is named twice, {named[role]!r} and {name!r}: drop one."
+                raise DataError(msg)
+            named[role] = name
+        return cls(**named, by=by)
+
     def find(self, role: str, there: Sequence[str]) -> str | None:
         """Name the column of a role; None when there is none and none was asked for.
 
@@ -65,10 +95,14 @@ class Columns:
             names = " or ".join(map(repr, KNOWN.get(role, ()))) or "any"
             msg = (
                 f"No column {names} for the {role}; there are {listed(there)}. "
-                f"Name the one that holds the {role}."
+                f"Name the one that holds the {role}, as in --column {role}=NAME."
             )
             raise DataError(msg)
         return found
+
+
+ROLES = tuple(field.name for field in fields(Columns) if field.name != "by")
+"""What a column can be named for."""
 
 
 def require(name: str, there: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from arena.errors import DataError
 from arena.publish import weights
 from arena.publish.cells import Floats, Ints, Rows, counted, data_hash, ranked
 from arena.publish.coding import Coded, coded_list
+from arena.publish.packing import narrowest
 from arena.publish.reading import SAMPLING, Reading, opened_table
 from arena.publish.sieve import OUTCOMES, Sieve, compact
 from arena.publish.sources import Table
@@ -18,6 +19,7 @@ from rating import Comparisons, Outcome
 
 OUTSIDE = "outside the window"
 BOTH_BAD = "both bad"
+REPLACED = "a model was replaced after the draw"
 REST = "(none)"
 """Group of the votes that have no value in the column that parts them."""
 
@@ -51,13 +53,14 @@ class Votes:
     ----------
     models, voters, prompts : tuple of str
         Names, sorted; the arrays hold positions in them. Empty where not known.
-    model_a, model_b, outcome : ndarray of shape (n_cells,), int64
-        ``outcome`` is the position in ``tuple(rating.Outcome)``.
-    votes : ndarray of shape (n_cells,), int64
+    model_a, model_b, outcome : ndarray of shape (n_cells,), int
+        ``outcome`` is the position in ``tuple(rating.Outcome)``. Whole numbers are of the
+        narrowest type that holds them: mind sums and products.
+    votes : ndarray of shape (n_cells,), int
         Votes of the cell.
     weight, weight_sq : ndarray of shape (n_cells,), float64, or None
         Sums of the votes' weights and of their squares; None where every vote weighs 1.
-    voter, prompt : ndarray of shape (n_cells,), int64, or None
+    voter, prompt : ndarray of shape (n_cells,), int, or None
     features : ndarray of shape (n_cells, n_features), float64, or None
         Styles in standard deviations; ``feature_scale`` holds these.
     data_hash : str
@@ -158,6 +161,7 @@ def logged_votes(log: LoggedColumns, reading: Reading | None = None) -> Votes:
     numbers = {}
     if reading.weight is not None:
         numbers["weight"] = np.array(log.pair_probability, dtype=np.float64)
+        numbers["repicks"] = np.array(log.repicks, dtype=np.float64)
     if reading.needs_time:
         numbers["time"] = np.array([moment.timestamp() for moment in log.created], dtype=float)
     coded = {role: coded_list(role, values) for role, values in columns.items()}
@@ -200,6 +204,8 @@ def _finish(table: Table, reading: Reading) -> Votes:
     moments = _moments(sieve) if reading.needs_time else None
     if moments is not None:
         sieve.drop(~weights.inside(moments, reading.since, reading.until), OUTSIDE)
+    if "repicks" in table.numbers:
+        sieve.drop(table.numbers["repicks"] > 0, REPLACED)
     both_bad = outcome == OUTCOMES.index(Outcome.BOTH_BAD)
     if reading.both_bad == "drop":
         sieve.drop(both_bad, BOTH_BAD)
@@ -219,11 +225,13 @@ def _votes(
 ) -> Votes:
     live = sieve.live
     names, a, b, outcome = battles
-    models, (a, b) = _renumbered(names, a[live], b[live])
+    if not live.all():
+        a, b, outcome = a[live], b[live], outcome[live]
+    models, (a, b) = _renumbered(names, a, b)
     people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
     features, scale = _features(sieve.table, reading, live)
     weight = _weights(sieve.table, reading, moments, live)
-    keys = (*(codes for _, codes in people.values()), a, b, outcome[live])
+    keys = (*(codes for _, codes in people.values()), a, b, outcome)
     cells = counted(Rows(keys, sieve.n[live], weight, features))
     *clusters, a, b, outcome = cells.keys
     cluster = dict(zip(people, clusters, strict=True))
@@ -261,8 +269,11 @@ def _renumbered(
     """Leave out the models that have no battle against another."""
     there = np.zeros(len(names), dtype=bool)
     there[a] = there[b] = True
-    place = np.cumsum(there) - 1
-    return tuple(names[model] for model in np.flatnonzero(there)), (place[a], place[b])
+    if there.all():
+        return names, (a, b)
+    models = tuple(names[model] for model in np.flatnonzero(there))
+    place = (np.cumsum(there) - 1).astype(narrowest(len(models)))
+    return models, (place[a], place[b])
 
 
 def _moments(sieve: Sieve) -> Floats:

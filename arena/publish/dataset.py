@@ -22,6 +22,7 @@ COLUMNS = {
     "ts": "TIMESTAMP",
     "voter_kind": "VARCHAR",
     "pair_probability": "DOUBLE",
+    "repicks": "BIGINT",
     "pacing": "VARCHAR",
     "seconds_to_vote": "DOUBLE",
     "left_out": "VARCHAR",
@@ -82,6 +83,7 @@ def _row(vote: LoggedVote, policy: Policy) -> tuple[object, ...]:
         np.datetime64(vote.created.astimezone(UTC).replace(tzinfo=None), "us"),
         vote.voter_kind.value,
         vote.pair_probability,
+        vote.repicks,
         vote.pacing,
         vote.seconds_to_vote,
         policy.why_not(vote.outcome, vote.voter_kind, vote.exclusions),
@@ -99,5 +101,7 @@ def _write(columns: dict[str, Sequence[object]], path: Path) -> None:
 
 
 def _array(kind: str, values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    numpy_kind = {"DOUBLE": "float64", "TIMESTAMP": "datetime64[us]"}.get(kind, "object")
+    numpy_kind = {"DOUBLE": "float64", "BIGINT": "int64", "TIMESTAMP": "datetime64[us]"}.get(
+        kind, "object"
+    )
     return np.array(values, dtype=numpy_kind)

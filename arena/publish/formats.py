@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import numpy as np
-
 from arena.errors import DataError
-from arena.publish.summary import summary
+from arena.publish.captions import summary
 
 Row = Mapping[str, Any]
 
@@ -39,8 +36,16 @@ COLUMNS = {
     "moved": "DOUBLE",
     "rank_old": "BIGINT",
     "rank_new": "BIGINT",
+    "ties": "BIGINT",
+    "examined": "BOOLEAN",
+    "log_e": "DOUBLE",
+    "max_log_e": "DOUBLE",
+    "flagged": "BOOLEAN",
+    "flagged_at": "BIGINT",
+    "flagged_jointly": "BOOLEAN",
+    "weight": "DOUBLE",
 }
-"""Types of the columns of numbers; every other column is text."""
+"""Types of the columns of numbers and truth values; every other column is text."""
 
 _LATEX = str.maketrans(
     {
@@ -159,6 +164,9 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     DataError
         If the file cannot be written.
     """
+    import duckdb  # this and numpy take half a second to import, and only Parquet needs them
+    import numpy as np
+
     names = list(rows[0]) if rows else []
     kinds = {name: COLUMNS.get(name, "VARCHAR") for name in names}
     arrays = {name: np.array([row[name] for row in rows], dtype=object) for name in names}

@@ -1,85 +1,107 @@
 """The board of a policy: read from the log, rated, and put into words."""
 
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime
-
-import numpy as np
-from numpy.typing import NDArray
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
 
 from arena import __version__
-from arena.domain.board import Board, BoardRow, Health, PairCell, Waiting
+from arena.domain.board import Board, BoardRow, Health, Waiting
+from arena.domain.evidence import Moment
 from arena.domain.model import Kind
 from arena.domain.policy import Policy
+from arena.publish.counts import Votes, comparisons, logged_votes
+from arena.publish.encounters import fit_check, pair_cells
+from arena.publish.fitted import OPTIONS, Fitted, fit_log, reading
+from arena.publish.history import History
+from arena.publish.overturn import holds
 from arena.store import chain, log
-from arena.store.records import LoggedVote, ModelRecord, RatedModel, RatingRun
+from arena.store.records import LoggedColumns, ModelRecord, RatedModel, RatingRun
 from arena.store.store import Store
-from rating import (
-    Comparisons,
-    NotIdentifiedError,
-    Outcome,
-    Standings,
-    standings,
-)
+from rating import Comparisons, NotIdentifiedError, Report, field_rates
+from rating.cautions import on_quasi_errors
+from rating.ranks import MIN_EFFECTIVE_FOR_RANKS
 
-LEVEL = 0.95
-MEAN_POINTS = 1000.0
 METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
 METHOD_BY_VOTE = "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
-SEED = 0
-"""Seed of the draws behind the rank ranges: the same votes give the same board."""
+NO_VOTES = "There are no votes yet. Play a battle and be the first."
 
-NEWCOMER_SHARE = 0.05
-"""Models that the votes do not connect are set aside while they hold no more of the votes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The votes that a policy counts, and how many it leaves out for which reason."""
-
-    votes: tuple[LoggedVote, ...]
-    left_out: dict[str, int]
+EQUAL_POINTS = 1e-6
+"""Ratings this close share a place."""
+SLOW_S = 2.0
+REST = 20
+"""A board that takes more than `SLOW_S` of computing stays for this many times as long."""
 
 
 class Leaderboard:
     """Keeps the board of a policy, and makes it anew when the log has grown.
 
+    A board that takes long to make is made at most every `REST` times as long, so that a long
+    log costs a twentieth of a processor; who asks meanwhile gets the board that is there,
+    which says how old it is.
+
     Parameters
     ----------
     now : callable
         Time now, in UTC.
+    worked : callable
+        Seconds of computing so far.
     """
 
-    def __init__(self, store: Store, policy: Policy, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        now: Callable[[], datetime],
+        worked: Callable[[], float] = time.thread_time,
+    ) -> None:
         self._store = store
         self._policy = policy
         self._now = now
+        self._worked = worked
         self._lock = threading.Lock()
+        self._history = History()
         self._board: Board | None = None
+        self._rests_until: datetime | None = None
 
     def read(self) -> Board:
-        """Give the board of the votes committed so far.
+        """Give the board of the votes committed so far, or a recent one if it takes long.
 
         Raises
         ------
         StoreError
             If the log cannot be read, or the new board not be recorded.
         """
-        with self._lock:
-            with self._store.reading() as session:
-                head = chain.head(session)
-                version = f"{head[:12] or 'empty'}-{__version__}"
-                if self._board is not None and self._board.version == version:
-                    return self._board
-                votes = log.votes(session, self._policy.name)
-                records = log.model_records(session, self._policy.kinds)
-            board = make_board(votes, records, self._policy, version, self._now())
-            if board.rows:
-                self._store.record_run(run_of(board, head))
-            self._board = board
-            return board
+        kept = self._board if self._rests_until else None
+        held = self._lock.acquire(blocking=kept is None)
+        if kept is not None and not held:
+            return kept
+        try:
+            return self._renewed()
+        finally:
+            self._lock.release()
+
+    def _renewed(self) -> Board:
+        if self._board is not None and self._rests_until and self._now() < self._rests_until:
+            return self._board
+        began = self._worked()
+        with self._store.reading() as session:
+            head = chain.head(session)
+            version = f"{head[:12] or 'empty'}-{__version__}"
+            if self._board is not None and self._board.version == version:
+                return self._board
+            columns = log.columns(session, self._policy)
+            records = log.model_records(session, self._policy.kinds)
+        now = self._now()
+        past = self._history.read(columns, now)
+        board = make_board(columns, records, self._policy, version, now, past)
+        if board.rows:
+            self._store.record_run(run_of(board, head))
+        took = self._worked() - began
+        self._rests_until = now + timedelta(seconds=REST * took) if took > SLOW_S else None
+        self._board = board
+        return board
 
 
 def run_of(board: Board, head: str) -> RatingRun:
@@ -87,7 +109,7 @@ def run_of(board: Board, head: str) -> RatingRun:
     names = [field.name for field in fields(RatedModel) if field.name != "model_id"]
     return RatingRun(
         policy=board.policy,
-        method={"words": board.method, "level": board.level, "seed": SEED},
+        method={"words": board.method, "level": board.level, "seed": OPTIONS.seed},
         code_version=__version__,
         head=head,
         votes=board.votes,
@@ -106,112 +128,96 @@ def run_of(board: Board, head: str) -> RatingRun:
     )
 
 
-def count(votes: Iterable[LoggedVote], policy: Policy) -> Counted:
-    """Part the votes into those that count and those that do not, by the policy's reasons."""
-    counted = []
-    left_out: Counter[str] = Counter()
-    for vote in votes:
-        reason = policy.why_not(vote.outcome, vote.voter_kind, vote.exclusions)
-        if reason is None:
-            counted.append(vote)
-        else:
-            left_out[reason] += 1
-    return Counted(tuple(counted), dict(left_out))
-
-
 def make_board(
-    votes: Sequence[LoggedVote],
+    columns: LoggedColumns,
     records: Sequence[ModelRecord],
     policy: Policy,
     version: str,
     now: datetime,
+    history: tuple[Moment, ...] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
-    counted = count(votes, policy)
-    rated = rate(counted.votes)
-    standing = rated.standings
-    by_voter = standing is not None and standing.interval == "cr3-t"
+    votes = logged_votes(columns, reading())
+    everyone = comparisons(votes)
+    board = _unrated(votes, policy, version, now)
+    board = replace(board, since=_since(columns), history=history, health=_health(records))
+    try:
+        fitted = fit_log(columns)
+    except NotIdentifiedError as error:
+        pairs = pair_cells(everyone, None)
+        waiting = _waiting((), records, everyone)
+        return replace(board, waiting=waiting, pairs=pairs, reason=_why(error))
+    board = replace(board, pairs=pair_cells(everyone, fitted))
+    return _with_ratings(board, fitted, records, everyone)
+
+
+def _unrated(votes: Votes, policy: Policy, version: str, now: datetime) -> Board:
+    """Make a board of votes that are counted, and nothing else."""
     return Board(
         policy=policy.name,
         policy_rules=policy.rules,
         version=version,
+        data_hash=None,
         updated=now,
-        since=counted.votes[0].created if counted.votes else None,
-        votes=len(counted.votes),
-        voters=len({vote.voter for vote in counted.votes}),
-        left_out=counted.left_out,
+        since=None,
+        votes=votes.report.used,
+        voters=len(votes.voters),
+        left_out=votes.report.dropped,
+        by_voter=False,
+        effective_voters=None,
+        top_voter_share=None,
+        method=METHOD_BY_VOTE,
+        level=OPTIONS.level,
+        anchor_mean=OPTIONS.mean,
+        rows=(),
+        waiting=(),
+        pairs=(),
+        holds=(),
+        fit_check=None,
+        history=(),
+        health=(),
+        warnings=(),
+        reason=None,
+    )
+
+
+def _with_ratings(
+    board: Board, fitted: Fitted, records: Sequence[ModelRecord], everyone: Comparisons
+) -> Board:
+    report = fitted.report()
+    order = [row.model for row in report.ratings]
+    by_voter = fitted.covariance.method == "cr3"
+    return replace(
+        board,
+        data_hash=fitted.votes.data_hash,
         by_voter=by_voter,
-        effective_voters=standing.effective_voters if standing else None,
-        top_voter_share=standing.top_voter_share if standing else None,
+        effective_voters=report.votes.effective_voters,
+        top_voter_share=report.votes.top_voter_share,
         method=METHOD_BY_VOTER if by_voter else METHOD_BY_VOTE,
-        level=LEVEL,
-        anchor_mean=MEAN_POINTS,
-        rows=_rows(standing, records) if standing else (),
-        waiting=_waiting(rated, records, counted.votes),
-        pairs=_pairs(counted.votes),
-        health=_health(records),
-        warnings=_warnings(rated),
-        reason=rated.reason,
+        rows=_rows(fitted, report, records),
+        waiting=_waiting(order, records, everyone),
+        holds=holds(fitted),
+        fit_check=fit_check(fitted, order),
+        warnings=_warnings(report, fitted.newcomers),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """What the votes identify.
-
-    Attributes
-    ----------
-    standings : Standings or None
-        None when nothing can be rated; ``reason`` then says why.
-    newcomers : tuple of str
-        Models whose few votes do not connect them yet, set aside with those votes.
-    """
-
-    standings: Standings | None
-    newcomers: tuple[str, ...] = ()
-    reason: str | None = None
-
-
-def rate(votes: Sequence[LoggedVote]) -> Rated:
-    """Fit the votes, without the newcomers that would leave the others without a rating."""
-    try:
-        return Rated(_fit(votes))
-    except NotIdentifiedError as error:
-        newcomers = _newcomers(votes, error)
-        if not newcomers:
-            return Rated(None, reason=_why(error))
-    rest = [vote for vote in votes if not {vote.model_a, vote.model_b} & newcomers]
-    return Rated(_fit(rest), tuple(sorted(newcomers)))
-
-
-def _fit(votes: Sequence[LoggedVote]) -> Standings:
-    data = Comparisons.from_arrays(
-        [vote.model_a for vote in votes],
-        [vote.model_b for vote in votes],
-        [vote.outcome.value for vote in votes],
-        voter=[vote.voter for vote in votes],
-    )
-    return standings(data, rng=np.random.default_rng(SEED), level=LEVEL)
-
-
-def _newcomers(votes: Sequence[LoggedVote], error: NotIdentifiedError) -> frozenset[str]:
-    """Name the models outside the largest group, if they are few enough to set aside."""
-    core = frozenset(error.groups[0] if error.groups else ())
-    outside = [vote for vote in votes if not {vote.model_a, vote.model_b} <= core]
-    if len(core) < 2 or len(outside) > NEWCOMER_SHARE * len(votes):
-        return frozenset()
-    return frozenset(m for vote in outside for m in (vote.model_a, vote.model_b)) - core
+def _since(columns: LoggedColumns) -> datetime | None:
+    counted = zip(columns.created, columns.left_out, strict=True)
+    return next((created for created, why in counted if why is None), None)
 
 
 def _why(error: NotIdentifiedError) -> str:
-    if not error.groups:
-        return "There are no votes yet. Play a battle and be the first."
-    return f"The votes do not identify ratings yet. {error}"
+    return f"The votes do not identify ratings yet. {error}" if error.groups else NO_VOTES
 
 
-def _rows(standing: Standings, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:
+def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:
     known = {record.id: record for record in records}
-    strengths = np.array([row.strength for row in standing.rows])
+    wins = _wins(fitted)
+    even = fitted.voter_points()
+    claimed = (report.votes.effective_voters or 0) >= max(
+        MIN_EFFECTIVE_FOR_RANKS, len(report.ratings)
+    )
     return tuple(
         BoardRow(
             model=row.model,
@@ -223,67 +229,55 @@ def _rows(standing: Standings, records: Sequence[ModelRecord]) -> tuple[BoardRow
             lower=row.lower,
             upper=row.upper,
             rank=row.rank,
-            rank_low=row.rank_low if standing.ranks_claimed else None,
-            rank_high=row.rank_high if standing.ranks_claimed else None,
+            rank_low=row.rank_low if claimed else None,
+            rank_high=row.rank_high if claimed else None,
             votes=row.votes,
-            win_rate=_win_rate(row.strength, strengths),
+            win_rate=wins[row.model][0],
+            win_rate_low=wins[row.model][1],
+            win_rate_high=wins[row.model][2],
+            voter_rating=even[row.model],
+            voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
             price_per_1000=known[row.model].cost_per_1000,
             median_s=known[row.model].median_s,
         )
-        for row in standing.rows
+        for row in report.ratings
     )
 
 
-def _win_rate(strength: float, strengths: NDArray[np.float64]) -> float | None:
-    """Give the mean chance to beat one of the other rated models, ties half."""
-    chances = 1 / (1 + np.exp(strengths - strength))
-    return float((chances.sum() - 0.5) / (len(strengths) - 1))
+def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
+    """Give each model's chance against an average opponent, with its interval."""
+    found = field_rates(fitted.fit, fitted.covariance, level=OPTIONS.level)
+    columns = (column.tolist() for column in (found.rate, found.low, found.high))
+    return dict(zip(found.models, zip(*columns, strict=True), strict=True))
 
 
 def _waiting(
-    rated: Rated, records: Sequence[ModelRecord], votes: Sequence[LoggedVote]
+    rated: Collection[str], records: Sequence[ModelRecord], everyone: Comparisons
 ) -> tuple[Waiting, ...]:
-    on_board = {row.model for row in rated.standings.rows} if rated.standings else set()
-    scores: dict[str, list[float]] = defaultdict(list)
-    for vote in votes:
-        score = Outcome(vote.outcome.value).score_a
-        scores[vote.model_a].append(score)
-        scores[vote.model_b].append(1 - score)
+    wins = everyone.wins()
+    won = dict(zip(everyone.models, wins.sum(axis=1).tolist(), strict=True))
+    lost = dict(zip(everyone.models, wins.sum(axis=0).tolist(), strict=True))
     return tuple(
         Waiting(
             model=record.id,
             name=record.name,
             organisation=record.organisation,
-            votes=len(scores[record.id]),
-            reason=_what_is_missing(scores[record.id]),
+            votes=round(won.get(record.id, 0) + lost.get(record.id, 0)),
+            reason=_what_is_missing(won.get(record.id, 0), lost.get(record.id, 0)),
         )
         for record in records
-        if record.id not in on_board
+        if record.id not in rated
     )
 
 
-def _what_is_missing(scores: Sequence[float]) -> str:
-    if not scores:
+def _what_is_missing(won: float, lost: float) -> str:
+    if not won and not lost:
         return "no votes yet"
-    if min(scores) == 1:
+    if not lost:
         return "has not lost yet"
-    if max(scores) == 0:
+    if not won:
         return "has not won yet"
     return "needs votes against more models"
-
-
-def _pairs(votes: Iterable[LoggedVote]) -> tuple[PairCell, ...]:
-    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for vote in votes:
-        score = Outcome(vote.outcome.value).score_a
-        if vote.model_a < vote.model_b:
-            scores[vote.model_a, vote.model_b].append(score)
-        else:
-            scores[vote.model_b, vote.model_a].append(1 - score)
-    return tuple(
-        PairCell(row=row, column=column, share=float(np.mean(cell)), n=len(cell))
-        for (row, column), cell in sorted(scores.items())
-    )
 
 
 def _health(records: Iterable[ModelRecord]) -> tuple[Health, ...]:
@@ -299,10 +293,12 @@ def _health(records: Iterable[ModelRecord]) -> tuple[Health, ...]:
     )
 
 
-def _warnings(rated: Rated) -> tuple[str, ...]:
-    warnings = rated.standings.warnings if rated.standings else ()
-    if not rated.newcomers:
-        return warnings
-    names = ", ".join(rated.newcomers)
+def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
+    """Give what `arena rate` warns of, but for a column that the board does not have."""
+    unsaid = on_quasi_errors(report.quasi_se_error or 0.0)
+    said = tuple(warning for warning in report.warnings if warning != unsaid)
+    if not newcomers:
+        return said
+    names = ", ".join(newcomers)
     aside = f"Set aside with their votes until these connect them to the others: {names}."
-    return (*warnings, aside)
+    return (*said, aside)

@@ -1,31 +1,34 @@
-"""The pictures of one board, each as PNG, SVG and HTML."""
+"""The pictures of boards, each as PNG, SVG and HTML."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
+from arena.publish.counts import read_groups
 from arena.publish.plots import intervals, votes_per_pair, win_rates
-from arena.publish.rate import read_source, to_comparisons
+from arena.publish.rate import read_source, reading_of, to_comparisons
 from rating import Comparisons, RateOptions
 
 ENDINGS = (".png", ".svg", ".html")
+LONGEST = 60
+"""Characters of a folder's name: at four bytes each they fit every file system."""
 
 
-def draw_board(
-    folder: Path, source: str, options: RateOptions, report: Mapping[str, Any], made: date
+def draw_boards(
+    folder: Path, source: str, options: RateOptions, found: Mapping[str, Any], made: date
 ) -> list[Path]:
     """Draw intervals, win rates and votes per pair of a source that was rated.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
-    report : mapping
-        `rating.Report.to_dict` of the same source and options.
+        Made if it is not there. Groups are drawn in a folder each, within it.
+    found : mapping
+        `rating.Report.to_dict`, or `arena.publish.rate.Groups.to_dict`, of the same source and
+        options.
 
     Returns
     -------
@@ -35,12 +38,43 @@ def draw_board(
     Raises
     ------
     DataError
-        If there are several boards, or the plots are not installed.
+        If the plots are not installed, or the votes cannot be read.
     """
-    if "groups" in report:
-        msg = f"--plots draws one board, and --by {options.by!r} makes several: drop one."
-        raise DataError(msg)
-    pairs = met_pairs(to_comparisons(read_source(source, options)))
+    if "groups" not in found:
+        return _draw(folder, found, to_comparisons(read_source(source, options)), made)
+    votes = read_groups(source, reading_of(options))
+    names = folder_names(found["groups"])
+    return [
+        file
+        for value, report in found["groups"].items()
+        for file in _draw(folder / names[value], report, to_comparisons(votes[value]), made)
+    ]
+
+
+def folder_names(values: Iterable[str]) -> dict[str, str]:
+    """Name a folder for each value: no path leads out, and no two share one, in any case.
+
+    Examples
+    --------
+    >>> folder_names(["en", "EN", "../etc", "C++", ""])
+    {'en': 'en', 'EN': 'EN-2', '../etc': 'etc', 'C++': 'C__', '': '_'}
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in values:
+        plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in value[:LONGEST])
+        plain = plain.lstrip("._") or "_"
+        name, number = plain, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        taken.add(name.casefold())
+        names[value] = name
+    return names
+
+
+def _draw(folder: Path, report: Mapping[str, Any], data: Comparisons, made: date) -> list[Path]:
+    pairs = met_pairs(data)
     pictures = {
         "intervals": intervals(report, made=made),
         "win-rates": win_rates(report, pairs, made=made),

@@ -8,6 +8,7 @@ from arena.errors import DataError
 from arena.publish.rate import in_our_words, read_source, to_comparisons
 from rating import Comparisons, Fit, RateOptions
 from rating.planning import NeighbourGap, neighbour_gaps, votes_to_separate
+from rating.ranks import EQUAL_NATS
 from rating.scale import POINTS_PER_NAT
 from rating.spread import spread
 
@@ -74,12 +75,8 @@ def plan_source(source: str, options: RateOptions) -> Plan:
 
     Raises
     ------
-    DataError
-        If the votes cannot be read, or the options do not fit them.
-    StoreError
-        If the database cannot be read.
-    NotRatedError
-        If the votes identify no rating.
+    ArenaError
+        As `arena.publish.rate.rate_source`; and if the intervals are of another kind.
     """
     if options.interval not in ("sandwich", "hessian"):
         msg = f"A plan needs interval sandwich or hessian, not {options.interval!r}."
@@ -117,7 +114,7 @@ def _neighbours(
 ) -> Neighbours:
     lead = gap.gap * POINTS_PER_NAT
     direct = None
-    if lead > 0 and tied < 1:
+    if gap.gap > EQUAL_NATS and tied < 1:
         direct = votes_to_separate(lead, level=options.level, tie_rate=tied)
     return Neighbours(
         ahead=found.models[gap.ahead],

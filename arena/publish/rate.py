@@ -12,8 +12,6 @@ from arena.errors import DataError, NotRatedError
 from arena.publish.columns import Columns
 from arena.publish.counts import Votes, comparisons, logged_votes, read_groups, read_votes
 from arena.publish.reading import Reading
-from arena.store import log
-from arena.store.existing import reading_existing
 from rating import Comparisons, Provenance, RateOptions, Report
 
 Told = Callable[[int, int], None]
@@ -75,26 +73,22 @@ def read_source(source: str, options: RateOptions) -> Votes:
     StoreError
         If the database cannot be read.
     """
-    reading = reading_of(options)
-    if "://" not in source:
-        return read_votes(source, reading)
-    with reading_existing(source) as session:
-        votes = logged_votes(log.columns(session, DEFAULT), reading)
-    if not votes.report.used:
-        dropped = ", ".join(f"{n} {why}" for why, n in votes.report.dropped.items())
-        msg = f"No votes to count in {source!r}: {votes.report.read} read; left out: {dropped}."
-        raise DataError(msg if dropped else f"There are no votes in {source!r} yet.")
-    return votes
+    if "://" in source:
+        return _read_log(source, options)
+    return read_votes(source, reading_of(options))
 
 
 def reading_of(options: RateOptions) -> Reading:
     """Say how votes are read for these options."""
     return Reading(
-        columns=Columns(by=options.by),
+        columns=Columns.named(options.columns, by=options.by),
         prompts=options.cluster in ("prompt", "both"),
         both_bad=options.both_bad,
         weight=options.weights,
         style=options.style,
+        since=options.since,
+        until=options.until,
+        half_life_days=options.half_life,
     )
 
 
@@ -116,6 +110,23 @@ def to_comparisons(votes: Votes) -> Comparisons:
         return comparisons(votes)
 
 
+def _read_log(url: str, options: RateOptions) -> Votes:
+    from arena.store import log  # SQLAlchemy takes a second to import, and files do without
+    from arena.store.existing import reading_existing
+
+    if options.columns:
+        role, name = options.columns[0]
+        msg = f"The log has its own columns, and {role}={name} names another: drop --column."
+        raise DataError(msg)
+    with reading_existing(url) as session:
+        votes = logged_votes(log.columns(session, DEFAULT), reading_of(options))
+    if not votes.report.used:
+        dropped = ", ".join(f"{n} {why}" for why, n in votes.report.dropped.items())
+        msg = f"No votes to count in {url!r}: {votes.report.read} read; left out: {dropped}."
+        raise DataError(msg if dropped else f"There are no votes in {url!r} yet.")
+    return votes
+
+
 def _rated(votes: Votes, options: RateOptions) -> Report:
     data = to_comparisons(votes)
     source = Provenance(
@@ -123,9 +134,16 @@ def _rated(votes: Votes, options: RateOptions) -> Report:
         data_hash=votes.data_hash,
         self_battles=votes.report.self_battles,
         dropped=votes.report.dropped,
+        style_sd=_style_sd(votes),
     )
     with in_our_words():
         return rating.rate(data, options, source)
+
+
+def _style_sd(votes: Votes) -> dict[str, float]:
+    if votes.feature_scale is None:
+        return {}
+    return dict(zip(votes.feature_names, votes.feature_scale.tolist(), strict=True))
 
 
 def _rate_groups(source: str, options: RateOptions, told: Told | None) -> Groups:

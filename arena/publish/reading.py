@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from arena.publish.columns import COUNTS, Columns, holds_pairs, require
+import numpy as np
+
+from arena.publish import weights
+from arena.publish.columns import COUNTS, LOG2, Columns, holds_pairs, require
 from arena.publish.sieve import compact
 from arena.publish.sources import Frame, N, Table, fetch, one_row_an_outcome, opened
 
@@ -27,10 +30,13 @@ class Reading:
     both_bad : {"outcome", "tie", "drop"}
         Both bad as an outcome of its own, as a tie, or left out and counted.
     weight : str or None
-        ``sampling`` for one over the column ``pair_probability``, or the name of a column.
+        ``sampling`` for one over the column ``pair_probability``, or the name of a column. With
+        ``sampling``, votes whose column ``repicks`` is above 0 are dropped: a model was replaced
+        after the draw, and the probability is not that of the pair voted on.
     style : tuple of str
         ``X`` for the columns ``X_a`` and ``X_b``, compared by
-        `arena.publish.weights.style_difference`, or for a column ``X`` that is a difference.
+        `arena.publish.weights.style_difference`, or for a column ``X`` that is a difference;
+        ``log2:X`` for how many times ``X_a`` is ``X_b`` doubled.
     since, until : datetime or None
         The votes cast from ``since`` on and before ``until``.
     half_life_days : float or None
@@ -75,7 +81,10 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         if "time" in numbers and not _is_moment(frame, numbers["time"]):
             texts["time"] = numbers.pop("time")
         few = {"model_a", "model_b", "winner", "left_out", "by"}
-        yield compact(fetch(frame, texts, numbers, group=not numbers and set(texts) <= few))
+        table = fetch(frame, texts, numbers, group=not numbers and set(texts) <= few)
+        if "time" in numbers and frame.collect_schema()[numbers["time"]].is_numeric():
+            weights.checked_seconds(table.numbers["time"])
+        yield _timed(compact(table))
 
 
 def _is_pairs(there: Sequence[str], reading: Reading) -> bool:
@@ -106,13 +115,29 @@ def _roles(
         sampling = reading.weight == SAMPLING
         name = columns.need("probability", there) if sampling else require(reading.weight, there)
         numbers["weight"] = name
+        if sampling and (found := columns.find("repicks", there)):
+            numbers["repicks"] = found
     if reading.needs_time:
         numbers["time"] = columns.need("time", there)
     for name in reading.style:
-        numbers |= {column: column for column in _style_columns(name, there)}
+        numbers |= _style_columns(name, there)
     return texts, numbers
 
 
-def _style_columns(name: str, there: Sequence[str]) -> tuple[str, ...]:
-    sides = (f"{name}_a", f"{name}_b")
-    return sides if set(sides) <= set(there) else (require(name, there),)
+def _style_columns(name: str, there: Sequence[str]) -> dict[str, str]:
+    """Find the columns of a style, by role: those of its two sides, or of a difference."""
+    stem = name.removeprefix(LOG2)
+    sides = {f"{name}_{side}": f"{stem}_{side}" for side in "ab"}
+    if name.startswith(LOG2) or set(sides.values()) <= set(there):
+        return {role: require(column, there) for role, column in sides.items()}
+    return {name: require(name, there)}
+
+
+def _timed(table: Table) -> Table:
+    """Read the moments of a column of text; raises `DataError` if one is not a moment."""
+    column = table.texts.get("time")
+    if column is None:
+        return table
+    moments = np.append(weights.parse_moments(column.names), np.nan)[column.codes]
+    texts = {role: texts for role, texts in table.texts.items() if role != "time"}
+    return replace(table, texts=texts, numbers={**table.numbers, "time": moments})

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import DataError
+from arena.publish import packing
 from arena.publish.coding import Coded
 from arena.publish.sources import Table
 from rating import Outcome
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 
 OUTCOMES = tuple(Outcome)
@@ -25,43 +26,16 @@ LABELS: Mapping[str, Outcome] = {
 """Spellings of an outcome: ours and Chatbot Arena's. Any other raises."""
 
 SKIP = "skip"
-DENSE_CELLS = 1 << 22
-"""Cells up to which a table of all of them is counted; above it, rows are sorted."""
 
 
 def compact(table: Table) -> Table:
     """Count the rows that are alike, unless numbers tell them apart."""
-    if table.numbers or table.n is not None:
+    columns = table.texts.values()
+    sizes = [len(column.names) for column in columns]
+    if table.numbers or table.n is not None or not packing.fits(sizes):
         return table
-    sizes = [len(column.names) + 1 for column in table.texts.values()]
-    key = np.zeros(len(next(iter(table.texts.values())).codes), dtype=np.int64)
-    span = 1
-    for column, size in zip(table.texts.values(), sizes, strict=True):
-        span *= size
-        if span > np.iinfo(np.int64).max:
-            return table
-        key *= size
-        key += column.codes
-        key += 1
-    if span <= DENSE_CELLS:
-        counted = np.bincount(key, minlength=1)
-        cells = np.flatnonzero(counted)
-        n = counted[cells]
-    else:
-        cells, n = _unique(key)
-    del key
-    texts = {}
-    for (role, column), size in reversed([*zip(table.texts.items(), sizes, strict=True)]):
-        cells, code = np.divmod(cells, size)
-        texts[role] = Coded(column.names, (code - 1).astype(np.int32))
-    return Table(texts, {}, n, table.first)
-
-
-def _unique(key: Ints) -> tuple[Ints, Ints]:
-    """Sort in place: the keys of twenty million votes should exist once."""
-    key.sort()
-    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    return key[starts], np.diff(starts, append=len(key))
+    codes, n = packing.counted(packing.packed([c.codes for c in columns], sizes), sizes)
+    return table.counted(codes, n)
 
 
 @dataclass(slots=True)
@@ -117,7 +91,7 @@ class Sieve:
         places = [
             OUTCOMES.index(LABELS[label]) if label in LABELS else -1 for label in column.names
         ]
-        outcome = np.array([*places, -1], dtype=np.int64)[column.codes]
+        outcome = np.array([*places, -1], dtype=np.int8)[column.codes]
         self._refuse_missing("winner")
         bad = self.live & (outcome < 0)
         if bad.any():
@@ -155,9 +129,13 @@ class Sieve:
             If some rows say so and others do not.
         """
         column = self.table.texts.get(role)
-        if column is None or not (_named(column) & self.live).any():
+        if column is None:
             return None
-        self._refuse_missing(role)
+        missing = self._missing(role)
+        if (missing == self.live).all():
+            return None
+        if missing.any():
+            self._refuse(role, missing)
         return column
 
     def set_aside_self_battles(self, a: Ints, b: Ints) -> None:
@@ -170,16 +148,22 @@ class Sieve:
         counts = np.bincount(column.codes[self.live], minlength=len(column.names))
         return {column.names[code] for code in np.flatnonzero(counts)}
 
+    def _missing(self, role: str) -> Mask:
+        return self.live & _blank(self.table.texts[role])
+
     def _refuse_missing(self, role: str) -> None:
-        bad = self.live & ~_named(self.table.texts[role])
-        if bad.any():
-            row = self.table.first(role)
-            where = f", first in row {row}" if row else ""
-            msg = (
-                f"The {role} is missing or blank in {int(self.n[bad].sum())} votes{where}. "
-                "Name it, or leave these votes out."
-            )
-            raise DataError(msg)
+        missing = self._missing(role)
+        if missing.any():
+            self._refuse(role, missing)
+
+    def _refuse(self, role: str, missing: Mask) -> None:
+        row = self.table.first(role)
+        where = f", first in row {row}" if row else ""
+        msg = (
+            f"The {role} is missing or blank in {int(self.n[missing].sum())} votes{where}. "
+            "Name it, or leave these votes out."
+        )
+        raise DataError(msg)
 
     def _refuse_twins(self, names: Sequence[str], sides: Sequence[Coded]) -> None:
         spellings = defaultdict(list)
@@ -208,8 +192,10 @@ class Sieve:
         )
 
 
-def _named(column: Coded) -> Mask:
-    return ~_holds(column, lambda name: not name.strip()) & (column.codes >= 0)
+def _blank(column: Coded) -> Mask:
+    # Of many voters each name is looked at: hence no function of ours for every one of them.
+    blank = ~np.fromiter(map(bool, map(str.strip, column.names)), bool, len(column.names))
+    return np.append(blank, True)[column.codes]
 
 
 def _holds(column: Coded, test: Any) -> Mask:
@@ -218,6 +204,7 @@ def _holds(column: Coded, test: Any) -> Mask:
 
 
 def _placed(column: Coded, place: Mapping[str, int]) -> Ints:
-    return np.array([*(place.get(name, -1) for name in column.names), -1], dtype=np.int64)[
-        column.codes
-    ]
+    places = [place.get(name, -1) for name in column.names]
+    if places == [*range(len(places))]:
+        return column.codes
+    return np.array([*places, -1], dtype=packing.narrowest(len(place)))[column.codes]

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 import duckdb
 import narwhals as nw
+import narwhals._namespace as narwhals_kept
 import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import DataError
+from arena.publish import packing
 from arena.publish.coding import Coded, Codes, checked, coded
 from arena.publish.columns import COUNTS
 
@@ -35,7 +38,7 @@ class Table:
         By role: ``model_a``, ``model_b``, ``winner`` and what else was asked for.
     numbers : mapping of str to ndarray of float64
         By role; NaN where the value is missing.
-    n : ndarray of int64, or None
+    n : ndarray of int, or None
         Votes of each row; None for one each.
     first : callable
         Number of the first row of the source, from 1, that holds none or a blank in a role;
@@ -44,8 +47,16 @@ class Table:
 
     texts: Mapping[str, Coded]
     numbers: Mapping[str, NDArray[np.float64]]
-    n: NDArray[np.int64] | None
+    n: Codes | None
     first: Callable[[str], int | None]
+
+    def counted(self, codes: Sequence[Codes], n: Codes) -> "Table":
+        """Return rows with these codes instead, each standing for ``n`` votes."""
+        texts = {
+            role: Coded(column.names, code)
+            for (role, column), code in zip(self.texts.items(), codes, strict=True)
+        }
+        return Table(texts, {}, n, self.first)
 
 
 @contextmanager
@@ -76,6 +87,19 @@ def opened(source: object, wanted: Callable[[Sequence[str]], Sequence[str]]) -> 
         name = repr(str(source)) if isinstance(source, str | Path) else type(source).__name__
         msg = f"Cannot read the votes of {name}: {str(error).splitlines()[0]}"
         raise DataError(msg) from error
+    finally:
+        _forget_engines()
+
+
+def _forget_engines() -> None:
+    """Empty what narwhals keeps on each engine for the life of the process; it fills again.
+
+    What it keeps on duckdb holds types of duckdb's binding, which at the end of the process would
+    print forty lines on leaks. The cache has no public name: one that is gone is passed over.
+    """
+    kept = getattr(narwhals_kept, "_builtin_namespace", None)
+    if kept is not None:
+        kept.cache_clear()
 
 
 def _frame(source: object) -> Frame:
@@ -167,7 +191,9 @@ def one_row_an_outcome(frame: Frame, keep: Sequence[str]) -> Frame:
 def _fetch_eager(
     frame: nw.DataFrame[Any], texts: Mapping[str, str], numbers: Mapping[str, str]
 ) -> Table:
-    columns = {role: coded(frame[name]) for role, name in texts.items()}
+    with ThreadPoolExecutor() as pool:  # what codes text leaves Python to its other threads
+        found = pool.map(coded, [frame[name] for name in texts.values()])
+        columns = dict(zip(texts, found, strict=True))
     arrays = {role: _floats(frame[name]) for role, name in numbers.items()}
     return _table(columns, arrays, lambda role: _first_blank(columns[role]))
 
@@ -216,23 +242,47 @@ def _fetch_lazy(
     )
     rows = base
     names: dict[str, list[Any]] = {}
-    for role in texts:
+    # People first: rows counted in this order are in that of the cells they will be.
+    for role in sorted(texts, key=lambda role: role not in ("voter", "prompt")):
         # Grouped, for narwhals makes a window of `unique`, which takes ten times as long.
         found = count_alike(base.filter(~nw.col(role).is_null()), [role]).select(role)
         index = found.with_row_index(f"{role}_code", order_by=role)
         names[role] = list(_arrays(index.sort(f"{role}_code"))[role])
         rows = rows.join(index, on=role, how="left").drop(role)
-    keys = [f"{role}_code" for role in texts]
-    rows = rows.select(*(nw.col(key).cast(nw.Int32()) for key in keys), *numbers)
-    arrays = _arrays(count_alike(rows, keys) if group else rows)
-    columns = {
-        role: checked(name, names[role], _codes(arrays[f"{role}_code"]))
-        for role, name in texts.items()
+
+    def first(role: str) -> int | None:
+        return _first_blank_lazy(frame, texts[role])
+
+    sizes = {f"{role}_code": len(found) for role, found in names.items()}
+    if not numbers and packing.fits([*sizes.values()]):
+        codes, n = _counted(rows, sizes, group=group)
+        return Table(_columns(texts, names, codes), {}, n, first)
+    arrays = _arrays(rows.select(*(nw.col(key).cast(nw.Int32()) for key in sizes), *numbers))
+    columns = _columns(texts, names, [_codes(arrays[key]) for key in sizes])
+    return _table(columns, {role: _filled(arrays[role]) for role in numbers}, first)
+
+
+def _columns(
+    texts: Mapping[str, str], names: Mapping[str, list[Any]], codes: Sequence[Codes]
+) -> dict[str, Coded]:
+    return {
+        role: checked(texts[role], found, code)
+        for (role, found), code in zip(names.items(), codes, strict=True)
     }
-    floats = {role: _filled(arrays[role]) for role in numbers}
-    if group:
-        floats["n"] = _filled(arrays[N])
-    return _table(columns, floats, lambda role: _first_blank_lazy(frame, texts[role]))
+
+
+def _counted(
+    rows: nw.LazyFrame[Any], sizes: Mapping[str, int], *, group: bool
+) -> tuple[list[Codes], Codes]:
+    """Count the rows with the same codes; duckdb hands them over sooner than it counts them."""
+    key = nw.lit(0)
+    for name, size in sizes.items():
+        key = key * (size + 1) + nw.col(name).cast(nw.Int64()).fill_null(-1) + 1
+    keys = rows.select(key.alias("key"))
+    if group and not isinstance(rows.to_native(), duckdb.DuckDBPyRelation):
+        alike = _arrays(count_alike(keys, ["key"]))
+        return packing.unpacked(alike["key"], [*sizes.values()]), alike[N].astype(np.int64)
+    return packing.counted(np.require(_arrays(keys)["key"], requirements="W"), [*sizes.values()])
 
 
 def _text(schema: nw.Schema, name: str) -> nw.Expr:

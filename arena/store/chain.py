@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
+from datetime import datetime
 
+from sqlalchemy import Connection, update
 from sqlmodel import Session, col, select
 
 from arena.store.tables import BattleRow, ChainRow, VoteRow
@@ -18,14 +21,21 @@ HASHED = (
     "seconds_to_vote",
 )
 
+_HEAD_LOCKED = select(ChainRow.head).with_for_update()
+_MOVE = update(ChainRow)
 
-def append(session: Session, vote: VoteRow, battle_id: str) -> None:
-    """Add a vote at the end of the chain; writers wait for one another at its head."""
-    head = session.exec(select(ChainRow).with_for_update()).one()
-    vote.previous_hash = head.head
-    vote.hash = vote_hash(vote, battle_id)
-    head.head = vote.hash
-    session.add(vote)
+
+def extend(
+    connection: Connection, vote: Mapping[str, object], created: datetime, battle_id: str
+) -> dict[str, str]:
+    """Move the chain's end to a vote about to be written; gives the vote's two hashes.
+
+    Writers wait for one another here, until the transaction of each has ended.
+    """
+    before = connection.scalars(_HEAD_LOCKED).one()
+    after = vote_hash(before, vote, created, battle_id)
+    connection.execute(_MOVE, {"head": after})
+    return {"previous_hash": before, "hash": after}
 
 
 def head(session: Session) -> str:
@@ -33,12 +43,12 @@ def head(session: Session) -> str:
     return session.exec(select(ChainRow)).one().head
 
 
-def vote_hash(vote: VoteRow, battle_id: str) -> str:
+def vote_hash(previous: str, vote: Mapping[str, object], created: datetime, battle_id: str) -> str:
     """SHA-256 of the previous hash and of what the vote says."""
-    said = {name: getattr(vote, name) for name in HASHED}
+    said = {name: vote[name] for name in HASHED}
     said["battle"] = battle_id
-    said["created"] = vote.created.isoformat()
-    text = vote.previous_hash + json.dumps(said, sort_keys=True, separators=(",", ":"))
+    said["created"] = created.isoformat()
+    text = previous + json.dumps(said, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -51,7 +61,9 @@ def first_break(session: Session) -> str | None:
         .order_by(col(VoteRow.id))
     )
     for vote, battle_id in rows:
-        if vote.previous_hash != previous or vote.hash != vote_hash(vote, battle_id):
+        said = {name: getattr(vote, name) for name in HASHED}
+        follows = vote_hash(previous, said, vote.created, battle_id)
+        if (vote.previous_hash, vote.hash) != (previous, follows):
             return battle_id
         previous = vote.hash
     return None

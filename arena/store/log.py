@@ -46,6 +46,7 @@ def votes(session: Session, policy: str) -> list[LoggedVote]:
             voter_kind=VoterKind(kind),
             created=vote.created,
             pair_probability=battle.pair_probability,
+            repicks=battle.repicks,
             pacing=battle.pacing,
             seconds_to_vote=vote.seconds_to_vote,
             exclusions=tuple(reasons[vote.id or 0]),
@@ -68,14 +69,15 @@ def columns(session: Session, policy: Policy) -> LoggedColumns:
             BattleRow.prompt_id,
             VoteRow.created,
             BattleRow.pair_probability,
+            BattleRow.repicks,
         )  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .order_by(col(VoteRow.id))
     )
-    found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 9
+    found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 10
     keys, kinds, *others = map(list, found)
-    a, b, outcomes, voters, prompts, moments, probabilities = others
+    a, b, outcomes, voters, prompts, moments, probabilities, repicks = others
     why = {
         (choice, kind): policy.why_not(choice, kind, ()) for choice in Choice for kind in VoterKind
     }
@@ -91,6 +93,7 @@ def columns(session: Session, policy: Policy) -> LoggedColumns:
         prompt=prompts,
         created=moments,
         pair_probability=probabilities,
+        repicks=repicks,
         left_out=left_out,
     )
 

@@ -4,46 +4,39 @@ The statements are spelled out here, for this is done by everybody at once when 
 as rows of a session they take three times as long.
 """
 
-from contextlib import suppress
-
-from sqlalchemy import Connection, insert, select
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col
+from sqlalchemy import insert
+from sqlalchemy.dialects import postgresql
+from sqlmodel import Session
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.store.reading import stored_battle
 from arena.store.records import NewAnswer, NewBattle, StoredAnswer, StoredBattle, StoredTurn
-from arena.store.rows import find, owned, row_id
+from arena.store.rows import owned, row_id
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, storable
+
+_NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
+_BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)
 
 
 def open_battle(session: Session, new: NewBattle, process: int | None) -> StoredBattle:
     """Write a battle, its first turn and both answers; gives it as it now stands."""
     continues = row_id(owned(session, new.continues, new.owner.id)) if new.continues else None
     connection = session.connection()
-    _note_voter(connection, new)
+    voter = {"id": new.owner.id, "kind": new.owner.kind, "created": new.created}
+    connection.execute(_NOTE_VOTER, voter)
     battle = connection.execute(
-        insert(BattleRow), _battle(new) | {"continues": continues, "process": process}
+        _BATTLE, _battle(new) | {"continues": continues, "process": process}
     )
     (key,) = battle.inserted_primary_key or (None,)
     turn = {"battle_id": key, "turn": new.turn, "created": new.created}
-    connection.execute(insert(TurnRow), turn | {"prompt": new.prompt})
+    connection.execute(_TURN, turn | {"prompt": new.prompt})
     connection.execute(
-        insert(AnswerRow),
+        _ANSWER,
         [turn | _answer(side, answer) for side, answer in ((Side.A, new.a), (Side.B, new.b))],
     )
     if continues is not None:
-        return stored_battle(session, find(session, new.public_id))
+        return stored_battle(session, new.public_id, new.owner.id)
     return _stored(new)
-
-
-def _note_voter(connection: Connection, new: NewBattle) -> None:
-    owner = new.owner
-    if connection.scalar(select(col(VoterRow.id)).where(col(VoterRow.id) == owner.id)) is None:
-        # the voter's other battle may write the same row in this moment, which is as good
-        with suppress(IntegrityError), connection.begin_nested():
-            values = {"id": owner.id, "kind": owner.kind, "created": new.created}
-            connection.execute(insert(VoterRow), values)
 
 
 def _battle(new: NewBattle) -> dict[str, object]:

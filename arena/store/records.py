@@ -150,6 +150,9 @@ class LoggedVote:
 
     Attributes
     ----------
+    repicks : int
+        Models that were replaced after the draw: above 0, ``pair_probability`` is not that of
+        the pair that was voted on.
     exclusions : tuple of str
         Reasons logged against the vote under the policy that was asked for.
     """
@@ -163,6 +166,7 @@ class LoggedVote:
     voter_kind: VoterKind
     created: datetime
     pair_probability: float
+    repicks: int = 0
     pacing: str
     seconds_to_vote: float
     exclusions: tuple[str, ...]
@@ -185,6 +189,7 @@ class LoggedColumns:
     prompt: list[str | None]
     created: list[datetime]
     pair_probability: list[float]
+    repicks: list[int]
     left_out: list[str | None]
 
 

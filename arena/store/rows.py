@@ -1,10 +1,10 @@
-"""Finding rows: a battle by its public id and owner, its latest answers, its vote."""
+"""Finding rows: a battle by its public id and owner, and its latest answers."""
 
 from sqlmodel import Session, col, select
 
 from arena.domain.battle import Side
 from arena.errors import UnknownBattleError
-from arena.store.tables import AnswerRow, BattleRow, VoteRow
+from arena.store.tables import AnswerRow, BattleRow
 
 
 def row_id(row: BattleRow) -> int:
@@ -38,10 +38,3 @@ def latest(session: Session, battle: BattleRow, side: Side) -> AnswerRow:
         .order_by(col(AnswerRow.turn).desc(), col(AnswerRow.attempt).desc())
         .limit(1)
     ).one()
-
-
-def vote_of(session: Session, battle: BattleRow) -> VoteRow | None:
-    """Find the committed vote on a battle, if any."""
-    return session.exec(
-        select(VoteRow).where(col(VoteRow.battle_id) == row_id(battle))
-    ).one_or_none()

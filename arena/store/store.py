@@ -9,11 +9,10 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from arena.domain.battle import BattleState, Mode, Side
+from arena.domain.battle import BattleState
 from arena.domain.model import Model
-from arena.domain.vote import Choice
-from arena.errors import AlreadyVotedError, NotReadyError, StoreError
-from arena.store import chain, models, opening, runs, turns
+from arena.errors import StoreError
+from arena.store import chain, models, opening, runs, turns, voting
 from arena.store.engine import describe, open_engine, snapshot
 from arena.store.lease import Lease
 from arena.store.reading import stored_battle
@@ -28,9 +27,7 @@ from arena.store.records import (
     SoFar,
     StoredBattle,
 )
-from arena.store.rows import latest, owned, row_id, vote_of
 from arena.store.schema import alone, migrate, shown
-from arena.store.tables import BattleRow, VoteRow
 
 
 class Store:
@@ -49,7 +46,11 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.engine: Engine = open_engine(url)
-        migrate(self.engine)
+        try:
+            migrate(self.engine)
+        except StoreError:
+            self.engine.dispose()
+            raise
         self._reader = snapshot(self.engine)
         self._turn = threading.Lock() if self.engine.dialect.name == "sqlite" else nullcontext()
         self._lease = Lease(self.engine)
@@ -130,10 +131,10 @@ class Store:
         with self.writing() as session:
             return turns.replace_answer(session, battle_id, key, failed, new, now)
 
-    def checkpoint(self, battle_id: str, so_far: Mapping[AnswerKey, SoFar]) -> None:
-        """Keep what running answers have so far; those that have ended stay as they are."""
+    def checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
+        """Keep what running answers have so far, by battle; those that have ended stay so."""
         with self.writing() as session:
-            turns.checkpoint(session, battle_id, so_far)
+            turns.checkpoint(session, so_far)
 
     def close_answers(
         self,
@@ -190,7 +191,7 @@ class Store:
             If there is none, or it is somebody else's.
         """
         with self.reading() as session:
-            return stored_battle(session, owned(session, battle_id, owner))
+            return stored_battle(session, battle_id, owner)
 
     def cast(self, ballot: Ballot) -> Cast:
         """Commit a vote; the battle is read back only after the commit.
@@ -203,13 +204,7 @@ class Store:
             Nothing is written then.
         """
         with self.writing() as session:
-            battle = owned(session, ballot.battle_id, ballot.voter, lock=True)
-            vote = vote_of(session, battle)
-            new = vote is None
-            if vote is None:
-                _append_vote(session, battle, ballot)
-            elif (vote.key, vote.outcome) != (ballot.key, ballot.choice):
-                raise AlreadyVotedError(Choice(vote.outcome))
+            new = voting.cast(session, ballot)
         return Cast(self.battle(ballot.battle_id, ballot.voter), new=new)
 
 
@@ -220,29 +215,3 @@ def _named(engine: Engine) -> Iterator[None]:
     except SQLAlchemyError as error:
         msg = f"The database {shown(engine)} failed: {describe(error)}."
         raise StoreError(msg) from error
-
-
-def _append_vote(session: Session, battle: BattleRow, ballot: Ballot) -> None:
-    if battle.mode != Mode.ANONYMOUS:
-        msg = "This battle goes on after its vote. It is not counted."
-        raise NotReadyError(msg)
-    if battle.state != BattleState.READY or battle.ready is None:
-        msg = "Both answers must be complete before you can vote on this battle."
-        raise NotReadyError(msg)
-    a, b = (latest(session, battle, side) for side in Side)
-    vote = VoteRow(
-        battle_id=row_id(battle),
-        voter_id=ballot.voter,
-        turn=a.turn,
-        attempt_a=a.attempt,
-        attempt_b=b.attempt,
-        outcome=ballot.choice,
-        key=ballot.key,
-        order_shown="ab",
-        seconds_to_vote=(ballot.cast - battle.ready).total_seconds(),
-        created=ballot.cast,
-        previous_hash="",
-        hash="",
-    )
-    chain.append(session, vote, battle.public_id)
-    battle.state = BattleState.SKIPPED if ballot.choice is Choice.SKIP else BattleState.VOTED

@@ -1,6 +1,6 @@
 """Going on in battles, and their ends: turns, attempts and re-picked models."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from sqlalchemy import bindparam
@@ -13,29 +13,54 @@ from arena.store.rows import find, latest, owned, row_id
 from arena.store.tables import AnswerRow, BattleRow, TurnRow
 
 _LOCK = (
-    select(BattleRow.id)
+    select(col(BattleRow.id), col(BattleRow.state))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
     .with_for_update()
 )
-_CHECKPOINT = (
-    update(AnswerRow)
-    .where(
-        col(AnswerRow.battle_id) == bindparam("battle"),
-        col(AnswerRow.turn) == bindparam("of_turn"),
-        col(AnswerRow.side) == bindparam("of_side"),
-        col(AnswerRow.attempt) == bindparam("of_attempt"),
-        col(AnswerRow.status) == AnswerStatus.STREAMING,
-    )
-    .values(text=bindparam("text"), reasoning=bindparam("reasoning"))
+_LOCK_ALL = (
+    select(col(BattleRow.public_id), col(BattleRow.id))
+    .where(col(BattleRow.public_id).in_(bindparam("public_ids", expanding=True)))
+    .order_by(col(BattleRow.id))  # two who lock several wait for one another
+    .with_for_update()
 )
+_STREAMING = select(col(AnswerRow.turn), col(AnswerRow.side), col(AnswerRow.attempt)).where(
+    col(AnswerRow.battle_id) == bindparam("battle"),
+    col(AnswerRow.status) == AnswerStatus.STREAMING,
+)
+_WRITE_ANSWER = update(AnswerRow).where(
+    col(AnswerRow.battle_id) == bindparam("battle"),
+    col(AnswerRow.turn) == bindparam("of_turn"),
+    col(AnswerRow.side) == bindparam("of_side"),
+    col(AnswerRow.attempt) == bindparam("of_attempt"),
+    col(AnswerRow.status) == AnswerStatus.STREAMING,
+)
+_WRITE_BATTLE = update(BattleRow).where(col(BattleRow.id) == bindparam("battle"))
 _STREAMS = (
     update(BattleRow)
-    .where(col(BattleRow.id) == bindparam("battle"), col(BattleRow.state) == BattleState.CREATED)
+    .where(
+        col(BattleRow.id).in_(bindparam("battles", expanding=True)),
+        col(BattleRow.state) == BattleState.CREATED,
+    )
     .values(state=BattleState.STREAMING)
 )
-"""Spelled out, for these run every few seconds in each battle; see `arena.store.opening`."""
+"""Spelled out, for every battle needs these: see `arena.store.opening`."""
 
 NOT_NOW = "Wait until both answers are complete, or start a new battle."
+SAID = (
+    "text",
+    "status",
+    "reasoning",
+    "error_class",
+    "error_detail",
+    "finish_reason",
+    "first_token_s",
+    "duration_s",
+    "tokens_in",
+    "tokens_out",
+    "request_id",
+)
+"""Columns of an answer's row that its outcome gives as they are."""
+
 RUNNING = tuple(state for state in BattleState if state.running)
 
 
@@ -99,10 +124,9 @@ def replace_answer(
 ) -> bool:
     """Keep a failed answer, and let another model take its side, unless it is written no more."""
     battle = find(session, battle_id, lock=True)
-    answer = _streaming(session, battle).get(key)
-    if answer is None:
+    end = _at(row_id(battle), key) | _columns(failed)
+    if not session.connection().execute(_WRITE_ANSWER, end).rowcount:
         return False
-    _write_outcome(answer, failed)
     session.add(_answer_row(battle, key.side, new, key.turn, key.attempt + 1, now))
     if key.side is Side.A:
         battle.model_a, battle.system_prompt_hash_a = new.model_id, new.system_prompt_hash
@@ -112,18 +136,18 @@ def replace_answer(
     return True
 
 
-def checkpoint(session: Session, battle_id: str, so_far: Mapping[AnswerKey, SoFar]) -> None:
-    """Keep what answers have so far; one that has ended has had its last word."""
+def checkpoint(session: Session, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
+    """Keep what answers have so far, by battle; one that has ended has had its last word."""
     connection = session.connection()
-    battle = {"battle": connection.scalar(_LOCK, {"public_id": battle_id})}
-    answers = [
-        {"of_turn": key.turn, "of_side": key.side, "of_attempt": key.attempt}
-        | {"text": answer.text, "reasoning": answer.reasoning}
-        | battle
-        for key, answer in so_far.items()
+    rows = connection.execute(_LOCK_ALL, {"public_ids": list(so_far)})
+    battles = {row.public_id: row.id for row in rows}
+    texts = [
+        _at(battles[public_id], key) | {"text": answer.text, "reasoning": answer.reasoning}
+        for public_id, answers in so_far.items()
+        for key, answer in answers.items()
     ]
-    connection.execute(_CHECKPOINT, answers)
-    connection.execute(_STREAMS, battle)
+    connection.execute(_WRITE_ANSWER, texts)
+    connection.execute(_STREAMS, {"battles": list(battles.values())})
 
 
 def close_answers(
@@ -136,14 +160,17 @@ def close_answers(
     now: datetime,
 ) -> BattleState:
     """Write how both answers ended, unless the battle had another end; gives what stands."""
-    battle = find(session, battle_id, lock=True)
-    streaming = _streaming(session, battle)
-    if not streaming or not streaming.keys() <= outcomes.keys():
+    connection = session.connection()
+    battle = connection.execute(_LOCK, {"public_id": battle_id}).one()
+    rows = connection.execute(_STREAMING, {"battle": battle.id})
+    streaming = {AnswerKey(turn, Side(side), attempt) for turn, side, attempt in rows}
+    if not streaming or not streaming <= outcomes.keys():
         return BattleState(battle.state)
-    for key, answer in streaming.items():
-        _write_outcome(answer, outcomes[key])
-    battle.state, battle.message = state, message
-    battle.ready = now if state is BattleState.READY else None
+    ends = [_at(battle.id, key) | _columns(outcomes[key]) for key in streaming]
+    connection.execute(_WRITE_ANSWER, ends)
+    ready = now if state is BattleState.READY else None
+    end = {"battle": battle.id, "state": state, "message": message, "ready": ready}
+    connection.execute(_WRITE_BATTLE, end)
     return state
 
 
@@ -174,17 +201,6 @@ def interrupt(session: Session, processes: Collection[int], message: str) -> int
         .values(status=AnswerStatus.INTERRUPTED)
     )
     return len(ids)
-
-
-def _streaming(session: Session, battle: BattleRow) -> dict[AnswerKey, AnswerRow]:
-    """Find the answers that are being written: none once the battle has ended."""
-    rows: Sequence[AnswerRow] = session.exec(
-        select(AnswerRow).where(
-            col(AnswerRow.battle_id) == row_id(battle),
-            col(AnswerRow.status) == AnswerStatus.STREAMING,
-        )
-    ).all()
-    return {AnswerKey(row.turn, Side(row.side), row.attempt): row for row in rows}
 
 
 def _answer_row(
@@ -235,22 +251,26 @@ def _run_again(battle: BattleRow, process: int | None) -> None:
     battle.process = process
 
 
-def _write_outcome(row: AnswerRow, outcome: AnswerOutcome) -> None:
-    for name in (
-        "text",
-        "status",
-        "reasoning",
-        "error_class",
-        "error_detail",
-        "finish_reason",
-        "first_token_s",
-        "duration_s",
-        "tokens_in",
-        "tokens_out",
-        "request_id",
-    ):
-        setattr(row, name, getattr(outcome, name))
-    if (price := outcome.price) is not None:
-        row.price_input, row.price_output, row.price_date = price.input, price.output, price.date
-        if outcome.tokens_in is not None and outcome.tokens_out is not None:
-            row.cost = price.cost(outcome.tokens_in, outcome.tokens_out)
+def _at(battle: int, key: AnswerKey) -> dict[str, object]:
+    return {
+        "battle": battle,
+        "of_turn": key.turn,
+        "of_side": key.side,
+        "of_attempt": key.attempt,
+    }
+
+
+def _columns(outcome: AnswerOutcome) -> dict[str, object]:
+    price = outcome.price
+    return {name: getattr(outcome, name) for name in SAID} | {
+        "price_input": price.input if price else None,
+        "price_output": price.output if price else None,
+        "price_date": price.date if price else None,
+        "cost": _cost(outcome),
+    }
+
+
+def _cost(outcome: AnswerOutcome) -> float | None:
+    if outcome.price is None or outcome.tokens_in is None or outcome.tokens_out is None:
+        return None
+    return outcome.price.cost(outcome.tokens_in, outcome.tokens_out)

@@ -3,19 +3,24 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, func, select
 
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow
 
+_PROMPTS = (
+    select(TurnRow.created)
+    .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
+    .where(col(BattleRow.owner) == bindparam("voter"), col(TurnRow.created) > bindparam("since"))
+    .order_by(col(TurnRow.created))
+)
+"""Spelled out, for it is asked before every battle: see `arena.store.opening`."""
+
 
 def prompts_of(session: Session, voter: str, since: datetime) -> Sequence[datetime]:
     """Moments after ``since`` at which a voter sent prompts, oldest first."""
-    return session.exec(
-        select(TurnRow.created)
-        .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
-        .where(col(BattleRow.owner) == voter, col(TurnRow.created) > since)
-        .order_by(col(TurnRow.created))
-    ).all()
+    asked = {"voter": voter, "since": since}
+    return session.connection().scalars(_PROMPTS, asked).all()
 
 
 def votes_of(session: Session, voters: Collection[str]) -> int:

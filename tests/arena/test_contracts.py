@@ -23,7 +23,7 @@ PLANTED = {
     "Gradio lives in the battle page": ("arena/pages/words.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/words.py", "import fastapi"),
     "Jinja lives in the reading pages": ("arena/api/health.py", "import jinja2"),
-    "The command line lives in cli": ("arena/app.py", "import typer"),
+    "The command line lives with the commands": ("arena/app.py", "import typer"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/words.py", "import structlog"),
     "prometheus lives in the metrics": ("arena/play/words.py", "import prometheus_client"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.arena.test_cli import refused, run
+from tests.command import refused, run
 from tests.faulty_server import Behaviour, Fault, faulty_server
 from tests.serving import Served, Visitor, free_port, running, write_roster
 

@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from arena.cli import cli
-from rating import Comparisons, standings
+from arena.publish.rate import rate_source
+from rating import Comparisons, RateOptions, Report, rate
 from tests.serving import Served, serve
 
 pytestmark = pytest.mark.published
@@ -27,6 +28,7 @@ PLANTED = (
     "GPT-NeoXT-Chat-Base (20B)",
     "Dolly v2 (12B)",
 )
+NAMES = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
 
 
 def test_three_recordings_of_805_instructions_play_vote_and_rank(
@@ -69,11 +71,13 @@ def test_three_hundred_battles_rank_six_recorded_models_as_planted(
     assert board["votes"] == len(votes["winner"]) == 300
     assert [row["model"] for row in board["ratings"]] == list(PLANTED)
     columns = (votes["model_a"], votes["model_b"], votes["winner"])
-    fit = standings(
-        Comparisons.from_arrays(*columns, voter=votes["voter"]), rng=np.random.default_rng(0)
-    )
-    for shown, row in zip(board["ratings"], fit.rows, strict=True):
-        assert shown == {name: getattr(row, name) for name in shown}
+    direct = rate(Comparisons.from_arrays(*columns, voter=votes["voter"]))
+    rated = rate_source(str(tmp_path / "votes.parquet"), RateOptions())
+    assert isinstance(rated, Report)
+    assert board["data_hash"] == rated.provenance.data_hash
+    for report in (direct, rated):
+        for shown, row in zip(board["ratings"], report.ratings, strict=True):
+            assert {name: shown[name] for name in NAMES} == {n: getattr(row, n) for n in NAMES}
 
 
 def vote_ten_times(served: Served, prompts: Sequence[str], voter: int) -> None:

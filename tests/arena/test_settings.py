@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from arena.app import create_app
 from arena.domain.battle import Pacing
 from arena.errors import SettingsError
 from arena.settings import read_keys, read_roster, read_settings
@@ -123,3 +124,19 @@ def test_the_secret_key_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.signing_key() == "hush"
     monkeypatch.delenv("ARENA_SECRET_KEY")
     assert read_settings().signing_key() != read_settings().signing_key()
+
+
+def test_weighted_draws_need_two_models_of_weight(tmp_path: Path) -> None:
+    roster = write(tmp_path, f"{X}weight = 0\n{Y}")
+    settings = read_settings(roster=roster, sampler="weighted", page=False)
+    with pytest.raises(SettingsError, match="two models of weight above 0, and the roster has 1"):
+        create_app(settings)
+
+
+@pytest.mark.parametrize("share", ["0", "1.01", "-0.1"])
+def test_a_share_of_exploration_lies_above_0_and_at_most_1(
+    monkeypatch: pytest.MonkeyPatch, share: str
+) -> None:
+    monkeypatch.setenv("ARENA_EXPLORATION", share)
+    with pytest.raises(SettingsError, match=f"ARENA_EXPLORATION: .* got '{share}'"):
+        read_settings()

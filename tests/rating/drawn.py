@@ -25,6 +25,18 @@ class Drawn:
     def comparisons(self, **columns: Any) -> Comparisons:
         return Comparisons.from_codes(self.models, self.a, self.b, self.outcome, **columns)
 
+    def taken(self, rows: NDArray[np.int64]) -> "Drawn":
+        """Return some of the rows, in the order given, repeated where they are."""
+        return Drawn(
+            self.models,
+            self.a[rows],
+            self.b[rows],
+            self.outcome[rows],
+            self.voter[rows],
+            self.prompt[rows],
+            self.features[rows],
+        )
+
 
 def draw(
     rng: np.random.Generator,

@@ -1,7 +1,7 @@
 import choix
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
@@ -101,6 +101,7 @@ def test_a_general_optimiser_on_single_votes_finds_the_same_strengths(
 # Derivatives
 
 
+@settings(max_examples=25)
 @given(seeds, st.sampled_from([0.0, 0.7]))
 def test_gradient_and_hessian_are_those_of_finite_differences(seed: int, ridge: float) -> None:
     rng = np.random.default_rng(seed)
@@ -114,6 +115,7 @@ def test_gradient_and_hessian_are_those_of_finite_differences(seed: int, ridge: 
     assert table.evaluate(theta).hessian == pytest.approx(bend, abs=1e-4)
 
 
+@settings(max_examples=25)
 @given(seeds)
 def test_the_gradient_vanishes_and_the_strengths_sum_to_zero(seed: int) -> None:
     data = votes(random_votes(np.random.default_rng(seed)))
@@ -124,31 +126,6 @@ def test_the_gradient_vanishes_and_the_strengths_sum_to_zero(seed: int) -> None:
 
 
 # Identities
-
-
-@given(seeds)
-def test_swapping_the_sides_of_every_vote_changes_nothing(seed: int) -> None:
-    rows = random_votes(np.random.default_rng(seed))
-    swapped = [(b, a, Outcome(o).swapped(), v) for a, b, o, v in rows]
-    one, two = fit_bradley_terry(votes(rows)), fit_bradley_terry(votes(swapped))
-    assert one.theta == pytest.approx(two.theta, abs=1e-12)
-
-
-@given(seeds)
-def test_renaming_the_models_renames_the_strengths(seed: int) -> None:
-    rows = random_votes(np.random.default_rng(seed))
-    new = {f"m{i}": name for i, name in enumerate(["delta", "alpha", "echo", "bravo", "carol"])}
-    one = strength(fit_bradley_terry(votes(rows)))
-    two = strength(fit_bradley_terry(votes([(new[a], new[b], o, v) for a, b, o, v in rows])))
-    assert {new[name]: theta for name, theta in one.items()} == pytest.approx(two, abs=1e-12)
-
-
-@given(seeds)
-def test_reversing_every_result_turns_the_strengths_round(seed: int) -> None:
-    rows = random_votes(np.random.default_rng(seed))
-    reversed_ = [(a, b, Outcome(o).swapped(), v) for a, b, o, v in rows]
-    one, two = fit_bradley_terry(votes(rows)), fit_bradley_terry(votes(reversed_))
-    assert one.theta == pytest.approx(-two.theta, abs=1e-9)
 
 
 def test_a_weight_of_two_is_the_vote_cast_twice(rng: np.random.Generator) -> None:
@@ -191,14 +168,19 @@ def test_equal_scores_give_equal_strengths() -> None:
 
 
 def test_a_nearly_undefeated_model_is_placed_exactly() -> None:
-    fit = fit_bradley_terry(wins([("x", "y", 1_000_000), ("y", "x", 1)]))
+    one = np.array([1, 1])
+    data = Comparisons.from_codes(["x", "y"], one - 1, one, one * [0, 1], votes=one * [10**6, 1])
+    fit = fit_bradley_terry(data)
     assert fit.theta[0] - fit.theta[1] == pytest.approx(np.log(1e6), rel=1e-9)
 
 
 def test_a_long_chain_of_upsets_converges() -> None:
-    chain = [(f"m{i:02}", f"m{i + 1:02}", 999) for i in range(30)]
-    upsets = [(f"m{i + 1:02}", f"m{i:02}", 1) for i in range(30)]
-    fit = fit_bradley_terry(wins(chain + upsets))
+    better = np.repeat(np.arange(30), 2)
+    outcome, votes = np.tile([0, 1], 30), np.tile([999, 1], 30)
+    names = [f"m{i:02}" for i in range(31)]
+    fit = fit_bradley_terry(
+        Comparisons.from_codes(names, better, better + 1, outcome, votes=votes)
+    )
     assert -np.diff(fit.theta) == pytest.approx(np.full(30, np.log(999)), rel=1e-7)
 
 

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rating import (
     DataError,
@@ -23,7 +21,6 @@ from rating.comparisons import Comparisons
 from rating.likelihood import cell_objective
 from tests.rating.drawn import Drawn, draw
 
-seeds = st.integers(0, 2**32 - 1)
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
 CLUSTERS: list[Cluster] = ["voter", "prompt"]
 
@@ -101,23 +98,6 @@ def test_clusters_beyond_one_chunk_are_all_counted(
     for method, matrix in whole.items():
         ours = covariance(found, data, method=method)  # type: ignore[arg-type]
         assert ours.matrix == pytest.approx(matrix, rel=1e-6, abs=1e-12)
-
-
-@pytest.mark.parametrize("ties", ALL)
-@settings(max_examples=20)
-@given(seed=seeds, times=st.integers(2, 5))
-def test_votes_cast_again_by_the_same_voter_add_no_certainty(
-    ties: Ties, seed: int, times: int
-) -> None:
-    rows = draw(np.random.default_rng(seed), ties, n=500, n_voters=15)
-    once = rows.comparisons(voter=rows.voter)
-    again = rows.comparisons(voter=rows.voter, votes=np.full(500, times))
-    one, more = fit(once, ties=ties), fit(again, ties=ties)
-    assert more.x == pytest.approx(one.x, abs=1e-7)
-    for method, gain in (("hessian", times), ("sandwich", times), ("cr1", 1), ("cr3", 1)):
-        before = covariance(one, once, method=method)  # type: ignore[arg-type]
-        after = covariance(more, again, method=method)  # type: ignore[arg-type]
-        assert np.diag(after.matrix) * gain == pytest.approx(np.diag(before.matrix), rel=1e-4)
 
 
 def test_cells_split_in_two_are_the_same_votes(rng: np.random.Generator) -> None:

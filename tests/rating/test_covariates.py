@@ -1,9 +1,5 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
@@ -19,7 +15,6 @@ from rating import (
 from tests.rating.builders import votes
 from tests.rating.drawn import Drawn, draw
 
-seeds = st.integers(0, 2**32 - 1)
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
 STYLE = (0.25, -0.1)
 NAMES = ["length", "bold"]
@@ -30,32 +25,15 @@ def styled(rows: Drawn, ties: Ties = "half") -> Fit:
     return fit(data, ties=ties, order_effect=True)
 
 
-def swapped(rows: Drawn) -> Drawn:
-    outcome = np.array([1, 0, 2, 3])[rows.outcome]
-    return replace(rows, a=rows.b, b=rows.a, outcome=outcome, features=-rows.features)
-
-
-@pytest.mark.parametrize("ties", ALL)
-@given(seed=seeds)
-def test_swapping_all_sides_turns_the_order_effect_round_and_nothing_else(
-    ties: Ties, seed: int
-) -> None:
-    rows = draw(np.random.default_rng(seed), ties, n=600, order=0.3, style=STYLE)
-    one, two = styled(rows, ties), styled(swapped(rows), ties)
-    assert two.theta == pytest.approx(one.theta, abs=1e-7)
-    before, after = ([p.raw for p in found.parameters] for found in (one, two))
-    assert after == pytest.approx([-before[0], *before[1:]], abs=1e-7)
-
-
 @pytest.mark.parametrize("ties", ALL)
 def test_planted_order_effect_and_style_are_found(rng: np.random.Generator, ties: Ties) -> None:
-    rows = draw(rng, ties, n=60_000, order=0.2, style=STYLE)
+    rows = draw(rng, ties, n=15_000, order=0.2, style=STYLE)
     found = styled(rows, ties)
     error = np.sqrt(np.diag(hessian_covariance(found)))[found.n_models :]
     raw = np.array([p.raw for p in found.parameters])
     assert [p.name for p in found.parameters[:3]] == ["order_effect", "style:length", "style:bold"]
     assert (np.abs(raw[:3] - (0.2, *STYLE)) < 4 * error[:3]).all()
-    assert error[:3].max() < 0.03
+    assert error[:3].max() < 0.06
     assert found.deviance is None
 
 

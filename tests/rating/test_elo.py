@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from rating.elo import expected_score, online_elo, order_spread
 from rating.errors import DataError
+from tests.rating.builders import golden
 
 Votes = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 """Of either side, the score of the first, and the number of models."""
@@ -31,12 +32,12 @@ def one_vote_at_a_time(
     return ratings
 
 
-@pytest.mark.parametrize(
-    ("lead", "chance"), [(0, 0.5), (50, 0.5715), (100, 0.6401), (200, 0.7597), (400, 0.9091)]
-)
-def test_a_lead_in_points_is_the_elo_expectation(lead: float, chance: float) -> None:
-    assert expected_score(lead) == pytest.approx(chance, abs=5e-5)
-    assert expected_score(-lead) == pytest.approx(1 - chance, abs=5e-5)
+def test_a_lead_in_points_is_the_elo_expectation() -> None:
+    example = golden("elo_expectation")
+    chances = example["expected"]["chance"]
+    for lead, chance in zip(example["data"]["lead"], chances, strict=True):
+        assert expected_score(lead) == pytest.approx(chance, abs=5e-5)
+        assert expected_score(-lead) == pytest.approx(1 - chance, abs=5e-5)
 
 
 @pytest.mark.parametrize("k", [4.0, 32.0])

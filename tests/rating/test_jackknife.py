@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from rating import (
+    Comparisons,
     DataError,
     activity,
     covariance,
+    fit,
     fit_bradley_terry,
     sandwich,
     sandwich_covariance,
@@ -200,3 +202,29 @@ def test_every_voter_is_left_out_once_and_together_they_make_the_covariance() ->
     assert len(parts) > 2  # one of the light ones, and one for each heavy one
     assert share.sum() == pytest.approx(1)
     assert 59 / 60 * shift.T @ shift == pytest.approx(covariance(fit, data).matrix, rel=1e-9)
+
+
+def test_many_cells_are_summed_in_blocks_of_any_size(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, k = 600, 4
+    a = rng.integers(k, size=n)
+    data = Comparisons.from_codes(
+        [f"m{i}" for i in range(k)],
+        a,
+        (a + rng.integers(1, k, size=n)) % k,
+        rng.integers(4, size=n),
+        voter=rng.integers(30, size=n),
+        features=rng.normal(size=(n, 2)),
+        feature_names=["length", "lists"],
+    )
+
+    def found() -> list[np.ndarray]:
+        best = fit(data, ties="rao-kupper", order_effect=True)
+        iid = covariance(best, data, method="sandwich", cluster=None)
+        return [best.x, iid.matrix, covariance(best, data, method="cr3", cluster="voter").matrix]
+
+    whole = found()
+    monkeypatch.setattr("rating.design.BLOCK_ROWS", 7)
+    for there, here in zip(whole, found(), strict=True):
+        assert here == pytest.approx(there, rel=1e-9, abs=1e-13)

@@ -11,15 +11,14 @@ from rating.planning import (
     votes_for_field,
     votes_to_separate,
 )
+from tests.rating.builders import golden
 
 
-@pytest.mark.parametrize(
-    ("lead", "votes"),
-    [(5, 37_901), (10, 9_478), (20, 2_372), (30, 1_056), (50, 382), (100, 98)],
-)
-def test_a_head_to_head_needs_the_votes_of_the_published_table(lead: float, votes: int) -> None:
-    assert votes_to_separate(lead) == votes
-    assert votes_to_separate(-lead) == votes
+def test_a_head_to_head_needs_the_votes_of_the_golden_table() -> None:
+    example = golden("votes_to_separate")
+    leads, votes = example["data"]["lead"], example["expected"]["votes"]
+    assert [votes_to_separate(lead) for lead in leads] == votes
+    assert [votes_to_separate(-lead) for lead in leads] == votes
 
 
 def test_ties_are_votes_that_decide_nothing() -> None:
@@ -46,7 +45,9 @@ def test_a_field_of_two_is_a_head_to_head() -> None:
 
 
 def test_twenty_models_twenty_points_apart_need_45_000_votes() -> None:
-    assert votes_for_field(20, 20) == pytest.approx(45_000, rel=0.01)
+    example = golden("votes_to_separate")
+    found = votes_for_field(**example["data"]["field"])
+    assert found == pytest.approx(example["expected"]["field"], rel=0.01)
 
 
 def test_a_design_effect_multiplies_the_votes_of_a_field() -> None:

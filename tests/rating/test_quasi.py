@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -20,6 +20,7 @@ def test_independent_strengths_are_their_own_quasi_variances(seed: int, k: int) 
     assert found.worst_error < 1e-9
 
 
+@settings(max_examples=10)
 @given(seeds)
 def test_a_general_optimiser_finds_the_same(seed: int) -> None:
     root = np.random.default_rng(seed).normal(size=(6, 5)) + 3 * np.eye(6, 5)

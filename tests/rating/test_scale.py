@@ -2,15 +2,13 @@ import numpy as np
 import pytest
 
 from rating import to_nats, to_points
+from tests.rating.builders import golden
 
 
-# The Elo expectation at these leads, in points.
-@pytest.mark.parametrize(
-    ("lead", "chance"), [(0, 0.5), (50, 0.5715), (100, 0.6401), (200, 0.7597), (400, 0.9091)]
-)
-def test_a_lead_in_points_is_the_elo_expectation(lead: float, chance: float) -> None:
-    nats = to_nats(np.array([1000.0 + lead]))[0]
-    assert 1 / (1 + np.exp(-nats)) == pytest.approx(chance, abs=5e-5)
+def test_a_lead_in_points_is_the_elo_expectation() -> None:
+    example = golden("elo_expectation")
+    nats = to_nats(1000 + np.array(example["data"]["lead"], dtype=np.float64))
+    assert 1 / (1 + np.exp(-nats)) == pytest.approx(example["expected"]["chance"], abs=5e-5)
 
 
 def test_strengths_that_sum_to_zero_average_a_thousand_points() -> None:

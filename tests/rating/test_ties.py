@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rating import (
@@ -56,6 +56,7 @@ def test_the_error_of_log_nu_is_the_published_one() -> None:
 
 
 @pytest.mark.parametrize("likelihood", EVERY_LIKELIHOOD)
+@settings(max_examples=50)
 @given(gap=st.floats(-6, 6), tie=st.floats(0.05, 3), level=st.floats(-3, 3))
 def test_the_chances_of_all_outcomes_add_up_to_one(
     likelihood: Likelihood, gap: float, tie: float, level: float
@@ -93,12 +94,13 @@ def test_chances_are_those_of_the_formulas_by_hand() -> None:
 
 
 @pytest.mark.parametrize("likelihood", EVERY_LIKELIHOOD)
+@settings(max_examples=6)
 @given(seeds)
 def test_gradient_and_hessian_are_those_of_finite_differences(
     likelihood: Likelihood, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    rows = draw(rng, "grounded", n=60, style=(0.3, 0.1))
+    rows = draw(rng, "grounded", n=40, style=(0.3, 0.1))
     data = rows.comparisons(features=rows.features, feature_names=["p", "q"])
     if likelihood is AT_BOUNDARY["grounded"]:
         data = data.subset(data.outcome != 2)
@@ -119,14 +121,15 @@ def test_the_strengths_and_the_parameter_behind_the_votes_are_found(
     rng: np.random.Generator, ties: Ties
 ) -> None:
     theta = np.linspace(-0.5, 1.1, 5) if ties == "grounded" else np.linspace(-0.8, 0.8, 5)
-    found = fit(draw(rng, ties, n=60_000, theta=theta).comparisons(), ties=ties)
+    found = fit(draw(rng, ties, n=15_000, theta=theta).comparisons(), ties=ties)
     error = np.sqrt(np.diag(hessian_covariance(found)))
     expected = np.append(theta, [0.5] if found.parameters else [])
     assert (np.abs(found.x - expected) < 4 * error).all()
-    assert error.max() < 0.06
+    assert error.max() < 0.12
 
 
 @pytest.mark.parametrize("ties", ALL)
+@settings(max_examples=15)
 @given(seeds)
 def test_the_gradient_vanishes(ties: Ties, seed: int) -> None:
     data = draw(np.random.default_rng(seed), ties, n=400).comparisons()
@@ -138,6 +141,7 @@ def test_the_gradient_vanishes(ties: Ties, seed: int) -> None:
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+@settings(max_examples=15)
 @given(seeds)
 def test_without_ties_every_model_of_ties_is_bradley_terry(ties: Ties, seed: int) -> None:
     rows = draw(np.random.default_rng(seed), "half", n=300)

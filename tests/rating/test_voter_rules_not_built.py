@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, combine_pvalues
 
+from tests.rating.builders import golden
 from tests.rating.crowd import Crowd, Kind, chances
 
 ALPHA = 0.05
@@ -11,14 +12,12 @@ PAST = 150
 """Votes on each pair before the voter came."""
 
 
-@pytest.mark.parametrize(
-    ("p", "statistic", "combined"),
-    [([0.1, 0.05, 0.02, 0.3], 20.8286, 0.0076169), ([0.05, 0.05], 11.9829, 0.0174787)],
-)
-def test_fishers_combination_by_hand(p: list[float], statistic: float, combined: float) -> None:
-    found = combine_pvalues(p)
-    assert found.statistic == pytest.approx(statistic, abs=5e-5)
-    assert found.pvalue == pytest.approx(combined, abs=5e-8)
+def test_fishers_combination_by_hand() -> None:
+    example = golden("fisher_combination")
+    found = [combine_pvalues(p) for p in example["data"]["p"]]
+    expected = example["expected"]
+    assert [one.statistic for one in found] == pytest.approx(expected["statistic"], abs=5e-5)
+    assert [one.pvalue for one in found] == pytest.approx(expected["combined"], abs=5e-8)
 
 
 def p_values(kind: Kind, seed: int, n_voters: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rating.errors import DataError
@@ -136,6 +136,7 @@ def test_no_votes_are_no_voters() -> None:
     assert checked(Ballot(none, none, np.array([]), none)) == ()
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**16))
 def test_voters_do_not_bear_on_each_other(seed: int) -> None:
     votes = of("honest", seed=seed, n_voters=3, n_votes=15)

@@ -317,7 +317,7 @@ def rename(served: Served, table: str, name: str) -> None:
 def test_a_silent_stream_is_kept_open_by_comments_that_are_no_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.play.battles.STILL_S", 0.05)
+    monkeypatch.setattr("arena.play.live.STILL_S", 0.05)
     slow = Behaviour(text="At last.", first_token_s=0.6)
     with (
         faulty_server({"x": slow, "y": slow}) as server,

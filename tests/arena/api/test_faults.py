@@ -292,8 +292,8 @@ def test_a_fault_in_a_later_turn_is_mended_by_a_retry_of_the_same_model(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
 ) -> None:
     battle_id = ada.play()
-    models = [row.model_id for row in answers(store, battle_id)]
-    broken = models[1].removeprefix("id-")
+    models = {row.side: row.model_id for row in answers(store, battle_id)}
+    broken = models["b"].removeprefix("id-")
     behave(server, case.behaviour, broken)
     ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "And then?"})
     assert ada.follow(battle_id)[-1].event == "failed"
@@ -307,7 +307,7 @@ def test_a_fault_in_a_later_turn_is_mended_by_a_retry_of_the_same_model(
     latest = {row.side: row for row in answers(store, battle_id, turn=2)}
     assert {row.text for row in latest.values()} == {WELL.text}
     assert (latest["b"].attempt, latest["b"].status) == (2, "complete")
-    assert can_be_voted_on(ada, store, battle_id) == models
+    assert can_be_voted_on(ada, store, battle_id) == [models["a"], models["b"]]
 
 
 def test_a_rate_limit_of_a_second_is_waited_for(

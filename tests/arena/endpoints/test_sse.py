@@ -1,5 +1,6 @@
-"""Events read from a response, however the network cuts it."""
+"""Events read from a response, however the network cuts it, and how long each is waited for."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import TextDelta
+from arena.domain.answer import FailureClass, TextDelta
 from arena.endpoints.chat import StreamedReply
 from arena.endpoints.sse import DONE, Patience, read_events
+from arena.errors import EndpointError
 
 
 def response(chunks: list[bytes]) -> httpx.Response:
@@ -71,3 +73,30 @@ async def test_the_format_is_utf_8_whatever_the_header_says() -> None:
     said.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
     patience = Patience(first_token_s=5.0, idle_s=5.0)
     assert [data async for data in read_events(said, patience)] == ["Größe"]
+
+
+async def test_silence_is_waited_for_as_long_as_between_events_once_there_is_a_token() -> None:
+    patience = Patience(first_token_s=3600.0, idle_s=0.01)
+    await patience.wait(asyncio.sleep(0))
+    patience.has_token = True
+    async with asyncio.timeout(10):
+        with pytest.raises(EndpointError, match=r"silent for 0\.01 s") as caught:
+            await patience.wait(asyncio.Event().wait())
+    assert caught.value.failure is FailureClass.TIMEOUT
+
+
+async def test_time_that_is_up_while_nobody_waits_is_not_held_against_the_next_wait() -> None:
+    patience = Patience(first_token_s=0.01, idle_s=3600.0)
+    await patience.wait(asyncio.sleep(0))
+    patience.has_token = True
+    await asyncio.sleep(0.03)
+    assert await patience.wait(asyncio.sleep(0.03, "here")) == "here"
+
+
+async def test_to_be_cancelled_while_waiting_is_no_timeout() -> None:
+    patience = Patience(first_token_s=3600.0, idle_s=3600.0)
+    waiting = asyncio.create_task(patience.wait(asyncio.Event().wait()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting

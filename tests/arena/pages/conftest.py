@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from arena.domain.board import Board, BoardRow, Health, PairCell, PastVote, Waiting
+from arena.domain.evidence import Fewest, FitCheck, Hold
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 
@@ -29,8 +30,38 @@ def a_row(model: str = "quartz-8b", rating: float = 1184.0, half: float = 12.0) 
         rank_high=4,
         votes=412,
         win_rate=0.71,
+        win_rate_low=0.67,
+        win_rate_high=0.75,
+        voter_rating=rating,
+        voter_rank=1,
         price_per_1000=0.41,
         median_s=2.1,
+    )
+
+
+def a_pair(share: float | None = 0.7, n: int = 40, expected: float | None = 0.75) -> PairCell:
+    low, high = (None, None) if expected is None else (expected - 0.1, expected + 0.05)
+    return PairCell(
+        row="quartz-8b",
+        column="chalk-3b",
+        share=share,
+        n=n,
+        expected=expected,
+        low=low,
+        high=high,
+    )
+
+
+def a_hold(k: int | None = 12, more_votes: int | None = 1862) -> Hold:
+    return Hold(
+        above="quartz-8b",
+        below="chalk-3b",
+        lead=368.2,
+        votes=Fewest(k=k, tried=60, of=2184),
+        voters=Fewest(k=3, tried=4, of=56),
+        prompts=None,
+        separated=more_votes == 0,
+        more_votes=more_votes,
     )
 
 
@@ -39,6 +70,7 @@ def a_board(**changes: object) -> Board:
         "policy": "default-v1",
         "policy_rules": ("Votes by simulated voters are left out.",),
         "version": "3f9a1c2e",
+        "data_hash": "c0ffee",
         "updated": NOW - timedelta(minutes=2),
         "since": datetime(2026, 5, 3, 9, tzinfo=UTC),
         "votes": 2184,
@@ -60,7 +92,10 @@ def a_board(**changes: object) -> Board:
                 reason="66 more votes needed",
             ),
         ),
-        "pairs": (PairCell(row="quartz-8b", column="chalk-3b", share=0.75, n=40),),
+        "pairs": (a_pair(),),
+        "holds": (a_hold(),),
+        "fit_check": FitCheck(pairs=12, far=0, left_out=3, worst=()),
+        "history": (),
         "health": (Health(model="quartz-8b", battles=440, failed=14, abandoned=8),),
         "warnings": (),
         "reason": None,

@@ -20,6 +20,7 @@ from arena.endpoints.client import Endpoints, Timeouts
 from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
 from arena.play import words
 from arena.play.battles import Battles
+from arena.play.live import LiveBattle
 from arena.play.rules import Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
@@ -100,6 +101,19 @@ async def test_a_fast_and_a_slow_model_show_the_same_length(
     streamed = [pair for pair in lengths if max(pair) < len(LONG)]
     assert len(streamed) > 5
     assert all(a == b for a, b in streamed)
+
+
+async def test_a_fault_of_ours_interrupts_the_battle_and_nobody_waits_for_ever(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(LiveBattle, "run", run)
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        opened = await battles.open(ADA, "Why?")
+        told = await asyncio.wait_for(watch(battles, opened.battle_id), 10)
+    assert (told[-1].state, told[-1].message) == (BattleState.INTERRUPTED, words.INTERRUPTED)
 
 
 @pytest.mark.parametrize(

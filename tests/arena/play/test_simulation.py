@@ -19,7 +19,7 @@ from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store
-from tests.arena.test_cli import run
+from tests.command import run
 from tests.serving import serve
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)

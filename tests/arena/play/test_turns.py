@@ -107,10 +107,10 @@ async def test_a_checkpoint_in_flight_during_a_repick_leaves_the_new_answer_alon
     replaced = threading.Event()
     wrote: list[set[str]] = []
 
-    def when_replaced(store: Store, battle_id: str, so_far: Mapping[AnswerKey, SoFar]) -> None:
+    def when_replaced(store: Store, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
         in_flight = not replaced.is_set()
         replaced.wait(timeout=20)
-        checkpoint(store, battle_id, so_far)
+        checkpoint(store, so_far)
         if in_flight:
             wrote.append({a.model_id for a in answers(tmp_path) if a.reasoning})
 

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from arena.domain.battle import BattleState
 from arena.play import upkeep, words
 from arena.store.store import Store
-from tests.arena.store.test_store import MODELS, NOW, new_battle
+from tests.arena.store.battles import MODELS, NOW, new_battle
 from tests.postgresql import new_database
 
 

@@ -8,7 +8,7 @@ from arena.domain.policy import DEFAULT
 from arena.domain.vote import Choice
 from arena.errors import DataError
 from arena.publish.dataset import COLUMNS, export_votes
-from tests.arena.publish.test_leaderboard import NOW, vote
+from tests.arena.publish.log import NOW, vote
 
 VOTES = [
     replace(vote("m0", 'm"1', Choice.A), voter="ada, the first"),

@@ -17,7 +17,7 @@ from arena.store.backup import Copied, back_up, restore
 from arena.store.engine import open_engine
 from arena.store.store import Store
 from arena.store.tables import Table
-from tests.arena.store.test_store import MODELS, NOW, ballot, new_battle, ready
+from tests.arena.store.battles import MODELS, NOW, ballot, new_battle, ready
 from tests.postgresql import new_database
 
 

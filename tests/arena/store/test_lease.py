@@ -16,7 +16,7 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.errors import StoreError
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, ModelRow
-from tests.arena.store.test_store import A1, B1, MODELS, NOW, complete, new_battle, ready
+from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
 from tests.postgresql import new_database
 
 AT_ONCE = 4
@@ -25,7 +25,7 @@ ROUNDS = 5
 RUNS_A_BATTLE = """
 import sys
 from arena.store.store import Store
-from tests.arena.store.test_store import new_battle
+from tests.arena.store.battles import new_battle
 store = Store(sys.argv[1])
 store.hold_lease()
 store.open_battle(new_battle(sys.argv[2]))

@@ -1,0 +1,151 @@
+"""What the leaderboard says over HTTP, in points and shares."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from arena.domain.board import Board, BoardRow
+
+
+class Plain(BaseModel):
+    """Read from the plain values of the arena, by their names."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class RatingBody(Plain):
+    """One rated model, in points; ranks count from 1, shares of wins are against the others."""
+
+    model: str
+    rating: float
+    se: float
+    lower: float
+    upper: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    votes: int
+    win_rate: float
+    win_rate_low: float
+    win_rate_high: float
+    voter_rating: float
+    voter_rank: int
+
+    @classmethod
+    def of_row(cls, row: BoardRow, places: int) -> "RatingBody":
+        """Say what a row says; from first to last where no rank is claimed."""
+        names = cls.model_fields.keys() - {"rank_low", "rank_high"}
+        plain = {name: getattr(row, name) for name in names}
+        return cls(**plain, rank_low=row.rank_low or 1, rank_high=row.rank_high or places)
+
+
+class PairBody(Plain):
+    """Row against column: what it won of ``n`` votes, and what the ratings expect."""
+
+    row: str
+    column: str
+    n: int
+    share: float | None
+    expected: float | None
+    low: float | None
+    high: float | None
+
+
+class FewestBody(Plain):
+    """Taken away, ``k`` of so many turn an order; null if none that was tried does."""
+
+    k: int | None
+    tried: int
+    of: int
+
+
+class NeighboursBody(Plain):
+    """What holds one model above the next."""
+
+    above: str
+    below: str
+    lead: float
+    votes: FewestBody
+    voters: FewestBody | None
+    prompts: FewestBody | None
+    separated: bool
+    more_votes: int | None
+
+
+class MisfitBody(Plain):
+    """A pair that the ratings describe badly."""
+
+    row: str
+    column: str
+    share: float
+    expected: float
+    n: int
+
+
+class FitBody(Plain):
+    """Of ``pairs`` with votes enough, ``far`` lie beyond two standard errors."""
+
+    pairs: int
+    far: int
+    left_out: int
+    worst: list[MisfitBody]
+
+
+class PastRatingBody(Plain):
+    """A rating as it was."""
+
+    model: str
+    rating: float
+    lower: float
+    upper: float
+
+
+class MomentBody(Plain):
+    """The board from the votes cast before a date."""
+
+    when: datetime
+    votes: int
+    ratings: list[PastRatingBody]
+
+
+class LeaderboardBody(BaseModel):
+    """A board; ``ratings`` is empty while the votes identify none, and ``warnings`` say why."""
+
+    policy: str
+    updated: datetime
+    version: str
+    data_hash: str | None
+    votes: int
+    voters: int
+    effective_voters: float | None
+    top_voter_share: float | None
+    left_out: dict[str, int]
+    ranks_claimed: bool
+    ratings: list[RatingBody]
+    pairs: list[PairBody]
+    neighbours: list[NeighboursBody]
+    fit: FitBody | None
+    history: list[MomentBody]
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, board: Board) -> "LeaderboardBody":
+        """Say what a board says."""
+        return cls(
+            policy=board.policy,
+            updated=board.updated,
+            version=board.version,
+            data_hash=board.data_hash,
+            votes=board.votes,
+            voters=board.voters,
+            effective_voters=board.effective_voters,
+            top_voter_share=board.top_voter_share,
+            left_out=dict(board.left_out),
+            ranks_claimed=any(row.rank_low is not None for row in board.rows),
+            ratings=[RatingBody.of_row(row, len(board.rows)) for row in board.rows],
+            pairs=[PairBody.model_validate(pair) for pair in board.pairs],
+            neighbours=[NeighboursBody.model_validate(hold) for hold in board.holds],
+            fit=board.fit_check and FitBody.model_validate(board.fit_check),
+            history=[MomentBody.model_validate(moment) for moment in board.history],
+            warnings=[*([board.reason] if board.reason else []), *board.warnings],
+        )

@@ -1,0 +1,173 @@
+"""Votes one by one, in the order in which they were cast: for what goes by a voter's history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.domain.policy import DEFAULT
+from arena.errors import DataError
+from arena.publish import weights
+from arena.publish.coding import Coded, coded_list
+from arena.publish.columns import Columns
+from arena.publish.sieve import OUTCOMES, Sieve
+from arena.publish.sources import Frame, Table, fetch, opened
+from arena.store import log
+from arena.store.existing import reading_existing
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ROW = "__row"
+"""Column of a row's number; no table of votes has one of this name."""
+
+SCORES = np.array([outcome.score_a for outcome in OUTCOMES])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedVotes:
+    """Votes that count, each voter's in the order in which they were cast.
+
+    Attributes
+    ----------
+    models, voters : tuple of str
+        Names; the arrays hold positions in them. Not every one has a vote.
+    left, right, voter : ndarray of shape (n_votes,), int64
+    score : ndarray of shape (n_votes,)
+        Score of the left side.
+    by_time : bool
+        Whether the order is that of a column of times; else, that of the source.
+    dropped : dict of str to int
+        Votes left out, by reason.
+    """
+
+    models: tuple[str, ...]
+    voters: tuple[str, ...]
+    left: Ints
+    right: Ints
+    score: Floats
+    voter: Ints
+    by_time: bool
+    self_battles: int
+    dropped: dict[str, int]
+
+    def of(self, rows: NDArray[np.bool_]) -> Self:
+        """Give some of the votes."""
+        return type(self)(
+            self.models,
+            self.voters,
+            self.left[rows],
+            self.right[rows],
+            self.score[rows],
+            self.voter[rows],
+            self.by_time,
+            self.self_battles,
+            self.dropped,
+        )
+
+
+def read_ordered(source: str) -> OrderedVotes:
+    """Read the votes of a file, or those of a database that the default policy counts.
+
+    Raises
+    ------
+    DataError
+        As `arena.publish.counts.read_votes`, and if the votes do not say who cast them.
+    StoreError
+        If the database cannot be read.
+    """
+    if "://" in source:
+        return _sieved(_logged(source), source)
+    with opened(Path(source), _wanted) as frame:
+        return _sieved(_fetched(frame), source)
+
+
+def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
+    """Give the rows of a file with their numbers, from 1, in the column `ROW`."""
+    rows: duckdb.DuckDBPyRelation = frame.to_native()
+    return rows.project(f"*, row_number() OVER () AS {ROW}")
+
+
+def _wanted(there: Sequence[str]) -> list[str]:
+    roles = ("model_a", "model_b", "winner", "voter", "time", "left_out")
+    found = (Columns().find(role, there) for role in roles)
+    return sorted({name for name in found if name is not None})
+
+
+def _fetched(frame: Frame) -> Table:
+    there = frame.collect_schema().names()
+    columns = Columns()
+    texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner", "voter")}
+    if (left_out := columns.find("left_out", there)) is not None:
+        texts["left_out"] = left_out
+    numbers = {"row": ROW}
+    if (time := columns.find("time", there)) is not None:
+        kind = frame.collect_schema()[time]
+        (numbers if kind.is_temporal() or kind.is_numeric() else texts)["time"] = time
+    lazy: nw.LazyFrame[Any] = nw.from_native(numbered(frame))
+    return fetch(lazy, texts, numbers, group=False)
+
+
+def _logged(url: str) -> Table:
+    with reading_existing(url) as session:
+        found = log.columns(session, DEFAULT)
+    texts: dict[str, Sequence[object]] = {
+        "model_a": found.model_a,
+        "model_b": found.model_b,
+        "winner": found.outcome,
+        "voter": found.voter,
+        "left_out": found.left_out,
+    }
+    coded = {role: coded_list(role, values) for role, values in texts.items()}
+    row = np.arange(len(found.voter), dtype=np.float64)
+    return Table(coded, {"row": row}, None, lambda _: None)
+
+
+def _sieved(table: Table, source: str) -> OrderedVotes:
+    sieve = Sieve.of(table)
+    sieve.drop_left_out()
+    outcome = sieve.outcomes()
+    models, left, right = sieve.models()
+    sieve.set_aside_self_battles(left, right)
+    voter = sieve.people("voter")
+    if not sieve.live.any():
+        dropped = ", ".join(f"{n} {why}" for why, n in sieve.dropped.items())
+        msg = f"No votes to count in {source!r}" + (f"; left out: {dropped}." if dropped else ".")
+        raise DataError(msg)
+    if voter is None:
+        msg = f"The votes of {source!r} do not say who cast them: no voter can be examined."
+        raise DataError(msg)
+    moments = _moments(table)
+    order = np.lexsort((table.numbers["row"], *([] if moments is None else [moments])))
+    order = order[sieve.live[order]]
+    return OrderedVotes(
+        models=models,
+        voters=voter.names,
+        left=left[order].astype(np.int64),
+        right=right[order].astype(np.int64),
+        score=SCORES[outcome[order]],
+        voter=voter.codes[order].astype(np.int64),
+        by_time=moments is not None,
+        self_battles=sieve.self_battles,
+        dropped=dict(sorted(sieve.dropped.items())),
+    )
+
+
+def _moments(table: Table) -> Floats | None:
+    """When each vote was cast, in seconds since 1970 UTC; None unless all votes say so."""
+    moments = table.numbers.get("time")
+    if moments is None:
+        moments = _parsed(table.texts.get("time"))
+    return moments if moments is not None and np.isfinite(moments).all() else None
+
+
+def _parsed(column: Coded | None) -> Floats | None:
+    if column is None:
+        return None
+    parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
+    return np.array([*parsed, np.nan])[column.codes]

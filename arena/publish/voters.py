@@ -1,0 +1,274 @@
+"""Which voters do not vote as somebody with a taste of their own would: evidence, not deletion."""
+
+from dataclasses import asdict, dataclass
+from math import inf, log
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena import __version__
+from arena.errors import DataError
+from arena.publish.ordered import OrderedVotes, read_ordered
+from arena.publish.rate import in_our_words
+from rating.bradley_terry import solve
+from rating.taste import fit_taste_sd
+from rating.voters import Alternative, VoterCheck, check_voters
+
+ALPHA = 0.05
+LEAST = 20
+"""Decisive votes from which a voter is examined; a coin takes about a hundred to be seen."""
+
+HEAVY = 0.05
+"""Share of the votes from which a voter is held against strengths fitted without their own."""
+
+RIDGE = 0.1
+"""Gives every model a strength, also one that has not lost yet: strengths of sd 3.2 nats."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedVoter:
+    """What the votes of one voter say against the voter.
+
+    Attributes
+    ----------
+    votes, ties : int
+        Votes that count, and the ties of either kind among them, which are not looked at.
+    examined : bool
+        Whether there are enough decisive votes; the evidence is None otherwise.
+    log_e, max_log_e : float or None
+        Log of the evidence in nats after the last vote, and its highest.
+    flagged, flagged_at : bool; int or None
+        Whether it reached ``1 / alpha``, and after how many decisive votes it first did.
+    flagged_jointly : bool
+        Whether it reached the number of voters examined over alpha.
+    leading, model : str or None
+        The alternative that explains the votes best, and the model that it concerns.
+    weight : float
+        Suggested for the voter's votes: 0 if flagged, else 1.
+    """
+
+    voter: str
+    votes: int
+    ties: int
+    examined: bool
+    log_e: float | None
+    max_log_e: float | None
+    flagged: bool
+    flagged_at: int | None
+    flagged_jointly: bool
+    leading: Alternative | None
+    model: str | None
+    weight: float
+    reason: str
+
+    @classmethod
+    def unexamined(cls, voter: str, votes: int, ties: int, least: int) -> Self:
+        """Leave a voter of few decisive votes in peace."""
+        return cls(
+            voter=voter,
+            votes=votes,
+            ties=ties,
+            examined=False,
+            log_e=None,
+            max_log_e=None,
+            flagged=False,
+            flagged_at=None,
+            flagged_jointly=False,
+            leading=None,
+            model=None,
+            weight=1.0,
+            reason=f"Not examined: {votes - ties} decisive votes, and {least} are needed.",
+        )
+
+    @classmethod
+    def of(cls, found: VoterCheck, name: str, joint: float) -> Self:
+        """Put what was found under the voter's name; flagged jointly from evidence ``joint``."""
+        return cls(
+            voter=name,
+            votes=found.n + found.n_ties,
+            ties=found.n_ties,
+            examined=True,
+            log_e=found.log_e,
+            max_log_e=found.max_log_e,
+            flagged=found.flagged,
+            flagged_at=found.flagged_at,
+            flagged_jointly=found.max_log_e >= log(joint),
+            leading=found.leading,
+            model=found.model,
+            weight=found.weight,
+            reason=found.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VotersReport:
+    """Every voter of a source, those first against whom there is most evidence.
+
+    Attributes
+    ----------
+    taste_sd : float or None
+        Fitted spread of honest tastes, in nats a model; None where nobody could be examined.
+    by_time : bool
+        Whether votes were taken in the order of their times; else, in that of the source.
+    dropped : dict of str to int
+        Votes left out, by reason.
+    """
+
+    alpha: float
+    least: int
+    taste_sd: float | None
+    by_time: bool
+    votes: int
+    self_battles: int
+    dropped: dict[str, int]
+    voters: tuple[CheckedVoter, ...]
+
+    @property
+    def flagged(self) -> tuple[CheckedVoter, ...]:
+        """The flagged among them."""
+        return tuple(voter for voter in self.voters if voter.flagged)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the flags mean and what they do not, in sentences."""
+        examined = sum(voter.examined for voter in self.voters)
+        few = f"Voters with fewer than {self.least} decisive votes are not examined: weight 1."
+        if self.taste_sd is None:
+            return (few,)
+        chance = f"{100 * self.alpha:g} %"
+        jointly = sum(voter.flagged_jointly for voter in self.voters)
+        return (
+            f"An honest voter is flagged with a chance of {chance} at most, however often one "
+            "looks. That holds on average over voters whose tastes are normal with the fitted sd "
+            f"of {self.taste_sd:.2f} nats a model; somebody of very unusual taste is flagged "
+            "more often.",
+            f"{examined} voters were examined: of as many honest ones, up to "
+            f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
+            f"a chance of {chance} at most that any honest one is among them.",
+            few,
+            "Nothing is deleted. A flag is a reason to look at the votes, and to show the board "
+            "with and without them.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "method": {
+                "alpha": self.alpha,
+                "least": self.least,
+                "taste_sd": self.taste_sd,
+                "order": "time" if self.by_time else "source",
+                "version": __version__,
+            },
+            "votes": {"used": self.votes, "self": self.self_battles, "dropped": self.dropped},
+            "examined": sum(voter.examined for voter in self.voters),
+            "flagged": len(self.flagged),
+            "flagged_jointly": sum(voter.flagged_jointly for voter in self.voters),
+            "voters": [asdict(voter) for voter in self.voters],
+            "notes": list(self.notes),
+        }
+
+
+def check_source(source: str, *, alpha: float = ALPHA, least: int = LEAST) -> VotersReport:
+    """Examine the voters of a file or a database.
+
+    The strengths are those of a Bradley-Terry fit with a ridge of `RIDGE` to all votes, without
+    the voter's own where these are `HEAVY` of all; the taste sd is fitted on the voters
+    examined (`rating.taste.fit_taste_sd`), the evidence is that of `rating.voters.check_voters`.
+
+    Parameters
+    ----------
+    source : str
+        A file with one row a vote and a column of voters, or the URL of a database, whose votes
+        the default policy counts.
+    alpha : float
+        Chance of flagging an honest voter.
+    least : int
+        Decisive votes from which a voter is examined.
+
+    Raises
+    ------
+    DataError
+        If the votes cannot be read, or an option cannot be used.
+    StoreError
+        If the database cannot be read.
+    """
+    if least < 1:
+        msg = f"--least {least} examines nobody's first vote; give 1 or more."
+        raise DataError(msg)
+    if not 0 < alpha < 1:
+        msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
+        raise DataError(msg)
+    votes = read_ordered(source)
+    return _report(votes, _examined(votes, alpha, least), alpha, least)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Examined:
+    """What was found, by the voter's code."""
+
+    taste_sd: float | None
+    found: dict[int, VoterCheck]
+
+
+def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
+    decisive = np.bincount(votes.voter[votes.score != 0.5], minlength=len(votes.voters))
+    enough = np.flatnonzero(decisive >= least)
+    if not enough.size:
+        return _Examined(None, {})
+    theta = _strengths(votes)
+    their = votes.of(np.isin(votes.voter, enough))
+    share = np.bincount(votes.voter, minlength=len(votes.voters)) / len(votes.voter)
+    with in_our_words():
+        taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, theta)
+        found: dict[int, VoterCheck] = {}
+        light = their.of(share[their.voter] < HEAVY)
+        found |= _check(light, theta, taste_sd, alpha)
+        for code in enough[share[enough] >= HEAVY]:
+            without = _strengths(votes.of(votes.voter != code))
+            found |= _check(their.of(their.voter == code), without, taste_sd, alpha)
+    return _Examined(taste_sd, found)
+
+
+def _strengths(votes: OrderedVotes) -> NDArray[np.float64]:
+    wins = np.zeros((len(votes.models), len(votes.models)))
+    np.add.at(wins, (votes.left, votes.right), votes.score)
+    np.add.at(wins, (votes.right, votes.left), 1 - votes.score)
+    return solve(wins, np.zeros(len(wins)), ridge=RIDGE).theta
+
+
+def _check(
+    votes: OrderedVotes, theta: NDArray[np.float64], taste_sd: float, alpha: float
+) -> dict[int, VoterCheck]:
+    columns = (votes.left, votes.right, votes.score, votes.voter)
+    checks = check_voters(*columns, theta, taste_sd, votes.models, alpha=alpha)
+    return {check.voter: check for check in checks}
+
+
+def _report(votes: OrderedVotes, examined: _Examined, alpha: float, least: int) -> VotersReport:
+    cast = np.bincount(votes.voter, minlength=len(votes.voters))
+    ties = np.bincount(votes.voter[votes.score == 0.5], minlength=len(votes.voters))
+    joint = len(examined.found) / alpha
+    voters = [
+        CheckedVoter.of(examined.found[code], name, joint)
+        if code in examined.found
+        else CheckedVoter.unexamined(name, int(cast[code]), int(ties[code]), least)
+        for code, name in enumerate(votes.voters)
+        if cast[code]
+    ]
+    return VotersReport(
+        alpha=alpha,
+        least=least,
+        taste_sd=examined.taste_sd,
+        by_time=votes.by_time,
+        votes=len(votes.voter),
+        self_battles=votes.self_battles,
+        dropped=votes.dropped,
+        voters=tuple(sorted(voters, key=_by_evidence)),
+    )
+
+
+def _by_evidence(voter: CheckedVoter) -> tuple[float, str]:
+    highest = voter.max_log_e
+    return (inf if highest is None else -highest, voter.voter)

@@ -1,0 +1,33 @@
+"""Questions to a server that behaves as a test wants it."""
+
+import pytest
+
+from arena.domain.answer import Chunk, Message, TextDelta
+from arena.domain.model import Model
+from arena.endpoints.client import Endpoints
+from arena.errors import EndpointError
+from tests.faulty_server import Behaviour, FaultyServer
+
+KEY = "sk-sentinel-4711"
+PROMPT = (Message("user", "How are you?"),)
+
+
+def serve(server: FaultyServer, behaviour: Behaviour) -> Model:
+    """Let the server behave so under a fresh model name, and give that model."""
+    name = f"model-{len(server.behaviours)}"
+    server.behaviours[name] = behaviour
+    return Model(id=name, name=name, endpoint=server.url, model=name, api_key_env="TEST_KEY")
+
+
+async def ask(endpoints: Endpoints, model: Model) -> list[Chunk]:
+    return [chunk async for chunk in endpoints.stream(model, PROMPT)]
+
+
+def visible(chunks: list[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+async def failure(endpoints: Endpoints, model: Model) -> EndpointError:
+    with pytest.raises(EndpointError) as caught:
+        await ask(endpoints, model)
+    return caught.value

@@ -1,0 +1,221 @@
+"""The leaderboard in words: what it claims, of which votes, and what it leaves open."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from arena.domain.board import Board, Health
+from arena.domain.evidence import FitCheck, Misfit
+from arena.domain.model import Kind
+from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair
+from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
+
+
+def summary(board: Board) -> str:
+    found = re.search(r'<p class="summary">(.*?)</p>', board_page(board), re.DOTALL)
+    assert found
+    return text(found[1])
+
+
+def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
+    assert summary(make_board()) == (
+        "2,184 votes by 56 people since 3 May. Ties count half. Intervals allow for voters who "
+        "vote often. Policy default-v1 left out 31 votes (why). Updated 2 minutes ago."
+    )
+
+
+def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) -> None:
+    assert summary(make_board(votes=1, voters=1, left_out={})) == (
+        "1 vote by 1 person since 3 May. Ties count half. All are from one person, so the "
+        "intervals say nothing about others. Policy default-v1 left out no votes. "
+        "Updated 2 minutes ago."
+    )
+
+
+def test_intervals_by_vote_are_not_said_to_allow_for_voters(make_board: MakeBoard) -> None:
+    said = summary(make_board(by_voter=False))
+    assert "Intervals do not allow for voters who vote often." in said
+    assert "too narrow when few people give many" in text(board_page(make_board(by_voter=False)))
+
+
+def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard) -> None:
+    said = summary(
+        make_board(**NOTHING | {"votes": 3, "voters": 2, "left_out": {"skipped": 1, "never": 0}})
+    )
+    assert said == (
+        "3 votes by 2 people since 3 May. Ties count half. Policy default-v1 left out 1 vote "
+        "(why). Updated 2 minutes ago."
+    )
+
+
+def test_an_empty_board_says_so_and_what_to_do(make_board: MakeBoard) -> None:
+    board = make_board(
+        **{name: value for name, value in NOTHING.items() if name != "waiting"},
+        since=None,
+        left_out={},
+        reason="Nobody voted yet.",
+    )
+    page = board_page(board)
+    assert summary(board).startswith("No votes yet. Policy default-v1 left out no votes.")
+    assert "Nobody voted yet." in page
+    assert "Start a battle" in page
+    assert "not yet" in page
+    assert "tuff-13b" in page
+    for heading in ("Who beats whom", "overturn a rank", "over time", "counted the same"):
+        assert heading not in page
+
+
+def test_a_board_of_another_year_names_the_year(make_board: MakeBoard) -> None:
+    assert "since 3 May 2025." in summary(make_board(since=datetime(2025, 5, 3, tzinfo=UTC)))
+
+
+def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(
+    make_board: MakeBoard,
+) -> None:
+    row = re.search(r"<tbody>\s*<tr.*?</tr>", board_page(make_board()), re.DOTALL)
+    assert row
+    said = text(row[0]).replace("\N{NO-BREAK SPACE}", " ")
+    for words in (
+        "2–4",
+        "quartz-8b Stone Works",
+        "1,184 ± 12",
+        "412",
+        "71 % 67–75",
+        "$0.41",
+        "2.1 s",
+    ):
+        assert words in said
+    assert "quartz-8b: 1,184 points, 95 % interval 1,172 to 1,196" in said
+
+
+def test_only_a_system_wears_a_badge(make_board: MakeBoard, make_row: MakeRow) -> None:
+    assert 'class="badge"' not in board_page(make_board())
+    system = replace(make_row(), kind=Kind.SYSTEM)
+    assert board_page(make_board(rows=(system,), holds=())).count('class="badge"') == 1
+
+
+def test_a_waiting_model_gets_a_reason_and_no_number(make_board: MakeBoard) -> None:
+    row = re.search(
+        r'<tr role="row" class="waiting">.*?</tr>', board_page(make_board()), re.DOTALL
+    )
+    assert row
+    assert text(row[0]) == "– tuff-13b not yet 66 more votes needed 34"
+
+
+def test_warnings_stand_above_the_table(make_board: MakeBoard) -> None:
+    page = board_page(make_board(warnings=("Few voters: ranks are left out.",)))
+    assert page.index("Few voters: ranks are left out.") < page.index("<table")
+
+
+def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
+    page = board_page(with_a_past(make_board()))
+    captions = re.findall(r"<(?:fig)?caption[^>]*>(.*?)</(?:fig)?caption>", page, re.DOTALL)
+    standings, overturn, pairs, history, health, _ = map(text, captions)
+    for caption in (standings, overturn, pairs, history):
+        assert "n = 2,184 votes, policy default-v1" in caption
+    for caption in (standings, overturn, pairs, history, health):
+        assert "14 June 2026, 14:18 UTC" in caption
+    assert "Bradley-Terry, ties half" in standings
+    assert "version 3f9a1c2e" in standings
+    assert "56 voters, as good as 31 who vote equally often; the busiest gave 8" in standings
+
+
+def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> None:
+    health = (
+        Health(model="quartz-8b", battles=440, failed=14, abandoned=8),
+        Health(model="retired", battles=0, failed=0, abandoned=0),
+    )
+    said = text(board_page(make_board(health=health))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "quartz-8b 440 14 8 5 %" in said
+    assert "retired 0 0 0 –" in said
+
+
+def test_votes_left_out_are_listed_by_reason(make_board: MakeBoard) -> None:
+    said = text(board_page(make_board()))
+    assert "given within a second 19" in said
+    assert "the model named itself 12" in said
+
+
+def test_a_cell_says_what_is_expected_and_what_was_counted(make_board: MakeBoard) -> None:
+    page = board_page(make_board())
+    over = re.search(r'<td class="over" style="--tone: 50%" title="(.*?)">(.*?)</td>', page)
+    assert over
+    assert text(over[2]) == "0.75 0.70 of 40"
+    assert text(over[1]) == (
+        "quartz-8b against chalk-3b: 0.75 by the ratings, 95 % interval 0.65 "
+        "to 0.80; 0.70 of 40 votes"
+    )
+    assert re.search(r'<td class="under" style="--tone: 50%"[^>]*>0.25 <span class="n">0.30', page)
+
+
+def test_a_cell_of_a_pair_that_never_met_says_so(make_board: MakeBoard, make_row: MakeRow) -> None:
+    rows = (make_row(), make_row("chalk-3b", 816.0), make_row("x", 800.0))
+    unmet = replace(a_pair(share=None, n=0), row="chalk-3b", column="x")
+    pairs = (a_pair(), replace(a_pair(), column="x"), unmet)
+    said = text(board_page(make_board(rows=rows, pairs=pairs)))
+    assert "0.75 not met" in said
+    assert "1 pair never met" in said
+
+
+def test_a_cell_without_a_rating_shows_the_count_alone(make_board: MakeBoard) -> None:
+    said = text(board_page(make_board(pairs=(a_pair(expected=None),), fit_check=None)))
+    assert "(0.70) of 40" in said
+
+
+def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None:
+    said = text(board_page(make_board()))
+    assert (
+        "First place rests on 12 votes of 2,184 at most: without them, chalk-3b would stand above "
+        "quartz-8b. So it would without 3 of the 56 voters." in said
+    )
+    assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in said
+
+
+@pytest.mark.parametrize(
+    ("more_votes", "words"),
+    [
+        (0, "apart already"),
+        (None, "level"),
+        (10**9, "over 100 times as many"),
+        (55, "about 55"),
+    ],
+)
+def test_votes_to_come_are_said_as_far_as_they_are_known(
+    make_board: MakeBoard, more_votes: int | None, words: str
+) -> None:
+    board = make_board(holds=(a_hold(more_votes=more_votes),))
+    assert f"12 3 {words}" in text(board_page(board))
+
+
+def test_a_rank_that_nothing_overturned_is_called_firm(make_board: MakeBoard) -> None:
+    said = text(board_page(make_board(holds=(a_hold(k=None),))))
+    assert "First place is firm: no removal that was tried, of up to 60 votes" in said
+    assert "368 not found 3" in said
+
+
+def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) -> None:
+    worst = Misfit(row="quartz-8b", column="chalk-3b", share=0.9, expected=0.75, n=40)
+    check = FitCheck(pairs=45, far=1, left_out=0, worst=(worst,))
+    said = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
+    assert (
+        "Of 45 pairs with 5 votes or more, 1 lies further from the expected share than two "
+        "standard errors; by chance alone, with independent votes, about 2 would. Furthest: "
+        "quartz-8b won 90 % of 40 votes against chalk-3b, where 75 % was expected." in said
+    )
+
+
+def test_a_past_is_drawn_with_its_intervals_in_words(make_board: MakeBoard) -> None:
+    said = text(board_page(with_a_past(make_board()))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Rating over time" in said
+    assert "5 June: 1,150, 1,100 to 1,200; 14 June: 1,184, 1,172 to 1,196" in said
+
+
+def test_what_equal_voters_would_change_is_said(make_board: MakeBoard, make_row: MakeRow) -> None:
+    same = text(board_page(make_board()))
+    assert "With the same weight for each of the 56 people the order would be the same" in same
+    moved = replace(make_row(), voter_rating=1150.0, voter_rank=2)
+    said = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0)))))
+    assert "1 model would stand elsewhere" in said
+    assert "quartz-8b 1,184 no. 1 1,150 no. 2 −34 *" in said

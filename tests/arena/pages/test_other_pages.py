@@ -1,0 +1,62 @@
+"""The pages of one's own votes, of the method, and of failures."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from arena.domain.battle import Pacing
+from arena.domain.vote import Choice
+from arena.pages.rendering import error_page, method_page
+from tests.arena.pages.conftest import MakeBoard, MakePastVote
+from tests.arena.pages.page import past_page, text
+
+
+def test_past_votes_are_newest_first_with_both_names(make_past_vote: MakePastVote) -> None:
+    old, new = make_past_vote(Choice.B, 90, "Old one"), make_past_vote(Choice.A, 3, "New one")
+    page = past_page([old, new])
+    assert page.index("New one") < page.index("Old one")
+    assert "A was better A quartz-8b B chalk-3b 3 minutes ago" in text(page)
+    assert 'class="side better">A <bdi>quartz-8b' in page
+    assert 'class="side better">B <bdi>chalk-3b' in page
+
+
+def test_a_skip_reveals_nothing(make_past_vote: MakePastVote) -> None:
+    page = past_page([make_past_vote(Choice.SKIP), make_past_vote(Choice.TIE)])
+    assert "1 vote and 1 skipped battle, newest first" in text(page)
+    assert "You skipped it. The names stay hidden." in text(page)
+
+
+def test_a_past_vote_opens_its_battle(make_past_vote: MakePastVote) -> None:
+    vote = replace(make_past_vote(), battle_id='x&y="z')
+    assert 'href="/?b=x%26y%3D%22z"' in past_page([vote])
+
+
+def test_an_unknown_voter_is_told_of_the_cookie() -> None:
+    assert "tied to a cookie of the browser" in past_page(None)
+    assert "No votes yet" in past_page([])
+
+
+@pytest.mark.parametrize("pacing", list(Pacing))
+def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacing: Pacing) -> None:
+    said = text(method_page(make_board(), pacing=pacing, arena_name="Arena"))
+    assert ("at one common pace" in said) == (pacing is Pacing.PACED)
+    assert ("appear together" in said) == (pacing is Pacing.BOTH_DONE)
+    assert ("Speed can be seen" in said) == (pacing is Pacing.RAW)
+
+
+def test_the_method_page_names_policy_rules_and_export(make_board: MakeBoard) -> None:
+    said = text(method_page(make_board(), pacing=Pacing.PACED, arena_name="Arena"))
+    assert "Votes by simulated voters are left out." in said
+    assert "arena export votes" in said
+
+
+@pytest.mark.parametrize("status", [403, 404, 405, 418, 429, 500, 503])
+def test_a_failure_is_told_calmly(status: int) -> None:
+    said = text(error_page(status))
+    assert not re.search(r"error|oops|!|traceback", said, re.IGNORECASE)
+    assert "To the battle page" in said
+
+
+def test_advice_can_be_given_in_its_own_words() -> None:
+    assert "The next is free at 14:20." in error_page(429, advice="The next is free at 14:20.")

@@ -1,0 +1,51 @@
+"""What neighbours take to be told apart, and who moved between two boards."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from arena.errors import DataError
+from arena.publish.compare import APART, SAME, compare, read_board
+from arena.publish.plan import plan_source
+from rating import RateOptions
+from rating.scale import POINTS_PER_NAT
+from tests.arena.publish.rated import PAIRS, Write, crowd, rated
+
+
+def test_a_plan_says_what_separates_neighbours(write: Write) -> None:
+    found = plan_source(write(crowd()), RateOptions()).to_dict()
+    assert [len(found["neighbours"]), found["votes"]] == [2, 90]
+    assert found["leads"][50] > 382  # without ties it is 382: see votes_to_separate
+    first = found["neighbours"][0]
+    assert first["met"] == 30
+    assert first["separated"] == (first["more_votes"] == 0)
+    with pytest.raises(DataError, match="'bootstrap'"):
+        plan_source(write(crowd()), RateOptions(interval="bootstrap"))
+
+
+def test_neighbours_that_are_level_take_no_number_of_votes(write: Write) -> None:
+    rows = "x,y,30,20,0\ny,z,30,20,0\nz,x,30,20,0\n"
+    found = plan_source(write(PAIRS.splitlines()[0] + "\n" + rows), RateOptions())
+    assert [(pair.head_to_head, pair.more_votes) for pair in found.neighbours] == [
+        (None, None)
+    ] * 2
+
+
+def test_a_comparison_says_who_moved(write: Write, tmp_path: Path) -> None:
+    old = rated(write(PAIRS))
+    new = rated(write(PAIRS.replace("x,y,30,10", "x,y,60,30")))
+    found = compare(old, new)
+    move = {row["model"]: row for row in found["moved"]}["x"]
+    assert move["moved"] == pytest.approx(POINTS_PER_NAT * (math.log(2) - math.log(3)) / 2)
+    assert move["lower"] < move["moved"] < move["upper"]
+    assert found["note"] == APART
+    assert compare(old, old)["note"] == SAME
+    assert compare(old, old)["moved"][0]["lower"] is None
+    with pytest.raises(DataError, match=r"ties was 'half', and is 'davidson'"):
+        compare(old, rated(write(PAIRS), ties="davidson"))
+    file = tmp_path / "old.json"
+    for text, word in [("[]", "something else"), ("{", "Expecting"), ('{"groups": {}}', "groups")]:
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=word):
+            read_board(file)

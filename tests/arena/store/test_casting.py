@@ -1,0 +1,131 @@
+"""A vote is cast once, on a battle that is ready, and its place in the chain is kept."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlmodel import col, select, update
+
+from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.vote import Choice
+from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
+from arena.store import chain, log
+from arena.store.store import Store
+from arena.store.tables import BattleRow, VoteRow
+from tests.arena.store.battles import A1, B1, NOW, at_once, ballot, complete, new_battle, ready
+
+
+def test_one_vote_a_battle(store: Store) -> None:
+    ready(store, "b1")
+    assert store.cast(ballot("b1")).battle.choice is Choice.A
+    assert store.cast(ballot("b1")).battle.choice is Choice.A, "the same key gives the same answer"
+    for other in (ballot("b1", Choice.B), ballot("b1", key="k2"), ballot("b1", Choice.TIE, "k3")):
+        with pytest.raises(AlreadyVotedError):
+            store.cast(other)
+    with store.reading() as session:
+        assert len(session.exec(select(VoteRow)).all()) == 1
+
+
+def test_nobody_else_votes_on_a_battle(store: Store) -> None:
+    ready(store, "b1")
+    with pytest.raises(UnknownBattleError):
+        store.cast(ballot("b1", voter="bob"))
+
+
+@pytest.mark.parametrize(
+    "state", [s for s in BattleState if s not in (BattleState.READY, BattleState.VOTED)]
+)
+def test_only_a_ready_battle_takes_a_vote(store: Store, state: BattleState) -> None:
+    ready(store, "b1")
+    with store.writing() as session:
+        session.exec(update(BattleRow).values(state=state))
+    with pytest.raises(NotReadyError):
+        store.cast(ballot("b1"))
+
+
+def test_a_skip_closes_the_battle(store: Store) -> None:
+    ready(store, "b1")
+    assert store.cast(ballot("b1", Choice.SKIP)).battle.state is BattleState.SKIPPED
+    with pytest.raises(AlreadyVotedError):
+        store.cast(ballot("b1", Choice.A, "k2"))
+
+
+def test_the_time_to_vote_counts_from_ready(store: Store) -> None:
+    ready(store, "b1")
+    store.cast(ballot("b1"))
+    with store.reading() as session:
+        assert session.exec(select(VoteRow.seconds_to_vote)).one() == 9.0
+
+
+def test_twenty_threads_at_once_commit_one_vote(store: Store) -> None:
+    ready(store, "b1")
+    said: list[str] = []
+
+    def cast(n: int) -> None:
+        try:
+            store.cast(ballot("b1", Choice.A if n % 2 else Choice.B, key=f"k{n}"))
+            said.append("committed")
+        except AlreadyVotedError:
+            said.append("refused")
+
+    at_once(20, cast)
+    assert sorted(said) == ["committed"] + ["refused"] * 19
+
+
+def test_votes_at_once_on_different_battles_do_not_fork_the_chain(store: Store) -> None:
+    for n in range(40):
+        ready(store, f"b{n}")
+    at_once(8, lambda n: [store.cast(ballot(f"b{b}")) for b in range(n, 40, 8)])
+    with store.reading() as session:
+        assert chain.first_break(session) is None
+        assert len(set(session.exec(select(VoteRow.previous_hash)))) == 40
+
+
+def test_votes_form_a_chain_in_which_a_later_edit_shows(store: Store) -> None:
+    for name in ("b1", "b2", "b3"):
+        store.cast(ballot(ready(store, name)))
+    with store.reading() as session:
+        assert chain.first_break(session) is None
+        assert (
+            chain.head(session)
+            == session.exec(select(VoteRow.hash).order_by(col(VoteRow.id).desc())).first()
+        )
+    with store.writing() as session:
+        session.exec(update(VoteRow).where(col(VoteRow.id) == 2).values(outcome="model_b"))
+    with store.reading() as session:
+        assert chain.first_break(session) == "b2"
+
+
+def test_the_log_gives_every_vote_back(store: Store) -> None:
+    store.cast(ballot(ready(store, "b1"), Choice.BOTH_BAD))
+    store.cast(ballot(ready(store, "b2"), Choice.SKIP))
+    with store.reading() as session:
+        votes = log.votes(session, "default-v1")
+        past = log.past_battles(session, "ada")
+    assert [v.outcome for v in votes] == [Choice.BOTH_BAD, Choice.SKIP]
+    assert votes[0].created == NOW + timedelta(seconds=9)
+    assert votes[0].created.tzinfo is not None
+    assert [p.battle_id for p in past] == ["b2", "b1"], "newest first"
+
+
+def test_model_records_count_how_battles_ended(store: Store) -> None:
+    store.cast(ballot(ready(store, "b1")))
+    store.cast(ballot(ready(store, "b2"), Choice.SKIP))
+    store.open_battle(new_battle("b3"))
+    failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
+    stopped = replace(complete("Sc"), status=AnswerStatus.STOPPED)
+    store.close_answers("b3", BattleState.FAILED, {A1: failed, B1: stopped}, message="-", now=NOW)
+    with store.reading() as session:
+        basalt, quartz = log.model_records(session)
+    assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)
+    assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
+    assert basalt.cost_per_1000 == pytest.approx(1.01)
+    assert basalt.median_s == 2.0
+
+
+def test_a_vote_that_cannot_be_written_is_an_error(store: Store) -> None:
+    ready(store, "b1")
+    with store.writing() as session:
+        session.connection().exec_driver_sql("ALTER TABLE vote RENAME TO gone")
+    with pytest.raises(StoreError, match=r"The database .* failed"):
+        store.cast(ballot("b1"))

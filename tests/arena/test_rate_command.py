@@ -1,0 +1,149 @@
+"""`arena rate` and `arena plan`, as they are typed: examples, exit codes, what they load."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.command import Command, examples, run
+
+PAIRS = "model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,30,10,4\ny,z,20,15,3\n"
+
+
+def votes_file(folder: Path, text: str = PAIRS) -> str:
+    path = folder / "votes.csv"
+    path.write_text(text, encoding="utf-8")
+    duckdb.read_csv(str(path)).write_parquet(str(folder / "votes.parquet"))
+    return str(path)
+
+
+def test_the_examples_of_rate_and_plan_run(command: Command, tmp_path: Path) -> None:
+    votes_file(tmp_path)
+    for name in ("rate", "plan"):
+        for words in examples(command, name):
+            told = command(*words)
+            assert (told.returncode, told.stderr) == (0, ""), words
+    compared = command("rate", "votes.csv", "--compare", "board.json")
+    assert "Both boards are of the same votes" in compared.stdout
+    assert json.loads((tmp_path / "board.json").read_text())["votes"]["used"] == 82
+
+
+def documented_votes(folder: Path) -> None:
+    """Write the votes that the examples of docs/rate.md are of."""
+    models = "CASE (i + {}) % 3 WHEN 0 THEN 'basalt' WHEN 1 THEN 'quartz' ELSE 'flint' END"
+    query = f"""
+        SELECT {models.format(0)} AS model_a, {models.format(1)} AS model_b,
+               ['model_a', 'model_a', 'model_b', 'tie', 'both_bad'][1 + (i + i // 7) % 5]
+                   AS winner,
+               'v' || i // 3 AS voter, 'p' || i % 40 AS prompt_id,
+               ['en', 'fr'][1 + i // 3 % 2] AS language, 0.25 + 0.5 * (i % 2) AS pair_probability,
+               TIMESTAMP '2026-01-01' + INTERVAL (i % 40) DAY AS ts,
+               i * 7 % 11 AS lists_a, i * 3 % 13 AS lists_b,
+               100 + i * 37 % 900 AS length_a, 100 + i * 53 % 700 AS length_b
+        FROM range(240) AS rows(i)
+    """
+    duckdb.execute(f"COPY ({query}) TO '{folder}/votes.parquet'")
+    votes = duckdb.read_parquet(str(folder / "votes.parquet"))
+    votes.project("model_a AS left, model_b AS right, winner AS choice, voter AS user").write_csv(
+        str(folder / "other.csv")
+    )
+
+
+def test_the_examples_of_the_document_run(command: Command, tmp_path: Path) -> None:
+    documented_votes(tmp_path)
+    document = (Path(__file__).parents[2] / "docs" / "rate.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(arena (?:rate|plan) .*)$", document, re.MULTILINE)
+    named = set(re.findall(r"--[a-z-]+", " ".join(lines)))
+    helped = command("rate", "--help", COLUMNS="200").stdout.split("Examples")[0]
+    assert set(re.findall(r"--[a-z-]+", helped)) - {"--help"} == named
+    for line in lines:
+        words = shlex.split(line.removeprefix("arena "), comments=True)
+        if "--plots" in words:  # drawn in test_rate_files.py
+            words = words[: words.index("--plots")]
+        told = command(*words)
+        assert (told.returncode, told.stderr) == (0, ""), line
+
+
+def test_a_board_on_the_terminal_says_what_it_is_of(command: Command, tmp_path: Path) -> None:
+    told = command("rate", votes_file(tmp_path), COLUMNS="160")
+    assert told.stdout.startswith(
+        "82 votes, voters not known. Bradley-Terry, a tie half a win; 95 % intervals: sandwich"
+    )
+    assert re.search(r"│ +1(–\d)? │ x +│ +1\d\d\d ± \d+ │ +\d+ to \d+ │ +44 │", told.stdout)
+    assert "! Voters are not known" in told.stdout
+
+
+def test_votes_that_identify_no_rating_end_in_exit_code_three(tmp_path: Path) -> None:
+    told = run(tmp_path, "rate", votes_file(tmp_path, PAIRS.replace("y,z", "w,z")))
+    assert (told.returncode, told.stdout) == (3, "")
+    assert told.stderr.startswith("arena: The votes identify no rating.")
+    assert told.stderr.count("\n") == 1, told.stderr
+
+
+def test_a_process_that_read_a_file_ends_without_talk_of_leaks(tmp_path: Path) -> None:
+    code = f"from arena.publish.counts import read_votes; v = read_votes({votes_file(tmp_path)!r})"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (told.stdout, told.stderr) == ("", "")
+
+
+LOADED = """
+import sys
+from arena.cli import main
+for words, heavy in {ASKED}:
+    sys.argv = ["arena", *words]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+    loaded = {{name for name in sys.modules if name in heavy}}
+    assert not loaded, (words, loaded)
+"""
+
+
+def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
+    votes_file(tmp_path)
+    live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx", "uvicorn"]
+    offline = [*live, "numpy", "scipy", "duckdb", "narwhals", "rating"]
+    asked = [
+        (["--help"], offline),
+        (["rate", "--help"], offline),
+        (["rate", "votes.csv", "--format", "json"], [*live, "matplotlib"]),
+    ]
+    told = subprocess.run(
+        [sys.executable, "-c", LOADED.format(ASKED=asked)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    assert '"data_hash"' in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "code", "said"),
+    [
+        (PAIRS, ["--ties", "win"], 2, ["ties", "'win'", "davidson"]),
+        (PAIRS.replace("winner", "won"), ["--by", "topic"], 2, ["'topic'"]),
+        (PAIRS.replace(",10,", ",ten,"), [], 2, ["ten"]),
+        (PAIRS.replace("x,y,30,10,4", "x,y,30,0,0"), [], 3, ["identify no rating", "x"]),
+        (PAIRS.replace("y,z", "w,z"), [], 3, ["identify no rating", "w, z"]),
+        (PAIRS.splitlines()[0] + "\n", [], 2, ["No votes to count", "0 read"]),
+    ],
+    ids=["bad option", "no column", "bad count", "undefeated", "apart", "empty"],
+)
+def test_what_cannot_be_rated_is_one_line_and_an_exit_code(
+    command: Command, tmp_path: Path, text: str, words: list[str], code: int, said: list[str]
+) -> None:
+    told = command("rate", votes_file(tmp_path, text), *words)
+    assert (told.returncode, told.stdout) == (code, "")
+    assert told.stderr.startswith("arena: ")
+    assert told.stderr.count("\n") == 1, told.stderr
+    assert [word for word in said if word not in told.stderr] == [], told.stderr
+    assert command("plan", "votes.csv", *words).returncode in (code, 2)

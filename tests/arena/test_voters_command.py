@@ -1,0 +1,99 @@
+"""`arena voters`, as it is typed."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner, Result
+
+from arena.cli import cli
+from arena.errors import DataError
+from arena.publish.voters import CheckedVoter
+from arena.publish.weighted import REASON, WEIGHT
+from tests.arena.publish.test_voters import crowd, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with votes.parquet."""
+    monkeypatch.chdir(tmp_path)
+    source = write(crowd(), tmp_path / "votes.csv")
+    duckdb.read_csv(source).write_parquet("votes.parquet")
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["voters", *words], env={"COLUMNS": "120"})
+
+
+def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> None:
+    told = run("--help").output
+    lines = re.findall(r"^\s*(arena voters .*?)\s*$", told, re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
+        found = run(*line.split()[2:])
+        assert found.exit_code == 0, found.output
+        assert re.search(
+            r"left +│ +200 │ +\d+\.\d │ +\d+ votes │ +yes │ +0 │ always-left", found.output
+        )
+        assert re.search(r"shill .* fan of slate", found.output)
+        assert "Nothing is deleted" in found.output
+    rated = CliRunner().invoke(
+        cli,
+        [
+            "rate",
+            "weighted.parquet",
+            "--weights",
+            "voter_weight",
+            "--interval",
+            "none",
+            "--format",
+            "json",
+        ],
+    )
+    assert json.loads(rated.stdout)["method"]["weights"] == "voter_weight"
+
+
+def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
+    assert run("votes.parquet", "--out", "voters.json").exit_code == 0
+    plain = json.loads(Path("voters.json").read_text())
+    assert plain["flagged"] == sum(voter["flagged"] for voter in plain["voters"]) >= 4
+    assert plain["method"]["alpha"] == 0.05
+    assert len(plain["voters"]) == 35
+    told = run("votes.parquet", "--format", "csv").stdout
+    assert [row["voter"] for row in csv.DictReader(io.StringIO(told))] == [
+        voter["voter"] for voter in plain["voters"]
+    ]
+    assert run("votes.parquet", "--out", "voters.parquet").exit_code == 0
+    table = duckdb.read_parquet("voters.parquet")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+    assert rows == plain["voters"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--format", "xml"), "Cannot write voters as 'xml'"),
+        (("--out", "voters.txt"), "Cannot write voters as 'voters.txt'"),
+        (("--format", "parquet"), "name a file with --out"),
+        (("--format", "table", "--out", "voters.csv"), "A table is for a terminal"),
+        (("--least", "0"), "--least 0"),
+    ],
+)
+def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:
+    found = run("votes.parquet", *words)
+    assert isinstance(found.exception, DataError)
+    assert said in str(found.exception)
+
+
+def test_every_option_and_column_is_explained() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "voters.md").read_text(encoding="utf-8")
+    options = set(re.findall(r"--[a-z-]+", run("--help").output.split("Examples")[0]))
+    assert [option for option in options - {"--help"} if f"`{option}" not in document] == []
+    columns = [field.name for field in fields(CheckedVoter)]
+    assert [name for name in (*columns, WEIGHT, REASON) if f"`{name}`" not in document] == []

@@ -1,0 +1,116 @@
+"""The command: in this process, which is quick and leaves it as it was, or in one of its own."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from arena.cli import main
+from tests.serving import ARENA
+
+Told = subprocess.CompletedProcess[str]
+
+GOOD = """
+[[models]]
+id = "x"
+name = "X"
+endpoint = "pocket://local/v1"
+model = "unigram"
+
+[[models]]
+id = "y"
+name = "Y"
+endpoint = "pocket://local/v1"
+model = "bigram"
+"""
+
+
+class Command:
+    """Runs the command in a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        self.folder = folder
+        self._patch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *words: str, **env: str) -> Told:
+        """Call the command in this process."""
+        self._capsys.readouterr()
+        with self._patch.context() as patch, _own_logs():
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["arena", *words])
+            for name, value in {"ARENA_PAGE": "0", **env}.items():
+                patch.setenv(name, value)
+            code = _exit_code()
+        written = self._capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, written.out, written.err)
+
+
+def run(folder: Path, *words: str, **env: str) -> Told:
+    """Run the command in a process of its own, as a person does."""
+    return subprocess.run(
+        [ARENA, *words],
+        cwd=folder,
+        env=os.environ | {"ARENA_PAGE": "0"} | env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def refused(told: Told, *words: str) -> None:
+    """Check that a command ended in one clear line."""
+    lines = [line for line in told.stderr.splitlines() if line.startswith("arena: ")]
+    assert told.returncode == 2, told.stderr
+    assert len(lines) == 1, told.stderr
+    assert "Traceback" not in told.stderr
+    assert [word for word in words if word not in lines[0]] == [], lines[0]
+
+
+def roster(folder: Path, text: str = GOOD) -> str:
+    path = folder / "roster.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def examples(command: Command, name: str) -> list[list[str]]:
+    """Give the examples at the end of a command's help, in words."""
+    told = command(*name.split(), "--help", COLUMNS="200")
+    assert told.returncode == 0
+    lines = re.findall(
+        rf"^\s*arena ({name}.*?)\s*$", told.stdout.split("Examples")[1], re.MULTILINE
+    )
+    return [line.split() for line in lines]
+
+
+def _exit_code() -> int:
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@contextmanager
+def _own_logs() -> Iterator[None]:
+    """Let a command set up logs for itself, and put back those of the process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    root.handlers = []
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)

@@ -1,0 +1,190 @@
+"""Votes that other programs rate in silence, or give up on without a word that helps.
+
+One test a row of the table: what is refused is refused with the values and
+what to do, and what has an answer gets the right one.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from rating import (
+    Comparisons,
+    DataError,
+    NotIdentifiedError,
+    RateOptions,
+    RatingError,
+    Report,
+    Ties,
+    bootstrap,
+    fit,
+    rate,
+)
+from tests.rating.builders import random_votes, votes
+
+Row = Sequence[str]
+ALL: list[Ties] = ["half", "davidson", "rao-kupper"]
+
+PAIRS = [("x", "y"), ("y", "z"), ("z", "x")]
+FIELD: list[Row] = [
+    (*pair, outcome) for pair in PAIRS for outcome in ["model_a"] * 60 + ["model_b", "tie"] * 20
+]
+"""Three models with wins and losses all round."""
+
+UNRATED: dict[str, tuple[list[Row], list[str]]] = {
+    "undefeated model": (
+        [*FIELD, *[("top", "x", "model_a")] * 9],
+        ["Never scored against by the rest: top.", "collect votes until", "or rate with a ridge"],
+    ),
+    "winless model": (
+        [*FIELD, *[("x", "last", "model_a")] * 9],
+        ["Never scored against the rest: last.", "collect votes until"],
+    ),
+    "disconnected groups": (
+        [*FIELD, ("v", "w", "model_a"), ("v", "w", "model_b")],
+        ["2 groups with no votes between them: x, y, z; v, w.", "Collect votes"],
+    ),
+    "one group always beats another": (
+        [*FIELD, ("v", "w", "model_a"), ("v", "w", "model_b"), *[("x", "v", "model_a")] * 9],
+        ["by the rest: x, y, z.", "against the rest: v, w."],
+    ),
+    "empty": ([], ["no votes between two different models"]),
+    "only a model against itself": ([("x", "x", "tie")] * 5, ["no votes"]),
+}
+
+
+@pytest.mark.parametrize("ties", ALL)
+@pytest.mark.parametrize("case", UNRATED)
+def test_what_determines_no_rating_gets_none(case: str, ties: Ties) -> None:
+    rows, words = UNRATED[case]
+    with pytest.raises(NotIdentifiedError) as raised:
+        rate(votes(rows), RateOptions(ties=ties))
+    assert [word for word in words if word not in str(raised.value)] == []
+
+
+UNREAD: dict[str, tuple[Row, list[str]]] = {
+    "unknown outcome": (("x", "y", "Model_A"), ["Unknown outcome", "'Model_A'", "model_a"]),
+    "outcome is NaN": (("x", "y", float("nan")), ["Unknown outcome", "nan"]),  # type: ignore[dict-item]
+    "outcome is None": (("x", "y", None), ["Unknown outcome", "None"]),  # type: ignore[dict-item]
+    "model is None": ((None, "y", "tie"), ["missing or blank", "None"]),  # type: ignore[dict-item]
+    "model is NaN": (("x", float("nan"), "tie"), ["missing or blank", "nan"]),  # type: ignore[dict-item]
+    "a space behind": (("x ", "y", "tie"), ["'x'", "'x '"]),
+    "another case": (("X", "y", "tie"), ["'X'", "'x'"]),
+}
+
+
+@pytest.mark.parametrize("case", UNREAD)
+def test_what_cannot_be_a_vote_is_quoted_and_never_counted(case: str) -> None:
+    row, words = UNREAD[case]
+    with pytest.raises(DataError) as raised:
+        votes([*FIELD, row])
+    assert [word for word in words if word not in str(raised.value)] == []
+
+
+def test_every_refusal_is_one_kind_of_error() -> None:
+    assert issubclass(DataError, RatingError)
+    assert issubclass(NotIdentifiedError, RatingError)
+
+
+def board(rows: Sequence[Row], **options: object) -> Report:
+    return rate(votes(rows), RateOptions(**options))  # type: ignore[arg-type]
+
+
+def test_nothing_but_ties_is_not_certain() -> None:
+    """Every residual is zero: a plain sandwich would have intervals of no width."""
+    found = board([("x", "y", "tie"), ("y", "z", "tie"), ("z", "x", "tie")] * 40)
+    assert [row.rating for row in found.ratings] == pytest.approx([1000] * 3)
+    assert all(row.upper - row.lower > 50 for row in found.ratings)
+    assert {(row.rank_low, row.rank_high) for row in found.ratings} == {(1, 3)}
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_nothing_but_ties_says_nothing_of_the_chance_of_a_tie(ties: Ties) -> None:
+    rows = [("x", "y", "tie"), ("y", "z", "tie"), ("z", "x", "tie")] * 9
+    with pytest.raises(NotIdentifiedError, match="chance of a tie"):
+        board(rows, ties=ties)
+
+
+def test_a_model_seen_only_on_side_b_is_rated_by_its_votes() -> None:
+    swap = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
+    new = [*[("x", "new", "model_a")] * 8, *[("y", "new", "model_b")] * 8]
+    turned = [(b, a, swap[outcome]) for a, b, outcome in new]
+    one, two = board([*FIELD, *new]), board([*FIELD, *turned])
+    assert {row.model for row in one.ratings} == {"x", "y", "z", "new"}
+    for row, other in zip(one.ratings, two.ratings, strict=True):
+        assert (row.model, row.votes) == (other.model, other.votes)
+        assert row.rating == pytest.approx(other.rating)
+
+
+def test_a_model_against_itself_counts_for_nothing_and_is_counted() -> None:
+    plain, more = board(FIELD), board([*FIELD, *[("x", "x", "model_a")] * 50])
+    assert more.votes.self_battles == 50
+    assert more.votes.used == plain.votes.used
+    assert [(r.model, r.rating, r.votes) for r in more.ratings] == [
+        (r.model, r.rating, r.votes) for r in plain.ratings
+    ]
+
+
+NEWCOMER: list[Row] = [("new", "x", "model_a"), ("new", "x", "model_b")]
+
+
+def test_a_model_of_two_votes_leaves_the_bootstrap_of_the_others_alone() -> None:
+    plain = board(FIELD, interval="bootstrap", rounds=200, reference="x")
+    more = board([*FIELD, *NEWCOMER], interval="bootstrap", rounds=200, reference="x")
+    rows = {row.model: row for row in more.ratings}
+    assert np.isinf(rows["new"].lower)
+    assert np.isinf(rows["new"].upper)
+    assert any("no finite end for" in said and "new" in said for said in more.warnings)
+    for row in plain.ratings:
+        after = rows[row.model]
+        assert after.upper - after.lower == pytest.approx(row.upper - row.lower, rel=0.25)
+
+
+def test_rounds_that_rate_no_one_are_counted_and_not_dropped() -> None:
+    data = votes([*FIELD, *NEWCOMER])
+    found = bootstrap(fit(data), data, rounds=100, rng=np.random.default_rng(1))
+    missing = ~np.isfinite(found.theta).all(axis=1)
+    assert len(found.theta) == 100
+    assert missing.sum() == found.n_degenerate > 10
+
+
+def test_a_model_of_two_votes_widens_no_difference_of_the_others() -> None:
+    """Intervals from the average do widen, for it holds the newcomer: hence the reference."""
+    for reference in ("x", "y"):
+        before = {row.model: row for row in board(FIELD, reference=reference).ratings}
+        after = board([*FIELD, *NEWCOMER], reference=reference)
+        for row in after.ratings:
+            if row.model != "new":
+                assert row.se == pytest.approx(before[row.model].se, rel=0.02, abs=1e-9)
+
+
+def test_a_rare_model_is_as_uncertain_as_its_votes() -> None:
+    """A ridge in proportion to all votes on the Hessian would hide it."""
+    n = 200_000
+    one, two = np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2])
+    data = Comparisons.from_codes(
+        ["x", "y", "new"], one, two, np.array([0, 1, 0, 1]), votes=np.array([n, n, 50, 50])
+    )
+    rows = {row.model: row for row in rate(data, RateOptions(reference="y")).ratings}
+    assert rows["new"].se == pytest.approx(400 / np.log(10) * np.sqrt(1 / 50 + 1 / 50), rel=1e-3)
+
+
+def test_the_half_width_does_not_depend_on_the_anchor(rng: np.random.Generator) -> None:
+    rows = [row[:3] for row in random_votes(rng, n=300)]
+    plain, anchored = board(rows), board(rows, anchor=("m3", 1000.0))
+    widths = {row.model: row.upper - row.lower for row in plain.ratings}
+    for row in anchored.ratings:
+        assert row.upper - row.lower == pytest.approx(widths[row.model])
+
+
+def test_scales_of_other_models_of_ties_differ_and_the_report_names_the_model(
+    rng: np.random.Generator,
+) -> None:
+    rows = [*(row[:3] for row in random_votes(rng, n=600)), *[("m0", "m1", "model_a")] * 60]
+    gaps = {}
+    for ties in ALL:
+        found = board(rows, ties=ties)
+        assert found.to_dict()["method"]["ties"] == ties
+        gaps[ties] = found.ratings[0].rating - found.ratings[-1].rating
+    assert gaps["davidson"] > 1.1 * gaps["half"]
