@@ -1,0 +1,104 @@
+"""The tasks, as done here."""
+
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+import rating
+from arena.publish.coding import coded
+from arena.publish.counts import comparisons, read_votes
+from arena.publish.reading import Reading
+from benchmarks.ratings.tasks import VOTER_TASKS, Points, Task
+from benchmarks.ratings.work import STYLES
+from rating import Comparisons, Fit
+from rating.elo import online_elo
+from rating.scale import MEAN_POINTS, POINTS_PER_NAT
+
+
+def counted(source: Any, task: str) -> Comparisons:
+    """Read what a task reads."""
+    style = STYLES if task == "style" else ()
+    return comparisons(read_votes(source, Reading(voters=task in VOTER_TASKS, style=style)))
+
+
+def points(found: Fit) -> Points:
+    """Give ratings by model."""
+    values = MEAN_POINTS + POINTS_PER_NAT * found.theta
+    return dict(zip(found.models, values.tolist(), strict=True))
+
+
+def fit(source: Any) -> Points:
+    """Fit Bradley-Terry."""
+    return points(rating.fit(counted(source, "fit")))
+
+
+def sandwich(task: str, source: Any) -> Points:
+    """Fit, and find sandwich intervals."""
+    data = counted(source, task)
+    found = rating.fit(data)
+    rating.covariance(found, data, method="sandwich", cluster=None)
+    return points(found)
+
+
+def cr3(source: Any) -> Points:
+    """Fit, and leave out one voter at a time."""
+    data = counted(source, "cr3")
+    found = rating.fit(data)
+    rating.covariance(found, data, method="cr3", cluster="voter")
+    return points(found)
+
+
+def rounds(task: str, n: int, source: Any) -> Points:
+    """Fit, and refit to votes, or voters, drawn anew."""
+    data = counted(source, task)
+    found = rating.fit(data)
+    cluster = "voter" if task in VOTER_TASKS else None
+    drawn = rating.bootstrap(found, data, rounds=n, cluster=cluster, rng=np.random.default_rng(0))
+    drawn.interval()
+    return points(found)
+
+
+def elo(source: Any) -> Points:
+    """Rate in the order of the votes."""
+    frame = nw.from_native(source)
+    a, b, winner = (coded(frame[name]) for name in ("model_a", "model_b", "winner"))
+    names = sorted({*a.names, *b.names})
+    place = {name: i for i, name in enumerate(names)}
+    left, right = (np.array([place[n] for n in side.names])[side.codes] for side in (a, b))
+    score = np.array([rating.Outcome(label).score_a for label in winner.names])[winner.codes]
+    return dict(zip(names, online_elo(left, right, score, len(names)).tolist(), strict=True))
+
+
+def _timed(task: Any) -> Task:
+    return lambda source: partial(task, source)
+
+
+def _from_counts(ties: rating.Ties) -> Task:
+    def prepare(source: Any) -> partial[Points]:
+        data = counted(source, ties)
+        return partial(_without_points, data, ties)
+
+    return prepare
+
+
+def _without_points(data: Comparisons, ties: rating.Ties) -> Points:
+    rating.fit(data, ties=ties)
+    return {}
+
+
+TASKS: dict[str, Task] = {
+    "fit": _timed(fit),
+    "sandwich": _timed(partial(sandwich, "sandwich")),
+    "rounds-100": _timed(partial(rounds, "rounds-100", 100)),
+    "rounds-1000": _timed(partial(rounds, "rounds-1000", 1000)),
+    "voters-100": _timed(partial(rounds, "voters-100", 100)),
+    "voters-1000": _timed(partial(rounds, "voters-1000", 1000)),
+    "cr3": _timed(cr3),
+    "style": _timed(partial(sandwich, "style")),
+    "davidson": _from_counts("davidson"),
+    "rao-kupper": _from_counts("rao-kupper"),
+    "elo": _timed(elo),
+    "fresh": _timed(partial(sandwich, "fresh")),
+}
