@@ -40,7 +40,12 @@ def run(
     """Serve until a signal, and then until ``drain`` has let the running battles end."""
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
-    config = uvicorn.Config(
+    _Server(configured(app, settings), drain).run(sockets=[listener])
+
+
+def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config:
+    """Say how to serve: whose word is taken for where a visitor comes from, and nothing logged."""
+    return uvicorn.Config(
         app,
         log_config=None,
         log_level="warning",
@@ -49,7 +54,6 @@ def run(
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,
     )
-    _Server(config, drain).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):

@@ -12,16 +12,16 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self
 
 import httpx
-import uvicorn
 
 from arena.app import create_app
+from arena.server import configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, FaultyServer, PromptServer, faulty_server
 from tests.sqlite import new_sqlite
@@ -129,11 +129,10 @@ def free_port() -> int:
 
 @contextmanager
 def serve(**settings: object) -> Iterator[Served]:
-    """Serve the arena in a thread, without its page."""
-    read = read_settings(page=False, **settings)
+    """Serve the arena in a thread, without its page unless that is asked for."""
+    read = read_settings(**{"page": False} | settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(create_app(read), log_config=None, timeout_graceful_shutdown=1)
-        server = PromptServer(config)
+        server = PromptServer(configured(create_app(read), read))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         _wait_until(lambda: server.started)
@@ -176,13 +175,9 @@ def logging_to(
             process.wait(timeout=20)
 
 
-@contextmanager
-def page_of(folder: Path, roster: Path, **env: str) -> Iterator[Served]:
-    """Serve the arena with its page, as an operator would."""
-    database = new_sqlite(folder)
-    words = ("serve", "--port", "0", "--database", database, "--roster", str(roster))
-    with running(folder, *words, **{"ARENA_PAGE": "1"} | env) as url:
-        yield Served(url, database)
+def page_of(folder: Path, roster: Path, **settings: object) -> AbstractContextManager[Served]:
+    """Serve the arena with its page."""
+    return serve(database=new_sqlite(folder), roster=roster, page=True, **settings)
 
 
 @contextmanager

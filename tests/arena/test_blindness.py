@@ -319,7 +319,7 @@ def masked(battle: dict[str, object]) -> str:
 def test_no_byte_of_the_page_s_own_stream_names_a_model(tmp_path: Path) -> None:
     with (
         faulty_server({"xylophone-one": LOUD, "xylophone-two": LOUD}) as server,
-        page_of(tmp_path, roster(tmp_path, server.url), ARENA_CHARACTERS_PER_S="5000") as served,
+        page_of(tmp_path, roster(tmp_path, server.url), characters_per_s=5000) as served,
         served.visitor() as ada,
     ):
         page = ada.get("/").text

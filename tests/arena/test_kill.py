@@ -154,7 +154,7 @@ def check(store: Store, players: list[Player], tally: Tally) -> None:
 
 
 @pytest.mark.parametrize(
-    "rounds", [2, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1500)])]
+    "rounds", [1, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1500)])]
 )
 def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
     database_url: str,
@@ -188,7 +188,7 @@ def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
     record_property("kill -9 in the middle of votes", asdict(tally))
     assert (tally.lost, tally.doubled, tally.hung) == (0, 0, 0)
     assert tally.acknowledged == rounds * N_PLAYERS * BATTLES_EACH
-    if rounds > 2:
+    if rounds > 1:
         assert tally.sent_again, "no kill came in the middle of the votes"
         assert tally.interrupted, "no kill came in the middle of an answer"
 

@@ -321,7 +321,7 @@ def arena() -> Iterator[tuple[FaultyServer, Served]]:
     with tempfile.TemporaryDirectory() as name, faulty_server({}) as server:
         folder = Path(name)
         behave(server, QUICK)
-        with page_of(folder, roster(folder, server.url), ARENA_CHARACTERS_PER_S="50000") as served:
+        with page_of(folder, roster(folder, server.url), characters_per_s=50000) as served:
             vote_for_a_while(served)
         behave(server, ANSWER, OTHER)
         with page_of(folder, roster(folder, server.url)) as served:

@@ -41,8 +41,7 @@ def server() -> Iterator[FaultyServer]:
 def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("faults")
     roster = write_roster(folder / "roster.toml", server, *server.behaviours)
-    env = {"ARENA_CHARACTERS_PER_S": "1000", "ARENA_ANSWER_TIMEOUT_S": "3"}
-    with page_of(folder, roster, **env) as served:
+    with page_of(folder, roster, characters_per_s=1000, answer_timeout_s=3) as served:
         yield served
 
 

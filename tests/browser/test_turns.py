@@ -29,7 +29,7 @@ def server() -> Iterator[FaultyServer]:
 def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("arena")
     roster = write_roster(folder / "roster.toml", server, *server.behaviours)
-    with page_of(folder, roster, ARENA_CHARACTERS_PER_S="2000") as served:
+    with page_of(folder, roster, characters_per_s=2000) as served:
         yield served
 
 

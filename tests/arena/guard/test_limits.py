@@ -14,7 +14,7 @@ from arena.errors import LimitError
 from arena.guard.limits import HOUR, Allowance, Limits, Use, free_at
 from tests.arena.test_blindness import config_of
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, client_of, page_of, running, served_by, write_roster
+from tests.serving import Served, client_of, page_of, quick_arena, served_by, write_roster
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 ADA, BOB = Voter("ada", address="network"), Voter("bob", address="network")
@@ -173,7 +173,7 @@ def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
     with faulty_server(BEHAVIOURS) as server:
         roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
         with (
-            page_of(tmp_path, roster, ARENA_BATTLES_PER_ADDRESS_HOUR="1") as served,
+            page_of(tmp_path, roster, battles_per_address_hour=1) as served,
             served.visitor() as ada,
             served.visitor() as bob,
         ):
@@ -200,16 +200,15 @@ def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
 def test_only_a_trusted_proxy_says_where_a_visitor_comes_from(
     tmp_path: Path, proxies: str, forwarded: list[str], codes: list[int]
 ) -> None:
-    env = {"ARENA_TRUSTED_PROXIES": proxies, "ARENA_BATTLES_PER_ADDRESS_HOUR": "1"}
-    with running(tmp_path, "demo", "--toys", "--port", "0", **env) as url:
-        seen = [
-            httpx.post(
-                f"{url}/api/v1/battles", json={"prompt": "Hi"}, headers={"X-Forwarded-For": said}
-            ).status_code
-            for said in forwarded
-        ]
+    allowed = {"trusted_proxies": proxies, "battles_per_address_hour": 1}
+    with quick_arena(tmp_path, **allowed) as served:
+        seen = []
+        for said in forwarded:
+            with client_of(served.url, headers={"X-Forwarded-For": said}) as somebody:
+                battle = somebody.post("/api/v1/battles", json={"prompt": "Hi"})
+            seen.append(battle.status_code)
     assert seen == codes
-    assert b"1.1.1.1" not in (tmp_path / "arena-demo.db").read_bytes()
+    assert not any(b"1.1.1.1" in file.read_bytes() for file in tmp_path.glob("arena.db*"))
 
 
 def test_turns_and_new_attempts_pass_the_limits_too(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store
-from tests.command import run
+from tests.command import Command, examples
 from tests.serving import serve
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
@@ -117,9 +117,11 @@ def test_a_vote_is_drawn_by_the_planted_tastes() -> None:
     assert mirrored[Choice.B] > mirrored[Choice.A]
 
 
-def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(tmp_path: Path) -> None:
+def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
+    tmp_path: Path, command: Command
+) -> None:
     url = f"sqlite:///{tmp_path}/arena.db"
-    told = run(tmp_path, "simulate", "--votes", "25", "--database", url)
+    told = command("simulate", "--votes", "25", "--database", url)
     assert "pocket-retrieval +1.5" in told.stdout
     assert "25 votes cast now with seed 0" in told.stdout
     with serve(database=url) as served, served.visitor() as ada:
@@ -134,11 +136,10 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(tmp_path: 
     assert "no board of that policy" in unknown.text
 
 
-def test_the_examples_of_simulate_run(tmp_path: Path) -> None:
-    told = run(tmp_path, "simulate", "--help", COLUMNS="200")
-    lines = re.findall(r"^\s*(arena simulate .*?)\s*$", told.stdout, re.MULTILINE)
+def test_the_examples_of_simulate_run(tmp_path: Path, command: Command) -> None:
+    lines = examples(command, "simulate")
     assert len(lines) == 2
     for line in lines:
-        assert run(tmp_path, *line.split()[1:]).returncode == 0, line
+        assert command(*line).returncode == 0, line
     assert (tmp_path / "arena-demo.db").exists()
     assert (tmp_path / "try.db").exists()
