@@ -31,10 +31,10 @@ fix: .venv/.dev
 	$(BIN)/ruff check --fix .
 
 test: lint
-	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev
-	$(BIN)/pytest -m slow -n 2 --dist loadfile --timeout 900
+	$(BIN)/pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --timeout 900
 
 bench: .venv/.run
 	$(BIN)/python benchmarks/votes.py

@@ -68,7 +68,10 @@ def quick(tmp_path: Path) -> Iterator[Served]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what takes longest first, so that the last worker does not end alone."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    whole = Path(__file__).parent / "arena"  # tests of the whole arena, most in processes
+    items.sort(
+        key=lambda item: (item.get_closest_marker("browser") is None, item.path.parent != whole)
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -138,6 +138,7 @@ def test_a_second_vote_is_refused(chromium: Browser, arena: Served) -> None:
         twin = ada.context.new_page()
         twin.goto(ada.page.url)
         twin.locator("html[data-state=ready]").wait_for(state="attached")
+        expect(twin.locator("#answer-a")).to_contain_text("All is well.")
         ada.vote("model_a")
         ada.wait_for("voted")
         twin.locator("[data-vote=model_b]").click()
