@@ -105,8 +105,13 @@ def read_settings(**given: object) -> Settings:
         raise SettingsError(msg) from error
 
 
-def read_roster(path: Path) -> Roster:
+def read_roster(path: Path, *, to_battle: bool = True) -> Roster:
     """Read a roster: a TOML file with one ``[[models]]`` table a model.
+
+    Parameters
+    ----------
+    to_battle : bool
+        Whether its models are to battle, for which it needs two; a judge may be alone.
 
     Raises
     ------
@@ -117,7 +122,7 @@ def read_roster(path: Path) -> Roster:
     models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
     _refuse_twins(path, "id", [model.id for model in models])
     _refuse_twins(path, "name", [model.name for model in models])
-    if len(models) < 2:
+    if to_battle and len(models) < 2:
         msg = f"{path}: a battle needs two models, got {len(models)}. Add a [[models]] table."
         raise SettingsError(msg)
     return Roster(models)

@@ -1,10 +1,10 @@
 """Boards, moves and plans as tables on a terminal, and bars for what takes longer."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import (
@@ -92,8 +92,15 @@ def plan(found: "Plan") -> RenderableType:
     return Group(Text(said), table, Text(alone), needed)
 
 
+class Told(Protocol):
+    """What a task calls with the steps done so far."""
+
+    def __call__(self, done: int, total: int, so_far: str = "") -> None:
+        """Show the steps, and after the task's name what came out so far."""
+
+
 @contextmanager
-def working(task: str, after_s: float = 1.0) -> Iterator[Callable[[int, int], None]]:
+def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
     """Show that a task goes on, once it takes longer; give what to call with steps done."""
     console = Console(stderr=True)
     columns = (
@@ -116,8 +123,12 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Callable[[int, int], No
     timer.daemon = True
     if console.is_terminal:
         timer.start()
+
+    def told(done: int, total: int, so_far: str = "") -> None:
+        bar.update(row, completed=done, total=total, description=task + so_far)
+
     try:
-        yield lambda done, total: bar.update(row, completed=done, total=total)
+        yield told
     finally:
         timer.cancel()
         with lock:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from arena.cli import cli
 from arena.publish.dataset import COLUMNS
 from arena.settings import Settings, read_roster
+from tests.command import Command
 from tests.serving import Served
 
 ROOT = Path(__file__).parents[1]
@@ -72,6 +73,34 @@ def test_every_option_and_key_of_a_rating_is_explained() -> None:
     board = json.loads(read("tests/golden/rate_contract.json"))["expected"]
     rows = [board, board["method"], board["votes"], board["ratings"][0]]
     assert [name for row in rows for name in row if f"`{name}`" not in document] == []
+
+
+def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> None:
+    document = read("docs/judging.md")
+    file = tmp_path / "verdicts.csv"
+    file.write_text(code(document, "csv"), encoding="utf-8")
+    words = ["judge", "score", str(file), "--method", "pairwise"]
+    told = CliRunner().invoke(cli, words, env={"COLUMNS": "80"})
+    assert told.output == code(document, "text")
+
+
+@pytest.mark.parametrize("name", ["score", "run"])
+def test_every_option_of_judging_is_explained(name: str) -> None:
+    told = CliRunner().invoke(cli, ["judge", name, "--help"], env={"COLUMNS": "200"}).output
+    options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
+    document = read("docs/judging.md")
+    assert [option for option in options if f"`{option}" not in document] == []
+
+
+def test_the_documented_run_of_a_judge_says_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = read("docs/judging.md").split("## Asking a judge")[1]
+    command = Command(tmp_path, monkeypatch, capsys)
+    (tmp_path / "pairs.csv").write_text(code(document, "csv"), encoding="utf-8")
+    for example in code(document, "text").split("$ arena ")[1:]:
+        line, said = example.split("\n", 1)
+        assert command(*line.split()).stdout == said
 
 
 def test_every_local_link_of_the_documents_leads_somewhere() -> None:

@@ -90,14 +90,19 @@ class StreamedReply:
         return end
 
 
-def read_completion(body: str, request_id: str = "") -> Completion:
+def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) -> Completion:
     """Read a whole answer, its log-probabilities with it.
+
+    Parameters
+    ----------
+    as_it_is : bool
+        Whether an answer that was filtered or is blank counts as one: it was paid for.
 
     Raises
     ------
     EndpointError
-        If it is no JSON object of the format, carries an error, was filtered, or holds
-        neither visible text nor log-probabilities.
+        If it is no JSON object of the format, or carries an error; unless ``as_it_is``, also
+        if it was filtered, or holds neither visible text nor log-probabilities.
     """
     reply = decoded(body)
     choice = _first(reply, "choices")
@@ -106,7 +111,8 @@ def read_completion(body: str, request_id: str = "") -> Completion:
     message, logprobs = _object(choice, "message"), _logprobs(choice)
     text, reason = _text(message, "content"), _text(choice, "finish_reason")
     end = _finished(reason, _object(reply, "usage"), _text(reply, "id") or request_id)
-    _require_text(end, bool(text.strip() or logprobs))
+    if not as_it_is:
+        _require_text(end, bool(text.strip() or logprobs))
     return Completion(text, end, _reasoning(message), logprobs)
 
 

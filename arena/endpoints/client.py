@@ -6,6 +6,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from types import MappingProxyType
 
 import httpx
 
@@ -121,7 +122,13 @@ class Endpoints:
             yield reply.finished()
 
     async def complete(
-        self, model: Model, messages: Sequence[Message], *, top_logprobs: int | None = None
+        self,
+        model: Model,
+        messages: Sequence[Message],
+        *,
+        top_logprobs: int | None = None,
+        decoding: Mapping[str, object] = MappingProxyType({}),
+        as_it_is: bool = False,
     ) -> Completion:
         """Ask a model for a whole answer.
 
@@ -130,6 +137,10 @@ class Endpoints:
         top_logprobs : int or None
             How many alternatives to ask for at each token; None asks for no
             log-probabilities at all.
+        decoding : mapping
+            Sent in place of what the model's own decoding says of the same.
+        as_it_is : bool
+            Whether an answer that was filtered or is blank counts as one: it was paid for.
 
         Raises
         ------
@@ -137,12 +148,12 @@ class Endpoints:
             As `stream` does; a blank answer that came with log-probabilities is none.
         """
         asked = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
-        body = request_body(model, messages, stream=False, **asked)
+        body = request_body(model, messages, stream=False, **decoding, **asked)
         patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
                 await patience.wait(response.aread())
-                return read_completion(response.text, _request_id(response))
+                return read_completion(response.text, _request_id(response), as_it_is=as_it_is)
 
     @asynccontextmanager
     async def _reply(

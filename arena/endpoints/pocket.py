@@ -13,6 +13,7 @@ import httpx
 
 from arena.domain.model import Kind, Model, Price
 from arena.endpoints.ngrams import train_ngrams
+from arena.endpoints.pocket_judge import LongerAnswer
 from arena.endpoints.retrieval import train_retrieval
 from arena.endpoints.speech import Piece, Speech, read_question, refusal, reply
 
@@ -41,6 +42,7 @@ VOICES = {
     "trigram": Voice(partial(train_ngrams, 3), words_per_s=60, first_word_s=0.2),
     "fourgram": Voice(partial(train_ngrams, 4), words_per_s=45, first_word_s=0.25),
     "retrieval": Voice(train_retrieval, words_per_s=35, first_word_s=0.35),
+    "judge": Voice(LongerAnswer, words_per_s=100, first_word_s=0.1),
 }
 """By the name that a request gives; the paces are set so that the toys can be told apart."""
 
@@ -66,6 +68,9 @@ POCKET_MODELS: tuple[Model, ...] = (
     _roster_entry("retrieval", Kind.SYSTEM),
 )
 """The roster of the demo."""
+
+POCKET_JUDGE = _roster_entry("judge", Kind.SYSTEM)
+"""Judges the demo's battles; plays in none."""
 
 
 class PocketTransport(httpx.AsyncBaseTransport):

@@ -44,6 +44,9 @@ COLUMNS = {
     "flagged_at": "BIGINT",
     "flagged_jointly": "BOOLEAN",
     "weight": "DOUBLE",
+    "preference": "DOUBLE",
+    "cost": "DOUBLE",
+    "latency": "DOUBLE",
 }
 """Types of the columns of numbers and truth values; every other column is text."""
 

@@ -1,7 +1,7 @@
 """The store: every transaction that the live path makes, and what boards read."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 
@@ -176,11 +176,15 @@ class Store:
         with self.reading() as session:
             running = turns.processes_of_running(session)
             others = {process for process in running if process is not None}
-            dead = self._lease.dead(session, others, looks)
+            dead = self.dead(session, others, looks)
         if not dead and None not in running:
             return 0
         with self.writing() as session:
             return turns.interrupt(session, dead, message)
+
+    def dead(self, session: Session, processes: Collection[int], looks: int) -> set[int]:
+        """Tell which of the other processes had no lease at so many looks in a row."""
+        return self._lease.dead(session, processes, looks)
 
     def battle(self, battle_id: str, owner: str) -> StoredBattle:
         """Read a battle for its owner.

@@ -295,7 +295,11 @@ class JudgementRow(Table, table=True):
 
 
 class VerdictRow(Table, table=True):
-    """What a version of the parser reads in a judgement; None is unread, not a tie."""
+    """What a version of the parser reads in a judgement.
+
+    ``outcome`` is that of a comparison, in the sides as shown; None is no comparison, or unread,
+    and not a tie. ``detail`` is the reading, or why there is none.
+    """
 
     __tablename__ = "verdict"
     __table_args__ = (UniqueConstraint("judgement_hash", "parser_version"),)
@@ -304,4 +308,25 @@ class VerdictRow(Table, table=True):
     parser_version: str
     outcome: str | None = None
     detail: dict[str, Any] = _json()
+    created: datetime = _moment()
+
+
+class JudgementClaimRow(Table, table=True):
+    """A question that a process is asking a judge; gone with the answer, or with the process.
+
+    ``process`` is the number of the one that asks: see `arena.store.lease`.
+    """
+
+    __tablename__ = "judgement_claim"
+    hash: str = Field(primary_key=True)
+    process: int = Field(sa_type=BigInteger)
+    created: datetime = _moment()
+
+
+class JudgingSeedRow(Table, table=True):
+    """The secret from which fences and orders are drawn: one row, made by the first run."""
+
+    __tablename__ = "judging_seed"
+    id: int = Field(primary_key=True)
+    seed: str
     created: datetime = _moment()

@@ -149,20 +149,20 @@ def test_a_long_task_shows_its_progress_on_a_terminal(
     monkeypatch.setenv("TERM", "xterm")
     written = ""
     with working("Backing up", after_s) as told:
-        told(1, 2)
+        told(1, 2, ", 3 unparsed")
         deadline = time.monotonic() + 10
         while shows and "50%" not in written and time.monotonic() < deadline:
             written += capsys.readouterr().err
             time.sleep(0.01)
     rest = capsys.readouterr()
     assert rest.out == ""
-    assert ("Backing up" in written and "50%" in written) == shows
+    assert ("Backing up, 3 unparsed" in written and "50%" in written) == shows
     assert bool(written + rest.err) == shows
 
 
 COMMANDS = (
     *("serve", "demo", "models", "simulate", "models check"),
-    *("export votes", "backup", "restore", "rate", "plan"),
+    *("export votes", "backup", "restore", "rate", "plan", "judge score", "judge run"),
 )
 
 

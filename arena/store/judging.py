@@ -1,0 +1,224 @@
+"""What judges were asked and answered, and who is asking now: `judge.journal` in a database."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects import postgresql  # SQLite spells its conflicts alike
+from sqlmodel import Session, col
+
+from arena.store.store import Store
+from arena.store.tables import (
+    JudgementClaimRow,
+    JudgementRow,
+    JudgingSeedRow,
+    VerdictRow,
+)
+from judge.budget import Price, cost_of
+from judge.completion import Reply, Request
+from judge.journal import Key
+from judge.reading import Preference
+
+BATCH = 500
+"""Keys in one statement."""
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+
+def judging_seed(store: Store, now: datetime) -> str:
+    """Give the secret of all runs on this database; the first one to ask makes it."""
+    new = {"id": 1, "seed": secrets.token_hex(16), "created": now}
+    with store.writing() as session:
+        make = postgresql.insert(JudgingSeedRow).values(new).on_conflict_do_nothing()
+        session.connection().execute(make)
+        return str(session.scalars(select(col(JudgingSeedRow.seed))).one())
+
+
+class StoredJournal:
+    """A journal in the arena's database, which several processes may share.
+
+    A process claims with its lease, so its claims return when it dies, however it dies: somebody
+    has to call `free_the_dead` for that, again and again.
+
+    Parameters
+    ----------
+    judge : str
+        What answers.
+    price : Price or None
+        To note what each reply cost; None notes no cost.
+    """
+
+    def __init__(
+        self, store: Store, judge: str, price: Price | None, now: Callable[[], datetime]
+    ) -> None:
+        self._store, self._judge, self._price, self._now = store, judge, price, now
+        self._due: list[tuple[Row, asyncio.Future[None]]] = []
+        self._writer: asyncio.Task[None] | None = None
+        store.hold_lease()
+
+    async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
+        """Return the kept replies among these keys."""
+        return await asyncio.to_thread(self._recall, keys)
+
+    async def claim(self, keys: Collection[Key]) -> frozenset[Key]:
+        """Take the keys that have no reply and no holder; return those that are ours."""
+        return await asyncio.to_thread(self._claim, keys)
+
+    async def keep(self, key: Key, request: Request, reply: Reply) -> None:
+        """Store a reply and end the claim on it; replies that come together share a commit."""
+        done = asyncio.get_running_loop().create_future()
+        self._due.append((self._row(key, request, reply), done))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write_due())
+        await done
+
+    async def release(self, keys: Collection[Key]) -> None:
+        """Give up claims on keys that got no reply."""
+        await asyncio.to_thread(self._release, keys)
+
+    async def note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+        """Store what this version of a parser read, in place of what it read before."""
+        await asyncio.to_thread(self._note, parser, readings)
+
+    def free_the_dead(self, looks: int) -> int:
+        """Show that this process lives, and drop the claims of those that do not.
+
+        Parameters
+        ----------
+        looks : int
+            Calls in a row, this one among them, that must have found a process without a lease.
+
+        Returns
+        -------
+        int
+            How many claims there were.
+        """
+        self._store.hold_lease()
+        holder = col(JudgementClaimRow.process)
+        with self._store.reading() as session:
+            holders = set(session.scalars(select(holder).distinct()))
+            dead = self._store.dead(session, holders, looks)
+        if not dead:
+            return 0
+        with self._store.writing() as session:
+            gone = delete(JudgementClaimRow).where(holder.in_(dead))
+            return session.connection().execute(gone).rowcount
+
+    def _recall(self, keys: Collection[Key]) -> dict[Key, Reply]:
+        found = {}
+        with self._store.reading() as session:
+            for some in _parts(keys):
+                query = select(col(JudgementRow.hash), col(JudgementRow.response))
+                for key, reply in session.execute(query.where(col(JudgementRow.hash).in_(some))):
+                    found[Key(key)] = Reply.from_dict(reply)
+        return found
+
+    def _claim(self, keys: Collection[Key]) -> frozenset[Key]:
+        """Claim first and look for replies then: between the two, none can come any more."""
+        with self._store.writing() as session:
+            ours = {key for some in _parts(sorted(keys)) for key in self._new(session, some)}
+            answered = {key for some in _parts(ours) for key in _answered(session, some)}
+            self._drop(session, answered)
+        return frozenset(ours - answered)
+
+    def _new(self, session: Session, keys: Sequence[Key]) -> Iterator[Key]:
+        rows = [self._claimed(key) for key in keys]
+        take = postgresql.insert(JudgementClaimRow).values(rows).on_conflict_do_nothing()
+        taken = session.connection().execute(take.returning(col(JudgementClaimRow.hash)))
+        return (Key(key) for (key,) in taken)
+
+    def _claimed(self, key: Key) -> Row:
+        return {"hash": key, "process": self._store.process, "created": self._now()}
+
+    def _release(self, keys: Collection[Key]) -> None:
+        with self._store.writing() as session:
+            self._drop(session, keys)
+
+    def _drop(self, session: Session, keys: Collection[Key]) -> None:
+        ours = delete(JudgementClaimRow).where(
+            col(JudgementClaimRow.process) == self._store.process
+        )
+        for some in _parts(keys):
+            session.connection().execute(ours.where(col(JudgementClaimRow.hash).in_(some)))
+
+    async def _write_due(self) -> None:
+        while self._due:
+            due, self._due = self._due, []
+            try:
+                await asyncio.to_thread(self._keep, [row for row, _ in due])
+            except Exception as error:  # noqa: BLE001 - raised where it is awaited
+                _fail([done for _, done in due], error)
+            else:
+                _settle([done for _, done in due])
+
+    def _keep(self, rows: Sequence[Row]) -> None:
+        with self._store.writing() as session:
+            for some in _parts(sorted(rows, key=lambda row: str(row["hash"]))):
+                new = postgresql.insert(JudgementRow).values(some)
+                session.connection().execute(new.on_conflict_do_nothing())
+            self._drop(session, [row["hash"] for row in rows])
+
+    def _row(self, key: Key, request: Request, reply: Reply) -> Row:
+        return {
+            "hash": key,
+            "judge": self._judge,
+            "request": {
+                "messages": [[turn.role, turn.content] for turn in request.messages],
+                "parameters": request.parameters.to_dict(),
+            },
+            "response": reply.to_dict(),
+            "cost": cost_of(request, reply, self._price),
+            "duration_s": reply.latency_s,
+            "created": self._now(),
+        }
+
+    def _note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+        now = self._now()
+        rows = [_verdict(key, parser, readings[key], now) for key in sorted(readings)]
+        with self._store.writing() as session:
+            for some in _parts(rows):
+                new = postgresql.insert(VerdictRow).values(some)
+                read = {name: new.excluded[name] for name in ("outcome", "detail", "created")}
+                session.connection().execute(
+                    new.on_conflict_do_update(
+                        index_elements=["judgement_hash", "parser_version"], set_=read
+                    )
+                )
+
+
+def _parts(values: Collection[T]) -> Iterator[list[T]]:
+    """Give values in as many pieces as statements are needed."""
+    listed = list(values)
+    return (listed[start : start + BATCH] for start in range(0, len(listed), BATCH))
+
+
+def _answered(session: Session, keys: Sequence[Key]) -> Iterator[Key]:
+    hashes = select(col(JudgementRow.hash)).where(col(JudgementRow.hash).in_(keys))
+    return (Key(key) for key in session.scalars(hashes))
+
+
+def _verdict(key: Key, parser: str, reading: Mapping[str, Any], now: datetime) -> Row:
+    first = reading.get("first")
+    return {
+        "judgement_hash": key,
+        "parser_version": parser,
+        "outcome": None if first is None else Preference(first).outcome.value,
+        "detail": dict(reading),
+        "created": now,
+    }
+
+
+def _settle(waiting: Sequence["asyncio.Future[None]"]) -> None:
+    for done in waiting:
+        if not done.done():
+            done.set_result(None)
+
+
+def _fail(waiting: Sequence["asyncio.Future[None]"], error: Exception) -> None:
+    for done in waiting:
+        if not done.done():
+            done.set_exception(error)

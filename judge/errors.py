@@ -1,0 +1,66 @@
+"""What the judge raises, and the ways in which a call can end without a verdict.
+
+::
+
+    JudgeError
+    ├── DataError            cases, options or recorded replies are malformed (also a ValueError)
+    ├── NotIdentifiedError   the annotations are fine, but leave a parameter without a value
+    └── CallError            the judge model gave no reply (carries a FailureClass)
+
+A reply in which no verdict can be read is no error: it is a `FailureClass` beside the others,
+kept with its case and counted.
+"""
+
+from enum import StrEnum
+
+
+class FailureClass(StrEnum):
+    """Why a case has no verdict; never a tie, never a zero.
+
+    Without a reply, so nothing is known: ``rate_limit``, ``overloaded``, ``transport`` (also a
+    body that broke off), ``rejected`` (the endpoint does not take this request), ``denied`` (it
+    takes none: key or model name is wrong). With a reply, which was paid for: ``refusal``,
+    ``truncated``, ``unparsed``, ``no_logprobs``.
+    """
+
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    TRANSPORT = "transport"
+    REJECTED = "rejected"
+    DENIED = "denied"
+    REFUSAL = "refusal"
+    TRUNCATED = "truncated"
+    UNPARSED = "unparsed"
+    NO_LOGPROBS = "no_logprobs"
+
+
+class JudgeError(Exception):
+    """Any failure of this package."""
+
+
+class DataError(JudgeError, ValueError):
+    """The input is malformed; the message quotes it and says what to do."""
+
+
+class NotIdentifiedError(JudgeError):
+    """The annotations do not determine what was asked; the message names what is missing."""
+
+
+class CallError(JudgeError):
+    """The judge model gave no reply.
+
+    Attributes
+    ----------
+    failure : FailureClass
+        One of the classes without a reply.
+    retry_after_s : float or None
+        How long the endpoint asks to be left alone, if it said so.
+    """
+
+    def __init__(
+        self, failure: FailureClass, detail: str, *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(f"{failure}: {detail}")
+        self.failure = failure
+        self.detail = detail
+        self.retry_after_s = retry_after_s

@@ -1,0 +1,66 @@
+"""What a run would ask and cost, without asking."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from judge.budget import Calibration, Estimate, calibrate, estimate, request_tokens
+from judge.calls import Call, call_of, questions
+from judge.case import Case
+from judge.completion import Reply
+from judge.journal import Journal
+from judge.method import Method
+from judge.options import Options
+
+_BATCH = 256
+
+
+async def forecast(
+    cases: Iterable[Case],
+    method: Method,
+    journal: Journal,
+    options: Options,
+    *,
+    calibration: Calibration | None = None,
+) -> Estimate:
+    """Estimate what `judge.run.run` would still ask for, with the same arguments.
+
+    Calls that the journal holds are free, and calibrate the rest. Counted are first attempts;
+    replies that cannot be read add to them.
+
+    Parameters
+    ----------
+    calibration : Calibration or None
+        From other replies of the same judge; None takes those of these cases, if there are any.
+
+    Raises
+    ------
+    judge.errors.DataError
+        If a case does not fit the method: better known now than in the middle of a run.
+    """
+    due: list[float] = []
+    known: list[tuple[float, Reply]] = []
+    calls = (
+        call_of(question, method, judge=options.judge, seed=options.seed, attempt=0)
+        for question in questions(cases, method, seed=options.seed, swap_share=options.swap_share)
+        if method.settled(question.shown) is None
+    )
+    while batch := list(islice(calls, _BATCH)):
+        await _sort(batch, journal, due, known)
+    return estimate(
+        due,
+        tokens_out=method.description.tokens_out,
+        price=options.price,
+        calibration=calibrate(known) if calibration is None else calibration,
+    )
+
+
+async def _sort(
+    batch: Sequence[Call], journal: Journal, due: list[float], known: list[tuple[float, Reply]]
+) -> None:
+    replies = await journal.recall([call.key for call in batch])
+    for call in batch:
+        tokens = request_tokens(call.request)
+        if call.key in replies:
+            known.append((tokens, replies[call.key]))
+        else:
+            due.append(tokens)

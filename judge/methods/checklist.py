@@ -1,0 +1,158 @@
+"""Checklists: written once for a prompt, then answered item by item."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from judge.case import Case
+from judge.completion import Parameters, Reply, Request
+from judge.errors import DataError, FailureClass
+from judge.grammar import answers, questions
+from judge.judged import Judged
+from judge.method import Description, conversation, read_text, template
+from judge.reading import Items, Questions, Reading
+
+FEWEST, MOST = 5, 10
+"""Questions of a written checklist, as in WildBench."""
+
+Checklists = Mapping[str, tuple[str, ...]]
+"""Questions by `Case.prompt_id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistWriter:
+    """Ask for the checklist of a prompt; no response is shown.
+
+    Give it `unanswered` cases: those of one prompt are one case, so its checklist is written and
+    paid for once, and recalled from the journal ever after.
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., "WildBench: benchmarking LLMs with challenging tasks from real users
+       in the wild", ICLR 2025, section 3.1. There two models write and their lists are merged.
+    """
+
+    @property
+    def description(self) -> Description:
+        """What the method is."""
+        return Description(
+            name="checklist_writer",
+            template=template("checklist_writer"),
+            parser=1,
+            pairwise=False,
+            tokens_out=200,
+            source="Lin et al. 2024 (arXiv:2406.04770), section 3.1",
+        )
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the request for a checklist."""
+        texts = {"prompt": conversation(case), "low": str(FEWEST), "high": str(MOST)}
+        return Request(
+            template("checklist_writer").filled(nonce, texts),
+            Parameters(max_tokens=1024, temperature=0.0),
+        )
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return the questions, or why there are none."""
+        return read_text(reply, _written)
+
+    def settled(self, case: Case) -> Reading | None:
+        """Nothing is known beforehand."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """Ask of one response which questions of its prompt's checklist it answers with yes.
+
+    Parameters
+    ----------
+    checklists : mapping
+        Questions by `Case.prompt_id`: written by `ChecklistWriter`, or given.
+
+    References
+    ----------
+    .. [1] Y. Qin et al., "InFoBench: evaluating instruction following ability in large language
+       models", 2024, arXiv:2401.03601 (decomposed requirements). There one call an item.
+    """
+
+    checklists: Checklists = field(repr=False)
+
+    @property
+    def description(self) -> Description:
+        """What the method is."""
+        return Description(
+            name="checklist",
+            template=template("checklist"),
+            parser=1,
+            pairwise=False,
+            tokens_out=200,
+            source="Qin et al. 2024 (arXiv:2401.03601)",
+        )
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a response."""
+        items = enumerate(checklist_of(case, self.checklists), start=1)
+        texts = {
+            "prompt": conversation(case),
+            "response_a": case.response_a,
+            "checklist": "\n".join(f"{number}. {item}" for number, item in items),
+        }
+        return Request(
+            template("checklist").filled(nonce, texts),
+            Parameters(max_tokens=2048, temperature=0.0),
+        )
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return a verdict for each item, None where it is missing; or why there is no verdict."""
+        n_items = len(checklist_of(case, self.checklists))
+        return read_text(reply, lambda text: _checked(text, n_items))
+
+    def settled(self, case: Case) -> Reading | None:
+        """Nothing is known beforehand."""
+        return None
+
+
+def written(judged: Iterable[Judged], cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:
+    """Return the checklists that a run of `ChecklistWriter` over ``cases`` brought, by prompt.
+
+    Prompts whose checklist could not be read are not among them: leave their cases out, and say
+    so.
+    """
+    prompts = {case.id: case.prompt_id for case in cases}
+    return {
+        prompts[row.case_id]: row.reading.items
+        for row in judged
+        if isinstance(row.reading, Questions)
+    }
+
+
+def checklist_of(case: Case, checklists: Checklists) -> tuple[str, ...]:
+    """Return the questions for a case's prompt.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    found = checklists.get(case.prompt_id, ())
+    if not found:
+        raise DataError(
+            f"There is no checklist for the prompt {case.prompt[-1].content[:60]!r}"
+            f" ({case.prompt_id[:12]}). Write one with ChecklistWriter, or give it."
+        )
+    return found
+
+
+def unanswered(case: Case) -> Case:
+    """Return the prompt of a case without its responses."""
+    return Case(case.prompt, "")
+
+
+def _written(text: str) -> Questions | None:
+    found = questions(text, FEWEST, MOST)
+    return None if found is None else Questions(found)
+
+
+def _checked(text: str, n_items: int) -> Items | None:
+    met = answers(text, n_items)
+    return None if all(item is None for item in met) else Items(met)

@@ -1,0 +1,169 @@
+"""WildBench: a checklist in hand, marks for one reply or five levels for two."""
+
+from dataclasses import dataclass, field
+
+from judge.case import Case
+from judge.completion import Parameters, Reply, Request
+from judge.errors import FailureClass
+from judge.grammar import PLUSES, keyed, keyed_mark
+from judge.method import Description, conversation, pair, read_text, template
+from judge.methods.checklist import Checklists, checklist_of
+from judge.reading import Preference, Rating, Reading
+
+_SOURCE = "Lin et al. 2024 (arXiv:2406.04770)"
+
+
+@dataclass(frozen=True, slots=True)
+class WildBenchScore:
+    """Ask for a mark from 1 to 10 of one reply, as JSON (WB-Score).
+
+    Parameters
+    ----------
+    checklists : mapping
+        Questions by `Case.prompt_id`, written once (`ChecklistWriter`) or given.
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., "WildBench: benchmarking LLMs with challenging tasks from real users
+       in the wild", ICLR 2025, section 3.2. Our words.
+    """
+
+    checklists: Checklists = field(repr=False)
+
+    @property
+    def description(self) -> Description:
+        """What the method is."""
+        return Description(
+            name="wildbench_score",
+            template=template("wildbench_score"),
+            parser=1,
+            pairwise=False,
+            tokens_out=250,
+            source=_SOURCE,
+        )
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a reply."""
+        texts = {
+            "prompt": conversation(case),
+            "response_a": case.response_a,
+            "checklist": _bullets(case, self.checklists),
+        }
+        return Request(template("wildbench_score").filled(nonce, texts), _PARAMETERS)
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return the mark, or why there is none."""
+        return read_text(reply, _mark)
+
+    def settled(self, case: Case) -> Reading | None:
+        """Nothing is known beforehand."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WildBenchReward:
+    """Ask which of two replies is better, on five levels, as JSON (WB-Reward).
+
+    Against several baselines there is a case for each; whose reply stands on which side, the
+    caller knows. Upstream asks in one random order, here both orders are asked by default.
+
+    Parameters
+    ----------
+    checklists : mapping
+        Questions by `Case.prompt_id`, written once (`ChecklistWriter`) or given.
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., ICLR 2025 (see `WildBenchScore`), section 3.3. Our words.
+    """
+
+    checklists: Checklists = field(repr=False)
+
+    @property
+    def description(self) -> Description:
+        """What the method is."""
+        return Description(
+            name="wildbench_reward",
+            template=template("wildbench_reward"),
+            parser=1,
+            pairwise=True,
+            tokens_out=350,
+            source=_SOURCE,
+        )
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a pair of replies."""
+        first, second = pair(case)
+        texts = {
+            "prompt": conversation(case),
+            "response_a": first,
+            "response_b": second,
+            "checklist": _bullets(case, self.checklists),
+        }
+        return Request(template("wildbench_reward").filled(nonce, texts), _PARAMETERS)
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return the preference, in the sides as shown, or why there is none."""
+        return read_text(reply, _choice)
+
+    def settled(self, case: Case) -> Reading | None:
+        """Equal replies are a tie."""
+        return Preference(0.5) if case.response_a == case.response_b else None
+
+
+def with_margin(preference: Preference, case: Case, margin: int | None) -> Preference:
+    """Make a tie of a slight win by a reply that is longer by more than a margin.
+
+    Parameters
+    ----------
+    preference : Preference
+        For side A of ``case``.
+    margin : int or None
+        WildBench's K, in characters; None leaves every verdict as it is (its K = infinity, which
+        its code writes as -1).
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., ICLR 2025 (see `WildBenchScore`), section 3.3, length margin K.
+
+    Examples
+    --------
+    >>> from judge.case import Turn
+    >>> case = Case((Turn("user", "Hi"),), "long " * 200, "short")
+    >>> with_margin(Preference(0.75), case, 500), with_margin(Preference(1.0), case, 500)
+    (Preference(first=0.5), Preference(first=1.0))
+    """
+    first, second = pair(case)
+    longer = len(first) - len(second)
+    slight = {0.75: longer, 0.25: -longer}.get(preference.first)
+    if margin is None or slight is None or slight <= margin:
+        return preference
+    return Preference(0.5)
+
+
+def reward(preference: Preference) -> float:
+    """Return WB-Reward of the first: 1 much better, 1/2 slightly, 0 equal, and so down to -1.
+
+    Examples
+    --------
+    >>> [reward(Preference(share)) for share in (1.0, 0.75, 0.5, 0.25, 0.0)]
+    [1.0, 0.5, 0.0, -0.5, -1.0]
+    """
+    return 2 * preference.first - 1
+
+
+_PARAMETERS = Parameters(max_tokens=2048, temperature=0.0, json_object=True)
+
+
+def _bullets(case: Case, checklists: Checklists) -> str:
+    return "\n".join(f"- {item}" for item in checklist_of(case, checklists))
+
+
+def _mark(text: str) -> Rating | None:
+    score = keyed_mark(text, "score", 1, 10)
+    return None if score is None else Rating(score)
+
+
+def _choice(text: str) -> Preference | None:
+    share = keyed(text, "choice", PLUSES)
+    return None if share is None else Preference(share)

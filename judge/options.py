@@ -1,0 +1,55 @@
+"""How a run is to be made."""
+
+from dataclasses import dataclass, field
+
+from judge.budget import Price
+from judge.errors import DataError, FailureClass
+from judge.retries import ANEW
+from judge.throttle import NO_LIMITS, RateLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run.
+
+    Attributes
+    ----------
+    judge : str
+        What answers, down to its revision; part of every key.
+    seed : str
+        Secret of these runs: fences and orders are drawn from it. The same seed finds the same
+        calls again, so keep it with the journal and show it to nobody.
+    concurrency : int
+        Most requests at a time.
+    swap_share : float
+        Share of the cases asked in both orders; the rest are asked in one.
+    attempts : int
+        Replies paid for, at most, until one can be read. Those of earlier runs count: to ask on
+        after failures that the journal holds, allow for more.
+    anew : frozenset of FailureClass
+        Replies after which the question is put once more. Add a class here, and an attempt, when
+        the endpoint has been mended: refusals and missing log-probabilities stand otherwise.
+    price : Price or None
+        None counts no money.
+    limit_usd : float or None
+        Most that this run may spend; replies of earlier runs are not counted.
+    limits : RateLimits
+        What the endpoint allows.
+    """
+
+    judge: str
+    seed: str = field(repr=False)
+    concurrency: int = 16
+    swap_share: float = 1.0
+    attempts: int = 2
+    anew: frozenset[FailureClass] = ANEW
+    price: Price | None = None
+    limit_usd: float | None = None
+    limits: RateLimits = NO_LIMITS
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.attempts < 1:
+            raise DataError(
+                "Concurrency and attempts are at least 1,"
+                f" not {self.concurrency} and {self.attempts}."
+            )

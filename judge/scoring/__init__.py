@@ -1,0 +1,1 @@
+"""Published scores from recorded annotations: arrays in, frozen values out, no model called."""

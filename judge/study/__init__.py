@@ -1,0 +1,1 @@
+"""Judge against people, and what both make of length, order and difficulty."""

@@ -1,0 +1,111 @@
+"""A judge over a real server: what is a reply, and what is a call that failed."""
+
+import json
+import math
+
+import httpx
+import pytest
+
+from arena.domain.model import Model
+from arena.endpoints.client import Endpoints
+from arena.endpoints.judging import EndpointJudge
+from judge.case import Turn
+from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
+from judge.errors import CallError, FailureClass
+from tests.arena.endpoints.asking import serve
+from tests.faulty_server import Behaviour, FaultyServer
+
+ASKED = Request((Turn("system", "Judge."), Turn("user", "A or B?")), Parameters(max_tokens=3))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "expected"),
+    [
+        (401, {"message": "no"}, FailureClass.DENIED),
+        (404, {"message": "no such model"}, FailureClass.DENIED),
+        (400, {"message": "temperature is too high"}, FailureClass.REJECTED),
+        (400, {"code": "context_length_exceeded"}, FailureClass.REJECTED),
+        (500, {"message": "sorry"}, FailureClass.OVERLOADED),
+    ],
+)
+async def test_a_status_is_a_failure_of_the_judge_s_classes(
+    server: FaultyServer,
+    endpoints: Endpoints,
+    status: int,
+    error: dict[str, object],
+    expected: FailureClass,
+) -> None:
+    model = serve(server, Behaviour(status=status, error=error))
+    with pytest.raises(CallError) as caught:
+        await EndpointJudge(endpoints, model)(ASKED)
+    assert caught.value.failure is expected
+    assert str(error.get("message", "")) in caught.value.detail
+
+
+async def test_a_rate_limit_carries_its_wait(server: FaultyServer, endpoints: Endpoints) -> None:
+    model = serve(server, Behaviour(status=429, headers={"Retry-After": "3"}))
+    with pytest.raises(CallError) as caught:
+        await EndpointJudge(endpoints, model)(ASKED)
+    assert (caught.value.failure, caught.value.retry_after_s) == (FailureClass.RATE_LIMIT, 3.0)
+
+
+async def test_a_server_that_says_nothing_is_a_transport_failure(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    with pytest.raises(CallError) as caught:
+        await EndpointJudge(endpoints, serve(server, Behaviour(silent=True)))(ASKED)
+    assert caught.value.failure is FailureClass.TRANSPORT
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "expected"),
+    [
+        (
+            Behaviour(text="half", finish_reason=FILTERED),
+            Reply(text="half", finish_reason=FILTERED, tokens_in=7, tokens_out=11),
+        ),
+        (
+            Behaviour(text="", finish_reason="length", usage=None),
+            Reply(text="", finish_reason="length"),
+        ),
+        (
+            Behaviour(status=400, error={"code": "content_filter"}),
+            Reply(text="", finish_reason=FILTERED),
+        ),
+    ],
+)
+async def test_a_refusal_and_a_blank_answer_are_replies(
+    server: FaultyServer, endpoints: Endpoints, behaviour: Behaviour, expected: Reply
+) -> None:
+    assert await EndpointJudge(endpoints, serve(server, behaviour))(ASKED) == expected
+
+
+async def test_parameters_are_sent_and_log_probabilities_come_back(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    said = (("m", -0.25, {"m": -0.25, "M": -1.5}),)
+    model = serve(server, Behaviour(text="m", logprobs=said))
+    sent = Parameters(max_tokens=1, temperature=0.0, top_logprobs=2, json_object=True)
+    reply = await EndpointJudge(endpoints, model)(Request(ASKED.messages, sent))
+    assert reply.logprobs == (TokenLogprob("m", -0.25, {"m": -0.25, "M": -1.5}),)
+    body = server.requests[-1].body
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    expected = {"max_tokens": 1, "temperature": 0.0, "logprobs": True, "top_logprobs": 2}
+    assert {name: body[name] for name in expected} == expected
+    assert body["response_format"] == {"type": "json_object"}
+    await EndpointJudge(endpoints, model)(ASKED)
+    assert not {"temperature", "logprobs", "response_format"} & server.requests[-1].body.keys()
+
+
+async def test_an_alternative_of_probability_zero_is_left_out() -> None:
+    """Some servers write what is no JSON, and a reply is kept as JSON: absence says the same."""
+    token = {"token": "m", "logprob": 0.0, "top_logprobs": [{"token": "M", "logprob": -math.inf}]}
+    choice = {"message": {"content": "m"}, "logprobs": {"content": [token]}}
+    body = json.dumps({"choices": [choice]})
+    assert "-Infinity" in body
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=body))
+    endpoints = Endpoints({}, transports={"odd://": transport})
+    model = Model(id="odd", name="Odd", endpoint="odd://here/v1", model="odd")
+    reply = await EndpointJudge(endpoints, model)(ASKED)
+    assert reply.logprobs == (TokenLogprob("m", 0.0, {}),)
+    await endpoints.aclose()

@@ -1,0 +1,49 @@
+"""Two workers on one database share a run."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from arena.play.judging import judge_cases
+from arena.store.judging import StoredJournal
+from arena.store.store import Store
+from judge.case import Case, Turn
+from judge.completion import Reply, Request
+from judge.judged import Run
+from judge.methods import Pairwise
+from judge.options import Options
+from tests.postgresql import new_database
+
+CASES = [Case((Turn("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]
+
+
+@pytest.fixture
+def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
+    """PostgreSQL only: two leases on one SQLite file need two processes."""
+    with new_database(postgresql, postgresql_template) as url:
+        yield url
+
+
+async def work(store: Store, asked: Counter[Request]) -> Run:
+    async def complete(request: Request) -> Reply:
+        asked[request] += 1
+        await asyncio.sleep(0.01)
+        return Reply(text="Alike. [[C]]")
+
+    journal = StoredJournal(store, "judge", None, lambda: datetime.now(UTC))
+    options = Options(judge="judge", seed="a secret", concurrency=4)
+    return await judge_cases(CASES, Pairwise(), complete, journal, options, lambda _: None)
+
+
+async def test_two_workers_judge_every_case_once_and_both_end_with_all_of_it(url: str) -> None:
+    stores = Store(url), Store(url)
+    asked = Counter[Request](), Counter[Request]()
+    runs = await asyncio.gather(*(work(*one) for one in zip(stores, asked, strict=True)))
+    assert (asked[0] + asked[1]).total() == len(asked[0] + asked[1]) == 2 * len(CASES)
+    assert min(one.total() for one in asked) > 0, "they did share it"
+    assert [dict(found.by_status) for found in runs] == [{"read": 2 * len(CASES)}] * 2
+    for store in stores:
+        store.close()

@@ -1,0 +1,81 @@
+"""`arena judge score`, as it is typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import Command, examples, refused
+
+ANNOTATIONS = """model,idx,preference,len_base,len_model
+basalt,0,1.9,100,140
+basalt,1,1.2,200,150
+basalt,2,1.8,300,310
+"""
+VERDICTS = """prompt_id,model_a,model_b,winner
+p1,basalt,flint,model_a
+p2,basalt,flint,tie
+p3,flint,basalt,
+"""
+SCORES = """model,session_id,score,tags
+basalt,s1,8,Planning
+flint,s1,,Planning
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files that the examples name."""
+    files = {"annotations.csv": ANNOTATIONS, "verdicts.csv": VERDICTS, "scores.csv": SCORES}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_examples_run_as_table_and_as_json(command: Command, folder: Path) -> None:
+    table, in_json = [command(*words, COLUMNS="120") for words in examples(command, "judge score")]
+    assert (table.returncode, table.stderr) == (0, "")
+    assert "63.33 ± 21.86" in table.stdout
+    assert "! The length control has no difficulties" in table.stdout
+    assert (in_json.returncode, in_json.stderr) == (0, "")
+    found = json.loads(in_json.stdout)
+    assert list(found) == ["method", "models", "warnings"]
+    assert [row["win_rate"] for row in found["models"]] == [75, 25]
+    assert found["warnings"] == ["1 of 3 rows have no verdict: no ties, left out."]
+
+
+def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(
+    command: Command, folder: Path
+) -> None:
+    told = command("judge", "score", "scores.csv", "--method", "wildbench", "--out", "scores.json")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    basalt, flint = json.loads((folder / "scores.json").read_text())["models"]
+    assert (basalt["score"], basalt["adjusted"]) == (8, 6)
+    assert (flint["n"], flint["score"]) == (0, None)
+    shown = command("judge", "score", "scores.csv", "--method", "wildbench").stdout
+    assert [cell.strip() for cell in shown.splitlines()[4].split("│")[1:-1]] == [
+        "flint",
+        "0",
+        *"–––",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--method", "elo"], "There is no method 'elo'"),
+        (["--method", "pairwise", "--format", "csv"], "There is no format 'csv'"),
+        (["--method", "pairwise", "--format", "table", "--out", "x.txt"], "'x.txt'"),
+        (["--method", "pairwise", "--order"], "--order is for --method alpaca_eval"),
+        (["--method", "wildbench"], "There is no column 'score'"),
+        (["--method", "pairwise", "--out", "nowhere/x.json"], "Cannot write 'nowhere/x.json'"),
+    ],
+)
+def test_what_cannot_be_scored_is_one_clear_line(
+    command: Command, folder: Path, words: list[str], said: str
+) -> None:
+    refused(command("judge", "score", "verdicts.csv", *words), said)
+
+
+def test_a_missing_file_is_one_clear_line(command: Command, folder: Path) -> None:
+    refused(command("judge", "score", "nothing.csv", "--method", "pairwise"), "'nothing.csv'")

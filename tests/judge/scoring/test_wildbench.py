@@ -1,0 +1,162 @@
+"""WildBench: scores, rewards, and the averages of both over kinds of tasks."""
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import DataError
+from judge.scoring.wildbench import (
+    GROUPS,
+    WEIGHTS,
+    RewardCounts,
+    category_of,
+    count_rewards,
+    task_macro,
+    wildbench_scores,
+)
+from tests.judge.published import Row, rows
+
+LEVELS = ("win_much", "win", "tie", "lose", "lose_much")
+CATEGORIES = tuple(WEIGHTS["v2.0625"])
+
+
+def counts(row: Row, of: str = "", total: int | None = None) -> RewardCounts:
+    return of_levels([int(row[of + level]) for level in LEVELS], total)
+
+
+def of_levels(numbers: list[int], total: int | None = None) -> RewardCounts:
+    win_much, win, tie, lose, lose_much = numbers
+    whole = sum(numbers) if total is None else total
+    return RewardCounts(win_much, win, tie, lose, lose_much, whole)
+
+
+@pytest.mark.published
+def test_scores_and_adjusted_scores_are_the_published_ones(published_data: Path) -> None:
+    by_run: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in rows(published_data / "judge" / "wildbench_scores.parquet"):
+        by_run[row["version"], row["judge"], row["model"]].append(float(row["score"]))
+    published = rows(published_data / "judge" / "wildbench_score_published.csv")
+    for want in published:
+        found = wildbench_scores(np.array(by_run[want["version"], want["judge"], want["model"]]))
+        assert found.n == want["n"]
+        assert math.isnan(found.task_macro)
+        if want["published"]:
+            assert found.score == pytest.approx(want["score"], abs=1e-12)
+            assert found.adjusted == pytest.approx(want["adjusted_score"], abs=1e-12)
+    assert sum(want["published"] for want in published) == 7
+
+
+@pytest.mark.published
+def test_macro_scores_of_both_versions_follow_from_the_categories(published_data: Path) -> None:
+    folder = published_data / "judge"
+    runs = [row for row in rows(folder / "wildbench_score_published.csv") if row["published"]]
+    board = [row | {"version": "v2.0625"} for row in rows(folder / "wildbench_score_table.csv")]
+    assert {row["version"] for row in runs} == set(WEIGHTS)
+    for want in runs + board:
+        categories = {name: want[f"cat::{name}"] for name in CATEGORIES}
+        found = task_macro(categories, want["version"])
+        assert found == pytest.approx(want["task_macro_score"], abs=1e-12)
+
+
+@pytest.mark.published
+def test_rewards_follow_from_the_published_counts(published_data: Path) -> None:
+    published = rows(published_data / "judge" / "wildbench_pairwise_published.csv.gz")
+    assert len(published) == 316
+    for want in published:
+        found = counts(want, total=want["total"])
+        assert found.published == pytest.approx(want["reward"], abs=1e-12)
+        assert found.total - found.judged >= 23
+        assert abs(found.reward) >= abs(found.published)
+        categories = {name: counts(want, f"{name}::").reward for name in CATEGORIES}
+        for name, reward in categories.items():
+            assert reward == pytest.approx(want[f"{name}::reward"], abs=1e-12)
+        assert task_macro(categories) == pytest.approx(want["task_macro_reward"], abs=1e-12)
+
+
+def test_a_published_row_gives_its_reward_and_what_skipping_hides() -> None:
+    golden = json.loads((Path(__file__).parents[2] / "golden/wildbench_reward.json").read_text())
+    data, want = golden["data"], golden["expected"]
+    found = of_levels(data["counts"], data["total"])
+    assert found.published == pytest.approx(want["reward"], abs=1e-12)
+    assert found.judged == 894
+    assert found.reward == pytest.approx(-13.5 / 894)
+    categories = {name: of_levels(c).reward for name, c in data["categories"].items()}
+    assert task_macro(categories) == pytest.approx(want["task_macro"], abs=1e-12)
+
+
+def test_a_task_counts_once_in_each_category_its_tags_name() -> None:
+    tags = [["Math", "Data Analysis"], ["Math", "Planning"], ["Editing"]]
+    found = wildbench_scores(np.array([9.0, 7.0, 5.0]), tags)
+    assert found.categories == {
+        "Creative Tasks": 0.0,
+        "Planning & Reasoning": 4.0,
+        "Math & Data Analysis": 6.0,
+    }
+    assert math.isnan(found.task_macro)
+
+
+def test_incomplete_responses_count_in_the_score_and_not_in_the_categories() -> None:
+    tags = [["Math"], ["Math"]]
+    found = wildbench_scores(np.array([9.0, 1.0]), tags, np.array([False, True]))
+    assert found.adjusted == 0.0
+    assert found.categories == {"Math & Data Analysis": 8.0}
+
+
+def test_coding_weighs_one_in_the_first_version_and_one_and_a_quarter_since() -> None:
+    categories = dict.fromkeys(CATEGORIES, 0.0) | {"Coding & Debugging": 1.0}
+    assert task_macro(categories, "v2.0522") == pytest.approx(1.0 / 4.5)
+    assert task_macro(categories, "v2.0625") == pytest.approx(1.25 / 4.75)
+
+
+def test_scores_that_were_not_read_are_counted_and_left_out() -> None:
+    found = wildbench_scores(np.array([8.0, np.nan, 0.0, 11.0]))
+    assert (found.n, found.n_dropped, found.score, found.adjusted) == (1, 3, 8.0, 6.0)
+    assert math.isnan(wildbench_scores(np.array([np.nan])).score)
+
+
+def test_all_twelve_tags_and_five_categories_are_known_and_no_other() -> None:
+    assert len(GROUPS) == 12
+    assert {category_of(tag.upper()) for tag in GROUPS} == set(CATEGORIES)
+    assert {category_of(name) for name in CATEGORIES} == set(CATEGORIES)
+    with pytest.raises(DataError, match="no task tag 'Cooking'"):
+        category_of("Cooking")
+    with pytest.raises(DataError, match="version 'v3'"):
+        task_macro({}, "v3")
+
+
+def test_a_slight_win_of_a_response_longer_than_the_margin_is_a_tie() -> None:
+    level = np.array([0.5, 0.5, -0.5, -0.5, 1.0, -1.0])
+    longer_by = np.array([501.0, 500.0, -501.0, 501.0, 9000.0, -9000.0])
+    assert count_rewards(level, longer_by, margin=500) == RewardCounts(1, 1, 2, 1, 1, 6)
+    assert count_rewards(level, longer_by) == RewardCounts(1, 2, 0, 2, 1, 6)
+
+
+def test_skipped_rows_are_in_the_total_and_in_no_level() -> None:
+    found = count_rewards(np.array([1.0, np.nan, np.nan, 0.5]))
+    assert (found.judged, found.total) == (2, 4)
+    assert (found.reward, found.published) == (0.75, 0.375)
+
+
+def test_levels_and_margins_that_are_none_are_refused() -> None:
+    with pytest.raises(DataError, match=r"A level is 0\.7"):
+        count_rewards(np.array([0.7]))
+    with pytest.raises(DataError, match="margin of 500 needs the lengths"):
+        count_rewards(np.array([0.5]), margin=500)
+    with pytest.raises(DataError, match="margin of -1"):
+        count_rewards(np.array([0.5]), np.array([3.0]), margin=-1)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([1.0, 0.5, 0.0, -0.5, -1.0]), min_size=1), st.integers(0, 900))
+def test_swapping_the_sides_turns_the_reward_round(levels: list[float], margin: int) -> None:
+    level = np.array(levels)
+    longer_by = np.linspace(-1000, 1000, len(level))
+    found = count_rewards(level, longer_by, margin)
+    turned = count_rewards(-level, -longer_by, margin)
+    assert turned.reward == pytest.approx(-found.reward)

@@ -1,0 +1,170 @@
+"""What a run costs, before and while it is paid for."""
+
+from collections.abc import Sequence
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.budget import (
+    TOKENS_PER_MESSAGE,
+    Calibration,
+    Ledger,
+    Price,
+    calibrate,
+    cost_of,
+    estimate,
+    request_tokens,
+    tokens_by_rule,
+)
+from judge.case import Case, Turn
+from judge.completion import Parameters, Reply, Request
+from judge.errors import DataError
+from judge.forecast import forecast
+from judge.methods import AlpacaEval, Pairwise
+from judge.options import Options
+from tests.judge.scripted import (
+    Clock,
+    Memory,
+    MemoryJournal,
+    ScriptedJudge,
+    case,
+    cases,
+    honest,
+    judged,
+    prefer,
+)
+
+PRICE = Price(10.0, 30.0, date(2024, 4, 9))
+OPTIONS = Options(judge="judge-1", seed="a secret", concurrency=4, price=PRICE)
+
+
+def asked(text: str) -> Request:
+    return Request((Turn("user", text),), Parameters(max_tokens=5))
+
+
+# Characters and o200k_base tokens of the Vim tutor in each language, white space folded and its
+# rules of dashes left out; a line of it stands for the mix of letters.
+MEASURED = [
+    ("Move the cursor to the first line below marked, and press to delete the word.", 3.84),
+    ("Bewegen Sie den Cursor zur ersten unten markierten Zeile und löschen Sie das Wort.", 3.53),
+    ("Mueva el cursor a la primera línea señalada abajo y pulse para borrar la palabra.", 3.78),
+    ("Переместите курсор к первой строке, отмеченной ниже, и удалите слово.", 3.23),
+    ("Μετακινήστε τον δρομέα στην πρώτη γραμμή παρακάτω και διαγράψτε τη λέξη.", 2.61),
+    ("将光标移到下面第一行 --> 标记处,按 x 键删除 word 单词。", 1.64),
+    ("カーソルを下の --> 最初の行に移動し、x を押して word を削除します。", 1.58),
+    ("커서를 아래의 --> 첫 번째 줄로 옮기고 x 를 눌러 단어 word 를 지웁니다.", 1.95),
+]
+
+
+@pytest.mark.parametrize(("text", "characters_per_token"), MEASURED)
+def test_the_rule_is_near_what_a_tokeniser_makes_of_each_script(
+    text: str, characters_per_token: float
+) -> None:
+    assert len(text) / tokens_by_rule(text) == pytest.approx(characters_per_token, rel=0.25)
+
+
+@given(st.text(st.characters(), max_size=50), st.text(st.characters(), max_size=50))
+def test_tokens_add_up(one: str, other: str) -> None:
+    whole = tokens_by_rule(one + other)
+    assert whole == pytest.approx(tokens_by_rule(one) + tokens_by_rule(other))
+
+
+def test_a_request_is_its_texts_and_what_stands_around_them() -> None:
+    request = Request((Turn("system", "a" * 100), Turn("user", "a" * 300)), asked("").parameters)
+    assert request_tokens(request) == pytest.approx(400 * 0.263 + 2 * TOKENS_PER_MESSAGE)
+
+
+def test_a_calibration_is_what_was_counted_over_what_the_rule_says() -> None:
+    replies = [(100.0, Reply(text="", tokens_in=130, tokens_out=5))] * 3
+    uncounted = [(900.0, Reply(text="", tokens_in=None, tokens_out=9))]
+    found = calibrate([*replies, *uncounted])
+    assert (found.n, found.tokens_out) == (3, 5.0)
+    assert found.ratio_in == pytest.approx(1.3)
+    assert calibrate(uncounted) == Calibration(0, 1.0, None)
+
+
+def test_an_estimate_without_a_price_has_no_cost_and_not_a_cost_of_zero() -> None:
+    assert estimate([100.0], tokens_out=1).cost_usd is None
+    assert cost_of(asked("x"), Reply(text="", tokens_in=1, tokens_out=1), None) is None
+
+
+def test_tokens_that_nobody_counted_are_booked_by_the_rule_and_counted_as_such() -> None:
+    ledger = Ledger(PRICE, None, tokens_out=1)
+    cost = ledger.book(0, asked("a" * 1000), Reply(text="a" * 1000))
+    assert cost == pytest.approx((263 + 4) * 10e-6 + 263 * 30e-6)
+    assert ledger.n_estimated == 1
+
+
+def test_a_promise_counts_until_it_is_withdrawn_or_booked() -> None:
+    each = PRICE.of(request_tokens(asked("x" * 1000)), 10)
+    ledger = Ledger(PRICE, 2.5 * each, tokens_out=10)
+    request = asked("x" * 1000)
+    assert [ledger.promise(n, request) for n in range(3)] == [True, True, False]
+    ledger.withdraw(0)
+    assert ledger.promise(3, request)
+    ledger.book(1, request, Reply(text="", tokens_in=0, tokens_out=10))
+    assert ledger.promise(4, request)
+
+
+def test_the_mean_reply_takes_the_place_of_the_expected_one() -> None:
+    free_input = Price(0.0, 1_000_000.0, date(2024, 4, 9))
+    ledger = Ledger(free_input, 10.0, tokens_out=100)
+    assert not ledger.promise(0, asked("x"))
+    ledger.book(1, asked("x"), Reply(text="", tokens_in=1, tokens_out=2))
+    assert [ledger.promise(n, asked("x")) for n in range(2, 7)] == [True] * 4 + [False]
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan")])
+def test_a_budget_is_an_amount_of_money_and_needs_a_price(limit: float) -> None:
+    with pytest.raises(DataError, match="amount of money"):
+        Ledger(PRICE, limit, tokens_out=1)
+    with pytest.raises(DataError, match="needs a price"):
+        Ledger(None, 1.0, tokens_out=1)
+    with pytest.raises(DataError, match="not negative"):
+        Price(limit, 1.0, date(2024, 4, 9))
+
+
+async def ran(asked: Sequence[Case], memory: Memory, tokens: int) -> float:
+    """What a run costs with a judge whose tokeniser makes ``tokens`` per 100 characters."""
+
+    def script(request: Request, before: int) -> Reply:
+        said = prefer(honest)(request, before)
+        assert isinstance(said, Reply)
+        rng = np.random.default_rng(request.characters)
+        return Reply(
+            text=said.text,
+            tokens_in=request.characters * tokens // 100,
+            tokens_out=int(rng.integers(50, 400)),
+        )
+
+    judge = ScriptedJudge(script, Clock())
+    found = await judged(asked, Pairwise(), judge, MemoryJournal(memory), OPTIONS)
+    assert found.spent_usd is not None
+    return found.spent_usd
+
+
+async def test_a_dry_run_after_a_pilot_is_within_a_tenth_of_what_is_then_booked() -> None:
+    rng = np.random.default_rng(8)
+    texts = ["word " * int(n) for n in rng.lognormal(4.5, 0.7, 240)]
+    whole = [case(n, text, "other " + text[::-1]) for n, text in enumerate(texts)]
+    memory = Memory()
+    await ran(whole[:40], memory, tokens=38)
+    foreseen = await forecast(whole, Pairwise(), MemoryJournal(memory), OPTIONS)
+    booked = await ran(whole, memory, tokens=38)
+    assert foreseen.n_calls == 400
+    assert foreseen.calibration.n == 80
+    assert foreseen.cost_usd == pytest.approx(booked, rel=0.1)
+
+
+async def test_a_forecast_counts_no_settled_and_no_journalled_case() -> None:
+    memory, some = Memory(), cases(5)
+    await ran(some[:2], memory, tokens=25)
+    equal = case(9, "same", "same")
+    foreseen = await forecast([*some, some[4], equal], Pairwise(), MemoryJournal(memory), OPTIONS)
+    assert foreseen.n_calls == 6
+    sampled = await forecast(some, AlpacaEval("sampled"), MemoryJournal(memory), OPTIONS)
+    assert sampled.n_calls == 50
+    assert sampled.tokens_out == 50

@@ -1,0 +1,85 @@
+"""Keys by content, and replies that survive their way to disk and back."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.case import Order, Turn
+from judge.completion import Parameters, Reply, Request, TokenLogprob
+from judge.errors import DataError
+from judge.journal import Key, key_of
+
+ASKED = Request((Turn("system", "Judge."), Turn("user", "A or B?")), Parameters(max_tokens=1))
+
+
+def key(
+    request: Request = ASKED, judge: str = "judge-1", order: Order = Order.AB, draw: int = 0
+) -> Key:
+    return key_of(request, judge, order, draw)
+
+
+def test_the_key_of_a_call_is_the_same_in_every_process_and_version() -> None:
+    """The content written out by hand, and its ``sha256sum``."""
+    content = (
+        '{"draw":0,"judge":"judge-1","messages":[["system","Judge."],["user","A or B?"]],'
+        '"order":"ab","parameters":{"max_tokens":1},"schema":1}'
+    )
+    assert key() == hashlib.sha256(content.encode()).hexdigest()
+    assert key() == "162dd7189dab51ef77995dfbf839cfcf999a1d0d243f94b840bee0a287325ff1"
+
+
+def test_every_part_of_a_call_changes_its_key() -> None:
+    said, sent = ASKED.messages, ASKED.parameters
+    others = [
+        key(Request((*said[:1], Turn("user", "A or B??")), sent)),
+        key(Request((Turn("user", "Judge."), *said[1:]), sent)),
+        key(Request(said, Parameters(max_tokens=2))),
+        key(Request(said, Parameters(max_tokens=1, temperature=0.0))),
+        key(Request(said, Parameters(max_tokens=1, top_logprobs=5))),
+        key(Request(said, Parameters(max_tokens=1, json_object=True))),
+        key(judge="judge-2"),
+        key(order=Order.BA),
+        key(draw=1),
+    ]
+    assert len({key(), *others}) == 1 + len(others)
+
+
+def test_a_temperature_of_zero_is_not_a_temperature_that_is_left_to_the_endpoint() -> None:
+    assert Parameters(max_tokens=1, temperature=0.0).to_dict() == {
+        "max_tokens": 1,
+        "temperature": 0.0,
+    }
+
+
+def test_a_prompt_with_a_lone_surrogate_has_a_key() -> None:
+    assert len(key(Request((Turn("user", "\ud800"),), ASKED.parameters))) == 64
+
+
+NUMBERS = st.none() | st.integers(min_value=0, max_value=10**6)
+LOGS = st.floats(max_value=0, allow_nan=False, allow_infinity=False)
+WORDS = st.text(max_size=5)
+TOKENS = st.builds(TokenLogprob, WORDS, LOGS, st.dictionaries(WORDS, LOGS, max_size=2))
+REPLIES = st.builds(
+    Reply,
+    text=WORDS,
+    logprobs=st.none() | st.lists(TOKENS, max_size=2).map(tuple),
+    finish_reason=st.sampled_from(["", "stop", "length"]),
+    tokens_in=NUMBERS,
+    tokens_out=NUMBERS,
+    latency_s=st.none() | st.floats(0, 100),
+)
+
+
+@settings(max_examples=30)
+@given(REPLIES)
+def test_a_reply_comes_back_from_json_as_it_was(reply: Reply) -> None:
+    assert Reply.from_dict(json.loads(json.dumps(reply.to_dict()))) == reply
+
+
+@pytest.mark.parametrize("fields", [{}, {"text": "x"}, {"logprobs": [["a"]], "text": "x"}])
+def test_what_is_no_recorded_reply_is_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(DataError, match="no recorded reply"):
+        Reply.from_dict(fields)
