@@ -1,0 +1,147 @@
+"""What fails in a run is typed, tried again where that may help, and never a verdict."""
+
+from dataclasses import replace
+
+import pytest
+
+from judge.completion import CUT, FILTERED, Reply, Request
+from judge.errors import FailureClass
+from judge.judged import verdicts
+from judge.methods import (
+    AlpacaEval,
+    Pairwise,
+)
+from judge.retries import TRIES
+from judge.throttle import RateLimits
+from tests.judge.runs import GOOD, PRICE, error, failing, judge, never, statuses
+from tests.judge.scripted import (
+    OPTIONS,
+    Clock,
+    Memory,
+    MemoryJournal,
+    ScriptedJudge,
+    case,
+    cases,
+    judged,
+    label_reply,
+)
+
+
+@pytest.mark.parametrize("failure", list(TRIES))
+async def test_what_passes_is_tried_again_until_it_works(failure: FailureClass) -> None:
+    asked = judge(failing(error(failure), error(failure)))
+    found = await judged(cases(2), Pairwise(), asked, MemoryJournal())
+    assert statuses(found.judged) == {"read"}
+    assert set(asked.asked.values()) == {3}
+    assert found.faults == {failure: 8}
+
+
+@pytest.mark.parametrize("failure", list(TRIES))
+async def test_what_does_not_pass_ends_as_what_it_is_and_is_asked_on_the_next_run(
+    failure: FailureClass,
+) -> None:
+    memory = Memory()
+    asked = judge(failing(*[error(failure)] * 99))
+    found = await judged(cases(2), Pairwise(), asked, MemoryJournal(memory))
+    assert statuses(found.judged) == {failure.value}
+    assert set(asked.asked.values()) == {TRIES[failure]}
+    assert found.judged[0].detail == f"planted {failure}"
+    assert {v.outcome for v in verdicts(found.judged).values()} == {None}
+    assert memory == Memory()
+    again = await judged(cases(2), Pairwise(), judge(), MemoryJournal(memory))
+    assert statuses(again.judged) == {"read"}
+
+
+async def test_a_rejected_request_is_not_tried_again_and_stops_nothing() -> None:
+    def script(request: Request, before: int) -> Reply | Exception:
+        bad = "Question 1?" in request.messages[-1].content
+        return error(FailureClass.REJECTED) if bad else GOOD(request, before)
+
+    asked = judge(script)
+    found = await judged(cases(3), Pairwise(), asked, MemoryJournal())
+    assert found.by_status == {"read": 4, "rejected": 2}
+    assert set(asked.asked.values()) == {1}
+
+
+async def test_after_a_429_nobody_asks_before_the_time_the_server_named() -> None:
+    times: list[float] = []
+    clock = Clock()
+
+    def script(request: Request, before: int) -> Reply | Exception:
+        times.append(clock.now())
+        return error(FailureClass.RATE_LIMIT, 40.0) if len(times) == 1 else GOOD(request, 0)
+
+    asked = ScriptedJudge(script, clock)
+    await judged(cases(20), Pairwise(), asked, MemoryJournal())
+    assert not [t for t in times if 2.0 < t < 41.0]
+    assert len([t for t in times if t <= 2.0]) <= 2 * OPTIONS.concurrency
+
+
+async def test_the_rate_of_requests_is_kept() -> None:
+    options = replace(OPTIONS, limits=RateLimits(requests_per_minute=60))
+    asked = judge(latency_s=0.01)
+    await judged(cases(20), Pairwise(), asked, MemoryJournal(), options)
+    assert asked.clock.now() >= 40 - 2 - 1
+
+
+READ_FAILURES = [
+    (Reply(text="Both are fine."), FailureClass.UNPARSED, 2),
+    (Reply(text="[[A]]", finish_reason=CUT), FailureClass.TRUNCATED, 2),
+    (Reply(text="", finish_reason=FILTERED), FailureClass.REFUSAL, 1),
+]
+
+
+@pytest.mark.parametrize(("reply", "failure", "attempts"), READ_FAILURES)
+async def test_a_reply_without_a_verdict_is_kept_typed_and_never_paid_for_again(
+    reply: Reply, failure: FailureClass, attempts: int
+) -> None:
+    memory = Memory()
+    asked = judge(lambda request, before: reply)
+    found = await judged(cases(3), Pairwise(), asked, MemoryJournal(memory))
+    assert statuses(found.judged) == {failure.value}
+    assert {v.outcome for v in verdicts(found.judged).values()} == {None}
+    assert len(memory.replies) == asked.answered.total() == 6 * attempts
+    again = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
+    assert statuses(again.judged) == {failure.value}
+
+
+async def test_an_unreadable_reply_is_asked_once_more_in_a_call_of_its_own() -> None:
+    replies = iter([Reply(text="Well."), Reply(text="Hm.")])
+
+    def script(request: Request, before: int) -> Reply | Exception:
+        return next(replies, None) or GOOD(request, before)
+
+    asked, memory = judge(script), Memory()
+    options = replace(OPTIONS, price=PRICE)
+    found = await judged([case()], Pairwise(), asked, MemoryJournal(memory), options)
+    assert statuses(found.judged) == {"read"}
+    assert [len(row.keys) for row in found.judged] == [2, 2]
+    assert set(asked.asked.values()) == {1}
+    assert found.judged[0].latency_s == 2.0
+    again = await judged([case()], Pairwise(), judge(never), MemoryJournal(memory), options)
+    assert [row.keys for row in again.judged] == [row.keys for row in found.judged]
+    assert [row.cost_usd for row in again.judged] == [row.cost_usd for row in found.judged]
+
+
+async def test_missing_log_probabilities_are_a_failure_and_no_guess() -> None:
+    def script(request: Request, before: int) -> Reply:
+        bare = "Question 1?" in request.messages[-1].content
+        return Reply(text="m") if bare else label_reply(0.9)
+
+    asked = judge(script)
+    found = await judged(cases(3), AlpacaEval(), asked, MemoryJournal())
+    assert found.by_status == {"read": 4, "no_logprobs": 2}
+    assert set(asked.asked.values()) == {1}
+
+
+async def test_failures_of_an_endpoint_that_was_mended_are_asked_anew_on_request() -> None:
+    memory = Memory()
+    bare = judge(lambda request, before: Reply(text="m"))
+    await judged(cases(3), AlpacaEval(), bare, MemoryJournal(memory))
+    mended = judge(lambda request, before: label_reply(0.9))
+    again = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory))
+    assert (statuses(again.judged), mended.asked.total()) == ({"no_logprobs"}, 0)
+    options = replace(OPTIONS, anew=OPTIONS.anew | {FailureClass.NO_LOGPROBS})
+    found = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory), options)
+    assert statuses(found.judged) == {"read"}
+    assert (found.n_asked, found.n_recalled) == (6, 6)

@@ -1,0 +1,123 @@
+"""A run stops at its budget and where nothing works, and tells how far it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from judge.completion import Reply, Request
+from judge.errors import DataError, FailureClass
+from judge.judged import Stop
+from judge.methods import (
+    AlpacaEval,
+    Pairwise,
+)
+from judge.progress import Progress
+from judge.throttle import RateLimits
+from tests.judge.runs import EACH, GOOD, PRICE, ArenaLike, error, failing, judge, never, statuses
+from tests.judge.scripted import (
+    OPTIONS,
+    Memory,
+    MemoryJournal,
+    case,
+    cases,
+    judged,
+    label_reply,
+)
+
+
+async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
+    asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
+    found = await judged(cases(50), Pairwise(), asked, MemoryJournal())
+    assert found.stopped is Stop.DENIED
+    assert found.why == "planted denied"
+    assert statuses(found.judged) == {"pending"}
+    assert asked.asked.total() <= OPTIONS.concurrency
+
+
+async def test_who_waits_for_the_rate_when_a_run_stops_asks_nothing() -> None:
+    asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
+    options = replace(OPTIONS, limits=RateLimits(requests_per_minute=6))
+    await judged(cases(50), Pairwise(), asked, MemoryJournal(), options)
+    assert asked.asked.total() == 1
+
+
+async def test_a_run_in_which_everything_fails_alike_gives_up_and_says_so() -> None:
+    memory = Memory()
+    asked = judge(lambda request, before: Reply(text="m"))
+    found = await judged(cases(200), AlpacaEval(), asked, MemoryJournal(memory))
+    assert found.stopped is Stop.ALIKE
+    assert "no_logprobs" in found.why
+    assert 20 <= asked.asked.total() <= 20 + OPTIONS.concurrency
+    assert set(found.by_status) == {"no_logprobs", "pending"}
+    await judged(cases(200), AlpacaEval(), judge(never), MemoryJournal(memory))
+
+
+async def test_one_reading_among_failures_keeps_a_run_going() -> None:
+    def script(request: Request, before: int) -> Reply:
+        return (
+            label_reply(0.9) if "Question 0?" in request.messages[-1].content else Reply(text="m")
+        )
+
+    found = await judged(cases(40), AlpacaEval(), judge(script), MemoryJournal())
+    assert found.stopped is None
+    assert found.by_status == {"read": 2, "no_logprobs": 78}
+
+
+async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_on() -> None:
+    memory, asked = Memory(), judge()
+    options = replace(OPTIONS, price=PRICE, limit_usd=10 * EACH)
+    first = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory), options)
+    assert first.stopped is Stop.BUDGET
+    assert first.spent_usd is not None
+    assert 0 < first.spent_usd <= 10 * EACH
+    assert first.spent_usd == pytest.approx(first.n_asked * EACH)
+    assert first.by_status["pending"] == 40 - first.n_asked
+    assert memory.holders == {}
+    rest = replace(options, limit_usd=100 * EACH)
+    second = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory), rest)
+    assert second.stopped is None
+    assert set(asked.answered.values()) == {1}
+    assert sum(row.cost_usd or 0 for row in second.judged) == pytest.approx(40 * EACH)
+
+
+async def test_what_was_set_aside_for_calls_that_failed_is_free_again() -> None:
+    """Eight promises at the expected length come to more than the budget; two cases do not."""
+
+    def script(request: Request, before: int) -> Reply | Exception:
+        good = "Question 4?" in request.messages[-1].content
+        return GOOD(request, before) if good else error(FailureClass.REJECTED)
+
+    options = replace(OPTIONS, price=PRICE, limit_usd=40 * EACH)
+    found = await judged(cases(5), Pairwise(), judge(script), MemoryJournal(), options)
+    assert found.by_status == {"rejected": 8, "read": 2}
+
+
+async def test_a_budget_of_nothing_asks_nothing() -> None:
+    options = replace(OPTIONS, price=PRICE, limit_usd=0.0)
+    found = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(), options)
+    assert found.stopped is Stop.BUDGET
+
+
+async def test_without_a_price_nothing_costs_nothing_known() -> None:
+    found = await judged(cases(1), Pairwise(), judge(), MemoryJournal())
+    assert found.spent_usd is None
+    assert found.judged[0].cost_usd is None
+
+
+async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
+    seen: list[Progress] = []
+    options = replace(OPTIONS, price=PRICE)
+    asked = judge(failing(error(FailureClass.TRANSPORT)))
+    await judged(cases(10), Pairwise(), asked, MemoryJournal(), options, seen.append)
+    assert [p.n_done for p in seen] == list(range(1, 21))
+    assert seen[-1].n_total == 20
+    assert seen[-1].left_s == 0
+    assert seen[-1].faults == {FailureClass.TRANSPORT: 20}
+    assert seen[-1].spent_usd == pytest.approx(20 * EACH)
+    halfway = seen[9]
+    assert halfway.left_s == pytest.approx(seen[-1].elapsed_s - halfway.elapsed_s, rel=0.5)
+
+
+async def test_a_case_that_does_not_fit_the_method_is_an_error() -> None:
+    with pytest.raises(DataError, match="compares two"):
+        await judged([case(b=None)], ArenaLike(), judge(never), MemoryJournal())
