@@ -1,5 +1,6 @@
 """SQLite databases with the arena's tables, without running every migration for each."""
 
+import atexit
 import shutil
 import tempfile
 from functools import cache
@@ -26,6 +27,8 @@ def bring_to_schema(url: str) -> None:
 
 @cache
 def _template() -> Path:
-    file = Path(tempfile.mkdtemp()) / "template.db"
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = folder / "template.db"
     bring_to_schema(f"sqlite:///{file}")
     return file
