@@ -24,6 +24,7 @@ from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
 from arena.api.requests import Requests
 from arena.domain.battle import Sampler
 from arena.domain.board import PastVote
+from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.notice import Notice
 from arena.domain.policy import DEFAULT, SIMULATED
@@ -38,14 +39,14 @@ from arena.guard.identity import Identity
 from arena.guard.limits import Allowance, Limits
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.routes import pages_router
+from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.rules import Rules
 from arena.publish.leaderboard import Leaderboard
 from arena.publish.pair_wins import PairWins
 from arena.settings import Settings, read_keys, read_roster
-from arena.store import log, usage
+from arena.store import exhibits, log, usage
 from arena.store.records import PastBattle
 from arena.store.store import Store
 
@@ -123,12 +124,13 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             my_votes=lambda voter: _past_votes(parts.store, voter),
             voter_of=_voter_of,
             others={SIMULATED.name: Leaderboard(parts.store, SIMULATED, _now).read},
+            exhibits=_exhibits(parts.store) if settings.show_battles else None,
             pacing=settings.pacing,
         )
     )
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
     app.mount("/look", StaticFiles(directory=STATIC))
-    return _with_page(app, parts) if settings.page else app
+    return _with_page(app, parts, settings) if settings.page else app
 
 
 def build(settings: Settings, roster: Roster) -> Parts:
@@ -270,10 +272,10 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     return lifespan
 
 
-def _with_page(app: FastAPI, parts: Parts) -> FastAPI:
+def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
     from arena.ui.battle import build_page, mount_page  # Gradio takes seconds to import
 
-    page = build_page(parts.battles, _identify, parts.examples)
+    page = build_page(parts.battles, _identify, parts.examples, readable=settings.show_battles)
     return mount_page(app, page)
 
 
@@ -288,6 +290,23 @@ def _identify(request: "gr.Request") -> Voter:
 def _voter_of(request: Request) -> Voter | None:
     voter: Voter | None = request.state.voter
     return voter
+
+
+def _exhibits(store: Store) -> Exhibits:
+    policies = {policy.name: policy for policy in (DEFAULT, SIMULATED)}
+
+    def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
+        if policy not in policies:
+            return None
+        with store.reading() as session:
+            return exhibits.counted(session, policies[policy], models=models, before=before)
+
+    def battle(battle_id: str) -> ShownBattle | None:
+        with store.reading() as session:
+            found = (exhibits.battle(session, policy, battle_id) for policy in policies.values())
+            return next(filter(None, found), None)
+
+    return Exhibits(votes, battle)
 
 
 def _past_votes(store: Store, voter: Voter) -> Sequence[PastVote]:

@@ -34,6 +34,8 @@ class Settings(BaseSettings):
         Signs visitors' cookies; None makes a new one at each start.
     page : bool
         Whether the battle page is served beside the API.
+    show_battles : bool
+        Whether visitors can read the battles behind the board's numbers, once voted on.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     max_dollars_per_day : float or None
@@ -52,6 +54,7 @@ class Settings(BaseSettings):
     roster: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
+    show_battles: bool = True
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)

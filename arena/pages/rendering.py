@@ -9,7 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from arena.domain.battle import Pacing
 from arena.domain.board import Board, PastVote
-from arena.domain.policy import SIMULATED
+from arena.domain.exhibit import ShownBattle, ShownVotes
+from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
 from arena.errors import SAID
 from arena.pages import words
@@ -55,8 +56,8 @@ def environment() -> Environment:
     return env
 
 
-def leaderboard_page(board: Board, *, now: datetime, arena_name: str) -> str:
-    """Page of the leaderboard."""
+def leaderboard_page(board: Board, *, linked: bool, now: datetime, arena_name: str) -> str:
+    """Page of the leaderboard; ``linked`` if its numbers open the battles behind them."""
     return (
         environment()
         .get_template("leaderboard.html")
@@ -67,6 +68,7 @@ def leaderboard_page(board: Board, *, now: datetime, arena_name: str) -> str:
             per_pair=per_pair(board),
             over_time=panels(board),
             even=even(board),
+            linked=linked,
             simulated=board.policy == SIMULATED.name,
             fewest_coloured=FEWEST_COLOURED,
             now=now,
@@ -84,7 +86,7 @@ def votes_page(past: Sequence[PastVote] | None, *, now: datetime, arena_name: st
         .render(
             past=newest_first,
             skips=sum(vote.choice is Choice.SKIP for vote in past or ()),
-            said={choice: said[:1].upper() + said[1:] for choice, said in SAID.items()},
+            said=_said(),
             Choice=Choice,
             now=now,
             arena_name=arena_name,
@@ -92,12 +94,52 @@ def votes_page(past: Sequence[PastVote] | None, *, now: datetime, arena_name: st
     )
 
 
-def method_page(board: Board, *, pacing: Pacing, arena_name: str) -> str:
-    """Page on how the arena works, with the rules that the board follows."""
+def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, arena_name: str) -> str:
+    """Page of the votes behind a number; ``newest`` if it begins with the newest."""
+    return (
+        environment()
+        .get_template("battles.html")
+        .render(
+            shown=shown,
+            newest=newest,
+            simulated=shown.policy == SIMULATED.name,
+            default=DEFAULT.name,
+            said=_said(),
+            Choice=Choice,
+            now=now,
+            arena_name=arena_name,
+        )
+    )
+
+
+def battle_page(shown: ShownBattle, *, now: datetime, arena_name: str) -> str:
+    """Page of one battle that was voted on."""
+    return (
+        environment()
+        .get_template("battle.html")
+        .render(
+            shown=shown,
+            vote=shown.vote,
+            simulated=shown.policy == SIMULATED.name,
+            said=_said(),
+            Choice=Choice,
+            now=now,
+            arena_name=arena_name,
+        )
+    )
+
+
+def _said() -> dict[Choice, str]:
+    """Give what a vote says, as a sentence begins."""
+    return {choice: said[:1].upper() + said[1:] for choice, said in SAID.items()}
+
+
+def method_page(board: Board, *, pacing: Pacing, linked: bool, arena_name: str) -> str:
+    """Page on how the arena works; ``linked`` if battles can be read once they were voted on."""
     return (
         environment()
         .get_template("method.html")
-        .render(board=board, pacing=pacing, Pacing=Pacing, arena_name=arena_name)
+        .render(board=board, pacing=pacing, linked=linked, Pacing=Pacing, arena_name=arena_name)
     )
 
 

@@ -1,6 +1,8 @@
 """Addresses of the reading pages, and what a browser may keep of them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -12,12 +14,43 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.battle import Pacing
 from arena.domain.board import Board, PastVote
+from arena.domain.exhibit import ShownBattle, ShownVotes
+from arena.domain.policy import DEFAULT
 from arena.domain.voter import Voter
-from arena.pages.rendering import error_page, leaderboard_page, method_page, votes_page
+from arena.pages.rendering import (
+    battle_page,
+    battles_page,
+    error_page,
+    leaderboard_page,
+    method_page,
+    votes_page,
+)
 
 STYLESHEET = Path(__file__).parent / "static" / "pages.css"
 READ = ["GET", "HEAD"]
+PLACE = re.compile("[0-9]{1,18}")
 NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
+NO_BATTLE = "No counted vote is at this address. Battles can be read here once they were voted on."
+NO_SUCH_LIST = (
+    "There is no such model, policy or place. Open the leaderboard, and start from there."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibits:
+    """Where the pages find single battles.
+
+    Attributes
+    ----------
+    votes : callable
+        From policy, model ids and the place in the log to end before (None for the newest) to
+        votes; None if there is no such policy or model.
+    battle : callable
+        From a battle's id to the battle, if its vote counts.
+    """
+
+    votes: Callable[[str, Sequence[str], int | None], ShownVotes | None]
+    battle: Callable[[str], ShownBattle | None]
 
 
 def utc_now() -> datetime:
@@ -43,6 +76,7 @@ def pages_router(
     my_votes: Callable[[Voter], Sequence[PastVote]],
     voter_of: Callable[[Request], Voter | None],
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
+    exhibits: Exhibits | None = None,
     arena_name: str = "Arena",
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
@@ -59,6 +93,8 @@ def pages_router(
         Who asks, or None for a browser without a pseudonym.
     others : mapping of str to callable
         Boards that are shown only when asked for, by the name of their policy.
+    exhibits : Exhibits, optional
+        Battles behind the numbers; None shows none to anybody.
     pacing : Pacing
         How battles release their answers, for the method page.
     """
@@ -68,9 +104,10 @@ def pages_router(
     def leaderboard(request: Request, policy: str | None = None) -> Response:
         chosen = board if policy is None else others.get(policy)
         if chosen is None:
-            page = error_page(404, advice=NO_POLICY, arena_name=arena_name)
-            return HTMLResponse(page, status_code=404)
-        page = leaderboard_page(chosen(), now=now(), arena_name=arena_name)
+            return _missing(NO_POLICY, arena_name)
+        page = leaderboard_page(
+            chosen(), linked=exhibits is not None, now=now(), arena_name=arena_name
+        )
         return revalidated(request, page)
 
     @router.api_route("/votes", methods=READ)
@@ -82,7 +119,13 @@ def pages_router(
 
     @router.api_route("/method", methods=READ)
     def method(request: Request) -> Response:
-        return revalidated(request, method_page(board(), pacing=pacing, arena_name=arena_name))
+        page = method_page(
+            board(), pacing=pacing, linked=exhibits is not None, arena_name=arena_name
+        )
+        return revalidated(request, page)
+
+    if exhibits is not None:
+        router.include_router(_exhibits_router(exhibits, arena_name, now))
 
     @router.api_route("/look/pages.css", methods=READ)
     def stylesheet(request: Request) -> Response:
@@ -95,3 +138,39 @@ def pages_router(
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 
     return router
+
+
+def _exhibits_router(
+    exhibits: Exhibits, arena_name: str, now: Callable[[], datetime]
+) -> APIRouter:
+    router = APIRouter()
+
+    @router.api_route("/battles", methods=READ)
+    def battles(
+        request: Request,
+        policy: str = DEFAULT.name,
+        model: str | None = None,
+        against: str | None = None,
+        before: str | None = None,
+    ) -> Response:
+        models = list(dict.fromkeys(filter(None, (model, against))))
+        sound = before is None or PLACE.fullmatch(before)
+        found = exhibits.votes(policy, models, int(before) if before else None) if sound else None
+        if found is None:
+            return _missing(NO_SUCH_LIST, arena_name)
+        page = battles_page(found, newest=before is None, now=now(), arena_name=arena_name)
+        return revalidated(request, page)
+
+    @router.api_route("/battles/{battle_id}", methods=READ)
+    def battle(request: Request, battle_id: str) -> Response:
+        found = exhibits.battle(battle_id)
+        if found is None:
+            return _missing(NO_BATTLE, arena_name)
+        return revalidated(request, battle_page(found, now=now(), arena_name=arena_name))
+
+    return router
+
+
+def _missing(advice: str, arena_name: str) -> Response:
+    page = error_page(404, advice=advice, arena_name=arena_name)
+    return HTMLResponse(page, status_code=404)

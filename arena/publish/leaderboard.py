@@ -274,9 +274,9 @@ def _what_is_missing(won: float, lost: float) -> str:
     if not won and not lost:
         return "no votes yet"
     if not lost:
-        return "has not lost yet"
+        return "has not lost yet; needs a loss or a tie"
     if not won:
-        return "has not won yet"
+        return "has not won yet; needs a win or a tie"
     return "needs votes against more models"
 
 

@@ -36,7 +36,11 @@ Update = list[Any]
 
 
 def build_page(
-    battles: Battles, identify: Callable[[gr.Request], Voter], examples: Sequence[str]
+    battles: Battles,
+    identify: Callable[[gr.Request], Voter],
+    examples: Sequence[str],
+    *,
+    readable: bool,
 ) -> gr.Blocks:
     """Build the battle page.
 
@@ -46,6 +50,8 @@ def build_page(
         The voter behind a request; asked again for each event.
     examples : sequence of str
         Prompts to try; not shown when only recordings battle.
+    readable : bool
+        Whether visitors can read battles that were voted on, which the page then says.
     """
     page = gr.Blocks(title="Arena", analytics_enabled=False)
     with page:
@@ -68,7 +74,7 @@ def build_page(
             with gr.Row(elem_id="panes"):
                 history_a, asked_a, answer_a = _pane("a")
                 history_b, asked_b, answer_b = _pane("b")
-            _fixed(fixed.prompts_to_try(examples, battles.prompts), "try")
+            _fixed(fixed.prompts_to_try(examples, battles.prompts, readable=readable), "try")
             _fixed(fixed.BAR, "bar")
             _fixed(fixed.HELP + "\n" + fixed.prompt_sheet(battles.prompts), "sheets")
             news = gr.Markdown(elem_id="news", latex_delimiters=[])

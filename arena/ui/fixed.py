@@ -99,14 +99,30 @@ def pane_head(side: str) -> str:
 </div>"""
 
 
-def prompts_to_try(examples: Sequence[str], recorded: Sequence[str] | None) -> str:
-    """Offer prompts on the empty page: six prompts, or the first six that recordings answer."""
+READABLE = (
+    '<p class="note">Once you have voted, everyone here can read the battle. '
+    '<a href="/method#privacy">What is stored</a></p>'
+)
+
+
+def prompts_to_try(
+    examples: Sequence[str], recorded: Sequence[str] | None, *, readable: bool
+) -> str:
+    """Offer prompts on the empty page: six prompts, or the first six that recordings answer.
+
+    Parameters
+    ----------
+    readable : bool
+        Whether battles can be read by others once voted on; what people write themselves is
+        meant, so recorded prompts need no warning.
+    """
     offered = examples if recorded is None else recorded
     invitation = "Try one of these, or ask your own." if recorded is None else "Try one of these."
     chips = "".join(
         f'<li title="{escape(prompt)}">{_prompt_button(prompt)}</li>' for prompt in offered[:CHIPS]
     )
-    note = "" if recorded is None else _recorded_note(len(recorded))
+    warning = READABLE if readable else ""
+    note = warning if recorded is None else _recorded_note(len(recorded))
     return f'<div class="try">\n<p>{invitation}</p>\n<ul class="chips">{chips}</ul>{note}\n</div>'
 
 

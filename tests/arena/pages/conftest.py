@@ -5,6 +5,7 @@ import pytest
 
 from arena.domain.board import Board, BoardRow, Health, PairCell, PastVote, Waiting
 from arena.domain.evidence import Fewest, FitCheck, Hold
+from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 
@@ -63,6 +64,32 @@ def a_hold(k: int | None = 12, more_votes: int | None = 1862) -> Hold:
         separated=more_votes == 0,
         more_votes=more_votes,
     )
+
+
+def a_model(name: str = "quartz-8b") -> ShownModel:
+    return ShownModel(name, name, "Stone Works", Kind.MODEL, "MIT", NOW - timedelta(days=40))
+
+
+def a_shown_vote(text: str = "Why is the sky blue?", model: str = "quartz-8b") -> ShownVote:
+    return ShownVote(
+        place=7,
+        battle_id="b7",
+        created=NOW - timedelta(hours=3),
+        prompt=text,
+        choice=Choice.A,
+        model_a=a_model(model),
+        model_b=a_model("chalk-3b"),
+        seconds=31.0,
+    )
+
+
+def shown_votes(text: str = "Why is the sky blue?", model: str = "quartz-8b") -> ShownVotes:
+    return ShownVotes("default-v1", (a_model(model),), (a_shown_vote(text, model),), 7)
+
+
+def shown_battle(text: str = "Why is the sky blue?", model: str = "quartz-8b") -> ShownBattle:
+    turns = (ShownTurn(text, text, "Scattering."), ShownTurn("And at dusk?", "Red.", text))
+    return ShownBattle("default-v1", a_shown_vote(text, model), turns)
 
 
 def a_board(**changes: object) -> Board:

@@ -47,7 +47,7 @@ def text(html: str) -> str:
 
 
 def board_page(board: Board) -> str:
-    return leaderboard_page(board, now=NOW, arena_name="Arena")
+    return leaderboard_page(board, linked=True, now=NOW, arena_name="Arena")
 
 
 def past_page(past: Sequence[PastVote] | None) -> str:

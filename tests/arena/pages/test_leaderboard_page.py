@@ -147,7 +147,9 @@ def test_a_cell_says_what_is_expected_and_what_was_counted(make_board: MakeBoard
         "quartz-8b against chalk-3b: 0.75 by the ratings, 95 % interval 0.65 "
         "to 0.80; 0.70 of 40 votes"
     )
-    assert re.search(r'<td class="under" style="--tone: 50%"[^>]*>0.25 <span class="n">0.30', page)
+    assert re.search(
+        r'<td class="under" style="--tone: 50%"[^>]*><a [^>]*>0.25</a> <span class="n">0', page
+    )
 
 
 def test_a_cell_of_a_pair_that_never_met_says_so(make_board: MakeBoard, make_row: MakeRow) -> None:

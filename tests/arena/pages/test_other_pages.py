@@ -39,14 +39,14 @@ def test_an_unknown_voter_is_told_of_the_cookie() -> None:
 
 @pytest.mark.parametrize("pacing", list(Pacing))
 def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacing: Pacing) -> None:
-    said = text(method_page(make_board(), pacing=pacing, arena_name="Arena"))
+    said = text(method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena"))
     assert ("at one common pace" in said) == (pacing is Pacing.PACED)
     assert ("appear together" in said) == (pacing is Pacing.BOTH_DONE)
     assert ("Speed can be seen" in said) == (pacing is Pacing.RAW)
 
 
 def test_the_method_page_names_policy_rules_and_export(make_board: MakeBoard) -> None:
-    said = text(method_page(make_board(), pacing=Pacing.PACED, arena_name="Arena"))
+    said = text(method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"))
     assert "Votes by simulated voters are left out." in said
     assert "arena export votes" in said
 

@@ -12,13 +12,24 @@ from arena.domain.board import Board, Health
 from arena.domain.evidence import FitCheck, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
 from arena.pages.rendering import (
+    battle_page,
+    battles_page,
     environment,
     error_page,
     leaderboard_page,
     method_page,
     votes_page,
 )
-from tests.arena.pages.conftest import NOW, MakeBoard, MakePastVote, MakeRow, a_hold, a_pair
+from tests.arena.pages.conftest import (
+    NOW,
+    MakeBoard,
+    MakePastVote,
+    MakeRow,
+    a_hold,
+    a_pair,
+    shown_battle,
+    shown_votes,
+)
 from tests.arena.pages.page import NOTHING, Page, board_page, past_page, with_a_past
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7*7 }}'
@@ -32,8 +43,14 @@ def every_page(make_board: MakeBoard, make_past_vote: MakePastVote) -> list[str]
         past_page([make_past_vote(choice) for choice in Choice]),
         past_page([]),
         past_page(None),
-        *(method_page(make_board(), pacing=pacing, arena_name="Arena") for pacing in Pacing),
+        *(
+            method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena")
+            for pacing in Pacing
+        ),
         error_page(404),
+        battles_page(shown_votes(), newest=True, now=NOW, arena_name="Arena"),
+        battles_page(replace(shown_votes(), votes=()), newest=False, now=NOW, arena_name="Arena"),
+        battle_page(shown_battle(), now=NOW, arena_name="Arena"),
     ]
 
 
@@ -72,10 +89,12 @@ def test_hostile_text_stays_text(
     board = hostile_board(make_board, make_row)
     vote = replace(make_past_vote(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
     pages = [
-        leaderboard_page(board, now=NOW, arena_name=HOSTILE),
+        leaderboard_page(board, linked=True, now=NOW, arena_name=HOSTILE),
         votes_page([vote], now=NOW, arena_name=HOSTILE),
-        method_page(board, pacing=Pacing.PACED, arena_name=HOSTILE),
+        method_page(board, pacing=Pacing.PACED, linked=True, arena_name=HOSTILE),
         error_page(404, advice=HOSTILE, arena_name=HOSTILE),
+        battles_page(shown_votes(HOSTILE, HOSTILE), newest=True, now=NOW, arena_name=HOSTILE),
+        battle_page(shown_battle(HOSTILE, HOSTILE), now=NOW, arena_name=HOSTILE),
     ]
     for html in pages:
         page = Page(html)
@@ -121,7 +140,10 @@ def test_the_present_page_is_marked_in_the_header(
     for html, here in (
         (board_page(make_board()), ["/leaderboard"]),
         (past_page([make_past_vote()]), ["/votes"]),
-        (method_page(make_board(), pacing=Pacing.PACED, arena_name="Arena"), ["/method"]),
+        (
+            method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"),
+            ["/method"],
+        ),
         (error_page(404), []),
     ):
         links = [a["href"] for a in Page(html).all("a") if "aria-current" in a]

@@ -49,8 +49,8 @@ def test_an_undefeated_model_is_not_rated() -> None:
     found = board([Vote("m0", "m1", Choice.A)] * 9, "m0", "m1")
     assert found.rows == ()
     assert [(w.model, w.reason, w.votes) for w in found.waiting] == [
-        ("m0", "has not lost yet", 9),
-        ("m1", "has not won yet", 9),
+        ("m0", "has not lost yet; needs a loss or a tie", 9),
+        ("m1", "has not won yet; needs a win or a tie", 9),
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_newcomer_does_not_take_the_board_down() -> None:
     votes = [*many(), Vote("new", "m0", Choice.A, voter="v1")]
     found = board(votes, "m0", "m1", "m2", "new")
     assert found.rows == board(many(), "m0", "m1", "m2").rows
-    assert [(w.model, w.reason) for w in found.waiting] == [("new", "has not lost yet")]
+    assert [(w.model, w.reason) for w in found.waiting] == [("new", "has not lost yet; needs a loss or a tie")]
     assert any("Set aside" in warning and "new" in warning for warning in found.warnings)
 
 

@@ -283,8 +283,8 @@ def test_fixed_html_is_one_block_of_markdown() -> None:
         fixed.HELP,
         fixed.SKELETON,
         fixed.pane_head("a"),
-        fixed.prompts_to_try(hostile, None),
-        fixed.prompts_to_try((), hostile),
+        fixed.prompts_to_try(hostile, None, readable=True),
+        fixed.prompts_to_try((), hostile, readable=True),
         fixed.prompt_sheet(hostile),
         fixed.prompt_sheet(None),
     ):
@@ -293,8 +293,8 @@ def test_fixed_html_is_one_block_of_markdown() -> None:
 
 def test_the_empty_page_offers_six_prompts() -> None:
     many = tuple(f"prompt {n}" for n in range(9))
-    assert fixed.prompts_to_try(many, None).count("data-ask") == 6
-    recorded = fixed.prompts_to_try(("never shown",), many)
+    assert fixed.prompts_to_try(many, None, readable=False).count("data-ask") == 6
+    recorded = fixed.prompts_to_try(("never shown",), many, readable=True)
     assert recorded.count("data-ask") == 6
     assert "never shown" not in recorded
     assert fixed.prompt_sheet(many).count("data-ask") == 9

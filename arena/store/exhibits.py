@@ -1,0 +1,144 @@
+"""Battles behind a board's numbers: only those whose vote its policy counts."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlmodel import Session, col, or_, select
+
+from arena.domain.battle import Side
+from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
+from arena.domain.model import Kind
+from arena.domain.policy import Policy
+from arena.domain.vote import Choice
+from arena.store.tables import (
+    AnswerRow,
+    BattleRow,
+    ExclusionRow,
+    ModelRow,
+    TurnRow,
+    VoteRow,
+    VoterRow,
+)
+
+PAGE = 50
+"""Votes read at a time."""
+
+Found = tuple[VoteRow, BattleRow, str]
+
+
+def counted(
+    session: Session,
+    policy: Policy,
+    *,
+    models: Collection[str] = (),
+    before: int | None = None,
+    most: int = PAGE,
+) -> ShownVotes | None:
+    """Give the newest votes that a policy counts.
+
+    Parameters
+    ----------
+    models : collection of str, at most two
+        Ids that a battle must have had on its sides, whichever.
+    before : int, optional
+        Only votes at lower places in the log.
+
+    Returns
+    -------
+    ShownVotes or None
+        None if there is no model of such an id.
+    """
+    known = _models(session)
+    if not set(models) <= set(known):
+        return None
+    query = _counted(policy).order_by(col(VoteRow.id).desc()).limit(most + 1)
+    for model in models:
+        query = query.where(or_(BattleRow.model_a == model, BattleRow.model_b == model))
+    if before is not None:
+        query = query.where(col(VoteRow.id) < before)
+    found: Sequence[Found] = session.exec(query).all()
+    votes = tuple(_vote(row, known) for row in found[:most])
+    return ShownVotes(
+        policy=policy.name,
+        of=tuple(known[model] for model in models),
+        votes=votes,
+        older_than=votes[-1].place if len(found) > most else None,
+    )
+
+
+def battle(session: Session, policy: Policy, battle_id: str) -> ShownBattle | None:
+    """Give a battle whose vote the policy counts; None for any other, whatever the reason."""
+    found: Found | None = session.exec(
+        _counted(policy).where(BattleRow.public_id == battle_id)
+    ).first()
+    if found is None:
+        return None
+    return ShownBattle(
+        policy=policy.name,
+        vote=_vote(found, _models(session)),
+        turns=tuple(_turns(session, found[0])),
+    )
+
+
+def _counted(policy: Policy) -> Any:
+    """Return a query for what `Policy.why_not` has nothing against."""
+    excluded = select(ExclusionRow.vote_id).where(ExclusionRow.policy == policy.name)
+    return (
+        select(VoteRow, BattleRow, TurnRow.prompt)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .where(
+            TurnRow.turn == 1,
+            VoteRow.outcome != Choice.SKIP,
+            col(VoterRow.kind).in_(policy.kinds),
+            col(VoteRow.id).not_in(excluded),
+        )
+    )
+
+
+def _models(session: Session) -> dict[str, ShownModel]:
+    return {
+        row.id: ShownModel(
+            row.id, row.name, row.organisation, Kind(row.kind), row.licence, row.created
+        )
+        for row in session.exec(select(ModelRow))
+    }
+
+
+def _vote(row: Found, known: Mapping[str, ShownModel]) -> ShownVote:
+    vote, fought, prompt = row
+    return ShownVote(
+        place=vote.id or 0,
+        battle_id=fought.public_id,
+        created=vote.created,
+        prompt=prompt,
+        choice=Choice(vote.outcome),
+        model_a=known[fought.model_a],
+        model_b=known[fought.model_b],
+        seconds=vote.seconds_to_vote,
+    )
+
+
+def _turns(session: Session, vote: VoteRow) -> list[ShownTurn]:
+    """Give every turn up to the vote's, with the newest answers, or those that it pins."""
+    asked = session.exec(
+        select(TurnRow)
+        .where(TurnRow.battle_id == vote.battle_id, col(TurnRow.turn) <= vote.turn)
+        .order_by(col(TurnRow.turn))
+    )
+    answers = session.exec(
+        select(AnswerRow)
+        .where(AnswerRow.battle_id == vote.battle_id)
+        .order_by(col(AnswerRow.attempt))
+    )
+    pinned = {Side.A: vote.attempt_a, Side.B: vote.attempt_b}
+    texts = {
+        (row.turn, row.side): row.text
+        for row in answers
+        if row.turn < vote.turn or row.attempt == pinned[Side(row.side)]
+    }
+    return [
+        ShownTurn(turn.prompt, texts[turn.turn, Side.A], texts[turn.turn, Side.B])
+        for turn in asked
+    ]

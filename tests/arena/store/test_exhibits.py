@@ -1,0 +1,87 @@
+"""Behind a number lie the battles that its policy counts, and no others."""
+
+from arena.domain.battle import BattleState
+from arena.domain.policy import DEFAULT, SIMULATED, Policy
+from arena.domain.vote import Choice
+from arena.domain.voter import Voter, VoterKind
+from arena.store import exhibits, log
+from arena.store.store import Store
+from arena.store.tables import ExclusionRow
+from tests.arena.store.battles import A1, B1, NOW, ballot, complete, new_battle, ready
+
+
+def voted(store: Store, battle_id: str, choice: Choice, kind: VoterKind) -> None:
+    who = Voter(f"{kind}-{battle_id}", kind)
+    ready(store, battle_id, who)
+    store.cast(ballot(battle_id, choice, voter=who.id))
+
+
+def shown(store: Store, policy: Policy = DEFAULT, **wanted: object) -> list[str]:
+    with store.reading() as session:
+        found = exhibits.counted(session, policy, **wanted)  # type: ignore[arg-type]
+        assert found is not None
+        return [vote.battle_id for vote in found.votes]
+
+
+def test_what_a_policy_counts_is_shown_and_nothing_else(store: Store) -> None:
+    for place, (choice, kind) in enumerate((c, k) for c in Choice for k in VoterKind):
+        voted(store, f"b{place}", choice, kind)
+    ready(store, "not voted on")
+    with store.writing() as session:
+        session.add(
+            ExclusionRow(
+                vote_id=1, policy=DEFAULT.name, rule="r", version="1", reason="odd", created=NOW
+            )
+        )
+    for policy in (DEFAULT, SIMULATED):
+        with store.reading() as session:
+            votes = log.votes(session, policy.name)
+            counted = [
+                vote.battle_id
+                for vote in votes
+                if policy.why_not(vote.outcome, vote.voter_kind, vote.exclusions) is None
+            ]
+            single = [
+                vote.battle_id
+                for vote in votes
+                if exhibits.battle(session, policy, vote.battle_id) is not None
+            ]
+            assert exhibits.battle(session, policy, "not voted on") is None
+        assert counted
+        assert shown(store, policy) == counted[::-1]
+        assert single == counted
+
+
+def test_votes_are_read_by_model_by_pair_and_in_parts(store: Store) -> None:
+    for n in range(5):
+        voted(store, f"b{n}", Choice.A, VoterKind.ANONYMOUS)
+    assert shown(store, models=["quartz"]) == ["b4", "b3", "b2", "b1", "b0"]
+    assert len(shown(store, models=["quartz", "basalt"])) == 5
+    with store.reading() as session:
+        first = exhibits.counted(session, DEFAULT, most=2)
+        assert first is not None
+        rest = exhibits.counted(session, DEFAULT, before=first.older_than, most=3)
+        assert rest is not None
+        assert exhibits.counted(session, DEFAULT, models=["granite"]) is None
+    assert [vote.battle_id for vote in first.votes + rest.votes] == ["b4", "b3", "b2", "b1", "b0"]
+    assert (first.older_than is not None, rest.older_than) == (True, None)
+
+
+def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
+    store.open_battle(new_battle("b"))
+    store.close_answers(
+        "b",
+        BattleState.READY,
+        {A1: complete("Mine."), B1: complete("Yours.")},
+        message=None,
+        now=NOW,
+    )
+    store.cast(ballot("b", Choice.B))
+    with store.reading() as session:
+        found = exhibits.battle(session, DEFAULT, "b")
+    assert found is not None
+    assert [(t.prompt, t.text_a, t.text_b) for t in found.turns] == [
+        ("Why is the sky blue?", "Mine.", "Yours.")
+    ]
+    assert (found.vote.choice, found.vote.seconds) == (Choice.B, 9.0)
+    assert {found.vote.model_a.name, found.vote.model_b.name} == {"Basalt", "Quartz"}
