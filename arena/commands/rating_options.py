@@ -114,7 +114,7 @@ def rate_options(
         return RateOptions(
             since=_moment("--since", since),
             until=_moment("--until", until),
-            columns=tuple(_role_and_name(text) for text in column or ()),
+            columns=tuple(map(role_and_name, column or ())),
             style=tuple(style or ()),
             mean=MEAN_POINTS if mean is None else mean,
             anchor=None if anchor is None else _model_and_points(anchor),
@@ -134,7 +134,8 @@ def _moment(option: str, text: str | None) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _role_and_name(text: str) -> tuple[str, str]:
+def role_and_name(text: str) -> tuple[str, str]:
+    """Read a value of ``--column``; raises `DataError` for what is none."""
     role, _, name = text.partition("=")
     if not (role and name):
         msg = f"Cannot read --column {text!r}: write ROLE=NAME, such as --column voter=user."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from arena.commands.arguments import examples
+from arena.commands.rating_options import Column, role_and_name
 from arena.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def voters(
         ),
     ],
     *,
+    column: Column = None,
     alpha: Annotated[float, typer.Option(help="Chance of flagging an honest voter.")] = 0.05,
     least: Annotated[
         int, typer.Option(help="Decisive votes from which a voter is examined.")
@@ -58,15 +60,17 @@ def voters(
     Exit code 2: options or votes that cannot be used.
     """
     from arena.publish import formats
+    from arena.publish.columns import Columns
     from arena.publish.voters import check_source  # numpy and duckdb take half a second
     from arena.publish.weighted import write_weighted
     from arena.terminal import working
 
     form = _chosen(form, out)
+    columns = Columns.named(map(role_and_name, column or ()))
     with working("Examining the voters"):
-        report = check_source(source, alpha=alpha, least=least)
+        report = check_source(source, columns, alpha=alpha, least=least)
     if weighted is not None:
-        write_weighted(source, report, weighted)
+        write_weighted(source, report, weighted, columns)
     found = report.to_dict()
     if form == "parquet" and out is not None:
         formats.write_parquet(found["voters"], out)

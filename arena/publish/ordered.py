@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -71,20 +72,24 @@ class OrderedVotes:
         )
 
 
-def read_ordered(source: str) -> OrderedVotes:
+def read_ordered(source: str, columns: Columns) -> OrderedVotes:
     """Read the votes of a file, or those of a database that the default policy counts.
 
     Raises
     ------
     DataError
-        As `arena.publish.counts.read_votes`, and if the votes do not say who cast them.
+        As `arena.publish.counts.read_votes`, if the votes do not say who cast them, and if
+        columns are named of a database, which has its own.
     StoreError
         If the database cannot be read.
     """
     if "://" in source:
+        if columns != Columns():
+            msg = f"The log {source!r} has its own columns: drop --column."
+            raise DataError(msg)
         return _sieved(_logged(source), source)
-    with opened(Path(source), _wanted) as frame:
-        return _sieved(_fetched(frame), source)
+    with opened(Path(source), partial(_wanted, columns)) as frame:
+        return _sieved(_fetched(frame, columns), source)
 
 
 def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
@@ -93,15 +98,14 @@ def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
     return rows.project(f"*, row_number() OVER () AS {ROW}")
 
 
-def _wanted(there: Sequence[str]) -> list[str]:
+def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
     roles = ("model_a", "model_b", "winner", "voter", "time", "left_out")
-    found = (Columns().find(role, there) for role in roles)
+    found = (columns.find(role, there) for role in roles)
     return sorted({name for name in found if name is not None})
 
 
-def _fetched(frame: Frame) -> Table:
+def _fetched(frame: Frame, columns: Columns) -> Table:
     there = frame.collect_schema().names()
-    columns = Columns()
     texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner", "voter")}
     if (left_out := columns.find("left_out", there)) is not None:
         texts["left_out"] = left_out

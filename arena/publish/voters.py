@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from arena import __version__
 from arena.errors import DataError
+from arena.publish.columns import Columns
 from arena.publish.ordered import OrderedVotes, read_ordered
 from arena.publish.rate import in_our_words
 from rating.bradley_terry import solve
@@ -170,7 +171,9 @@ class VotersReport:
         }
 
 
-def check_source(source: str, *, alpha: float = ALPHA, least: int = LEAST) -> VotersReport:
+def check_source(
+    source: str, columns: Columns | None = None, *, alpha: float = ALPHA, least: int = LEAST
+) -> VotersReport:
     """Examine the voters of a file or a database.
 
     The strengths are those of a Bradley-Terry fit with a ridge of `RIDGE` to all votes, without
@@ -182,6 +185,8 @@ def check_source(source: str, *, alpha: float = ALPHA, least: int = LEAST) -> Vo
     source : str
         A file with one row a vote and a column of voters, or the URL of a database, whose votes
         the default policy counts.
+    columns : Columns, optional
+        Names of the file's columns where they are not the known ones.
     alpha : float
         Chance of flagging an honest voter.
     least : int
@@ -200,7 +205,7 @@ def check_source(source: str, *, alpha: float = ALPHA, least: int = LEAST) -> Vo
     if not 0 < alpha < 1:
         msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
         raise DataError(msg)
-    votes = read_ordered(source)
+    votes = read_ordered(source, columns or Columns())
     return _report(votes, _examined(votes, alpha, least), alpha, least)
 
 

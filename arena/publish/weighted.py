@@ -17,7 +17,9 @@ WEIGHT, REASON = "voter_weight", "voter_reason"
 ENDINGS = (".parquet", ".csv")
 
 
-def write_weighted(source: str, report: VotersReport, path: Path) -> None:
+def write_weighted(
+    source: str, report: VotersReport, path: Path, columns: Columns | None = None
+) -> None:
     """Write every row of a file again, in its order, with a weight and the reason for it.
 
     Rows of voters who are not in the report, because none of their votes counts, weigh 1.
@@ -28,6 +30,8 @@ def write_weighted(source: str, report: VotersReport, path: Path) -> None:
         The file that the report is on.
     path : Path
         Ends in ``.parquet`` or ``.csv``.
+    columns : Columns, optional
+        Names of the file's columns where they are not the known ones.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def write_weighted(source: str, report: VotersReport, path: Path) -> None:
                 raise DataError(msg)
         voters = Path(folder) / "voters.parquet"
         write_parquet([_row(voter) for voter in report.voters], voters)
-        _write(_joined(numbered(frame), Columns().need("voter", there), voters), path)
+        _write(_joined(numbered(frame), (columns or Columns()).need("voter", there), voters), path)
 
 
 def _row(voter: CheckedVoter) -> Mapping[str, object]:

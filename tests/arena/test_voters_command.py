@@ -75,6 +75,20 @@ def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
     assert rows == plain["voters"]
 
 
+def test_columns_of_other_names_are_named(folder: Path) -> None:
+    renamed = [{("who" if k == "voter" else k): v for k, v in row.items()} for row in crowd()]
+    write(renamed, Path("other.csv"))
+    options = ("--column", "voter=who", "--weighted", "weighted.csv", "--format", "json")
+    found = run("other.csv", *options)
+    assert found.exit_code == 0, found.output
+    usual = json.loads(run("votes.parquet", "--format", "json").stdout)
+    assert json.loads(found.stdout)["voters"] == usual["voters"]
+    with Path("weighted.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["who"] for row in rows] == [row["who"] for row in renamed]
+    assert {row["voter_weight"] for row in rows} == {"0.0", "1.0"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -83,6 +97,8 @@ def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
         (("--format", "parquet"), "name a file with --out"),
         (("--format", "table", "--out", "voters.csv"), "A table is for a terminal"),
         (("--least", "0"), "--least 0"),
+        (("--column", "who"), "Cannot read --column 'who'"),
+        (("--column", "voter=who"), "'who'"),
     ],
 )
 def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:

@@ -95,7 +95,9 @@ def test_a_newcomer_does_not_take_the_board_down() -> None:
     votes = [*many(), Vote("new", "m0", Choice.A, voter="v1")]
     found = board(votes, "m0", "m1", "m2", "new")
     assert found.rows == board(many(), "m0", "m1", "m2").rows
-    assert [(w.model, w.reason) for w in found.waiting] == [("new", "has not lost yet; needs a loss or a tie")]
+    assert [(w.model, w.reason) for w in found.waiting] == [
+        ("new", "has not lost yet; needs a loss or a tie")
+    ]
     assert any("Set aside" in warning and "new" in warning for warning in found.warnings)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from arena.errors import DataError
+from arena.publish.columns import Columns
 from arena.publish.rate import rate_source
 from arena.publish.voters import CheckedVoter, VotersReport, check_source
 from arena.publish.weighted import write_weighted
@@ -257,6 +258,11 @@ def test_a_file_is_not_weighed_twice_and_a_log_never(tmp_path: Path, report: Vot
         write_weighted(write(rows, tmp_path / "votes.csv"), report, tmp_path / "again.csv")
     with pytest.raises(DataError, match="export its votes"):
         write_weighted("sqlite:///arena.db", report, tmp_path / "weighted.csv")
+
+
+def test_a_log_has_its_own_columns() -> None:
+    with pytest.raises(DataError, match="drop --column"):
+        check_source("sqlite:///arena.db", Columns(voter="who"))
 
 
 @pytest.mark.parametrize(("option", "value"), [("least", 0), ("alpha", 0.0), ("alpha", 1.0)])
