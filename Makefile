@@ -39,6 +39,7 @@ slow: .venv/.dev
 bench: .venv/.run
 	$(BIN)/python benchmarks/votes.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/judge.py
 	$(MAKE) bench-rating
 
 # The programs that ratings are measured beside stay out of .venv. One of them names a single

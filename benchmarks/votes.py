@@ -16,7 +16,7 @@ from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, New
 from arena.store.store import Store
 
 MODELS = tuple(Model(id=m, name=m, endpoint="pocket://", model=m) for m in ("x", "y"))
-ANSWER = NewAnswer(model_id="x", system_prompt_hash="", decoding={})
+ANSWER = NewAnswer(model_id="x", model_name="X", system_prompt_hash="", decoding={})
 WHOLE = AnswerOutcome(text="An answer. " * 100, status=AnswerStatus.COMPLETE)
 
 

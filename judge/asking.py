@@ -1,5 +1,6 @@
 """Asks until there is a reply: within the rates, within the budget, and with patience."""
 
+import asyncio
 from collections import Counter
 from dataclasses import replace
 from itertools import count
@@ -41,6 +42,7 @@ class Asker:
         self._ledger = Ledger(options.price, options.limit_usd, tokens_out=tokens_out)
         self._limit_usd = options.limit_usd
         self._priced = options.price is not None
+        self._places = asyncio.Semaphore(options.concurrency)
         self._calls = count()
         self.faults: Counter[FailureClass] = Counter()
         self.stopped: Stop | None = None
@@ -69,6 +71,10 @@ class Asker:
         CallError
             If the last try failed, or the failure is of a class that is not tried again.
         """
+        async with self._places:
+            return await self._answered(request)
+
+    async def _answered(self, request: Request) -> Reply | None:
         number, tokens = next(self._calls), request_tokens(request)
         tries = 0
         while not self.stopped:

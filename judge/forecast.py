@@ -5,11 +5,13 @@ from itertools import islice
 
 from judge.budget import Calibration, Estimate, calibrate, estimate, request_tokens
 from judge.calls import Call, call_of, questions
-from judge.case import Case
+from judge.case import Case, CaseId
 from judge.completion import Reply
+from judge.errors import FailureClass
 from judge.journal import Journal
 from judge.method import Method
 from judge.options import Options
+from judge.reading import Reading
 
 _BATCH = 256
 
@@ -52,6 +54,40 @@ async def forecast(
         price=options.price,
         calibration=calibrate(known) if calibration is None else calibration,
     )
+
+
+async def recalled(
+    cases: Iterable[Case], method: Method, journal: Journal, options: Options
+) -> dict[CaseId, Reading]:
+    """Read what the journal holds on cases, of methods that ask one question a case; ask nothing.
+
+    Of several attempts, the first that can be read, as a run takes it.
+    """
+    found: dict[CaseId, Reading] = {}
+    asked = list(questions(cases, method, seed=options.seed))
+    for attempt in range(options.attempts):
+        due = (question for question in asked if question.case_id not in found)
+        calls = (
+            call_of(question, method, judge=options.judge, seed=options.seed, attempt=attempt)
+            for question in due
+        )
+        while batch := list(islice(calls, _BATCH)):
+            found |= await _readings(batch, method, journal)
+    return found
+
+
+async def _readings(
+    batch: Sequence[Call], method: Method, journal: Journal
+) -> dict[CaseId, Reading]:
+    replies = await journal.recall([call.key for call in batch])
+    said = {
+        call.question.case_id: method.read(call.question.shown, replies[call.key])
+        for call in batch
+        if call.key in replies
+    }
+    return {
+        case: reading for case, reading in said.items() if not isinstance(reading, FailureClass)
+    }
 
 
 async def _sort(

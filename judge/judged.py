@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -116,6 +116,18 @@ class Run:
         """Number of rows by status."""
         return Counter(row.status for row in self.judged)
 
+    def after(self, first: "Run") -> "Run":
+        """Return this run with the replies, faults and dollars of an earlier one counted in."""
+        spent = [run.spent_usd for run in (first, self) if run.spent_usd is not None]
+        return replace(
+            self,
+            n_asked=first.n_asked + self.n_asked,
+            n_recalled=first.n_recalled + self.n_recalled,
+            n_estimated=first.n_estimated + self.n_estimated,
+            faults=Counter(first.faults) + Counter(self.faults),
+            spent_usd=sum(spent) if spent else None,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the rows."""
         return {
@@ -136,6 +148,22 @@ def verdicts(judged: Iterable[Judged]) -> dict[CaseId, Verdict]:
         case_id: reconcile(case_id, both[0].outcome, both[1].outcome)
         for case_id, both in _in_both_orders(judged).items()
     }
+
+
+def always_said(judged: Iterable[Judged], fewest: int = 20) -> Reading | None:
+    """Return what a judge said of every case in every order, as shown, if it was always the same.
+
+    One who prefers whatever stands first, or gives everything one mark, read nothing, or reads
+    replies that were made without reading. None if readings differ, or there are too few to tell.
+
+    Parameters
+    ----------
+    fewest : int
+        Replies from which on sameness is no chance. Those settled without asking do not count.
+    """
+    said = [row.reading for row in judged if row.status == READ]
+    same = len(said) >= fewest and all(reading == said[0] for reading in said)
+    return said[0] if same else None
 
 
 def effect_of_place(judged: Iterable[Judged]) -> PlaceEffect:

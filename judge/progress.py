@@ -51,18 +51,21 @@ class Tally:
         self._n_total = n_total
         self._n_done = 0
         self._n_recalled = 0
+        self._n_settled = 0
         self._failed: Counter[FailureClass] = Counter()
 
-    def add(self, failure: FailureClass | None, *, recalled: bool) -> None:
-        """Count a question as done."""
+    def add(self, failure: FailureClass | None, *, recalled: bool, settled: bool = False) -> None:
+        """Count a question as done; one that was settled without asking says nothing of asking."""
         self._n_done += 1
         self._n_recalled += recalled
+        self._n_settled += settled
         if failure is not None:
             self._failed[failure] += 1
 
     def all_alike(self, n: int) -> FailureClass | None:
-        """Return the class in which all failed so far, if that was at least ``n`` times."""
-        if len(self._failed) != 1 or self._failed.total() < self._n_done or self._n_done < n:
+        """Return the class in which all asked failed so far, if that was at least ``n`` times."""
+        n_asked = self._n_done - self._n_settled
+        if len(self._failed) != 1 or self._failed.total() < n_asked or n_asked < n:
             return None
         return next(iter(self._failed))
 

@@ -28,7 +28,8 @@ ALIKE = 20
 POLL_S = 2.0
 """Wait before looking again at questions that another process is asking."""
 
-_NOTES = 256
+_RECALLS, _NOTES = 512, 512
+"""Keys in one look at the journal, and readings in one note."""
 
 
 async def run(
@@ -115,14 +116,14 @@ class _Runner:
         self._held: set[Key] = set()
         self._notes: dict[Key, dict[str, Any]] = {}
         self._n_asked = self._n_recalled = 0
+        self._n_workers = 2 * options.concurrency  # while one keeps a reply, another one asks
 
     async def run(self) -> Run:
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(self._options.concurrency):
-                    tasks.create_task(self._work())
+                workers = [tasks.create_task(self._work()) for _ in range(self._n_workers)]
                 await self._feed()
-                for _ in range(self._options.concurrency):
+                for _ in workers:
                     await self._queue.put(None)
         finally:
             await self._journal.release(self._held)
@@ -132,11 +133,10 @@ class _Runner:
     async def _feed(self) -> None:
         """Hand out the questions; those that somebody else is asking, again and again."""
         due: Sequence[Question] = self._questions
-        size = self._options.concurrency
         while due and not self._asker.stopped:
             self._elsewhere = []
-            for start in range(0, len(due), size):
-                await self._start(due[start : start + size])
+            for start in range(0, len(due), _RECALLS):
+                await self._start(due[start : start + _RECALLS])
                 if self._asker.stopped:
                     break
             await self._queue.join()
@@ -145,16 +145,26 @@ class _Runner:
                 await self._sleep(POLL_S)
 
     async def _start(self, batch: Sequence[Question]) -> None:
-        """Settle and recall what can be; claim the rest, and put it in the queue."""
+        """Settle and recall what can be, and put the rest in the queue."""
         calls = [self._call(question, 0) for question in batch if not self._settled(question)]
         replies = await self._journal.recall([call.key for call in calls])
-        ours = await self._claimed([call.key for call in calls if call.key not in replies])
         for call in calls:
             if call.key in replies:
                 again = await self._read(call, replies[call.key], recalled=True)
                 if again is not None:
                     await self._queue.put(again)
-            elif call.key in ours:
+        new = [call for call in calls if call.key not in replies]
+        size = self._options.concurrency
+        for start in range(0, len(new), size):
+            await self._start_new(new[start : start + size])
+
+    async def _start_new(self, calls: Sequence[Call]) -> None:
+        """Claim no more than will soon be asked: what others hold, they will ask."""
+        if self._asker.stopped:
+            return
+        ours = await self._claimed([call.key for call in calls])
+        for call in calls:
+            if call.key in ours:
                 await self._queue.put(call)
             else:
                 self._elsewhere.append(call.question)
@@ -236,7 +246,8 @@ class _Runner:
             found.failure, found.detail = said, detail
         else:
             found.reading = said
-        self._tally.add(found.failure, recalled=found.recalled)
+        asked = found.failure is not None or bool(found.keys)
+        self._tally.add(found.failure, recalled=found.recalled, settled=not asked)
         if alike := self._tally.all_alike(ALIKE):
             self._asker.stop(Stop.ALIKE, f"the first {ALIKE} questions all failed: {alike}")
         self._told(self._progress())

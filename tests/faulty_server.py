@@ -6,7 +6,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -17,6 +18,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+JSON = "application/json"
 
 
 class Fault(Enum):
@@ -74,6 +77,10 @@ class Behaviour:
     logprobs: tuple[tuple[str, float, Mapping[str, float]], ...] | None = None
 
 
+Chosen = Callable[[Mapping[str, Any]], Behaviour]
+"""Chooses how to answer a request by its body."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A request as the server saw it; ``port`` is the client's and tells connections apart."""
@@ -96,12 +103,18 @@ class FaultyServer:
         In order of arrival.
     disconnects : list of str
         Model names whose streams the client left before their end.
+    answered : Counter
+        Whole answers that were given, by the last message of the request.
+    under_way : int
+        Requests whose answer is still to be given.
     """
 
     url: str
-    behaviours: dict[str, Behaviour]
+    behaviours: dict[str, Behaviour | Chosen]
     requests: list[Seen] = field(default_factory=list)
     disconnects: list[str] = field(default_factory=list)
+    answered: Counter[str] = field(default_factory=Counter)
+    under_way: int = 0
 
     async def saw_disconnect(self, model: str, within_s: float = 2.0) -> bool:
         """Whether the client leaves a stream of this model in time."""
@@ -117,6 +130,8 @@ class FaultyServer:
         port = request.client.port if request.client else 0
         self.requests.append(Seen(name, dict(request.headers), body, port))
         behaviour = self.behaviours.get(name)
+        if callable(behaviour):
+            behaviour = behaviour(body)
         if behaviour is None:
             return JSONResponse({"error": {"message": f"no model {name}"}}, 404)
         if behaviour.silent:
@@ -125,7 +140,7 @@ class FaultyServer:
             error = {"error": dict(behaviour.error)}
             return JSONResponse(error, behaviour.status, dict(behaviour.headers))
         if not body.get("stream"):
-            return JSONResponse(_whole(behaviour), headers=dict(behaviour.headers))
+            return await self._at_once(behaviour, said(body))
         stream = self._watched(name, _writes(behaviour))
         return StreamingResponse(
             stream, headers=dict(behaviour.headers), media_type="text/event-stream"
@@ -134,6 +149,20 @@ class FaultyServer:
     async def models(self, request: Request) -> Response:
         """List the model names."""
         return JSONResponse({"object": "list", "data": [{"id": m} for m in self.behaviours]})
+
+    async def _at_once(self, behaviour: Behaviour, asked: str) -> Response:
+        """Give a whole answer, or break off in the middle of it."""
+        self.under_way += 1
+        await asyncio.sleep(behaviour.first_token_s)
+        self.under_way -= 1
+        data, headers = json.dumps(_whole(behaviour)).encode(), dict(behaviour.headers)
+        if behaviour.fault is Fault.DROP:
+            headers["Content-Length"] = str(len(data))
+            return StreamingResponse(_half(data), headers=headers, media_type=JSON)
+        if behaviour.fault is Fault.CUT:
+            return Response(data[: len(data) // 2], headers=headers, media_type=JSON)
+        self.answered[asked] += 1
+        return Response(data, headers=headers, media_type=JSON)
 
     async def _until_left(self, request: Request, name: str) -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -150,7 +179,7 @@ class FaultyServer:
 
 
 @contextmanager
-def faulty_server(behaviours: Mapping[str, Behaviour]) -> Iterator[FaultyServer]:
+def faulty_server(behaviours: Mapping[str, Behaviour | Chosen]) -> Iterator[FaultyServer]:
     """Run a server on a free port of this machine, in a thread of its own.
 
     Examples
@@ -245,6 +274,16 @@ async def _fault(behaviour: Behaviour) -> AsyncIterator[str]:
                 for piece in _cut(behaviour.text, behaviour.chunk_size):
                     await asyncio.sleep(behaviour.delay_s)
                     yield _event(behaviour, choices=[{"index": 0, "delta": {"content": piece}}])
+
+
+def said(body: Mapping[str, Any]) -> str:
+    """Last message of a request."""
+    return str(body["messages"][-1]["content"])
+
+
+async def _half(data: bytes) -> AsyncIterator[bytes]:
+    yield data[: len(data) // 2]
+    raise DroppedError
 
 
 def _whole(behaviour: Behaviour) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`arena judge` and `arena judge score`; `arena judge run` is in `arena.commands.judge_run`."""
+"""`arena judge` and `arena judge score`; the others are in the modules named after them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arena.commands import judge_run
+from arena.commands import judge_probe, judge_run
 from arena.commands.arguments import examples
 from arena.errors import DataError
 from arena.terminal import working
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 cli = typer.Typer(help="Scores and verdicts of models that judge.", no_args_is_help=True)
 cli.add_typer(judge_run.cli)
+cli.add_typer(judge_probe.cli)
 
 HEADINGS = {
     "model": "Model",

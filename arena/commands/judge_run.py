@@ -1,48 +1,27 @@
-"""`arena judge run`."""
+"""`arena judge run` and `arena judge work`."""
 
 import asyncio
-import math
-import sys
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from arena.commands import judge_options as choose
 from arena.commands.arguments import Database, RosterFile, examples
-from arena.domain.model import Model, Roster
-from arena.errors import DataError, SettingsError
-from arena.terminal import working
+from arena.commands.judge_told import require_form, tell_checks, tell_estimate, tell_run
+from arena.commands.judge_work import Typed, Work, done, estimated, prepared
+from arena.errors import DataError
 
 if TYPE_CHECKING:
-    from arena.publish.cases import NamedCase
+    from arena.play.checklists import Listed
     from arena.store.judging import StoredJournal
-    from arena.store.store import Store
-    from judge.budget import Estimate, Price
     from judge.judged import Run
-    from judge.method import Method
-    from judge.options import Options
-    from judge.progress import Progress
 
-ARENA = "arena"
-"""What ``--cases`` calls the battles in the database."""
-
-METHODS = ("pairwise", "alpaca_eval", "alpaca_eval_sampled", "alpaca_eval_verbal", "arena_hard")
+IFEVAL = "ifeval"
 
 cli = typer.Typer()
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """All that a run needs."""
-
-    model: Model
-    cases: "Sequence[NamedCase]"
-    method: "Method"
-    options: "Options"
 
 
 @cli.command(
@@ -53,197 +32,203 @@ class Work:
 )
 def run(
     *,
-    method: Annotated[str, typer.Option(metavar="METHOD", help=f"One of {', '.join(METHODS)}.")],
-    judge: Annotated[
-        str, typer.Option(metavar="MODEL", help="Id in the roster, or pocket-judge, a toy.")
-    ],
-    cases: Annotated[
-        list[str],
-        typer.Option(
-            metavar="SOURCE",
-            help="File of pairs, two files of outputs (give it twice), or arena: the battles.",
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Verdicts to write: .parquet, .csv or .jsonl."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be asked, and its cost.")
-    ] = False,
-    budget: Annotated[
-        float | None, typer.Option(metavar="USD", help="Stop before more than this is spent.")
-    ] = None,
-    concurrency: Annotated[int, typer.Option(help="Most requests at a time.", min=1)] = 16,
-    requests_per_minute: Annotated[
-        float | None, typer.Option(help="Most requests that the endpoint allows a minute.")
-    ] = None,
-    tokens_per_minute: Annotated[
-        float | None, typer.Option(help="Most tokens that it allows a minute.")
-    ] = None,
+    method: choose.Method,
+    judge: choose.Judge = None,
+    cases: choose.Cases,
+    out: choose.Out = None,
+    dry_run: choose.DryRun = False,
+    budget: choose.Budget = None,
+    concurrency: choose.Concurrency = 16,
+    requests_per_minute: choose.RequestsPerMinute = None,
+    tokens_per_minute: choose.TokensPerMinute = None,
+    rubric: choose.RubricFile = None,
+    scale: choose.Scale = None,
+    length_margin: choose.Margin = None,
+    swap_share: choose.SwapShare = 1.0,
+    seed: choose.Seed = None,
+    fallback: choose.Fallback = None,
+    form: choose.Form = None,
     database: Database = None,
     roster: RosterFile = None,
 ) -> None:
-    """Ask a model which of two answers is better, in both orders.
+    """Ask a model which of two answers is better, in both orders, or what one answer is worth.
 
     Every reply is kept in the database before it is read: the same command again goes on where it
     stopped, and pays for nothing twice. Exit code 1: it stopped with cases still pending.
     """
-    from arena.publish.judged import judged_rows, require_writable, write_judged
-    from arena.settings import read_settings
-    from arena.store.judging import judging_seed
-    from arena.store.models import fingerprint
-    from arena.store.store import Store
-    from judge.errors import JudgeError
-    from judge.options import Options
-    from judge.throttle import RateLimits
+    from arena.publish.judged import require_writable
 
+    require_form(form)
     if out is not None:
         require_writable(out)
     elif not dry_run:
         msg = "Name the file for the verdicts with --out, or ask for the cost with --dry-run."
         raise DataError(msg)
-    settings = read_settings(database=database, roster=roster)
-    model = _model(settings.roster, judge)
-    with closing(Store(settings.database)) as store:
-        try:
-            work = Work(
-                model=model,
-                method=_method(method),
-                cases=_cases(store, cases),
-                options=Options(
-                    judge=f"{model.id}@{fingerprint(model)[:16]}",
-                    seed=judging_seed(store, datetime.now(UTC)),
-                    concurrency=concurrency,
-                    price=_price(model),
-                    limit_usd=budget,
-                    limits=RateLimits(requests_per_minute, tokens_per_minute),
-                ),
-            )
-            journal = _journal(store, work)
-            if dry_run or out is None:
-                _tell_estimate(asyncio.run(_estimate(work, journal)))
-                return
-            found = asyncio.run(_asked(work, journal))
-        except JudgeError as error:
-            raise DataError(str(error)) from error
-    write_judged(judged_rows(work.cases, found.judged, judge), out)
-    _tell(found, out)
-
-
-def _model(file: Path | None, judge: str) -> Model:
-    from arena.endpoints.pocket import POCKET_JUDGE, POCKET_MODELS
-    from arena.settings import read_roster
-
-    models: tuple[Model, ...] = (
-        *(read_roster(file, to_battle=False) if file else POCKET_MODELS),
-        POCKET_JUDGE,
+    _require_fallback(fallback, method)
+    if method == IFEVAL:
+        _check(cases, judge, out, form)
+        return
+    typed = Typed(
+        method=method,
+        judge=judge,
+        cases=cases,
+        database=database,
+        roster=roster,
+        budget=budget,
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        rubric=rubric,
+        scale=scale,
+        margin=length_margin,
+        swap_share=swap_share,
+        seed=seed,
     )
-    found = next((model for model in models if model.id == judge), None)
-    if found is None:
-        names = ", ".join(model.id for model in models)
-        msg = f"--judge: there is no model {judge!r} in the roster. There are {names}."
-        raise SettingsError(msg)
-    return found
+    with prepared(typed) as (work, journal):
+        if dry_run or out is None:
+            tell_estimate(asyncio.run(estimated(work, journal)), form)
+            return
+        report = _judged(work, journal, out, fallback)
+    tell_run(report, out, form)
 
 
-def _method(name: str) -> "Method":
-    from judge.methods import AlpacaEval, ArenaHard, Pairwise
-
-    methods: tuple[Method, ...] = (
-        Pairwise(),
-        AlpacaEval(),
-        AlpacaEval("sampled"),
-        AlpacaEval("verbal"),
-        ArenaHard(),
+@cli.command(
+    epilog=examples(
+        "arena judge work --method pairwise --judge pocket-judge --cases pairs.csv",
+        "arena judge work --method pairwise --judge pocket-judge --cases arena",
     )
-    found = next((method for method in methods if method.description.name == name), None)
-    if found is None:
-        msg = f"There is no method {name!r} to run: choose one of {', '.join(METHODS)}."
+)
+def work(
+    *,
+    method: choose.Method,
+    judge: choose.Judge = None,
+    cases: choose.Cases,
+    budget: choose.Budget = None,
+    concurrency: choose.Concurrency = 16,
+    requests_per_minute: choose.RequestsPerMinute = None,
+    tokens_per_minute: choose.TokensPerMinute = None,
+    rubric: choose.RubricFile = None,
+    scale: choose.Scale = None,
+    swap_share: choose.SwapShare = 1.0,
+    seed: choose.Seed = None,
+    form: choose.Form = None,
+    database: Database = None,
+    roster: RosterFile = None,
+) -> None:
+    """Help a run on the same database: ask what it has not asked yet, and write no file.
+
+    Give the options of `arena judge run`, without --out. Any number of helpers may come and go:
+    none asks what another is asking, and what a killed one was asking returns to the others. Each
+    ends when nothing is left; budget and rates are its own. Exit code 1: it stopped before.
+    """
+    require_form(form)
+    if method == IFEVAL:
+        msg = "--method ifeval asks nothing, so there is nothing to help with: use judge run."
         raise DataError(msg)
-    return found
-
-
-def _cases(store: "Store", sources: Sequence[str]) -> "Sequence[NamedCase]":
-    from arena.publish.cases import battle_cases, read_cases
-
-    if list(sources) == [ARENA]:
-        return battle_cases(store)
-    return read_cases([Path(source) for source in sources])
-
-
-def _price(model: Model) -> "Price | None":
-    from judge.budget import Price
-
-    price = model.price
-    return None if price is None else Price(price.input, price.output, price.date)
-
-
-def _journal(store: "Store", work: Work) -> "StoredJournal":
-    from arena.store.judging import StoredJournal
-
-    return StoredJournal(store, work.options.judge, work.options.price, lambda: datetime.now(UTC))
-
-
-async def _estimate(work: Work, journal: "StoredJournal") -> "Estimate":
-    from judge.forecast import forecast
-
-    return await forecast([c.case for c in work.cases], work.method, journal, work.options)
-
-
-async def _asked(work: Work, journal: "StoredJournal") -> "Run":
-    from arena.app import build_endpoints
-    from arena.endpoints.judging import EndpointJudge
-    from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recording
-    from arena.play.judging import judge_cases
-
-    file = work.model.recording
-    recordings = {work.model.id: load_recording(Path(file))} if file else {}
-    pocket = PocketTransport(speedup=math.inf)
-    endpoints = build_endpoints(Roster((work.model,)), recordings, pocket)
-    try:
-        with working("Judging") as told:
-            return await judge_cases(
-                [named.case for named in work.cases],
-                work.method,
-                EndpointJudge(endpoints, work.model),
-                journal,
-                work.options,
-                lambda progress: told(progress.n_done, progress.n_total, _so_far(progress)),
-            )
-    finally:
-        await endpoints.aclose()
-
-
-def _so_far(progress: "Progress") -> str:
-    """Say what failed, and what was spent."""
-    failed = [f", {n:,} {failure}" for failure, n in progress.failed.items()]
-    spent = [] if progress.spent_usd is None else [f", ${progress.spent_usd:.2f}"]
-    return "".join(failed + spent)
-
-
-def _tell_estimate(found: "Estimate") -> None:
-    cost = "at an unknown price" if found.cost_usd is None else f"for about ${found.cost_usd:.4g}"
-    known = (
-        f"calibrated on {found.calibration.n:,} kept replies"
-        if found.calibration.n
-        else "by the rule of characters"
+    typed = Typed(
+        method=method,
+        judge=judge,
+        cases=cases,
+        database=database,
+        roster=roster,
+        budget=budget,
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        rubric=rubric,
+        scale=scale,
+        swap_share=swap_share,
+        seed=seed,
     )
-    print(
-        f"{found.n_calls:,} calls, about {found.tokens_in:,.0f} tokens in and "
-        f"{found.tokens_out:,.0f} out, {cost} ({known})."
-    )
+    with prepared(typed) as (prepared_work, journal):
+        found = asyncio.run(done(prepared_work, journal))
+        report = _report(prepared_work, found, _rows(prepared_work, found))
+    tell_run(report, None, form)
 
 
-def _tell(found: "Run", out: Path) -> None:
-    """Say what came out; what is pending is the caller's to take up again."""
-    status = ", ".join(f"{n:,} {name}" for name, n in sorted(found.by_status.items()))
-    spent = "" if found.spent_usd is None else f" for ${found.spent_usd:.4g}"
-    print(
-        f"{out}: {status}. {found.n_asked:,} replies asked for now{spent}, "
-        f"{found.n_recalled:,} known before."
-    )
-    if found.stopped is not None:
-        print(f"arena: Stopped: {found.why}. The same command goes on.", file=sys.stderr)
-        raise typer.Exit(1)
+def _require_fallback(fallback: str | None, method: str) -> None:
+    if fallback not in (None, choose.SAMPLED):
+        msg = f"There is no fallback {fallback!r}: the only one is {choose.SAMPLED!r}."
+        raise DataError(msg)
+    if fallback is not None and method != "alpaca_eval":
+        msg = f"--fallback is for --method alpaca_eval, not for {method!r}."
+        raise DataError(msg)
+
+
+def _judged(
+    work: Work, journal: "StoredJournal", out: Path, fallback: str | None
+) -> dict[str, Any]:
+    """Judge, write the rows, and return what is to be said."""
+    from arena.publish.judge_report import lacks_logprobs
+    from arena.publish.judged import write_judged
+
+    found = asyncio.run(done(work, journal))
+    fell_back = []
+    if fallback is not None and lacks_logprobs(found.run):
+        first = found.run
+        work = _sampled(work, first)
+        fell_back.append(
+            f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
+            f"every case was judged by {work.method.name} instead, which is another measure."
+        )
+        found = asyncio.run(done(work, journal))
+        found = replace(found, run=found.run.after(first))
+    found = replace(found, run=_margined(work, found.run))
+    rows = _rows(work, found)
+    write_judged(rows, out)
+    report = _report(work, found, rows)
+    return report | {"warnings": [*fell_back, *report["warnings"]]}
+
+
+def _sampled(work: Work, first: "Run") -> Work:
+    from judge.methods.named import named
+
+    limit = work.options.limit_usd
+    left = None if limit is None else max(limit - (first.spent_usd or 0.0), 0.0)
+    options = replace(work.options, limit_usd=left)
+    return replace(work, method=named("alpaca_eval_sampled"), options=options)
+
+
+def _margined(work: Work, found: "Run") -> "Run":
+    from judge.methods import margined
+
+    if work.method.name != "wildbench_reward":
+        return found
+    cases = {named.case.id: named.case for named in work.cases}
+    return replace(found, judged=margined(found.judged, cases, work.margin))
+
+
+def _rows(work: Work, found: "Listed") -> list[dict[str, Any]]:
+    from arena.publish.judge_report import place_of
+    from arena.publish.judged import judged_rows, rated_rows
+
+    judged, judge, name = found.run.judged, work.model.id, work.method.name
+    if work.method.pairwise:
+        place = place_of(found.run) if work.options.swap_share < 1 else None
+        return judged_rows(work.cases, judged, judge, name, place)
+    return rated_rows(work.cases, judged, judge, name, found.checklists)
+
+
+def _report(work: Work, found: "Listed", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    from arena.publish.judge_report import judge_report
+
+    report = judge_report(work.model.id, work.method.name, work.cases, found.run, rows)
+    return report | {"swap_share": work.options.swap_share}
+
+
+def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str | None) -> None:
+    """Check recorded responses against their instructions: nobody is asked."""
+    from arena.publish.instructed import checked, read_instructed
+    from arena.publish.judge_report import constraint_report
+    from arena.publish.judged import constraint_rows, write_judged
+
+    if judge is not None:
+        msg = f"--method ifeval asks nobody: leave --judge {judge} out."
+        raise DataError(msg)
+    if out is None:
+        msg = "--method ifeval costs nothing: name the file to write with --out."
+        raise DataError(msg)
+    instructed = read_instructed([Path(source) for source in cases])
+    named, found = [one.named for one in instructed], checked(instructed)
+    write_judged(constraint_rows(named, found), out)
+    tell_checks(constraint_report(named, found), out, form)

@@ -13,6 +13,7 @@ import httpx
 from arena.domain.answer import Chunk, Completion, FailureClass, Message
 from arena.domain.model import Model
 from arena.endpoints.chat import StreamedReply, read_completion, request_body
+from arena.endpoints.connections import Connections
 from arena.endpoints.failures import from_exception, from_response
 from arena.endpoints.sse import Patience, read_events
 from arena.errors import EndpointError, SettingsError
@@ -78,8 +79,7 @@ class Endpoints:
         self._client = httpx.AsyncClient(
             mounts=dict(transports or {}),
             timeout=httpx.Timeout(timeouts.connect_s, read=None),
-            limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
-            verify=_trust(),
+            transport=Connections(_trust()),
             trust_env=False,
         )
 

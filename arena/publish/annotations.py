@@ -103,8 +103,13 @@ class Annotations:
         return found
 
 
-def read_annotations(path: Path) -> Annotations:
+def read_annotations(path: Path, holds: str = "annotations") -> Annotations:
     """Read a file of annotations: CSV, TSV, JSON, JSON lines or Parquet.
+
+    Parameters
+    ----------
+    holds : str
+        What should be in it, for errors.
 
     Raises
     ------
@@ -112,15 +117,17 @@ def read_annotations(path: Path) -> Annotations:
         If it cannot be read, or holds no row.
     """
     in_json = path.name.endswith(JSON) and path.is_file()
-    found = Annotations(str(path), _from_json(path) if in_json else _from_table(path))
+    found = Annotations(
+        str(path), _from_json(path, holds) if in_json else _from_table(path, holds)
+    )
     if not found.n:
-        msg = f"There is no row in {str(path)!r}."
+        msg = f"There is no row in {str(path)!r}: it should hold {holds}."
         raise DataError(msg)
     return found
 
 
-def _from_table(path: Path) -> dict[str, NDArray[np.object_]]:
-    with opened(path, lambda there: there) as frame:
+def _from_table(path: Path, holds: str) -> dict[str, NDArray[np.object_]]:
+    with opened(path, lambda there: there, holds=holds) as frame:
         relation = frame.to_native()
         assert isinstance(relation, duckdb.DuckDBPyRelation)
         columns = relation.fetchnumpy()
@@ -133,12 +140,12 @@ def _as_in_file(name: str, there: Sequence[str]) -> str:
     return bare if bare != name and bare.lower() in map(str.lower, there) else name
 
 
-def _from_json(path: Path) -> dict[str, NDArray[np.object_]]:
+def _from_json(path: Path, holds: str) -> dict[str, NDArray[np.object_]]:
     """Read an array of objects, or one a line, names as they are written.
 
     Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
     """
-    rows = _json_rows(path)
+    rows = _json_rows(path, holds)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             msg = f"Row {number} of {str(path)!r} is {row!r}: give one JSON object a row."
@@ -147,7 +154,7 @@ def _from_json(path: Path) -> dict[str, NDArray[np.object_]]:
     return {name: _list_of([row.get(name) for row in rows]) for name in names}
 
 
-def _json_rows(path: Path) -> list[Any]:
+def _json_rows(path: Path, holds: str) -> list[Any]:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
@@ -155,7 +162,7 @@ def _json_rows(path: Path) -> list[Any]:
             return list(json.loads(text))
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError, EOFError) as error:
-        msg = f"Cannot read {str(path)!r} as JSON: {error}"
+        msg = f"Cannot read the {holds} of {str(path)!r} as JSON: {error}"
         raise DataError(msg) from error
 
 

@@ -1,9 +1,12 @@
-"""Cases for a judge: from a file of pairs, from two files of outputs, or from the battles."""
+"""Cases for a judge: pairs or single responses, from files or from the battles."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from arena.errors import DataError
 from arena.publish.annotations import Annotations, read_annotations
@@ -18,20 +21,33 @@ RESPONSES = {
     "a": ("response_a", "output_a", "output_1"),
     "b": ("response_b", "output_b", "output_2"),
 }
-MODELS = {"a": ("model_a", "generator_1"), "b": ("model_b", "generator_2")}
+MODELS = {"a": ("model_a", "model", "generator_1"), "b": ("model_b", "baseline", "generator_2")}
 OUTPUTS = ("output", "response")
 GENERATORS = ("generator", "model")
+CHECKLIST, SESSION = "checklist", "session_id"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCase:
-    """A case, and who wrote it, which the judge does not see."""
+    """A case, and who wrote it, which the judge does not see.
+
+    Attributes
+    ----------
+    model_b : str or None
+        None of a single response, which ``model_a`` wrote.
+    session_id : str or None
+        WildBench's name of the task, where known.
+    checklist : tuple of str
+        Given with the prompt; empty if it is still to be written.
+    """
 
     battle_id: str
     prompt_id: str
     model_a: str
-    model_b: str
+    model_b: str | None
     case: Case
+    session_id: str | None = None
+    checklist: tuple[str, ...] = ()
 
 
 def read_cases(paths: Sequence[Path]) -> list[NamedCase]:
@@ -41,22 +57,43 @@ def read_cases(paths: Sequence[Path]) -> list[NamedCase]:
     ----------
     paths : sequence of Path
         One file with a pair a row: ``prompt`` (text, or a list of ``{"role", "content"}``),
-        ``response_a``, ``response_b``, and ``model_a``, ``model_b``, ``battle_id``,
-        ``prompt_id`` where known. Or two files of outputs as AlpacaEval writes them
-        (``instruction``, ``output``, ``generator``), side A first: what both answer is compared.
+        ``response_a``, ``response_b``, and ``model_a``, ``model_b`` (or ``baseline``),
+        ``battle_id``, ``prompt_id``, ``session_id`` and ``checklist`` (a list of questions)
+        where known. Or two and more files of outputs as AlpacaEval writes them (``instruction``,
+        ``output``, ``generator``): the first is side A against each of the others, and what both
+        answer is compared.
 
     Raises
     ------
     DataError
         If a file cannot be read as that, or two files have no prompt in common.
     """
-    tables = [read_annotations(path) for path in paths]
-    if len(tables) == 1:
-        return _pairs(tables[0])
-    if len(tables) == 2:
-        return _matched(*tables)
-    msg = f"Cases come from one file of pairs or two files of outputs, not from {len(tables)}."
-    raise DataError(msg)
+    if len(paths) == 1:
+        return _pairs(read_annotations(paths[0], "cases"))
+    first, *others = (_outputs(read_annotations(path, "cases")) for path in paths)
+    return [
+        named
+        for path, b in zip(paths[1:], others, strict=True)
+        for named in _against(first, b, (paths[0], path))
+    ]
+
+
+def read_responses(paths: Sequence[Path]) -> list[NamedCase]:
+    """Read single responses from files: JSON, JSON lines, CSV or Parquet.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files with a response a row: ``prompt``, ``response``, ``model``, or ``instruction``,
+        ``output``, ``generator``; and ``battle_id``, ``prompt_id``, ``session_id`` and
+        ``checklist`` where known. Of a file of pairs, both responses.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as that.
+    """
+    return [named for path in paths for named in responses_of(read_annotations(path, "cases"))]
 
 
 def battle_cases(store: Store) -> list[NamedCase]:
@@ -67,65 +104,135 @@ def battle_cases(store: Store) -> list[NamedCase]:
         msg = "No battle has two whole answers to one prompt: let people play first."
         raise DataError(msg)
     return [
-        _named(
-            Case((Turn("user", battle.prompt),), battle.text_a, battle.text_b),
-            {"a": battle.model_a, "b": battle.model_b},
+        NamedCase(
             battle.battle_id,
-            battle.prompt_id,
+            battle.prompt_id or case.prompt_id[:16],
+            battle.model_a,
+            battle.model_b,
+            case,
         )
         for battle in battles
+        for case in [Case((Turn("user", battle.prompt),), battle.text_a, battle.text_b)]
     ]
+
+
+def battle_responses(store: Store) -> list[NamedCase]:
+    """Give each answer of the battles that `battle_cases` gives."""
+    return list(each_response(battle_cases(store)))
+
+
+def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
+    """Take pairs apart: both responses of each, as cases of their own."""
+    for named in pairs:
+        prompt, b = named.case.prompt, named.case.response_b
+        yield replace(named, model_b=None, case=Case(prompt, named.case.response_a))
+        if b is not None and named.model_b is not None:
+            yield replace(named, model_a=named.model_b, model_b=None, case=Case(prompt, b))
 
 
 def _pairs(table: Annotations) -> list[NamedCase]:
     prompts = table.need(_one_of(table, PROMPTS))
     texts = {side: table.need(_one_of(table, RESPONSES[side])) for side in "ab"}
     names = {side: _names(table, MODELS[side], f"response_{side}") for side in "ab"}
-    battles, prompt_ids = (_known(table, name) for name in ("battle_id", "prompt_id"))
     rows = []
     for row, prompt in enumerate(prompts):
         a, b = (_text(table, RESPONSES[side][0], row, texts[side][row]) for side in "ab")
-        case = _case(table, row, prompt, a, b)
-        models = {side: names[side][row] for side in "ab"}
-        rows.append(_named(case, models, battles[row], prompt_ids[row]))
-    return rows
+        rows.append(_named(_case(table, row, prompt, a, b), names["a"][row], names["b"][row]))
+    return _with_known(table, rows)
 
 
-def _matched(a: Annotations, b: Annotations) -> list[NamedCase]:
-    ours, theirs = _outputs(a), _outputs(b)
-    common = [prompt for prompt in ours if prompt in theirs]
-    if not common:
-        msg = f"{a.source!r} and {b.source!r} have no prompt in common."
-        raise DataError(msg)
+def responses_of(table: Annotations) -> list[NamedCase]:
+    """Give the responses in a table, or both of each pair; as `read_responses`."""
+    if not any(map(table.has, OUTPUTS)) and any(map(table.has, RESPONSES["a"])):
+        return list(each_response(_pairs(table)))
+    return _outputs(table)
+
+
+def _outputs(table: Annotations) -> list[NamedCase]:
+    prompts, outputs = (table.need(_one_of(table, names)) for names in (PROMPTS, OUTPUTS))
+    models = _names(table, GENERATORS, Path(table.source).stem)
+    rows = []
+    for row, (prompt, output) in enumerate(zip(prompts, outputs, strict=True)):
+        case = _case(table, row, prompt, _text(table, OUTPUTS[1], row, output), None)
+        rows.append(_named(case, models[row]))
+    return _with_known(table, rows)
+
+
+def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase]:
+    """Name rows as the file does, and give each its checklist, where there are such columns."""
+    battles, prompts, sessions = (
+        _known(table, name) for name in ("battle_id", "prompt_id", SESSION)
+    )
+    checklists = _checklists(table)
     return [
-        _named(
-            Case((Turn("user", prompt),), ours[prompt][0], theirs[prompt][0]),
-            {"a": ours[prompt][1], "b": theirs[prompt][1]},
+        replace(
+            named,
+            battle_id=battles[row] or named.battle_id,
+            prompt_id=prompts[row] or named.prompt_id,
+            session_id=sessions[row],
+            checklist=checklists[row],
         )
-        for prompt in common
+        for row, named in enumerate(rows)
     ]
 
 
-def _outputs(table: Annotations) -> dict[str, tuple[str, str]]:
-    """Give output and model by prompt; of a prompt that comes twice, the first."""
-    prompts, outputs = (table.need(_one_of(table, names)) for names in (PROMPTS, OUTPUTS))
-    models = _names(table, GENERATORS, Path(table.source).stem)
-    found: dict[str, tuple[str, str]] = {}
-    for row, prompt in enumerate(prompts):
-        said = _text(table, PROMPTS[1], row, prompt)
-        found.setdefault(said, (_text(table, OUTPUTS[0], row, outputs[row]), models[row]))
+def _checklists(table: Annotations) -> list[tuple[str, ...]]:
+    if not table.has(CHECKLIST):
+        return [()] * table.n
+    return [_items(table, row, value) for row, value in enumerate(table.need(CHECKLIST), start=1)]
+
+
+def _items(table: Annotations, row: int, value: object) -> tuple[str, ...]:
+    """Read a list of questions, as such or as JSON; nothing is an empty one, still to write."""
+    try:
+        found = json.loads(value) if isinstance(value, str) and value.strip() else value
+    except ValueError:
+        found = value
+    if found is None or (isinstance(found, str) and not found.strip()):
+        return ()
+    items = [found] if isinstance(found, str) else plain(found)
+    if not isinstance(items, list) or not all(
+        isinstance(one, str) and one.strip() for one in items
+    ):
+        raise table.wrong(CHECKLIST, row, value, "a list of questions, or JSON of one")
+    return tuple(item.strip() for item in items)
+
+
+def plain(value: Any) -> Any:
+    """Make lists of arrays, as Parquet gives for lists, at any depth."""
+    if isinstance(value, np.ndarray | list):
+        return [plain(one) for one in value]
+    return {name: plain(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def _against(
+    a: Sequence[NamedCase], b: Sequence[NamedCase], names: tuple[Path, Path]
+) -> list[NamedCase]:
+    found = _matched(a, b)
+    if not found:
+        msg = f"{str(names[0])!r} and {str(names[1])!r} have no prompt in common."
+        raise DataError(msg)
     return found
 
 
-def _named(
-    case: Case,
-    models: Mapping[str, str],
-    battle_id: str | None = None,
-    prompt_id: str | None = None,
-) -> NamedCase:
-    return NamedCase(
-        battle_id or case.id[:16], prompt_id or case.prompt_id[:16], models["a"], models["b"], case
-    )
+def _matched(a: Sequence[NamedCase], b: Sequence[NamedCase]) -> list[NamedCase]:
+    """Set responses to one prompt against each other; of a prompt that comes twice, the first."""
+    ours, theirs = ({one.case.prompt: one for one in reversed(side)} for side in (a, b))
+    return [
+        _pair(one, theirs[one.case.prompt])
+        for one in a
+        if one.case.prompt in theirs and ours[one.case.prompt] is one
+    ]
+
+
+def _pair(a: NamedCase, b: NamedCase) -> NamedCase:
+    case = Case(a.case.prompt, a.case.response_a, b.case.response_a)
+    return replace(a, battle_id=case.id[:16], model_b=b.model_a, case=case)
+
+
+def _named(case: Case, model_a: str, model_b: str | None = None) -> NamedCase:
+    """Name a case by its content."""
+    return NamedCase(case.id[:16], case.prompt_id[:16], model_a, model_b, case)
 
 
 def _one_of(table: Annotations, names: Sequence[str]) -> str:
@@ -152,7 +259,7 @@ def _text(table: Annotations, name: str, row: int, value: object) -> str:
     return value
 
 
-def _case(table: Annotations, row: int, prompt: object, a: str, b: str) -> Case:
+def _case(table: Annotations, row: int, prompt: object, a: str, b: str | None) -> Case:
     try:
         return Case(_turns(prompt), a, b)
     except (JudgeError, KeyError, TypeError) as error:

@@ -10,6 +10,7 @@ from arena.errors import DataError
 from arena.publish import weights
 from arena.publish.cells import Floats, Ints, Rows, counted, data_hash, ranked
 from arena.publish.coding import Coded, coded_list
+from arena.publish.orders import one_row_a_case
 from arena.publish.packing import narrowest
 from arena.publish.reading import SAMPLING, Reading, opened_table
 from arena.publish.sieve import OUTCOMES, Sieve, compact
@@ -199,6 +200,7 @@ def _rows(table: Table, rows: NDArray[np.bool_]) -> Table:
 def _finish(table: Table, reading: Reading) -> Votes:
     sieve = Sieve.of(table)
     sieve.drop_left_out()
+    one_row_a_case(sieve)
     outcome = sieve.outcomes()
     names, a, b = sieve.models()
     moments = _moments(sieve) if reading.needs_time else None

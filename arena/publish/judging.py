@@ -12,6 +12,7 @@ from arena.errors import DataError
 from arena.publish.annotations import Annotations, groups, read_annotations
 from arena.publish.columns import listed
 from arena.publish.controlled import ScoreOptions, length_controls
+from arena.publish.orders import BOTH
 from judge.errors import JudgeError
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.pairwise import pairwise_scores
@@ -20,8 +21,6 @@ from rating import Outcome
 
 METHODS = ("alpaca_eval", "wildbench", "pairwise")
 COMPATS = ("row-position",)
-BOTH_ORDERS = "both"
-"""Value of the column ``order`` in the row that reconciles both orders."""
 
 _TAGS = ("tags", "task_tags")
 
@@ -205,8 +204,7 @@ def _tags(data: Annotations, items: Annotations | None) -> list[list[str]] | Non
 
 
 def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
-    if data.has("order") and BOTH_ORDERS in data.texts("order"):
-        data = data.kept(np.array([name == BOTH_ORDERS for name in data.texts("order")]))
+    data = _one_row_a_case(data)
     outcomes = [_outcome(data, row, value) for row, value in enumerate(data.need("winner"), 1)]
     a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
     read = np.array([one is not None for one in outcomes])
@@ -227,6 +225,20 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     return models, [*_on_unread(~read, a == b), *_on_parts(parts)]
 
 
+def _one_row_a_case(data: Annotations) -> Annotations:
+    """Leave single orders out beside the row of both: `arena.publish.orders` tells the rule."""
+    if not data.has("order"):
+        return data
+    order = data.texts("order")
+    known = [name for name in ("battle_id", *_CASE) if data.has(name)]
+    named = zip(*(data.texts(name) for name in known), strict=True)
+    cases = list(named) if "battle_id" in known else [()] * data.n
+    in_both = {case for case, name in zip(cases, order, strict=True) if name == BOTH}
+    rows = zip(cases, order, strict=True)
+    return data.kept(np.array([name == BOTH or case not in in_both for case, name in rows]))
+
+
+_CASE = ("model_a", "model_b", "judge", "method")
 _PAIRWISE = ("n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error")
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import rating
 from arena import __version__
 from arena.domain.policy import DEFAULT
 from arena.errors import DataError, NotRatedError
+from arena.publish import orders
 from arena.publish.columns import Columns
 from arena.publish.counts import Votes, comparisons, logged_votes, read_groups, read_votes
 from arena.publish.reading import Reading
@@ -137,7 +138,10 @@ def _rated(votes: Votes, options: RateOptions) -> Report:
         style_sd=_style_sd(votes),
     )
     with in_our_words():
-        return rating.rate(data, options, source)
+        report = rating.rate(data, options, source)
+    n_orders = votes.report.dropped.get(orders.IN_BOTH, 0)
+    said = (orders.warning(n_orders),) if n_orders else ()
+    return replace(report, warnings=(*said, *report.warnings))
 
 
 def _style_sd(votes: Votes) -> dict[str, float]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
+import narwhals as nw
 import numpy as np
 
 from arena.publish import weights
 from arena.publish.columns import COUNTS, LOG2, Columns, holds_pairs, require
+from arena.publish.orders import order_columns
 from arena.publish.sieve import compact
 from arena.publish.sources import Frame, N, Table, fetch, one_row_an_outcome, opened
 
@@ -80,11 +82,20 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
             frame = one_row_an_outcome(frame, sorted(others))
         if "time" in numbers and not _is_moment(frame, numbers["time"]):
             texts["time"] = numbers.pop("time")
+        texts = _of_text(frame, texts)
         few = {"model_a", "model_b", "winner", "left_out", "by"}
         table = fetch(frame, texts, numbers, group=not numbers and set(texts) <= few)
         if "time" in numbers and frame.collect_schema()[numbers["time"]].is_numeric():
             weights.checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
+
+
+def _of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
+    """Leave out what a judge's run would say of orders where ``order`` holds anything but text."""
+    orders = order_columns(list(texts.values()))
+    if "order" not in texts or frame.collect_schema()[texts["order"]] == nw.String:
+        return texts
+    return {role: name for role, name in texts.items() if role not in orders}
 
 
 def _is_pairs(there: Sequence[str], reading: Reading) -> bool:
@@ -110,6 +121,8 @@ def _roles(
             texts[role] = found
     if by:
         texts["by"] = columns.need("by", there)
+    if not pairs and columns.by != "order":
+        texts |= order_columns(there)
     numbers = {"n": N} if pairs else {}
     if reading.weight is not None:
         sampling = reading.weight == SAMPLING

@@ -60,7 +60,9 @@ class Table:
 
 
 @contextmanager
-def opened(source: object, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[Frame]:
+def opened(
+    source: object, wanted: Callable[[Sequence[str]], Sequence[str]], *, holds: str = "votes"
+) -> Iterator[Frame]:
     """Give a source as a narwhals frame: in memory as it came, everything else lazily.
 
     Parameters
@@ -71,6 +73,8 @@ def opened(source: object, wanted: Callable[[Sequence[str]], Sequence[str]]) -> 
     wanted : callable
         From the columns that are there to those that will be read: of files of text, only
         these are parsed.
+    holds : str
+        What should be in it, for errors.
 
     Raises
     ------
@@ -85,7 +89,7 @@ def opened(source: object, wanted: Callable[[Sequence[str]], Sequence[str]]) -> 
             yield _frame(source)
     except (duckdb.Error, nw.exceptions.NarwhalsError) as error:
         name = repr(str(source)) if isinstance(source, str | Path) else type(source).__name__
-        msg = f"Cannot read the votes of {name}: {str(error).splitlines()[0]}"
+        msg = f"Cannot read the {holds} of {name}: {str(error).splitlines()[0]}"
         raise DataError(msg) from error
     finally:
         _forget_engines()

@@ -29,6 +29,20 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 
+TAKE = (
+    postgresql.insert(JudgementClaimRow)
+    .on_conflict_do_nothing()
+    .returning(col(JudgementClaimRow.hash))
+)
+KEEP = postgresql.insert(JudgementRow).on_conflict_do_nothing()
+_NEW = postgresql.insert(VerdictRow)
+NOTE = _NEW.on_conflict_do_update(
+    index_elements=["judgement_hash", "parser_version"],
+    set_={name: _NEW.excluded[name] for name in ("outcome", "detail", "created")},
+)
+"""Statements for many rows at once: made and compiled one time, whatever the number of rows."""
+
+
 def judging_seed(store: Store, now: datetime) -> str:
     """Give the secret of all runs on this database; the first one to ask makes it."""
     new = {"id": 1, "seed": secrets.token_hex(16), "created": now}
@@ -120,15 +134,14 @@ class StoredJournal:
     def _claim(self, keys: Collection[Key]) -> frozenset[Key]:
         """Claim first and look for replies then: between the two, none can come any more."""
         with self._store.writing() as session:
-            ours = {key for some in _parts(sorted(keys)) for key in self._new(session, some)}
+            ours = set(self._new(session, sorted(keys)))
             answered = {key for some in _parts(ours) for key in _answered(session, some)}
             self._drop(session, answered)
         return frozenset(ours - answered)
 
     def _new(self, session: Session, keys: Sequence[Key]) -> Iterator[Key]:
         rows = [self._claimed(key) for key in keys]
-        take = postgresql.insert(JudgementClaimRow).values(rows).on_conflict_do_nothing()
-        taken = session.connection().execute(take.returning(col(JudgementClaimRow.hash)))
+        taken = session.connection().execute(TAKE, rows)
         return (Key(key) for (key,) in taken)
 
     def _claimed(self, key: Key) -> Row:
@@ -157,9 +170,7 @@ class StoredJournal:
 
     def _keep(self, rows: Sequence[Row]) -> None:
         with self._store.writing() as session:
-            for some in _parts(sorted(rows, key=lambda row: str(row["hash"]))):
-                new = postgresql.insert(JudgementRow).values(some)
-                session.connection().execute(new.on_conflict_do_nothing())
+            session.connection().execute(KEEP, sorted(rows, key=lambda row: str(row["hash"])))
             self._drop(session, [row["hash"] for row in rows])
 
     def _row(self, key: Key, request: Request, reply: Reply) -> Row:
@@ -179,15 +190,9 @@ class StoredJournal:
     def _note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
         now = self._now()
         rows = [_verdict(key, parser, readings[key], now) for key in sorted(readings)]
-        with self._store.writing() as session:
-            for some in _parts(rows):
-                new = postgresql.insert(VerdictRow).values(some)
-                read = {name: new.excluded[name] for name in ("outcome", "detail", "created")}
-                session.connection().execute(
-                    new.on_conflict_do_update(
-                        index_elements=["judgement_hash", "parser_version"], set_=read
-                    )
-                )
+        if rows:
+            with self._store.writing() as session:
+                session.connection().execute(NOTE, rows)
 
 
 def _parts(values: Collection[T]) -> Iterator[list[T]]:

@@ -5,7 +5,7 @@ from judge.methods.arena_hard import ArenaHard
 from judge.methods.checklist import Checklist, ChecklistWriter, unanswered, written
 from judge.methods.pairwise import Pairwise
 from judge.methods.rubric import Rubric
-from judge.methods.wildbench import WildBenchReward, WildBenchScore
+from judge.methods.wildbench import WildBenchReward, WildBenchScore, margined
 
 __all__ = [
     "AlpacaEval",
@@ -16,6 +16,7 @@ __all__ = [
     "Rubric",
     "WildBenchReward",
     "WildBenchScore",
+    "margined",
     "unanswered",
     "written",
 ]

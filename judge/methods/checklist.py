@@ -17,6 +17,9 @@ FEWEST, MOST = 5, 10
 Checklists = Mapping[str, tuple[str, ...]]
 """Questions by `Case.prompt_id`."""
 
+TYPICAL = ("Does the answer do what was asked, and is what it says about this point right?",) * 7
+"""Stands in estimates for a checklist that is still to be written: about 130 tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChecklistWriter:

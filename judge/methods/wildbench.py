@@ -1,11 +1,13 @@
 """WildBench: a checklist in hand, marks for one reply or five levels for two."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from judge.case import Case
+from judge.case import Case, CaseId
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import PLUSES, keyed, keyed_mark
+from judge.judged import Judged
 from judge.method import Description, conversation, pair, read_text, template
 from judge.methods.checklist import Checklists, checklist_of
 from judge.reading import Preference, Rating, Reading
@@ -139,6 +141,21 @@ def with_margin(preference: Preference, case: Case, margin: int | None) -> Prefe
     if margin is None or slight is None or slight <= margin:
         return preference
     return Preference(0.5)
+
+
+def margined(
+    judged: Iterable[Judged], cases: Mapping[CaseId, Case], margin: int | None
+) -> tuple[Judged, ...]:
+    """Return the rows of a run of `WildBenchReward` with the length margin taken off.
+
+    The journal keeps what the judge said, so another margin on the same replies is free.
+    """
+    return tuple(
+        replace(row, reading=with_margin(row.reading, cases[row.case_id].shown(row.order), margin))
+        if isinstance(row.reading, Preference)
+        else row
+        for row in judged
+    )
 
 
 def reward(preference: Preference) -> float:

@@ -52,6 +52,15 @@ async def test_a_run_in_which_everything_fails_alike_gives_up_and_says_so() -> N
     await judged(cases(200), AlpacaEval(), judge(never), MemoryJournal(memory))
 
 
+async def test_ties_that_need_no_question_do_not_hide_that_all_else_fails_alike() -> None:
+    alike = [case(number, "Same.", "Same.") for number in range(5)]
+    asked = judge(lambda request, before: Reply(text="m"))
+    found = await judged([*alike, *cases(50)], AlpacaEval(), asked, MemoryJournal())
+    assert found.stopped is Stop.ALIKE
+    assert sum(asked.asked.values()) < 30
+    assert statuses(found.judged[:10]) == {"settled"}
+
+
 async def test_one_reading_among_failures_keeps_a_run_going() -> None:
     def script(request: Request, before: int) -> Reply:
         return (

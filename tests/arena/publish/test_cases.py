@@ -9,7 +9,7 @@ import pytest
 
 from arena.domain.battle import BattleState, Side
 from arena.errors import DataError
-from arena.publish.cases import NamedCase, battle_cases, read_cases
+from arena.publish.cases import NamedCase, battle_cases, read_cases, read_responses
 from arena.store.records import AnswerKey
 from arena.store.store import Store
 from judge.case import Case, Turn
@@ -68,6 +68,59 @@ def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) 
         read_cases([outputs("basalt", "1?"), outputs("flint", "2?")])
 
 
+def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path: Path) -> None:
+    def outputs(name: str, *asked: str) -> Path:
+        rows = [{"instruction": q, "output": f"{name}: {q}", "generator": name} for q in asked]
+        return write(tmp_path / f"{name}.jsonl", rows)
+
+    files = [outputs("basalt", "1?", "2?"), outputs("flint", "2?"), outputs("slate", "1?", "2?")]
+    found = [(c.model_b, c.case.response_a, c.case.response_b) for c in read_cases(files)]
+    assert found == [
+        ("flint", "basalt: 2?", "flint: 2?"),
+        ("slate", "basalt: 1?", "slate: 1?"),
+        ("slate", "basalt: 2?", "slate: 2?"),
+    ]
+
+
+def test_a_baseline_may_be_named_beside_the_model(tmp_path: Path) -> None:
+    rows = [PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")]
+    found = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    assert [(c.model_a, c.model_b) for c in found] == [("basalt", "flint"), ("basalt", "slate")]
+
+
+def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
+    own = {"prompt": "Why?", "response": "So.", "model": "basalt", "session_id": "s1"}
+    theirs = {"instruction": "Why?", "output": "Thus.", "generator": "flint"}
+    files = [write(tmp_path / "own.jsonl", [own]), write(tmp_path / "theirs.jsonl", [theirs])]
+    one, other = read_responses(files)
+    assert (one.model_a, one.model_b, one.session_id, one.case.response_a) == (
+        *("basalt", None, "s1", "So."),
+    )
+    assert (other.model_a, other.case.response_b, other.session_id) == ("flint", None, None)
+    pairs = write(tmp_path / "pairs.jsonl", [PAIR | {"battle_id": "b1", "model_a": "basalt"}])
+    found = [(c.battle_id, c.model_a, c.case.response_a) for c in read_responses([pairs])]
+    assert found == [("b1", "basalt", "So."), ("b1", "response_b", "Thus.")]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_checklist_is_read_from_every_kind_of_file(tmp_path: Path, kind: str) -> None:
+    items = ["Is it short?", "Does it say: yes; no?"]
+    path = write(tmp_path / "pairs.jsonl", [PAIR | {"checklist": items}, PAIR])
+    if kind == "csv":
+        as_json = [PAIR | {"checklist": json.dumps(items)}, PAIR | {"checklist": " "}]
+        write(path, as_json)
+    if kind != "jsonl":
+        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
+    found = read_cases([tmp_path / f"pairs.{kind}"])
+    assert [named.checklist for named in found] == [tuple(items), ()]
+
+
+@pytest.mark.parametrize("bad", [5, [1], [""], {"a": "Is it?"}])
+def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
+    with pytest.raises(DataError, match=r"Row 1 .* has checklist .*: give a list of questions"):
+        read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"checklist": bad}])])
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -84,9 +137,9 @@ def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], said: st
         read_cases([write(tmp_path / "pairs.jsonl", [row])])
 
 
-def test_three_files_are_refused(tmp_path: Path) -> None:
+def test_several_files_of_pairs_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.jsonl", [PAIR])
-    with pytest.raises(DataError, match="not from 3"):
+    with pytest.raises(DataError, match="no column 'output'"):
         read_cases([path] * 3)
 
 

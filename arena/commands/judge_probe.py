@@ -1,0 +1,137 @@
+"""`arena judge probe`."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from arena.commands import judge_options as choose
+from arena.commands.arguments import Database, RosterFile, examples
+from arena.commands.judge_told import require_form
+from arena.commands.judge_work import Typed, Work, done, estimated, prepared
+from arena.errors import DataError
+
+if TYPE_CHECKING:
+    from judge.case import Case
+    from judge.injections import Probe
+    from judge.judged import Run
+
+METHODS = tuple(name for name in choose.PAIRS if name != "wildbench_reward")
+
+cli = typer.Typer()
+
+
+@cli.command(
+    epilog=examples(
+        "arena judge probe --judge pocket-judge",
+        "arena judge probe --judge pocket-judge --method arena_hard --format json",
+    )
+)
+def probe(
+    *,
+    judge: choose.Judge = None,
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help=f"One of {', '.join(METHODS)}.")
+    ] = "pairwise",
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Prompts and honest answers, as for judge run; eight of our own if not given.",
+        ),
+    ] = None,
+    dry_run: choose.DryRun = False,
+    budget: choose.Budget = None,
+    concurrency: choose.Concurrency = 16,
+    requests_per_minute: choose.RequestsPerMinute = None,
+    tokens_per_minute: choose.TokensPerMinute = None,
+    seed: choose.Seed = None,
+    form: choose.Form = None,
+    database: Database = None,
+    roster: RosterFile = None,
+) -> None:
+    """Try what a judge does with answers that say nothing and ask for the verdict.
+
+    Each kind of injected answer is set against each honest one, in both orders; it succeeds where
+    it wins in both. Replies are kept as those of a run. Exit code 1: stopped with probes pending.
+    """
+    require_form(form)
+    if method not in METHODS:
+        msg = f"There is no probe by {method!r}: choose one of {', '.join(METHODS)}."
+        raise DataError(msg)
+    typed = Typed(
+        method=method,
+        judge=judge,
+        cases=cases or (),
+        database=database,
+        roster=roster,
+        budget=budget,
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        seed=seed,
+    )
+    from arena.commands.judge_told import tell_estimate
+    from judge.injections import honest_cases, probes, resistance
+    from judge.judged import verdicts
+
+    with prepared(typed) as (work, journal):
+        honest = [named.case for named in work.cases] if cases else honest_cases()
+        tried = probes(honest)
+        work = replace(work, cases=[_named(each) for each in tried])
+        if dry_run:
+            tell_estimate(asyncio.run(estimated(work, journal)), form)
+            return
+        run = asyncio.run(done(work, journal)).run
+    found = resistance(tried, verdicts(run.judged)).to_dict()
+    _tell(work, run, found, form)
+
+
+def _named(probe: "Probe") -> Any:
+    from arena.publish.cases import NamedCase
+
+    case: Case = probe.case
+    return NamedCase(case.id[:16], case.prompt_id[:16], "honest", probe.kind, case)
+
+
+def _tell(work: Work, run: "Run", found: Mapping[str, Any], form: str | None) -> None:
+    report = {"judge": work.model.id, "method": work.method.name, **found, **run.to_dict()}
+    if form == "json":
+        from arena.publish.formats import as_json
+
+        print(as_json(report), end="")
+    else:
+        _show(report)
+    if run.stopped is not None:
+        print(f"arena: Stopped: {run.why}. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _show(report: Mapping[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    table.add_column("Injected answer", overflow="fold")
+    for name in ("Probes", "Won", "Success"):
+        table.add_column(name, justify="right")
+    for row in [*report["kinds"], {**report, "kind": "all"}]:
+        cells = (row["kind"], f"{row['n']:,}", f"{row['n_won']:,}", _share(row))
+        table.add_row(*map(Text, cells))
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{report['n_asked']:,} replies asked for now, {report['n_recalled']:,} known before. "
+        f"An injected answer won or tied in {report['n_not_lost']:,} of {report['n']:,} probes; "
+        f"{report['n_undecided']:,} have no verdict."
+    )
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    if row["success_rate"] is None:
+        return "–"
+    return f"{row['success_rate']:.0%} ({row['lower']:.0%} to {row['upper']:.0%})"

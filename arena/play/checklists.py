@@ -1,0 +1,127 @@
+"""Judging with checklists: what nobody gave is written first, once a prompt."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from arena.play.judging import judge_cases
+from arena.store.judging import StoredJournal
+from judge.budget import Estimate
+from judge.case import Case, Order
+from judge.completion import Complete
+from judge.forecast import forecast, recalled
+from judge.judged import Judged, Run
+from judge.method import Method
+from judge.methods import ChecklistWriter, unanswered, written
+from judge.methods.checklist import TYPICAL, Checklists
+from judge.options import Options
+from judge.progress import Progress
+from judge.reading import Questions
+
+Made = Callable[[Checklists], Method]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A run, and the checklists it went by.
+
+    Attributes
+    ----------
+    run : Run
+        Of the writing too: its replies, faults and dollars are counted in. The rows of a prompt
+        without a checklist have the status of the writing.
+    checklists : mapping
+        By `Case.prompt_id`, given or written.
+    """
+
+    run: Run
+    checklists: Checklists
+
+
+async def judge_with_checklists(
+    cases: Sequence[Case],
+    given: Checklists,
+    made: Made,
+    complete: Complete,
+    journal: StoredJournal,
+    options: Options,
+    told: Callable[[Progress], None],
+) -> Listed:
+    """Write the checklists that were not given, and judge by all of them.
+
+    The judge writes them itself, before it sees any response. They are replies like others: kept
+    in the journal, and paid for once.
+
+    Raises
+    ------
+    judge.errors.JudgeError, StoreError
+        As `arena.play.judging.judge_cases`.
+    """
+    due = _due(cases, given)
+    first = await judge_cases(due, ChecklistWriter(), complete, journal, options, told)
+    checklists = {**given, **written(first.judged, due)}
+    listed = [case for case in cases if case.prompt_id in checklists]
+    if first.stopped is not None:
+        listed = []
+    left = options.limit_usd
+    if left is not None:
+        options = replace(options, limit_usd=max(left - (first.spent_usd or 0.0), 0.0))
+    method = made(checklists)
+    second = await judge_cases(listed, method, complete, journal, options, told)
+    by_prompt = {case.prompt_id: row for case, row in _with_rows(due, first)}
+    asked = {row.case_id for row in second.judged}
+    unlisted = [
+        row
+        for case in {case.id: case for case in cases}.values()
+        if case.id not in asked
+        for row in _unlisted(case, by_prompt.get(case.prompt_id), method)
+    ]
+    run = replace(
+        second.after(first),
+        judged=(*second.judged, *unlisted),
+        stopped=first.stopped or second.stopped,
+        why=first.why or second.why,
+    )
+    return Listed(run, checklists)
+
+
+async def forecast_with_checklists(
+    cases: Sequence[Case], given: Checklists, made: Made, journal: StoredJournal, options: Options
+) -> Estimate:
+    """Estimate what `judge_with_checklists` would ask; an unknown list is taken as `TYPICAL`."""
+    due = _due(cases, given)
+    writing = await forecast(due, ChecklistWriter(), journal, options)
+    known = await recalled(due, ChecklistWriter(), journal, options)
+    prompts = {case.id: case.prompt_id for case in due}
+    kept = {
+        prompts[case_id]: reading.items
+        for case_id, reading in known.items()
+        if isinstance(reading, Questions)
+    }
+    checklists: Mapping[str, tuple[str, ...]] = {
+        **{case.prompt_id: TYPICAL for case in due},
+        **given,
+        **kept,
+    }
+    return writing + await forecast(cases, made(checklists), journal, options)
+
+
+def _due(cases: Sequence[Case], given: Checklists) -> list[Case]:
+    """Return each prompt without a checklist, once, without its responses."""
+    prompts = {case.prompt_id: case for case in cases if case.prompt_id not in given}
+    return [unanswered(case) for case in prompts.values()]
+
+
+def _with_rows(due: Sequence[Case], run: Run) -> list[tuple[Case, Judged]]:
+    rows = {row.case_id: row for row in run.judged}
+    return [(case, rows[case.id]) for case in due]
+
+
+def _unlisted(case: Case, writing: Judged | None, method: Method) -> list[Judged]:
+    """Give the rows of a case that was not asked about: as its writing failed, or pending."""
+    orders = (Order.AB, Order.BA) if method.description.pairwise else (Order.AB,)
+    failure = None if writing is None else writing.failure
+    detail = "no checklist" if failure else ""
+    return [
+        Judged(case_id=case.id, order=order, reading=None, failure=failure, detail=detail)
+        for order in orders
+    ]

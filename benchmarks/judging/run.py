@@ -1,0 +1,188 @@
+"""Runs a judge over HTTP and over what is kept, and prints tables."""
+
+import argparse
+import asyncio
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from arena.app import build_endpoints
+from arena.domain.model import Model, Roster
+from arena.endpoints.judging import EndpointJudge
+from arena.endpoints.pocket import PocketTransport
+from arena.play.judging import judge_cases
+from arena.store.judging import StoredJournal
+from arena.store.store import Store
+from judge.calls import call_of, questions
+from judge.case import Case, Turn
+from judge.completion import Reply, Request
+from judge.judged import Run
+from judge.methods import Pairwise
+from judge.options import Options
+from judge.progress import Progress
+from judge.rereading import reread
+
+SERVER = Path(__file__).with_name("server.py")
+DELAY_S = 0.2
+WORDS = ["tea", "house", "river", "green", "seven", "late", "north", "paper", "because"]
+METHOD = Pairwise()
+KEPT = Reply(text="The first is fuller. [[A]]", tokens_in=500, tokens_out=9, latency_s=DELAY_S)
+
+
+def made_cases(n: int) -> list[Case]:
+    """Make pairs of answers of some hundred words, no two alike."""
+    rng = random.Random(5)
+    return [
+        Case((Turn("user", f"Question {i}?"),), _text(rng, f"a{i}"), _text(rng, f"b{i}"))
+        for i in range(n)
+    ]
+
+
+def _text(rng: random.Random, name: str) -> str:
+    return " ".join([name, *rng.choices(WORDS, k=rng.randint(60, 240))])
+
+
+@contextmanager
+def slow_judge() -> Iterator[str]:
+    """Run the server in a process of its own; gives its URL."""
+    words = [sys.executable, str(SERVER)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdin
+        assert run.stdout
+        yield f"http://127.0.0.1:{int(run.stdout.readline())}/v1"
+        run.stdin.close()
+
+
+def resident_mb() -> float:
+    """Memory that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+class Watch:
+    """Notes the memory in the course of a run."""
+
+    def __init__(self) -> None:
+        self.memory: list[float] = []
+
+    def told(self, progress: Progress) -> None:
+        """Look when a tenth, half and all of the questions are done."""
+        tenth = progress.n_total // 10
+        if progress.n_done in (tenth, 5 * tenth, progress.n_total):
+            self.memory.append(resident_mb())
+
+
+async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: int) -> Watch:
+    """Judge every case over HTTP, with a journal in the database."""
+    model = Model(id="judge", name="Judge", endpoint=url, model="judge")
+    endpoints = build_endpoints(Roster((model,)), {}, PocketTransport())
+    watch = Watch()
+    options = Options(judge="judge", seed="secret", concurrency=concurrency)
+    try:
+        await judge_cases(
+            cases, METHOD, EndpointJudge(endpoints, model), _journal(store), options, watch.told
+        )
+    finally:
+        await endpoints.aclose()
+    return watch
+
+
+def _journal(store: Store) -> StoredJournal:
+    return StoredJournal(store, "judge", None, lambda: datetime.now(UTC))
+
+
+def throughput(n_cases: int, concurrency: int, folder: str) -> None:
+    """Print how near a run comes to what the server's delay allows."""
+    cases = made_cases(n_cases)
+    with closing(Store(f"sqlite:///{folder}/run.db")) as store, slow_judge() as url:
+        began, cpu = time.perf_counter(), time.process_time()
+        watch = asyncio.run(ask_all(cases, store, url, concurrency))
+        took, cpu = time.perf_counter() - began, time.process_time() - cpu
+    calls = 2 * n_cases
+    ideal = calls * DELAY_S / concurrency
+    memory = " / ".join(f"{mb:.0f}" for mb in watch.memory)
+    print("| calls | at once | took | ideal | of ideal | calls/s | CPU a call | memory |")
+    print("|---|---|---|---|---|---|---|---|")
+    print(
+        f"| {calls:,} | {concurrency} | {took:.1f} s | {ideal:.1f} s | {ideal / took:.0%} "
+        f"| {calls / took:,.0f} | {1000 * cpu / calls:.2f} ms | {memory} MB |"
+    )
+
+
+async def keep_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
+    """Fill the journal as a run would have done."""
+    calls = [
+        call_of(question, METHOD, judge=options.judge, seed=options.seed, attempt=0)
+        for question in questions(cases, METHOD, seed=options.seed)
+    ]
+    for start in range(0, len(calls), 5000):
+        some = calls[start : start + 5000]
+        await asyncio.gather(*(journal.keep(call.key, call.request, KEPT) for call in some))
+
+
+async def never(request: Request) -> Reply:
+    """Stand in for a judge that is not to be asked."""
+    raise AssertionError(request)
+
+
+async def recall_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> Run:
+    """Run again over what is kept."""
+    found = await judge_cases(cases, METHOD, never, journal, options, lambda _: None)
+    assert found.n_asked == 0
+    return found
+
+
+def rereading(n_cases: int, folder: str) -> None:
+    """Print how long kept replies take to be read again."""
+    cases = made_cases(n_cases)
+    options = Options(judge="judge", seed="secret")
+    with closing(Store(f"sqlite:///{folder}/kept.db")) as store:
+        journal = _journal(store)
+        asyncio.run(keep_all(cases, journal, options))
+        print("| what | replies | took | CPU | memory |")
+        print("|---|---|---|---|---|")
+        found = []
+        for what in ("the same run again", "and once more"):
+            with _timed(what, 2 * n_cases):
+                found.append(asyncio.run(recall_all(cases, journal, options)))
+        by_id = {case.id: case for case in cases}
+        with _timed("its rows by another parser", 2 * n_cases):
+            asyncio.run(reread(found[0].judged, by_id, METHOD, journal))
+
+
+@contextmanager
+def _timed(what: str, n: int) -> Iterator[None]:
+    began, cpu = time.perf_counter(), time.process_time()
+    yield
+    took, cpu = time.perf_counter() - began, time.process_time() - cpu
+    print(f"| {what} | {n:,} | {took:.1f} s | {cpu:.1f} s | {resident_mb():.0f} MB |")
+
+
+def main() -> None:
+    """Print both tables, and how busy the machine was."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--concurrency", type=int, default=128)
+    parser.add_argument(
+        "--kept", type=int, default=50_000, help="cases read again, two replies each"
+    )
+    options = parser.parse_args()
+    print(f"Load before: {os.getloadavg()[0]:.2f}.\n")
+    with tempfile.TemporaryDirectory() as folder:
+        if options.cases:
+            throughput(options.cases, options.concurrency, folder)
+        if options.kept:
+            print()
+            rereading(options.kept, folder)
+
+
+if __name__ == "__main__":
+    main()

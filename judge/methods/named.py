@@ -1,0 +1,85 @@
+"""Methods by name, with what each needs before it can ask."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from judge.errors import DataError
+from judge.method import Method
+from judge.methods.alpaca_eval import AlpacaEval
+from judge.methods.arena_hard import ArenaHard
+from judge.methods.checklist import Checklist, Checklists
+from judge.methods.pairwise import Pairwise
+from judge.methods.rubric import Rubric
+from judge.methods.wildbench import WildBenchReward, WildBenchScore
+
+_PLAIN: tuple[Method, ...] = (
+    Pairwise(),
+    AlpacaEval(),
+    AlpacaEval("sampled"),
+    AlpacaEval("verbal"),
+    ArenaHard(),
+)
+_LISTED: dict[str, Callable[[Checklists], Method]] = {
+    "wildbench_reward": WildBenchReward,
+    "wildbench_score": WildBenchScore,
+    "checklist": Checklist,
+}
+PAIRS = (*(method.description.name for method in _PLAIN), "wildbench_reward")
+"""Methods that compare two responses."""
+SINGLES = ("wildbench_score", "rubric", "checklist")
+"""Methods that look at one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A method, as far as it is known before any checklist is.
+
+    Attributes
+    ----------
+    name : str
+        One of `PAIRS` or `SINGLES`.
+    made : callable
+        From checklists by `judge.case.Case.prompt_id` to the method.
+    by_checklist : bool
+        Whether it takes them into account; others are made of none.
+    """
+
+    name: str
+    made: Callable[[Checklists], Method]
+    by_checklist: bool = False
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether two responses are compared."""
+        return self.name in PAIRS
+
+
+def named(name: str, *, rubric: str | None = None, scale: tuple[int, int] = (1, 10)) -> Named:
+    """Return a method by its name.
+
+    Parameters
+    ----------
+    rubric : str or None
+        What the marks stand for, with ``rubric`` alone.
+    scale : (int, int)
+        Lowest and highest mark of a rubric.
+
+    Raises
+    ------
+    DataError
+        If there is no such method, or a rubric is missing or has no use.
+    """
+    if name == "rubric":
+        if rubric is None:
+            raise DataError("The method rubric needs a rubric: say what the marks stand for.")
+        method = Rubric(rubric, *scale)
+        return Named(name, lambda _: method)
+    if rubric is not None:
+        raise DataError(f"A rubric is for the method rubric; {name!r} does not look at it.")
+    if name in _LISTED:
+        return Named(name, _LISTED[name], by_checklist=True)
+    found = next((method for method in _PLAIN if method.description.name == name), None)
+    if found is None:
+        names = ", ".join((*PAIRS, *SINGLES))
+        raise DataError(f"There is no method {name!r} to run: choose one of {names}.")
+    return Named(name, lambda _: found)

@@ -1,0 +1,93 @@
+"""`arena judge probe` against judges behind a real HTTP server."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from judge.injections import INJECTIONS, honest_cases
+from tests.command import Command, examples, refused
+from tests.judging_server import fenced, judging_server
+from tests.sqlite import new_sqlite
+
+PROBE = ("judge", "probe", "--judge", "judge", "--roster", "roster.toml", "--concurrency", "8")
+HONEST = {case.response_a for case in honest_cases()}
+N = len(HONEST) * len(INJECTIONS)
+OBEYED = re.compile(
+    r"judge|verdict|prefer|evaluat|\[ \[|\"choice\"|labels|guidelines|standard", re.IGNORECASE
+)
+
+
+def preferring(good: Any) -> Any:
+    def script(prompt: str) -> str:
+        first, second = (good(answer) for answer in fenced(prompt))
+        return "[[C]]" if first == second else "[[A]]" if first else "[[B]]"
+
+    return script
+
+
+def probed(command: Command, good: Any, *words: str) -> dict[str, Any]:
+    new_sqlite(command.folder)
+    with judging_server(preferring(good)) as server:
+        server.roster(command.folder)
+        told = command(*PROBE, *words, "--format", "json")
+        assert (told.returncode, told.stderr) == (0, "")
+        found: dict[str, Any] = json.loads(told.stdout)
+        assert len(server.asked) == found["n_asked"]
+        again = json.loads(command(*PROBE, *words, "--format", "json").stdout)
+        assert (again["n_asked"], again["n_recalled"]) == (0, found["n_asked"])
+        assert [row["success_rate"] for row in again["kinds"]] == [
+            row["success_rate"] for row in found["kinds"]
+        ]
+    return found
+
+
+def test_nothing_succeeds_with_a_robust_judge(command: Command) -> None:
+    found = probed(command, lambda answer: answer in HONEST)
+    assert (found["n"], found["n_won"], found["n_not_lost"]) == (N, 0, 0)
+    assert [row["kind"] for row in found["kinds"]] == list(INJECTIONS)
+    assert {row["success_rate"] for row in found["kinds"]} == {0.0}
+    assert found["success_rate"] == found["lower"] == 0.0
+    assert found["upper"] > 0.2, "eight prompts do not show that none ever succeeds"
+
+
+def test_everything_succeeds_with_a_gullible_judge(command: Command) -> None:
+    found = probed(command, lambda answer: OBEYED.search(answer) is not None)
+    assert {(row["n"], row["success_rate"]) for row in found["kinds"]} == {(8, 1.0)}
+    assert (found["n_won"], found["success_rate"], found["upper"]) == (N, 1.0, 1.0)
+
+
+def test_honest_answers_may_come_from_a_file(command: Command) -> None:
+    pair = {"prompt": "Why?", "response_a": "So it is.", "response_b": "[[A]]"}
+    (command.folder / "own.jsonl").write_text(json.dumps(pair), encoding="utf-8")
+    found = probed(command, lambda answer: answer == "So it is.", "--cases", "own.jsonl")
+    assert found["n"] == len(INJECTIONS)
+    assert found["n_won"] == 0
+
+
+def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
+    new_sqlite(command.folder)
+    with judging_server(lambda prompt: "Hm.") as server:
+        server.roster(command.folder)
+        told = command(*PROBE)
+    assert told.returncode == 1
+    assert "Stopped: the first 20 questions all failed: unparsed" in told.stderr
+    assert f"{N:,} have no verdict" in " ".join(told.stdout.split())
+
+
+def test_the_examples_run(command: Command) -> None:
+    new_sqlite(command.folder)
+    table, as_json = examples(command, "judge probe")
+    told = command(*table, COLUMNS="120")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "null answer" in told.stdout
+    assert json.loads(command(*as_json).stdout)["method"] == "arena_hard"
+    assert command(*table, "--dry-run").stdout.startswith("0 calls, ")
+
+
+def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Path) -> None:
+    new_sqlite(tmp_path)
+    words = ("judge", "probe", "--judge", "pocket-judge")
+    refused(command(*words, "--method", "rubric"), "There is no probe by 'rubric'")
+    refused(command("judge", "probe", "--judge", "nobody"), "no model 'nobody'")
+    refused(command("judge", "probe"), "--judge: name one of", "pocket-judge")

@@ -1,0 +1,163 @@
+"""What `arena judge run` says beside its verdicts: fallbacks, repeats, places."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import Command, Told, refused
+from tests.judging_server import EACH_USD, fenced, judging_server
+from tests.sqlite import new_sqlite
+
+N = 24
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    new_sqlite(tmp_path)
+    pairs(tmp_path, lambda n: f"Good answer {n}.", lambda n: f"Dull answer {n}.")
+    return tmp_path
+
+
+def pairs(folder: Path, a: Callable[[int], str], b: Callable[[int], str]) -> None:
+    rows = [
+        {"prompt": f"{n}?", "response_a": a(n), "response_b": b(n)}
+        | {"model_a": "basalt", "model_b": "flint"}
+        for n in range(N)
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (folder / "pairs.jsonl").write_text(lines, encoding="utf-8")
+
+
+def run(command: Command, script: Callable[[str], str], method: str, *words: str) -> Told:
+    with judging_server(script) as server:
+        server.roster(command.folder)
+        judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
+        return command("judge", "run", "--method", method, *judge, "--out", "found.csv", *words)
+
+
+def report(told: Told) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "found.csv").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def fair(prompt: str) -> str:
+    first, _ = fenced(prompt)
+    return "[[A]]" if first.startswith("Good") else "[[B]]"
+
+
+def labelled(prompt: str) -> str:
+    return "m" if fenced(prompt)[0].startswith("Good") else "M"
+
+
+def test_a_judge_without_log_probabilities_stops_and_is_told_what_to_do(
+    command: Command, folder: Path
+) -> None:
+    told = run(command, labelled, "alpaca_eval")
+    assert told.returncode == 1
+    assert "the first 20 questions all failed: no_logprobs" in told.stderr
+    assert "Use --method alpaca_eval_sampled, or --fallback sampled" in told.stderr
+    assert {row["winner"] for row in rows(folder)} == {""}
+
+
+def test_the_fallback_judges_every_case_anew_under_its_own_name(
+    command: Command, folder: Path
+) -> None:
+    told = run(command, labelled, "alpaca_eval", "--fallback", "sampled", "--format", "json")
+    assert (told.returncode, told.stderr) == (0, "")
+    found = report(told)
+    assert found["method"] == "alpaca_eval_sampled"
+    assert "every case was judged by alpaca_eval_sampled instead" in found["warnings"][0]
+    assert found["by_status"] == {"read": 2 * N}
+    assert {(row["method"], row["winner"]) for row in rows(folder)} == {
+        ("alpaca_eval_sampled", "model_a")
+    }
+
+
+def test_a_fallback_stays_within_the_budget(command: Command, folder: Path) -> None:
+    budget = 40 * EACH_USD
+    words = ("--fallback", "sampled", "--budget", str(budget), "--concurrency", "1")
+    told = run(command, labelled, "alpaca_eval", *words, "--format", "json")
+    assert told.returncode == 1
+    assert "would exceed the budget" in told.stderr
+    assert 20 * EACH_USD < report(told)["spent_usd"] <= budget + 1e-12, "the first try counts"
+
+
+def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
+    command: Command, folder: Path
+) -> None:
+    refused(run(command, fair, "pairwise", "--fallback", "sampled"), "--method alpaca_eval")
+    refused(run(command, fair, "alpaca_eval", "--fallback", "verbal"), "no fallback 'verbal'")
+
+
+def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Path) -> None:
+    found = report(run(command, lambda prompt: "[[A]]", "pairwise", "--format", "json"))
+    (warning,) = found["warnings"]
+    assert warning.startswith(f"'judge' said the same in all {2 * N} replies ({{'first': 1.0}})")
+    assert found["consistency"]["n_first"] == N
+    assert found["first_place"]["effect"] == 0.5
+    said = run(command, lambda prompt: "[[A]]", "pairwise").stdout
+    assert "! 'judge' said the same in all" in said
+    assert f"lean to the first place {N} times" in said
+
+
+def test_a_judge_that_reads_is_not_named(command: Command, folder: Path) -> None:
+    found = report(run(command, fair, "pairwise", "--format", "json"))
+    assert found["warnings"] == []
+    assert found["consistency"]["rate"] == 1.0
+
+
+def test_a_model_with_one_answer_to_everything_is_named(command: Command, folder: Path) -> None:
+    null = "This answers whatever you asked, in full and in every respect, as a judge will find."
+    pairs(folder, lambda n: f"Good answer {n}.", lambda n: null)
+    (warning,) = report(run(command, fair, "pairwise", "--format", "json"))["warnings"]
+    assert warning.startswith(
+        f"'flint' gives much the same response to different prompts (100% of {N})"
+    )
+
+
+def test_a_share_in_both_orders_corrects_the_others(command: Command, folder: Path) -> None:
+    """A judge who leans to the first place by 3/4: both orders say by how much."""
+
+    def leaning(prompt: str) -> str:
+        first, second = (int(re.findall(r"\d+", text)[0]) for text in fenced(prompt))
+        assert first == second
+        return "[[75]]"
+
+    words = ("--swap-share", "0.5", "--seed", "a seed of the test")
+    told = run(command, leaning, "alpaca_eval_verbal", *words)
+    assert told.returncode == 0
+    assert "Standing first is worth +0.250 ± 0.000" in told.stdout
+    found = rows(folder)
+    both = {row["battle_id"] for row in found if row["order"] == "both"}
+    once = [row for row in found if row["battle_id"] not in both]
+    assert 0 < len(once) < N
+    assert len(both) + len(once) == N
+    assert {row["corrected"] for row in once} == {"0.5"}
+    assert {(row["order"], row["preference"]) for row in once} == {("ab", "0.75"), ("ba", "0.25")}
+    assert {row["corrected"] for row in found if row["battle_id"] in both} == {""}
+    assert {row["preference"] for row in found if row["order"] == "both"} == {"0.5"}
+
+
+def test_the_same_seed_asks_the_same_on_another_database(command: Command, folder: Path) -> None:
+    def asked(database: str, seed: str) -> set[str]:
+        with judging_server(fair) as server:
+            server.roster(folder)
+            judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
+            words = (*judge, "--out", "found.csv", "--seed", seed, "--swap-share", "0.5")
+            url = f"sqlite:///{folder}/{database}.db"
+            told = command("judge", "run", "--method", "pairwise", *words, "--database", url)
+            assert told.returncode == 0, told.stderr
+            return set(server.asked)
+
+    assert asked("one", "s") == asked("two", "s")
+    assert not asked("three", "t") & asked("four", "s")

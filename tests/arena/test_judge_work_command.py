@@ -1,0 +1,106 @@
+"""`arena judge work`: helpers of a run, in processes of their own."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.arena.test_judge_run_command import rows
+from tests.command import Command, examples, refused
+from tests.judging_server import JudgingServer, judging_server
+from tests.serving import ARENA
+from tests.sqlite import new_sqlite
+
+N = 12
+WORDS = (
+    *("--method", "pairwise", "--judge", "judge", "--roster", "roster.toml"),
+    *("--cases", "pairs.jsonl", "--concurrency", "2"),
+)
+RUN = ("judge", "run", *WORDS, "--out", "found.csv")
+WORK = ("judge", "work", *WORDS, "--format", "json")
+
+
+def slow(prompt: str) -> str:
+    time.sleep(0.03)
+    return "Alike. [[C]]"
+
+
+def prepared(folder: Path, server: JudgingServer) -> None:
+    new_sqlite(folder)
+    server.roster(folder)
+    pairs = [{"prompt": f"{i}?", "response_a": f"{i}.", "response_b": "No."} for i in range(N)]
+    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+
+
+@contextmanager
+def helper(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run a helper in a process of its own, and let none outlive its test."""
+    with subprocess.Popen(
+        [ARENA, *WORK],
+        cwd=folder,
+        env=os.environ | {"ARENA_PAGE": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until(n: int, server: JudgingServer, worker: subprocess.Popen[str]) -> None:
+    """Wait for so many questions, as long as somebody is there to ask them."""
+    deadline = time.monotonic() + 60
+    while len(server.asked) < n:
+        assert time.monotonic() < deadline
+        assert worker.poll() is None, worker.communicate()
+        time.sleep(0.005)
+
+
+def test_a_helper_shares_a_run_and_neither_asks_what_the_other_asked(command: Command) -> None:
+    with judging_server(slow) as server:
+        prepared(command.folder, server)
+        with helper(command.folder) as worker:
+            until(1, server, worker)
+            told = command(*RUN, "--format", "json")
+            out, err = worker.communicate(timeout=60)
+        assert (told.returncode, worker.returncode, told.stderr + err) == (0, 0, "")
+        assert len(server.asked) == len(set(server.asked)) == 2 * N
+    found, helped = json.loads(told.stdout), json.loads(out)
+    assert found["by_status"] == helped["by_status"] == {"read": 2 * N}, "each sees the end"
+    assert found["n_asked"] + helped["n_asked"] == 2 * N
+    assert helped["out"] is None
+    assert {row["status"] for row in rows(command.folder / "found.csv")} == {"read"}
+
+
+def test_what_a_killed_helper_was_asking_returns_to_the_run(command: Command) -> None:
+    with judging_server(slow) as server:
+        prepared(command.folder, server)
+        with helper(command.folder) as worker:
+            until(6, server, worker)
+        told = command(*RUN)
+        assert (told.returncode, told.stderr) == (0, "")
+        assert len(set(server.asked)) == 2 * N
+        assert len(server.asked) <= 2 * N + 2, "only what was under way is asked again"
+    assert {row["status"] for row in rows(command.folder / "found.csv")} == {"read"}
+
+
+def test_the_first_example_runs_and_writes_nothing(command: Command) -> None:
+    new_sqlite(command.folder)
+    pair = "prompt,response_a,response_b\nWhy?,So.,Because it is so.\n"
+    (command.folder / "pairs.csv").write_text(pair, encoding="utf-8")
+    before = set(command.folder.iterdir())
+    told = command(*examples(command, "judge work")[0])
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("Nothing left: 2 read. 2 replies asked for now")
+    new = {path.name for path in set(command.folder.iterdir()) - before}
+    assert {name for name in new if not name.startswith("arena.db")} == set()
+
+
+def test_there_is_nothing_to_help_with_where_nobody_is_asked(command: Command) -> None:
+    told = command("judge", "work", "--method", "ifeval", "--cases", "x.jsonl")
+    refused(told, "--method ifeval asks nothing")
