@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import httpx
 
+from arena import __version__
 from arena.domain.answer import Chunk, Completion, FailureClass, Message
 from arena.domain.model import Model
 from arena.endpoints.chat import StreamedReply, read_completion, request_body
@@ -17,6 +18,14 @@ from arena.endpoints.connections import Connections
 from arena.endpoints.failures import from_exception, from_response
 from arena.endpoints.sse import Patience, read_events
 from arena.errors import EndpointError, SettingsError
+
+HEADERS = {
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip, deflate",
+    "Content-Type": "application/json",
+    "User-Agent": f"arena/{__version__}",
+}
+"""Of every request: responses are decoded by httpx, which knows these two encodings by itself."""
 
 _DETAIL_CHARACTERS = 500  # of a provider's error text: enough to act on, and it may be a page
 
@@ -76,16 +85,13 @@ class Endpoints:
     ) -> None:
         self._keys = {name: _sendable(name, key) for name, key in keys.items()}
         self._timeouts = timeouts
-        self._client = httpx.AsyncClient(
-            mounts=dict(transports or {}),
-            timeout=httpx.Timeout(timeouts.connect_s, read=None),
-            transport=Connections(_trust()),
-            trust_env=False,
-        )
+        self._transports = dict(transports or {})
+        self._connections = Connections(_trust(), timeouts.connect_s)
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
-        await self._client.aclose()
+        for transport in (self._connections, *self._transports.values()):
+            await transport.aclose()
 
     async def stream(self, model: Model, messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
         """Ask a model, and yield its answer as it comes.
@@ -161,10 +167,9 @@ class Endpoints:
     ) -> AsyncIterator[httpx.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
         url = model.endpoint.rstrip("/") + "/chat/completions"
-        request = self._client.build_request(
-            "POST", url, content=body, headers=self._headers(model)
-        )
-        response = await patience.wait(self._client.send(request, stream=True))
+        request = httpx.Request("POST", url, content=body, headers=self._headers(model))
+        transport = self._transport(model.endpoint)
+        response = await patience.wait(transport.handle_async_request(request))
         try:
             if not response.is_success:
                 await patience.wait(response.aread())
@@ -173,8 +178,14 @@ class Endpoints:
         finally:
             await response.aclose()
 
+    def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
+        ours = (
+            self._transports[prefix] for prefix in self._transports if endpoint.startswith(prefix)
+        )
+        return next(ours, self._connections)
+
     def _headers(self, model: Model) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
+        headers = {**HEADERS}
         if model.api_key_env is not None:
             headers["Authorization"] = f"Bearer {self._key(model)}"
         return headers
