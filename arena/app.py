@@ -45,6 +45,7 @@ from arena.play.battles import Battles
 from arena.play.rules import Rules
 from arena.publish.leaderboard import Leaderboard
 from arena.publish.pair_wins import PairWins
+from arena.publish.probe.files import read_cards
 from arena.settings import Settings, read_keys, read_roster
 from arena.store import exhibits, log, usage
 from arena.store.records import PastBattle
@@ -124,6 +125,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             my_votes=lambda voter: _past_votes(parts.store, voter),
             voter_of=_voter_of,
             others={SIMULATED.name: Leaderboard(parts.store, SIMULATED, _now).read},
+            cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             pacing=settings.pacing,
         )

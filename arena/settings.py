@@ -52,6 +52,7 @@ class Settings(BaseSettings):
     port: int = Field(7860, ge=0, le=65535)
     database: str = "sqlite:///arena.db"
     roster: Path | None = None
+    cards: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
     show_battles: bool = True

@@ -52,6 +52,8 @@ class Behaviour:
         The inside of ``{"error": ...}``.
     write_bytes : int or None
         Size of each write to the network; None writes an event at a time.
+    body : mapping or None
+        The answer to a request that is not streamed, in place of a completion.
     first_event : str
         Sent as it stands before everything else, such as a comment that keeps alive.
     """
@@ -75,6 +77,7 @@ class Behaviour:
     write_bytes: int | None = None
     first_event: str = ""
     logprobs: tuple[tuple[str, float, Mapping[str, float]], ...] | None = None
+    body: Mapping[str, object] | None = None
 
 
 Chosen = Callable[[Mapping[str, Any]], Behaviour]
@@ -140,7 +143,7 @@ class FaultyServer:
             error = {"error": dict(behaviour.error)}
             return JSONResponse(error, behaviour.status, dict(behaviour.headers))
         if not body.get("stream"):
-            return await self._at_once(behaviour, said(body))
+            return await self._at_once(behaviour, body)
         stream = self._watched(name, _writes(behaviour))
         return StreamingResponse(
             stream, headers=dict(behaviour.headers), media_type="text/event-stream"
@@ -150,18 +153,20 @@ class FaultyServer:
         """List the model names."""
         return JSONResponse({"object": "list", "data": [{"id": m} for m in self.behaviours]})
 
-    async def _at_once(self, behaviour: Behaviour, asked: str) -> Response:
+    async def _at_once(self, behaviour: Behaviour, body: Mapping[str, Any]) -> Response:
         """Give a whole answer, or break off in the middle of it."""
         self.under_way += 1
         await asyncio.sleep(behaviour.first_token_s)
         self.under_way -= 1
-        data, headers = json.dumps(_whole(behaviour)).encode(), dict(behaviour.headers)
+        whole = _whole(behaviour) if behaviour.body is None else behaviour.body
+        data, headers = json.dumps(whole).encode(), dict(behaviour.headers)
         if behaviour.fault is Fault.DROP:
             headers["Content-Length"] = str(len(data))
             return StreamingResponse(_half(data), headers=headers, media_type=JSON)
         if behaviour.fault is Fault.CUT:
             return Response(data[: len(data) // 2], headers=headers, media_type=JSON)
-        self.answered[asked] += 1
+        if "messages" in body:
+            self.answered[said(body)] += 1
         return Response(data, headers=headers, media_type=JSON)
 
     async def _until_left(self, request: Request, name: str) -> None:
@@ -193,6 +198,7 @@ def faulty_server(behaviours: Mapping[str, Behaviour | Chosen]) -> Iterator[Faul
         faulty = FaultyServer(url, dict(behaviours))
         routes = [
             Route("/v1/chat/completions", faulty.chat, methods=["POST"]),
+            Route("/v1/embeddings", faulty.chat, methods=["POST"]),
             Route("/v1/models", faulty.models),
         ]
         app = Starlette(routes=routes)

@@ -15,6 +15,7 @@ from arena.domain.answer import Chunk, Completion, FailureClass, Message
 from arena.domain.model import Model
 from arena.endpoints.chat import StreamedReply, read_completion, request_body
 from arena.endpoints.connections import Connections
+from arena.endpoints.embeddings import Vector, embedding_body, read_embeddings
 from arena.endpoints.failures import from_exception, from_response
 from arena.endpoints.sse import Patience, read_events
 from arena.errors import EndpointError, SettingsError
@@ -161,12 +162,27 @@ class Endpoints:
                 await patience.wait(response.aread())
                 return read_completion(response.text, _request_id(response), as_it_is=as_it_is)
 
+    async def embed(self, model: Model, texts: Sequence[str]) -> tuple[Vector, ...]:
+        """Ask a model for embeddings, one a text, in their order.
+
+        Raises
+        ------
+        EndpointError
+            With the `FailureClass`; also if it does not return one vector for each text.
+        """
+        body = embedding_body(model, texts)
+        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
+        with self._typed_failures(model):
+            async with self._reply(model, body, patience, path="/embeddings") as response:
+                await patience.wait(response.aread())
+                return read_embeddings(response.text, len(texts))
+
     @asynccontextmanager
     async def _reply(
-        self, model: Model, body: bytes, patience: Patience
+        self, model: Model, body: bytes, patience: Patience, *, path: str = "/chat/completions"
     ) -> AsyncIterator[httpx.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
-        url = model.endpoint.rstrip("/") + "/chat/completions"
+        url = model.endpoint.rstrip("/") + path
         request = httpx.Request("POST", url, content=body, headers=self._headers(model))
         transport = self._transport(model.endpoint)
         response = await patience.wait(transport.handle_async_request(request))

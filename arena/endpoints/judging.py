@@ -1,7 +1,7 @@
-"""Judges asked over the endpoints: `judge.completion.Complete` for a model of the roster."""
+"""Judges and embeddings over the endpoints: the ports of `judge` for a model of the roster."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from arena.domain import answer
 from arena.domain.answer import Completion, FailureClass, Message
@@ -23,8 +23,9 @@ AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
     FailureClass.TIMEOUT: errors.FailureClass.TRANSPORT,
     FailureClass.UNREACHABLE: errors.FailureClass.TRANSPORT,
     FailureClass.RATE_LIMIT: errors.FailureClass.RATE_LIMIT,
+    FailureClass.CONTENT_FILTER: errors.FailureClass.REJECTED,
 }
-"""How the judge takes what went wrong at an endpoint; what was filtered is a reply."""
+"""How the judge takes what went wrong at an endpoint; a verdict that was filtered is a reply."""
 
 
 class EndpointJudge:
@@ -56,6 +57,26 @@ class EndpointJudge:
                 return Reply(text="", finish_reason=FILTERED)
             raise _as_call_error(error) from error
         return _reply(completion)
+
+
+class EndpointEmbedder:
+    """Embeds texts with one model, once."""
+
+    def __init__(self, endpoints: Endpoints, model: Model) -> None:
+        self._endpoints, self._model = endpoints, model
+
+    async def __call__(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return a vector for each text, in their order.
+
+        Raises
+        ------
+        judge.errors.CallError
+            If there was none.
+        """
+        try:
+            return await self._endpoints.embed(self._model, texts)
+        except EndpointError as error:
+            raise _as_call_error(error) from error
 
 
 def _decoding(sent: Parameters) -> dict[str, object]:

@@ -17,6 +17,7 @@ from arena.domain.board import Board, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.policy import DEFAULT
 from arena.domain.voter import Voter
+from arena.pages.probe import probe_page
 from arena.pages.rendering import (
     battle_page,
     battles_page,
@@ -25,11 +26,13 @@ from arena.pages.rendering import (
     method_page,
     votes_page,
 )
+from arena.publish.probe.view import ProbePage
 
 STYLESHEET = Path(__file__).parent / "static" / "pages.css"
 READ = ["GET", "HEAD"]
 PLACE = re.compile("[0-9]{1,18}")
 NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
+NO_CARDS = "No measure of this arena has been probed yet."
 NO_BATTLE = "No counted vote is at this address. Battles can be read here once they were voted on."
 NO_SUCH_LIST = (
     "There is no such model, policy or place. Open the leaderboard, and start from there."
@@ -76,6 +79,7 @@ def pages_router(
     my_votes: Callable[[Voter], Sequence[PastVote]],
     voter_of: Callable[[Request], Voter | None],
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
+    cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
     arena_name: str = "Arena",
     pacing: Pacing = Pacing.PACED,
@@ -93,6 +97,8 @@ def pages_router(
         Who asks, or None for a browser without a pseudonym.
     others : mapping of str to callable
         Boards that are shown only when asked for, by the name of their policy.
+    cards : sequence of ProbePage
+        What probes found of the measures in use.
     exhibits : Exhibits, optional
         Battles behind the numbers; None shows none to anybody.
     pacing : Pacing
@@ -127,6 +133,12 @@ def pages_router(
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, arena_name, now))
 
+    @router.api_route("/cards", methods=READ)
+    def probed(request: Request) -> Response:
+        if not cards:
+            return _missing(NO_CARDS, arena_name)
+        return revalidated(request, probe_page(cards))
+
     @router.api_route("/look/pages.css", methods=READ)
     def stylesheet(request: Request) -> Response:
         return revalidated(request, STYLESHEET.read_text(encoding="utf-8"), "text/css")
@@ -134,6 +146,7 @@ def pages_router(
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
+    @router.api_route("/cards/", methods=READ)
     def without_slash(request: Request) -> Response:
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 

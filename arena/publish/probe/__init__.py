@@ -1,0 +1,1 @@
+"""Is the measure any good: cards of measures and judges, audits of boards."""

@@ -1,0 +1,1 @@
+"""Is this evaluator any good: the five-axis card and the reliability audit."""

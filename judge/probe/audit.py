@@ -1,0 +1,250 @@
+"""The audit of a way to rate: reruns, truth, discriminability, consistency, more votes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import DataError, JudgeError
+from judge.probe.consistency import consistency, spearman
+from judge.probe.desiderata import (
+    Desideratum,
+    Simulated,
+    Truth,
+    on_consistency,
+    on_discriminability,
+    on_monotone,
+    on_reruns,
+    on_validity,
+    unknown,
+)
+from judge.probe.discriminability import signal_to_noise
+from judge.probe.measures import Measure, Rated
+from judge.probe.reliability import rerun_noise
+from judge.probe.variance import variance_shares
+from judge.probe.worlds import Votes, World
+from rating import RatingError
+
+Floats = NDArray[np.float64]
+Told = Callable[[int, int], None]
+
+ARENAS = 200
+FEWEST_ARENAS = 12
+RERUNS = 5
+SEEDS = 3
+PARTS = (9, 6, 4)
+"""Into how many parts the votes are cut, each a look at the models of its own: as many as can."""
+MORE = np.array([0.25, 0.5, 1.0])
+"""Shares of the votes over which a measure should come nearer to the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Whether a measure can be relied on.
+
+    Attributes
+    ----------
+    measure : str
+    desiderata : tuple of Desideratum
+        In the order of `judge.probe.desiderata.NAMES`.
+    """
+
+    measure: str
+    desiderata: tuple[Desideratum, ...]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """What was asked and not met."""
+        return tuple(one.name for one in self.desiderata if one.passed is False)
+
+    def __getitem__(self, name: str) -> Desideratum:
+        """Return a desideratum by name."""
+        return next(one for one in self.desiderata if one.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "measure": self.measure,
+            "failed": list(self.failed),
+            "desiderata": [one.to_dict() for one in self.desiderata],
+        }
+
+
+def audit(
+    measure: Measure,
+    world: World,
+    *,
+    votes: Votes | None = None,
+    arenas: int = ARENAS,
+    rng: np.random.Generator,
+    told: Told = lambda *_: None,
+) -> Audit:
+    """Audit a way to rate on an arena whose truth is known.
+
+    Validity is seen on ``arenas`` casts of votes in ``world``; the controls with permuted results,
+    and the gain from more votes, on half as many. Reruns, discriminability and consistency
+    need no truth: they are seen on ``votes``, rated again with other seeds and in other orders,
+    in parts, and with other choices.
+
+    Parameters
+    ----------
+    votes : Votes, optional
+        Of the same models; a cast of the world by default.
+    arenas : int
+        At least `FEWEST_ARENAS`.
+    told : callable
+        Called with the simulated arenas done so far and in all.
+
+    Raises
+    ------
+    DataError
+        For too few arenas.
+    JudgeError, rating.RatingError
+        If ``votes`` give no rating.
+
+    References
+    ----------
+    .. [1] D. Chanin, "Measuring what sparse autoencoder benchmarks measure", arXiv 2605.18229,
+       whose questions these are; the thresholds of validity, consistency and reruns are ours.
+    """
+    if arenas < FEWEST_ARENAS:
+        raise DataError(f"{arenas} simulated arenas are too few: ask for {FEWEST_ARENAS} or more.")
+    seen = world.cast(rng) if votes is None else votes
+    work = _Work(measure, world, rng, told, total=arenas + 2 * (arenas // 2))
+    cast = work.cast(arenas)
+    return Audit(
+        measure.name,
+        (
+            _reruns(work, seen, cast),
+            _validity(work, cast, arenas),
+            _discriminability(work, seen),
+            _consistency(work, seen),
+            _monotone(work, arenas // 2),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """What every part of an audit needs, and the count of arenas done."""
+
+    measure: Measure
+    world: World
+    rng: np.random.Generator
+    told: Told
+    total: int
+    done: int = 0
+    truth: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.truth = self.world.truth()
+
+    def tell(self) -> None:
+        """Count an arena."""
+        self.done += 1
+        self.told(self.done, self.total)
+
+    def rate(self, votes: Votes) -> Rated | None:
+        """Rate votes of a simulated arena; None where they give no rating."""
+        try:
+            return self.measure.rate(votes, self.rng)
+        except (JudgeError, RatingError):
+            return None
+
+    def cast(self, arenas: int, *, permuted: bool = False) -> list[Rated]:
+        """Rate casts of votes, without those that give no rating."""
+        found = []
+        for _ in range(arenas):
+            votes = self.world.cast(self.rng)
+            found.append(self.rate(votes.permuted(self.rng) if permuted else votes))
+            self.tell()
+        return [one for one in found if one is not None]
+
+    def correlation(self, rated: Rated) -> float:
+        """Return the rank correlation with the truth; zero for a flat board: it has no order."""
+        return float(np.nan_to_num(spearman(rated.theta, self.truth)))
+
+
+def _reruns(work: _Work, seen: Votes, cast: Sequence[Rated]) -> Desideratum:
+    runs = [work.measure.rate(seen.shuffled(work.rng), work.rng).theta for _ in range(RERUNS)]
+    if len(cast) < 2:
+        return unknown("reruns", f"{len(cast)} simulated arena gave ratings: no error to compare.")
+    se = np.sqrt(np.var([one.theta for one in cast], axis=0, ddof=1).mean())
+    return on_reruns(rerun_noise(np.column_stack(runs)), float(se))
+
+
+def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
+    permuted = work.cast(arenas // 2, permuted=True)
+    oracle = work.rate(work.world.oracle())
+    if min(len(cast), len(permuted)) < 2 or oracle is None:
+        return unknown("validity", f"Votes of {arenas - len(cast)} of {arenas} arenas gave none.")
+    errors = np.array([one.theta for one in cast]) - work.truth
+    halves = [one.half for one in cast if one.half is not None]
+    covered = (np.abs(errors) <= np.array(halves)).mean(axis=1) if halves else None
+    return on_validity(
+        Truth(
+            spearman=Simulated.of(np.array([work.correlation(one) for one in cast])),
+            rmse=float(np.sqrt((errors**2).mean())),
+            covered=None if covered is None else Simulated.of(covered),
+            permuted=Simulated.of(np.array([work.correlation(one) for one in permuted])),
+            oracle=work.correlation(oracle),
+            failed=arenas - len(cast),
+        )
+    )
+
+
+def _discriminability(work: _Work, seen: Votes) -> Desideratum:
+    votes = seen.shuffled(work.rng)
+    looks = (_looks(work, votes, parts) for parts in PARTS)
+    scores = next((found for found in looks if found is not None), None)
+    if scores is None:
+        why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
+        return unknown("discriminability", why)
+    try:
+        shares = variance_shares(scores, rng=work.rng)
+        ratio = signal_to_noise(scores[:, 0], averaged=scores.shape[2])
+    except DataError as error:
+        return unknown("discriminability", str(error))
+    return on_discriminability(ratio, shares)
+
+
+def _looks(work: _Work, votes: Votes, parts: int) -> Floats | None:
+    """Rate each part of the votes several times; None where one gives no rating."""
+    scores = np.empty((len(votes.models), SEEDS, parts))
+    for moment in range(parts):
+        part = votes.taken(slice(moment, None, parts))
+        for seed in range(SEEDS):
+            rated = work.rate(part.shuffled(work.rng))
+            if rated is None:
+                return None
+            scores[:, seed, moment] = rated.theta
+    return scores
+
+
+def _consistency(work: _Work, seen: Votes) -> Desideratum:
+    boards = {}
+    for choice, rate in ({"as shown": work.measure.rate} | dict(work.measure.knobs)).items():
+        try:
+            boards[choice] = rate(seen, work.rng)
+        except (JudgeError, RatingError) as error:
+            return unknown("consistency", f"No rating with {choice}: {error}")
+    theta, above = ([getattr(one, name) for one in boards.values()] for name in ("theta", "above"))
+    return on_consistency(consistency(tuple(boards), np.array(theta), np.array(above)))
+
+
+def _monotone(work: _Work, arenas: int) -> Desideratum:
+    rows = []
+    for _ in range(arenas):
+        votes = work.world.cast(work.rng).shuffled(work.rng)
+        rated = [work.rate(_first(votes, float(share))) for share in MORE]
+        rows.append([work.correlation(one) for one in rated if one is not None])
+        work.tell()
+    whole = [row for row in rows if len(row) == len(MORE)]
+    return on_monotone(np.array(whole), MORE)
+
+
+def _first(votes: Votes, share: float) -> Votes:
+    """Return the votes that had been cast when a share of them had."""
+    return votes.taken(slice(0, max(1, round(share * votes.n))))

@@ -1,0 +1,281 @@
+"""What a measure has to do to be relied on, and whether it does."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from judge.probe.consistency import LEAST_CORRELATION, Consistency
+from judge.probe.discriminability import COMFORTABLE, SignalToNoise
+from judge.probe.reliability import MOST_NOISE, RerunNoise
+from judge.probe.variance import MOST_P, VarianceShares
+
+Floats = NDArray[np.float64]
+
+NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")
+LEAST_COVERED, MOST_COVERED = 0.93, 0.97
+SURE = 0.999
+"""Level of the interval that a simulated figure is given for having been simulated."""
+MOST_FALL = 0.01
+"""Of the rank correlation with every doubling of the votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desideratum:
+    """One thing asked of a measure.
+
+    Attributes
+    ----------
+    name : str
+        One of `NAMES`.
+    passed : bool or None
+        None where it could not be told; ``found`` then says why.
+    rule : str
+        What it takes to pass, with the threshold.
+    found : str
+        What was found, in words.
+    numbers : mapping of str to object
+        The same as numbers, for JSON.
+    """
+
+    name: str
+    passed: bool | None
+    rule: str
+    found: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: finite numbers, or None."""
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "rule": self.rule,
+            "found": self.found,
+            "numbers": {name: _plain(value) for name, value in self.numbers.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A mean over simulated arenas and its Monte Carlo error.
+
+    Attributes
+    ----------
+    error : float
+        Standard error.
+    n : int
+        Arenas, two or more.
+    """
+
+    mean: float
+    error: float
+    n: int
+
+    @property
+    def slack(self) -> float:
+        """Half width of the `SURE` interval, Student's t."""
+        return float(scipy.special.stdtrit(self.n - 1, (1 + SURE) / 2)) * self.error
+
+    @classmethod
+    def of(cls, values: Floats) -> "Simulated":
+        """Return the mean of one value an arena."""
+        error = float(values.std(ddof=1)) / math.sqrt(len(values))
+        return cls(float(values.mean()), error, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a measure made of arenas whose truth is known.
+
+    Attributes
+    ----------
+    spearman : Simulated
+        Rank correlation with the true strengths.
+    rmse : float
+        Root mean squared error of a strength, in nats.
+    covered : Simulated or None
+        Share of the strengths inside their 95 % interval; None where there are no intervals.
+    permuted : Simulated
+        Rank correlation when results are dealt out at random.
+    oracle : float
+        Rank correlation when every vote is what all voters together would say.
+    failed : int
+        Arenas whose votes gave no rating.
+    """
+
+    spearman: Simulated
+    rmse: float
+    covered: Simulated | None
+    permuted: Simulated
+    oracle: float
+    failed: int
+
+
+def unknown(name: str, why: str) -> Desideratum:
+    """Return a desideratum that could not be told."""
+    return Desideratum(name, None, _RULES[name], why)
+
+
+def on_reruns(noise: RerunNoise, se: float) -> Desideratum:
+    """Ask that running the measure again moves a score by little of its standard error."""
+    ratio = noise.over(se)
+    found = (
+        f"Running it again moves a score by {noise.sd:.2g} (sd), {_share(ratio)} of its standard "
+        f"error {se:.2g}; two scores of one run each must differ by {noise.smallest:.2g}."
+    )
+    numbers = noise.to_dict() | {"se": se, "ratio": ratio}
+    if noise.sd == 0:
+        found = f"{noise.n_runs} runs gave the same scores."
+    return Desideratum("reruns", ratio <= MOST_NOISE, _RULES["reruns"], found, numbers)
+
+
+def on_validity(truth: Truth) -> Desideratum:
+    """Ask for true intervals, no order out of nothing, and nothing better than the truth."""
+    faults = [*_validity_faults(truth)]
+    said = f"Rank correlation with the truth {truth.spearman.mean:.2f}"
+    covered = "it gives no intervals to check"
+    if truth.covered is not None:
+        covered = f"95 % intervals hold {100 * truth.covered.mean:.1f} % of the strengths"
+    found = (
+        f"{said}; {covered}; {truth.oracle:.2f} with an oracle's votes, "
+        f"{truth.permuted.mean:z.2f} with permuted ones."
+    )
+    numbers = {
+        "spearman": truth.spearman.mean,
+        "rmse": truth.rmse,
+        "coverage": truth.covered and truth.covered.mean,
+        "coverage_error": truth.covered and truth.covered.error,
+        "permuted": truth.permuted.mean,
+        "permuted_error": truth.permuted.error,
+        "oracle": truth.oracle,
+        "arenas": truth.spearman.n,
+        "arenas_failed": truth.failed,
+    }
+    if truth.failed:
+        found += f" Votes of {truth.failed} more arenas gave no rating."
+    words = " ".join([*faults, found])
+    return Desideratum("validity", not faults, _RULES["validity"], words, numbers)
+
+
+def on_discriminability(signal: SignalToNoise, shares: VarianceShares) -> Desideratum:
+    """Ask that entrants lie further apart than they wander, and more than alike ones would."""
+    apart = signal.signal > 0 if signal.ratio is None else signal.ratio >= COMFORTABLE
+    ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
+    found = (
+        f"Signal over noise {ratio}; {100 * shares.entrant:.0f} % of the variance is between "
+        f"entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
+        f"{100 * shares.seed:.0f} % between reruns, {100 * shares.snapshot:.0f} % between "
+        f"{signal.n_snapshots} parts."
+    )
+    numbers = {"signal_to_noise": signal.to_dict(), "variance_shares": shares.to_dict()}
+    passed = apart and max(shares.p, shares.p_exchanged) <= MOST_P
+    return Desideratum("discriminability", passed, _RULES["discriminability"], found, numbers)
+
+
+def on_consistency(found: Consistency) -> Desideratum:
+    """Ask that boards with choices that should not matter say the same."""
+    name, rule = "consistency", _RULES["consistency"]
+    lowest, most = found.lowest, found.most_contradictions
+    if lowest is None:
+        why = "No rank correlation is defined: it takes three entrants that are not all alike."
+        return Desideratum(name, None, rule, why, found.to_dict())
+    pairs = "no pair" if not most else f"{most} pair{'' if most == 1 else 's'}"
+    said = (
+        f"Lowest rank correlation of {len(found.boards)} boards {lowest:.2f}; two boards "
+        f"contradict each other on {pairs}; {100 * found.same_winner:.0f} % of them keep the "
+        "winner."
+    )
+    return Desideratum(
+        name, most == 0 and lowest >= LEAST_CORRELATION, rule, said, found.to_dict()
+    )
+
+
+def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
+    """Ask that more votes bring a measure nearer to the truth.
+
+    Parameters
+    ----------
+    spearman : ndarray of shape (n_arenas, n_shares)
+        Rank correlation with the truth after each share of the votes.
+    shares : ndarray of shape (n_shares,)
+
+    Notes
+    -----
+    The slope on log2 of the share is fitted in each arena by least squares; the interval is
+    Student's t over arenas.
+    """
+    if len(spearman) < 2:
+        return unknown("monotone", f"{len(spearman)} arena gave ratings at every moment.")
+    time = np.log2(shares)
+    time = time - time.mean()
+    slope = spearman @ time / (time @ time)
+    error = float(slope.std(ddof=1)) / math.sqrt(len(slope))
+    reach = float(scipy.special.stdtrit(len(slope) - 1, 0.975)) * error
+    lower, upper = float(slope.mean()) - reach, float(slope.mean()) + reach
+    steps = ", ".join(f"{x:.2f}" for x in spearman.mean(axis=0))
+    found = (
+        f"Every doubling of the votes adds {slope.mean():.3f} ({lower:.3f} to {upper:.3f}) to "
+        f"the rank correlation with the truth: {steps}."
+    )
+    numbers = {
+        "slope": float(slope.mean()),
+        "lower": lower,
+        "upper": upper,
+        "shares": shares.tolist(),
+        "spearman": spearman.mean(axis=0).tolist(),
+        "arenas": len(slope),
+    }
+    passed = True if lower >= -MOST_FALL else False if upper < 0 else None
+    if passed is None:
+        found = f"Too few arenas to rule out a fall: ask for more. {found}"
+    return Desideratum("monotone", passed, _RULES["monotone"], found, numbers)
+
+
+def _validity_faults(truth: Truth) -> list[str]:
+    faults = []
+    if truth.covered is not None:
+        if truth.covered.mean + truth.covered.slack < LEAST_COVERED:
+            faults.append("Its intervals are too narrow.")
+        if truth.covered.mean - truth.covered.slack > MOST_COVERED:
+            faults.append("Its intervals are too wide.")
+    if abs(truth.permuted.mean) > truth.permuted.slack:
+        faults.append("It finds an order where there is none.")
+    if truth.oracle < truth.spearman.mean:
+        faults.append("It ranks worse with an oracle's votes than with people's.")
+    if truth.spearman.mean <= truth.spearman.slack:
+        faults.append("It does not find the truth.")
+    return faults
+
+
+def _share(ratio: float) -> str:
+    return "endlessly more" if math.isinf(ratio) else f"{100 * ratio:.0f} %"
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_RULES = {
+    "reruns": "The sd over reruns is at most a third of a score's standard error.",
+    "validity": (
+        f"On simulated arenas 95 % intervals hold {100 * LEAST_COVERED:.0f} to "
+        f"{100 * MOST_COVERED:.0f} % of the true strengths, permuted votes give no order, and an "
+        "oracle's votes give the best one; but for what chance in simulating explains (99.9 %)."
+    ),
+    "discriminability": (
+        f"Entrants spread at least {COMFORTABLE:g} times as far as they wander, and differ by "
+        f"more than alike ones would (p at most {MOST_P:g})."
+    ),
+    "consistency": (
+        "With choices that should not matter, no two boards contradict each other, and their "
+        f"rank correlations are {LEAST_CORRELATION:g} or more."
+    ),
+    "monotone": (
+        f"The rank correlation with the truth does not fall by more than {MOST_FALL:g} with every "
+        "doubling of the votes (lower end of 95 %)."
+    ),
+}

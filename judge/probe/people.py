@@ -1,0 +1,245 @@
+"""What people said of texts, and how scores agree with it round by round of drawing prompts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import DataError
+from judge.probe.axes import ROUNDS, Drawn, compare, ratio, tie_groups
+from judge.study.resampling import draw_counts, sums_within
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RANK_CORRELATION = "rank correlation"
+NET_AGREEMENT = "net agreement"
+ACCURACY = "accuracy"
+CEILING = "ceiling"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTexts:
+    """Texts that people rated, such as summaries, and what each was rated against.
+
+    Attributes
+    ----------
+    prompt : ndarray of shape (n,), int64
+        Number of the prompt of each row, from 0. Texts of one prompt are compared in pairs.
+    dimensions : tuple of str
+        What was rated, such as fluency.
+    ratings : ndarray of shape (n, n_dimensions)
+        Higher is better, or more alike.
+    """
+
+    name: str
+    references: tuple[str, ...]
+    texts: tuple[str, ...]
+    prompt: Ints
+    dimensions: tuple[str, ...]
+    ratings: Floats
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` for lengths that differ, or ratings that are no numbers."""
+        rows = {len(self.references), len(self.texts), len(self.prompt), len(self.ratings)}
+        if len(rows) > 1 or self.ratings.shape != (len(self.texts), len(self.dimensions)):
+            msg = f"Ratings {self.name!r} of shape {self.ratings.shape} are for {sorted(rows)}"
+            raise DataError(f"{msg} rows and {len(self.dimensions)} dimensions.")
+        if not np.isfinite(self.ratings).all():
+            raise DataError(
+                f"Ratings {self.name!r} hold one that is no number: leave its row out."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class VotedPairs:
+    """Pairs of responses on which people voted.
+
+    Attributes
+    ----------
+    prompt : ndarray of shape (n,), int64
+        Number of the prompt of each pair, from 0.
+    votes : ndarray of shape (n, 2)
+        Votes for response A and for response B; votes for a tie are left out.
+    """
+
+    name: str
+    prompts: tuple[str, ...]
+    responses_a: tuple[str, ...]
+    responses_b: tuple[str, ...]
+    prompt: Ints
+    votes: Floats
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` for lengths that differ."""
+        texts = (self.prompts, self.responses_a, self.responses_b)
+        rows = {len(self.prompt), len(self.votes), *map(len, texts)}
+        if len(rows) > 1 or self.votes.shape[1:] != (2,):
+            msg = f"Votes {self.name!r} of shape {self.votes.shape} are for {sorted(rows)} rows:"
+            raise DataError(f"{msg} give two numbers for each.")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of one set of ratings or votes.
+
+    Attributes
+    ----------
+    counts : bool
+        Whether it goes into the value of the axis; the figures of single dimensions do not.
+    """
+
+    group: str
+    name: str
+    drawn: Drawn
+    counts: bool = False
+
+
+def figures_of_ratings(
+    rated: RatedTexts, scores: Floats, rng: np.random.Generator
+) -> Iterator[Figure]:
+    """Yield how scores go with the mean rating, and with each dimension if there are several."""
+    drawn = draw_prompts(rated.prompt, rng)
+    columns = {rated.name: rated.ratings.mean(axis=1)}
+    if len(rated.dimensions) > 1:
+        named = zip(rated.dimensions, rated.ratings.T, strict=True)
+        columns |= {f"{rated.name}, {name}": column for name, column in named}
+    for name, ratings in columns.items():
+        counts = name == rated.name
+        correlation = rank_correlation(scores, ratings, rated.prompt, drawn)
+        yield Figure(RANK_CORRELATION, name, correlation, counts)
+        net = rated_pairs(scores, ratings, rated.prompt, drawn)
+        if net.n:
+            yield Figure(NET_AGREEMENT, name, net, counts)
+            yield Figure(ACCURACY, name, _accuracy(net))
+
+
+def figures_of_votes(
+    voted: VotedPairs, said: Floats, rng: np.random.Generator
+) -> Iterator[Figure]:
+    """Yield how verdicts (1 for A, -1 for B, 0 for neither) go with votes, and the ceiling."""
+    drawn = draw_prompts(voted.prompt, rng)
+    net = net_agreement(said, voted.votes, voted.prompt, drawn)
+    yield Figure(NET_AGREEMENT, voted.name, net, counts=True)
+    yield Figure(ACCURACY, voted.name, _accuracy(net))
+    for name, figure in ceiling(said, voted.votes, voted.prompt, drawn).items():
+        yield Figure(CEILING, f"{voted.name}, {name}", figure)
+
+
+def draw_prompts(prompt: Ints, rng: np.random.Generator) -> Floats:
+    """Return how often each prompt was drawn: once each in the first row, then in each round."""
+    n = int(prompt.max(initial=-1)) + 1
+    return np.vstack([np.ones((1, n)), draw_counts(n, ROUNDS, rng)])
+
+
+def rank_correlation(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) -> Drawn:
+    """Return Spearman's correlation, ranks taken anew in each round; NaN without variation.
+
+    Parameters
+    ----------
+    drawn : ndarray of shape (1 + n_rounds, n_prompts)
+        Of `draw_prompts`.
+    """
+    weights = drawn[:, prompt]
+    x, y = _ranks(scores, weights), _ranks(ratings, weights)
+    x, y = (one - _mean(one, weights)[:, None] for one in (x, y))
+    size = np.sqrt(_mean(x * x, weights) * _mean(y * y, weights))
+    return _as_drawn(ratio(_mean(x * y, weights), size), len(scores))
+
+
+def rated_pairs(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) -> Drawn:
+    """Return the net agreement over pairs of texts of a prompt that people rated differently.
+
+    ``P(agree) - P(disagree)``, a tie of the scores being neither: twice the share that agree, a
+    tie counting half, less one.
+    """
+    first, second = _pairs_within(prompt)
+    votes = np.sign(ratings[first] - ratings[second])
+    said = compare(scores[first], scores[second])
+    return net_agreement(said, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
+
+
+def net_agreement(said: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> Drawn:
+    """Return ``P(agree) - P(disagree)`` with the votes for A and for B.
+
+    Parameters
+    ----------
+    said : ndarray of shape (n,)
+        1 for A, -1 for B, 0 for neither.
+    votes : ndarray of shape (n, 2)
+        For A, and for B.
+    """
+    for_a, for_b = votes.T.astype(np.float64)
+    stats = np.column_stack([said * (for_a - for_b), for_a + for_b])
+    sums = drawn @ sums_within(prompt, stats, drawn.shape[1])
+    return _as_drawn(ratio(sums[:, 0], sums[:, 1]), int(votes.sum()))
+
+
+def ceiling(said: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> dict[str, Drawn]:
+    """Estimate how far people agree, and how much of that is reached.
+
+    Over the pairs with two votes or more, each counting the same; empty without any.
+
+    Returns
+    -------
+    dict
+        ``people agree``: A, the chance that two people do. ``highest``: ``(1 + sqrt(2 A - 1)) /
+        2``; an evaluator that says one thing of a pair agrees with a person no more often, and
+        the best at least with chance A. ``reached``: how often this one does, a tie counting
+        half. ``reached over highest``.
+
+    Notes
+    -----
+    With ``d = 2 p - 1``, p the share of people for A, two of them agree with chance ``E(1 + d^2)
+    / 2``, and one of them with the majority with ``E(1 + |d|) / 2``: Jensen's inequality gives
+    the bounds. Where people agree less than half of the time, ``2 A - 1`` is taken as 0.
+    """
+    many = votes.sum(axis=1) >= 2
+    if not many.any():
+        return {}
+    total = votes[many].sum(axis=1)
+    agree = (votes[many] * (votes[many] - 1)).sum(axis=1) / (total * (total - 1))
+    right = (1 + said[many] * (votes[many, 0] - votes[many, 1]) / total) / 2
+    stats = np.column_stack([agree, right, np.ones(len(total))])
+    sums = drawn @ sums_within(prompt[many], stats, drawn.shape[1])
+    people, reached = ratio(sums[:, 0], sums[:, 2]), ratio(sums[:, 1], sums[:, 2])
+    highest = (1 + np.sqrt(np.maximum(2 * people - 1, 0))) / 2
+    figures = {
+        "people agree": people,
+        "highest": highest,
+        "reached": reached,
+        "reached over highest": reached / highest,
+    }
+    return {name: _as_drawn(values, len(total)) for name, values in figures.items()}
+
+
+def _accuracy(net: Drawn) -> Drawn:
+    return Drawn((1 + net.value) / 2, (1 + net.rounds) / 2, net.n)
+
+
+def _as_drawn(values: Floats, n: int) -> Drawn:
+    return Drawn(float(values[0]), values[1:], n)
+
+
+def _mean(values: Floats, weights: Floats) -> Floats:
+    return ratio((values * weights).sum(axis=1), weights.sum(axis=1))
+
+
+def _ranks(values: Floats, weights: Floats) -> Floats:
+    """Return mean ranks of rows that count as often as their weights say."""
+    group = tie_groups(values)
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group)) - 1
+    above = np.cumsum(weights[:, order], axis=1)[:, ends]
+    below = np.hstack([np.zeros((len(weights), 1)), above[:, :-1]])
+    return np.asarray(((below + above) / 2)[:, group])
+
+
+def _pairs_within(prompt: Ints) -> tuple[Ints, Ints]:
+    """Return the rows of every pair of one prompt."""
+    order = np.argsort(prompt, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(prompt))[:-1])
+    pairs = [np.stack(np.triu_indices(len(one), 1)) for one in rows]
+    both = np.hstack([one[pair] for one, pair in zip(rows, pairs, strict=True)])
+    return both[0], both[1]

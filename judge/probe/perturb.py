@@ -1,0 +1,179 @@
+"""Changes to a text that leave its meaning, and changes that do not; seeded and versioned."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from judge.probe.words import sentences
+
+VERSION = 1
+"""Of all perturbations together: another version makes other copies of the same text."""
+
+NOISY_WORDS = 0.1
+"""Share of the words that lose a character."""
+
+_AUXILIARIES = (
+    "am|is|are|was|were|can|could|will|would|shall|should|may|might|must|do|does|did|has|have|had"
+)
+_FINITE = re.compile(rf"\b({_AUXILIARIES})\b(\s+not\b)?", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]")
+_MARKDOWN = (
+    (re.compile(r"^[ \t]*```.*$\n?", re.MULTILINE), ""),
+    (re.compile(r"^([ \t]*)(?:#{1,6}|>|[-*+])[ \t]+", re.MULTILINE), r"\1"),
+    (re.compile(r"(\*\*|__|`+)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
+    (re.compile(r"(?<![^\W_])([*_])(?=\S)(.+?)(?<=\S)\1(?![^\W_])"), r"\2"),
+)
+_LABEL = re.compile(r"\b(assistant|response|answer|model) ([AB])\b", re.IGNORECASE)
+
+
+class Kind(StrEnum):
+    """Whether a change touches what a text says."""
+
+    SUPERFICIAL = "superficial"
+    MEANING = "meaning"
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """A change to a text.
+
+    Attributes
+    ----------
+    name : str
+        What it is called on a card.
+    apply : callable
+        A pure function of the text and of what ``rng`` draws. A text on which it has nothing to
+        change comes back as it is.
+    """
+
+    name: str
+    kind: Kind
+    apply: Callable[[str, np.random.Generator], str]
+
+
+def random_case(text: str, rng: np.random.Generator) -> str:
+    """Write each letter as a capital or small, by a coin; one whose length changes stays."""
+    coins = rng.random(len(text)) < 0.5
+    return "".join(
+        _other_case(letter) if swap else letter for letter, swap in zip(text, coins, strict=True)
+    )
+
+
+def character_noise(text: str, rng: np.random.Generator) -> str:
+    """Drop one character in `NOISY_WORDS` of the words with four or more, at least in one."""
+    pieces = re.split(r"(\s+)", text)
+    long = [i for i, piece in enumerate(pieces) if len(piece) > 3 and not piece.isspace()]
+    if not long:
+        return text
+    n = max(1, round(NOISY_WORDS * len(long)))
+    for i in rng.choice(long, size=n, replace=False):
+        gone = int(rng.integers(len(pieces[i])))
+        pieces[i] = pieces[i][:gone] + pieces[i][gone + 1 :]
+    return "".join(pieces)
+
+
+def wide_spacing(text: str, _: np.random.Generator) -> str:
+    """Double every space, and end with an empty line."""
+    return text.replace(" ", "  ") + "\n"
+
+
+def plain_text(text: str, _: np.random.Generator) -> str:
+    """Strip marks of Markdown: headings, lists, quotes, emphasis, code. Links stay."""
+    for mark, content in _MARKDOWN:
+        text = mark.sub(content, text)
+    return text
+
+
+def renamed_labels(text: str, _: np.random.Generator) -> str:
+    """Call "Assistant A" and "Assistant B", or responses, answers and models, 1 and 2."""
+    return _LABEL.sub(lambda found: f"{found[1]} {'AB'.index(found[2].upper()) + 1}", text)
+
+
+def negation(text: str, rng: np.random.Generator) -> str:
+    """Negate one finite auxiliary, or take its negation away; deny the whole without any."""
+    found = list(_FINITE.finditer(text))
+    if not found:
+        return f"It is not true that {text}" if text.strip() else text
+    one = found[int(rng.integers(len(found)))]
+    verb = one[1] if one[2] else f"{one[1]} not"
+    return text[: one.start()] + verb + text[one.end() :]
+
+
+def sentence_shuffle(text: str, rng: np.random.Generator) -> str:
+    """Put the sentences into another order."""
+    found, spaces = sentences(text)
+    return _interleaved(_shuffled(found, rng), spaces)
+
+
+def word_shuffle(text: str, rng: np.random.Generator) -> str:
+    """Put the words of each sentence into another order; their punctuation goes with them."""
+    found, spaces = sentences(text)
+    return _interleaved([_words_shuffled(sentence, rng) for sentence in found], spaces)
+
+
+def other_number(text: str, rng: np.random.Generator) -> str:
+    """Change one digit."""
+    found = list(_DIGITS.finditer(text))
+    if not found:
+        return text
+    one = found[int(rng.integers(len(found)))]
+    digit = (int(one[0]) + int(rng.integers(1, 10))) % 10
+    return f"{text[: one.start()]}{digit}{text[one.end() :]}"
+
+
+def no_conclusion(text: str, _: np.random.Generator) -> str:
+    """Drop the last sentence; a single one stays."""
+    found, spaces = sentences(text.rstrip())
+    return _interleaved(found[:-1], spaces[:-1]) if len(found) > 1 else text
+
+
+RANDOM_CASE = Perturbation("random case", Kind.SUPERFICIAL, random_case)
+CHARACTER_NOISE = Perturbation("character noise", Kind.SUPERFICIAL, character_noise)
+WIDE_SPACING = Perturbation("wide spacing", Kind.SUPERFICIAL, wide_spacing)
+PLAIN_TEXT = Perturbation("Markdown stripped", Kind.SUPERFICIAL, plain_text)
+RENAMED_LABELS = Perturbation("labels renamed", Kind.SUPERFICIAL, renamed_labels)
+NEGATION = Perturbation("negation", Kind.MEANING, negation)
+SENTENCE_SHUFFLE = Perturbation("sentence shuffle", Kind.MEANING, sentence_shuffle)
+WORD_SHUFFLE = Perturbation("word shuffle", Kind.MEANING, word_shuffle)
+OTHER_NUMBER = Perturbation("number changed", Kind.MEANING, other_number)
+NO_CONCLUSION = Perturbation("conclusion dropped", Kind.MEANING, no_conclusion)
+
+PERTURBATIONS = (
+    RANDOM_CASE,
+    CHARACTER_NOISE,
+    WIDE_SPACING,
+    PLAIN_TEXT,
+    NEGATION,
+    SENTENCE_SHUFFLE,
+    WORD_SHUFFLE,
+    OTHER_NUMBER,
+    NO_CONCLUSION,
+)
+"""What a card asks about any text. Labels are renamed in what a judge reads, not in a text."""
+
+
+def _other_case(letter: str) -> str:
+    other = letter.swapcase()
+    return other if len(other) == 1 and other.casefold() == letter.casefold() else letter
+
+
+def _words_shuffled(sentence: str, rng: np.random.Generator) -> str:
+    pieces = re.split(r"(\s+)", sentence)
+    return _interleaved(_shuffled(pieces[::2], rng), pieces[1::2])
+
+
+def _shuffled(pieces: list[str], rng: np.random.Generator) -> list[str]:
+    """Draw orders until one differs; pieces that are all the same stay."""
+    if len(set(pieces)) < 2:
+        return pieces
+    drawn = pieces
+    while drawn == pieces:
+        drawn = [pieces[i] for i in rng.permutation(len(pieces))]
+    return drawn
+
+
+def _interleaved(pieces: list[str], spaces: list[str]) -> str:
+    return "".join(part for pair in zip(pieces, [*spaces, ""], strict=True) for part in pair)

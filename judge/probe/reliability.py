@@ -1,0 +1,151 @@
+"""What running a measure again changes, and the smallest difference that is more than that."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from judge.errors import DataError
+
+Floats = NDArray[np.float64]
+
+MOST_NOISE = 1 / 3
+"""Of a score's standard error: an interval that leaves reruns out is then 5 % too narrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class RerunNoise:
+    """How far the scores of a measure move when nothing but its seed changes.
+
+    Attributes
+    ----------
+    n_entrants, n_runs : int
+    sd : float
+        Of one run, pooled over entrants, in the units of the scores.
+    sd_lower, sd_upper : float
+        95 % interval of ``sd`` if the noise is normal, alike for all entrants and independent.
+    cv : float or None
+        ``sd`` over the mean size of the scores; None where that is zero.
+    smallest : float
+        Smallest reliable difference of two scores from one run each, 95 %.
+    smallest_averaged : float
+        The same for two scores that are each the mean of all these runs.
+    """
+
+    n_entrants: int
+    n_runs: int
+    sd: float
+    sd_lower: float
+    sd_upper: float
+    cv: float | None
+    smallest: float
+    smallest_averaged: float
+
+    def over(self, se: float) -> float:
+        """Return ``sd / se``: the part of a score's standard error that a rerun alone makes.
+
+        Parameters
+        ----------
+        se : float
+            Of a score. Where it is zero the score is promised to be exact, and any noise is
+            endlessly more.
+        """
+        if se == 0:
+            return math.inf if self.sd else 0.0
+        return self.sd / se
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def difference_multiplier(df: int, averaged: int = 1, *, level: float = 0.95) -> float:
+    """Return how many standard deviations apart two scores must lie not to be noise.
+
+    ``t_{(1 + level) / 2, df} * sqrt(2 / averaged)``: two scores, each the mean of ``averaged``
+    runs, differ by noise of variance ``2 s^2 / averaged``, and s is known with ``df`` degrees of
+    freedom: n - 1 from n runs of one entrant; ``2 (S - 1)`` from S runs of each of the two.
+
+    Raises
+    ------
+    DataError
+        Without a degree of freedom, or for a mean over no run.
+
+    References
+    ----------
+    .. [1] D. Chanin, "Measuring what sparse autoencoder benchmarks measure", arXiv 2605.18229.
+       Its text prints about 1.6 s for S = 3 and about 1.0 s for S = 5, which its own formula
+       does not give: 1.6 is the normal quantile for S = 3, and the formula says 2.267 and 1.458.
+
+    Examples
+    --------
+    Five runs of one entrant; then three, and five, runs of each of two entrants.
+
+    >>> [round(difference_multiplier(*given), 3) for given in ((4, 1), (4, 3), (8, 5))]
+    [3.926, 2.267, 1.458]
+    """
+    if df < 1 or averaged < 1:
+        raise DataError(f"A spread needs two runs, and a mean one: df {df}, averaged {averaged}.")
+    quantile = float(scipy.special.stdtrit(df, (1 + level) / 2))
+    return quantile * math.sqrt(2 / averaged)
+
+
+def rerun_noise(scores: Floats, *, level: float = 0.95) -> RerunNoise:
+    """Measure the noise of reruns.
+
+    ``sd^2`` is the mean over entrants of the variance over runs (ddof 1), with
+    ``df = n_entrants (n_runs - 1)``; so all entrants together tell how noisy the measure is.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_entrants, n_runs)
+        What each run of the measure gave each entrant, all else equal.
+
+    Raises
+    ------
+    DataError
+        With fewer than two runs, or a score that is not finite.
+
+    Examples
+    --------
+    >>> noise = rerun_noise(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]))
+    >>> round(noise.sd, 4), round(noise.smallest / noise.sd, 3)
+    (1.5811, 3.926)
+    """
+    n_entrants, n_runs = checked(scores, "entrants", "runs").shape
+    if n_runs < 2:
+        raise DataError(f"{n_runs} run tells nothing of reruns: give two or more.")
+    df = n_entrants * (n_runs - 1)
+    sd = not_rounding(math.sqrt(float(scores.var(axis=1, ddof=1).mean())), scores)
+    size = float(np.abs(scores.mean(axis=1)).mean())
+    tails = scipy.special.chdtri(df, np.array([(1 - level) / 2, (1 + level) / 2]))
+    lower, upper = (sd * math.sqrt(df / float(tail)) for tail in tails)
+    return RerunNoise(
+        n_entrants=n_entrants,
+        n_runs=n_runs,
+        sd=sd,
+        sd_lower=lower,
+        sd_upper=upper,
+        cv=sd / size if size else None,
+        smallest=difference_multiplier(df, level=level) * sd,
+        smallest_averaged=difference_multiplier(df, n_runs, level=level) * sd,
+    )
+
+
+def not_rounding(spread: float, scores: Floats) -> float:
+    """Return a spread of scores, or zero if arithmetic alone leaves as much."""
+    return spread if spread > 1e-12 * float(np.abs(scores).max()) else 0.0
+
+
+def checked(scores: Floats, *axes: str) -> Floats:
+    """Return scores; raises `DataError` unless they have these axes, entries, and are finite."""
+    if scores.ndim != len(axes) or not scores.size:
+        shape = " x ".join(axes)
+        raise DataError(f"Scores of shape {scores.shape}: give an array of {shape}, not empty.")
+    if not np.isfinite(scores).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(scores))[0])
+        raise DataError(f"The score at {where} is {scores[where]}: leave that entrant out.")
+    return scores

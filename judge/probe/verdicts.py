@@ -1,0 +1,246 @@
+"""The audit of a judge by its own verdicts: the same cases again, and with the sides exchanged."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from judge.errors import DataError
+from judge.probe.audit import PARTS, Audit
+from judge.probe.consistency import consistency
+from judge.probe.desiderata import (
+    Desideratum,
+    on_consistency,
+    on_discriminability,
+    on_reruns,
+    unknown,
+)
+from judge.probe.discriminability import signal_to_noise
+from judge.probe.reliability import rerun_noise
+from judge.probe.variance import variance_shares
+from judge.study.items import Estimate
+from judge.study.resampling import clustered, sums_within
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+NO_TRUTH = (
+    "Verdicts alone do not tell: no truth is known of these cases. Votes of people on the same "
+    "cases do, in a study of the judge."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What a judge said of the same cases, several times.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+    pairs : ndarray of shape (n_cases, 2), int64
+        Models on side A and on side B of a case.
+    prompt : ndarray of shape (n_cases,), int64
+        Number of the prompt, from 0.
+    runs : mapping of str to ndarray of shape (n_cases,), float64
+        By run: 1 for side A, 0 for a tie, -1 for side B, NaN where nothing was read.
+    orders : mapping of str to ndarray of shape (n_cases,), float64
+        The same by the order shown, in the case's own sides; empty where orders are not known.
+    """
+
+    models: tuple[str, ...]
+    pairs: Ints
+    prompt: Ints
+    runs: Mapping[str, Floats]
+    orders: Mapping[str, Floats]
+
+    def read_by_all(self) -> "Verdicts":
+        """Return the cases that every run and every order has a verdict on."""
+        said = [*self.runs.values(), *self.orders.values()]
+        read = ~np.isnan(said).any(axis=0)
+        return Verdicts(
+            self.models,
+            self.pairs[read],
+            self.prompt[read],
+            {name: label[read] for name, label in self.runs.items()},
+            {name: label[read] for name, label in self.orders.items()},
+        )
+
+
+class Changed(NamedTuple):
+    """How often two verdicts on one case differ, with the interval over prompts."""
+
+    reruns: Estimate | None
+    orders: Estimate | None
+
+
+class _Board(NamedTuple):
+    """Win rates and what they claim, errors over prompts."""
+
+    rate: Floats
+    se: Floats
+    above: Bools
+
+
+def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -> Audit:
+    """Audit a judge on cases that it judged more than once.
+
+    Scores are win rates over the cases, ties half. Reruns: their noise is held against the
+    standard error of a win rate over prompts. Consistency: boards by run and by order.
+    Discriminability: the prompts in nine parts, or fewer, drawn at random. Validity
+    and more votes need a truth, which verdicts do not hold.
+
+    Raises
+    ------
+    DataError
+        If no case was read throughout, or a model is in none of those that were, or they are
+        of a single prompt.
+    """
+    kept = verdicts.read_by_all()
+    met = np.unique(kept.pairs)
+    if not len(met) or len(met) < len(kept.models):
+        lost = [kept.models[i] for i in range(len(kept.models)) if i not in met]
+        raise DataError(f"No case that every run and order read is of {', '.join(lost)}.")
+    if len(np.unique(kept.prompt)) < 2:
+        raise DataError("All cases are of one prompt: errors over prompts need two or more.")
+    boards = {run: _board(kept, label) for run, label in kept.runs.items()}
+    changed = verdicts_changed(kept, rng=rng)
+    return Audit(
+        name,
+        (
+            _reruns(boards, changed),
+            unknown("validity", NO_TRUTH),
+            _discriminability(kept, rng),
+            _consistency(kept, boards, changed),
+            unknown("monotone", NO_TRUTH),
+        ),
+    )
+
+
+def verdicts_changed(verdicts: Verdicts, *, rng: np.random.Generator) -> Changed:
+    """Return how often two runs, and the two orders, differ on a case; None where there is one."""
+    return Changed(*(_changed(verdicts, said, rng) for said in (verdicts.runs, verdicts.orders)))
+
+
+def _changed(
+    verdicts: Verdicts, said: Mapping[str, Floats], rng: np.random.Generator
+) -> Estimate | None:
+    pairs = [*combinations(said.values(), 2)]
+    if not pairs:
+        return None
+    differ = np.mean([one != other for one, other in pairs], axis=0)
+    rows = np.column_stack([differ, np.ones(len(differ))])
+    stats = sums_within(verdicts.prompt, rows, int(verdicts.prompt.max()) + 1)
+    return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], n=len(differ), rng=rng)
+
+
+def _reruns(boards: Mapping[str, _Board], changed: Changed) -> Desideratum:
+    if changed.reruns is None:
+        return unknown("reruns", "There is one run: judge the same cases again, and give both.")
+    noise = rerun_noise(np.column_stack([board.rate for board in boards.values()]))
+    se = float(np.sqrt(np.mean([board.se**2 for board in boards.values()])))
+    found = on_reruns(noise, se)
+    said = f"{found.found} Two runs differ on {_percent(changed.reruns)} of the cases."
+    return _with(found, said, {"verdicts_changed": changed.reruns.to_dict()})
+
+
+def _consistency(
+    verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed
+) -> Desideratum:
+    by_order = {order: _board(verdicts, label) for order, label in verdicts.orders.items()}
+    every = [*boards.items(), *by_order.items()]
+    if len(every) < 2:
+        return unknown("consistency", "There is one board: give another run, or both orders.")
+    rate, above = ([getattr(board, name) for _, board in every] for name in ("rate", "above"))
+    found = on_consistency(
+        consistency([name for name, _ in every], np.array(rate), np.array(above))
+    )
+    if changed.orders is None:
+        return found
+    first, second = verdicts.orders.values()
+    lean = float((first - second).mean()) / 2
+    said = (
+        f"{found.found} Shown the other way round it says something else on "
+        f"{_percent(changed.orders)} of the cases, and leans by {lean:+.3f} to the first place."
+    )
+    return _with(found, said, {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean})
+
+
+def _discriminability(verdicts: Verdicts, rng: np.random.Generator) -> Desideratum:
+    if len(verdicts.runs) < 2:
+        return unknown("discriminability", "There is one run: shares of variance need two.")
+    order = rng.permutation(int(verdicts.prompt.max()) + 1)[verdicts.prompt]
+    looks = (_looks(verdicts, order % parts, parts) for parts in PARTS)
+    scores = next((found for found in looks if found is not None), None)
+    if scores is None:
+        why = f"Some model is in no case of a part in {PARTS[-1]} of the prompts."
+        return unknown("discriminability", why)
+    try:
+        shares = variance_shares(scores, rng=rng)
+        ratio = signal_to_noise(scores[:, 0], averaged=scores.shape[2])
+    except DataError as error:
+        return unknown("discriminability", str(error))
+    return on_discriminability(ratio, shares)
+
+
+def _looks(verdicts: Verdicts, part: Ints, parts: int) -> Floats | None:
+    """Return win rates by model, run and part; None where a model is not in some part."""
+    scores = np.empty((len(verdicts.models), len(verdicts.runs), parts))
+    for seed, label in enumerate(verdicts.runs.values()):
+        for moment in range(parts):
+            wins, games = _totals(verdicts, label, part == moment)
+            if not games.all():
+                return None
+            scores[:, seed, moment] = wins / games
+    return scores
+
+
+def _board(verdicts: Verdicts, label: Floats) -> _Board:
+    """Rate by shares of the cases won; errors by the influence of each prompt on a ratio."""
+    wins, games = _by_prompt(verdicts, label)
+    rate = wins.sum(axis=0) / games.sum(axis=0)
+    influence = (wins - rate * games) / games.sum(axis=0)
+    n = int((games > 0).any(axis=1).sum())
+    spread = n / (n - 1) * influence.T @ influence
+    variance = np.diag(spread)
+    square = variance[:, None] + variance - 2 * spread
+    bar = float(scipy.special.stdtrit(n - 1, 0.975)) * np.sqrt(square.clip(min=0))
+    above = rate[:, None] - rate > np.maximum(bar, 1e-12)
+    return _Board(rate, np.sqrt(variance), above)
+
+
+def _by_prompt(verdicts: Verdicts, label: Floats) -> tuple[Floats, Floats]:
+    """Return wins and cases of each model on each prompt, shape (n_prompts, n_models)."""
+    n_prompts, n_models = int(verdicts.prompt.max()) + 1, len(verdicts.models)
+    wins, games = np.zeros((n_prompts, n_models)), np.zeros((n_prompts, n_models))
+    for side, score in ((0, (1 + label) / 2), (1, (1 - label) / 2)):
+        np.add.at(wins, (verdicts.prompt, verdicts.pairs[:, side]), score)
+        np.add.at(games, (verdicts.prompt, verdicts.pairs[:, side]), 1)
+    return wins, games
+
+
+def _totals(verdicts: Verdicts, label: Floats, cases: Bools) -> tuple[Floats, Floats]:
+    n = len(verdicts.models)
+    pairs, score = verdicts.pairs[cases], (1 + label[cases]) / 2
+    won_a, won_b = (
+        np.bincount(pairs[:, side], gain, n) for side, gain in ((0, score), (1, 1 - score))
+    )
+    return np.asarray(won_a + won_b, dtype=np.float64), np.bincount(
+        pairs.ravel(), minlength=n
+    ).astype(np.float64)
+
+
+def _with(found: Desideratum, said: str, numbers: Mapping[str, Any]) -> Desideratum:
+    return Desideratum(found.name, found.passed, found.rule, said, {**found.numbers, **numbers})
+
+
+def _percent(share: Estimate) -> str:
+    value = math.nan if share.value is None else share.value
+    if share.lower is None or share.upper is None:
+        return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f} % ({100 * share.lower:.1f} to {100 * share.upper:.1f})"

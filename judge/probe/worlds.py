@@ -1,0 +1,230 @@
+"""Arenas whose truth is known: who meets whom before whom, and what each voter likes."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import NotIdentifiedError
+from rating import Comparisons, Outcome, fit_bradley_terry
+from rating.bradley_terry import solve
+from rating.taste import fit_taste_sd
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """Votes in the order in which they were cast.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+        Names, sorted.
+    a, b : ndarray of shape (n_votes,), int64
+        Models on the two sides.
+    score : ndarray of shape (n_votes,), float64
+        Of side A: 1, 0, 1/2 for a tie; anything between for a vote that is split.
+    voter : ndarray of shape (n_votes,), int64, or None
+        None where voters are not known.
+    """
+
+    models: tuple[str, ...]
+    a: Ints
+    b: Ints
+    score: Floats
+    voter: Ints | None
+
+    @classmethod
+    def of(cls, data: Comparisons, rng: np.random.Generator) -> Self:
+        """Return counted votes one by one, in a random order: their own was not kept."""
+        row = rng.permutation(np.repeat(np.arange(len(data.votes)), data.votes))
+        pairs, voter = data.pairs.astype(np.int64), data.voter
+        return cls(
+            data.models,
+            pairs[row, 0],
+            pairs[row, 1],
+            data.score_a[row],
+            None if voter is None else voter[row].astype(np.int64),
+        )
+
+    @property
+    def n(self) -> int:
+        """How many votes."""
+        return len(self.score)
+
+    def taken(self, rows: NDArray[np.integer] | slice) -> Self:
+        """Return some of the votes, in the order given."""
+        voter = None if self.voter is None else self.voter[rows]
+        return replace(self, a=self.a[rows], b=self.b[rows], score=self.score[rows], voter=voter)
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """Return the same votes in another order."""
+        return self.taken(rng.permutation(self.n))
+
+    def permuted(self, rng: np.random.Generator) -> Self:
+        """Give each result to a battle and a side at random: nothing is left of the truth."""
+        score = rng.permutation(self.score)
+        return replace(self, score=np.where(rng.random(self.n) < 0.5, score, 1 - score))
+
+    def comparisons(self) -> Comparisons:
+        """Count the votes; a split one is a part of a vote for each side.
+
+        Raises
+        ------
+        NotIdentifiedError
+            If there is no vote on some model.
+        """
+        data = self._counted()
+        if data.models != self.models:
+            missing = ", ".join(sorted({*self.models} - {*data.models}))
+            raise NotIdentifiedError(f"Of {self.n} votes none is on {missing}.")
+        return data
+
+    def _counted(self) -> Comparisons:
+        if np.isin(self.score, (0.0, 0.5, 1.0)).all():
+            outcome = np.select([self.score == 1, self.score == 0], [_A, _B], _TIE)
+            return Comparisons.from_codes(self.models, self.a, self.b, outcome, voter=self.voter)
+        return Comparisons.from_codes(
+            self.models,
+            np.tile(self.a, 2),
+            np.tile(self.b, 2),
+            np.repeat([_A, _B], self.n),
+            weight=np.concatenate([self.score, 1 - self.score]),
+            voter=None if self.voter is None else np.tile(self.voter, 2),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """An arena to cast votes in, again and again: only what the voters say is drawn anew.
+
+    A voter sees model m at ``strengths[m] + taste * u[m]`` with u standard normal, ties a share
+    ``tie_rate`` of the battles whatever the gap, and else prefers by Bradley-Terry.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+    strengths : ndarray of shape (n_models,)
+        In nats.
+    a, b : ndarray of shape (n_votes,), int64
+    voter : ndarray of shape (n_votes,), int64, or None
+        None where voters are not known: then each vote has a taste of its own.
+    taste : float
+        In nats.
+    """
+
+    models: tuple[str, ...]
+    strengths: Floats
+    a: Ints
+    b: Ints
+    voter: Ints | None
+    taste: float
+    tie_rate: float
+
+    @classmethod
+    def of_size(
+        cls,
+        rng: np.random.Generator,
+        *,
+        n_models: int = 10,
+        n_voters: int = 200,
+        taste: float = 0.4,
+        tie_rate: float = 0.1,
+        spread: float = 0.8,
+    ) -> Self:
+        """Make an arena whose voters differ much in how often they vote.
+
+        Votes per voter are lognormal (log-mean 1.7, log-sd 1.4, rounded up), pairs uniform, and
+        strengths spaced evenly from ``-spread`` to ``spread``.
+        """
+        n_votes = np.ceil(rng.lognormal(1.7, 1.4, n_voters)).astype(np.int64)
+        voter = rng.permutation(np.repeat(np.arange(n_voters), n_votes))
+        a = rng.integers(n_models, size=len(voter))
+        b = (a + rng.integers(1, n_models, size=len(voter))) % n_models
+        names = tuple(f"m{i:0{len(str(n_models - 1))}}" for i in range(n_models))
+        strengths = np.linspace(-spread, spread, n_models)
+        return cls(names, strengths, a, b, voter, taste, tie_rate)
+
+    @classmethod
+    def like(cls, votes: Votes) -> Self:
+        """Make an arena like one that was seen: its battles, its fitted strengths and tastes.
+
+        Raises
+        ------
+        NotIdentifiedError, rating.NotIdentifiedError
+            If the votes determine no strengths.
+        """
+        fit = fit_bradley_terry(votes.comparisons())
+        return cls(
+            votes.models,
+            fit.theta,
+            votes.a,
+            votes.b,
+            votes.voter,
+            _taste(votes, fit.theta),
+            float((votes.score == 0.5).mean()),
+        )
+
+    @property
+    def n_votes(self) -> int:
+        """How many battles are voted on."""
+        return len(self.a)
+
+    def truth(self) -> Floats:
+        """Return the strengths that Bradley-Terry would reach with endless voters, in nats.
+
+        Those of the chances of all voters together, under the pairs as they were shown: tastes
+        and ties draw them together.
+        """
+        k = len(self.models)
+        chance = self._mean_chance()
+        wins = np.zeros(k * k)
+        wins += np.bincount(self.a * k + self.b, chance, k * k)
+        wins += np.bincount(self.b * k + self.a, 1 - chance, k * k)
+        return solve(wins.reshape(k, k), np.zeros(k)).theta
+
+    def cast(self, rng: np.random.Generator) -> Votes:
+        """Draw voters' tastes and their votes."""
+        liking = self.liking(rng)
+        draw = rng.random(self.n_votes)
+        score = np.where(draw < (1 - self.tie_rate) * _chance(liking), 1.0, 0.0)
+        return self._votes(np.where(draw >= 1 - self.tie_rate, 0.5, score))
+
+    def liking(self, rng: np.random.Generator) -> Floats:
+        """Draw tastes; return by how much each vote's voter likes side A better, in nats."""
+        voter = np.arange(self.n_votes) if self.voter is None else self.voter
+        if self.taste == 0:
+            return np.asarray(self.strengths[self.a] - self.strengths[self.b])
+        taste = rng.normal(0, self.taste, (int(voter.max()) + 1, len(self.models)))
+        gap = taste[voter, self.a] - taste[voter, self.b]
+        return np.asarray(self.strengths[self.a] - self.strengths[self.b] + gap)
+
+    def oracle(self) -> Votes:
+        """Cast every vote as the share of all voters who would cast it for side A: no noise."""
+        return self._votes(self._mean_chance())
+
+    def _votes(self, score: Floats) -> Votes:
+        return Votes(self.models, self.a, self.b, score, self.voter)
+
+    def _mean_chance(self) -> Floats:
+        gap = self.strengths[self.a] - self.strengths[self.b]
+        pairs, place = np.unique(gap, return_inverse=True)
+        shifted = pairs[:, None] + np.sqrt(2) * self.taste * _NODES
+        mean = _chance(shifted) @ (_WEIGHTS / _WEIGHTS.sum())
+        return np.asarray((1 - self.tie_rate) * mean[place] + self.tie_rate / 2)
+
+
+def _taste(votes: Votes, theta: Floats) -> float:
+    if votes.voter is None or not (votes.score != 0.5).any():
+        return 0.0
+    return fit_taste_sd(votes.a, votes.b, votes.score, votes.voter, theta)
+
+
+def _chance(gap: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-gap)))

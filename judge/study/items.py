@@ -1,0 +1,119 @@
+"""What people and a judge said of the same items, with the sides of both aligned."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import DataError
+
+Ints = NDArray[np.int64]
+Signs = NDArray[np.int8]
+Floats = NDArray[np.float64]
+
+A, TIE, B = 1, 0, -1
+"""Labels: the side that is better. Both kinds of tie are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The things that were compared: a prompt with two models' responses.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+        Names; a model's index is its position here.
+    pairs : ndarray of shape (n_items, 2), int64
+        Indices of the models on side A and on side B of an item.
+    prompt : ndarray of shape (n_items,), int64
+        Number of the prompt, from 0: what intervals resample.
+    gaps : mapping of str to ndarray of shape (n_items,), float64
+        Differences of a feature of the responses, side A's minus side B's, such as ``length``
+        in doublings; NaN where unknown. Empty where nothing is known of the responses.
+    """
+
+    models: tuple[str, ...]
+    pairs: Ints
+    prompt: Ints
+    gaps: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """How many items."""
+        return len(self.prompt)
+
+    @property
+    def n_prompts(self) -> int:
+        """How many prompts."""
+        return int(self.prompt.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What raters said of items, in the items' sides: votes of people, or verdicts of a judge.
+
+    Attributes
+    ----------
+    item : ndarray of shape (n,), int64
+        Index of the item.
+    rater : ndarray of shape (n,), int64
+        Number of the voter, or of the repetition of a judge.
+    label : ndarray of shape (n,), int8
+        1 for side A, 0 for a tie, -1 for side B. What was not read is not here.
+    first : ndarray of shape (n,), int8
+        1 where side A was shown first (on the left), -1 where side B was, 0 where it is unknown
+        or both orders were asked.
+    chance : ndarray of shape (n,), float64
+        Probability that the rater gave to side A, a tie counting as half; NaN where it gave none.
+    """
+
+    item: Ints
+    rater: Ints
+    label: Signs
+    first: Signs
+    chance: Floats
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` for lengths that differ or labels that are none."""
+        lengths = {len(getattr(self, name)) for name in ("rater", "label", "first", "chance")}
+        if lengths != {len(self.item)}:
+            msg = f"The columns of what was said have {sorted(lengths | {len(self.item)})} rows."
+            raise DataError(msg)
+        if len(self.label) and not np.isin(self.label, (A, TIE, B)).all():
+            msg = f"Labels are 1, 0 and -1, not {sorted(set(self.label.tolist()))}."
+            raise DataError(msg)
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return len(self.item)
+
+    def only(self, rows: NDArray[Any]) -> "Said":
+        """Return some rows, by mask or by index."""
+        return Said(
+            self.item[rows],
+            self.rater[rows],
+            self.label[rows],
+            self.first[rows],
+            self.chance[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, its interval, and how many comparisons it is of.
+
+    ``value`` is None where the data do not give it, and ``lower`` and ``upper`` where they do not
+    give an interval: undefined is not zero.
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"value": self.value, "lower": self.lower, "upper": self.upper, "n": self.n}

@@ -1,0 +1,121 @@
+"""The page of cards: it loads nothing, hostile names stay text, grey is said in words."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from fastapi import FastAPI
+
+from arena.pages import pages_router
+from arena.pages.probe import probe_page
+from arena.publish.probe.view import CardView, Mark, ProbePage, Row, Scale
+from tests.arena.pages.conftest import MakeBoard
+from tests.arena.pages.test_routes import served, voter_by_cookie
+
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7*7 }}'
+SCALE = Scale("share", 0.0, 1.0, (0.5, 1.0), ((0.0, "0"), (1.0, "1")))
+
+
+def page(title: str = "Cards", *, greyed: bool = True) -> ProbePage:
+    rows = (
+        Row(
+            "Finds the truth",
+            "failed",
+            "fails",
+            Mark(SCALE, 0.2, 0.1, 0.3),
+            ("Why so", "The rule"),
+            True,
+        ),
+        Row("Says the same", "open", "not told", None, ("One run only", "The rule"), True),
+        Row(
+            title,
+            "plain",
+            "0.50",
+            Mark(SCALE, 0.5, None, None),
+            (title,),
+            False,
+            ((title, "n", "0.1"),),
+        ),
+    )
+    card = CardView(title, title, greyed, "Fails: finds the truth.", rows)
+    return ProbePage(title, {title: title}, (card, card), (title,), "Made by arena 1.2.3.")
+
+
+def written(given: ProbePage) -> str:
+    return probe_page([given])
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    text = written(page())
+    tags = Tags()
+    tags.feed(text)
+    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in tags.found}
+    assert not [attrs for _, attrs in tags.found if {"src", "href", "style"} & attrs.keys()]
+    assert "url(" not in text
+    assert "default-src 'none'" in text
+
+
+def test_hostile_names_stay_text() -> None:
+    text = written(page(HOSTILE))
+    assert "<script>" not in text
+    assert "<img" not in text
+    assert "49" not in text
+    assert text.count("&lt;script&gt;") >= 8
+
+
+def test_a_card_that_fails_is_grey_with_its_reason_in_sight() -> None:
+    text = written(page())
+    assert text.count('class="card greyed"') == 2
+    assert 'class="reason">Why so</p>' in text
+    assert 'class="reason">One run only</p>' in text
+    assert 'class="card greyed"' not in written(page(greyed=False))
+
+
+def test_pictures_have_a_dot_a_band_and_an_interval_where_there_is_one() -> None:
+    cards = page().cards[:1]
+    text = written(replace(page(), cards=cards))
+    assert (text.count('class="dot"'), text.count('class="good"')) == (2, 2)
+    assert text.count('class="interval"') == 1
+    assert 'aria-label="Finds the truth: fails"' in text
+    assert re.search(r'class="dot" cx="43.6"', text)
+
+
+def test_light_and_dark_are_of_the_same_names() -> None:
+    text = written(page())
+    light, dark = re.findall(r":root \{(.*?)\}", text, re.DOTALL)[:2]
+    names = [set(re.findall(r"--\w+", block)) for block in (light, dark)]
+    assert names[0] == names[1]
+    assert set(re.findall(r"var\((--\w+)\)", text)) <= names[0]
+
+
+def test_the_page_says_by_what_it_was_made() -> None:
+    assert "Made by arena 1.2.3.</p>" in written(page())
+
+
+def test_several_probes_stand_below_each_other_with_their_own_cards() -> None:
+    text = probe_page([page("First"), page("Second")])
+    assert re.findall(r"<h1>(\w+)</h1>", text) == ["First", "Second"]
+    assert "<title>Cards</title>" in text
+    assert text.count('class="card greyed"') == 4
+
+
+def test_the_arena_shows_its_cards_and_says_where_there_are_none(make_board: MakeBoard) -> None:
+    for cards, status, said in (((page(),), 200, "Fails: finds"), ((), 404, "has been probed")):
+        app = FastAPI()
+        router = pages_router(
+            board=make_board, my_votes=lambda _: [], voter_of=voter_by_cookie, cards=cards
+        )
+        app.include_router(router)
+        with served(app) as client:
+            answer = client.get("/cards")
+            assert (answer.status_code, said in answer.text) == (status, True)
+            assert client.get("/cards/").headers["Location"] == "/cards"

@@ -1,0 +1,157 @@
+"""`arena probe`, as it is typed: examples, formats, files, and what is refused."""
+
+import json
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.arena.publish.probe.test_board import votes_file
+from tests.arena.publish.probe.test_judge import HEAD, rows, written
+from tests.arena.publish.probe.test_similarity import classes_file, pairs_file
+from tests.command import Command, examples, refused
+from tests.faulty_server import Behaviour, faulty_server
+
+
+def given_files(folder: Path) -> None:
+    """Write the files that the examples name."""
+    duckdb.read_csv(votes_file(folder)).write_parquet(str(folder / "votes.parquet"))
+    pairs_file(folder)
+    classes_file(folder)
+    for place, day in enumerate(("monday", "tuesday", "wednesday")):
+        written(folder / f"{day}.csv", rows(wavers=0.1, seed=place))
+    lines = [f"{line},{i}" for i in range(3) for line in rows(wavers=0.1, seed=i)]
+    written(folder / "runs.csv", lines, f"{HEAD},run")
+
+
+@pytest.mark.parametrize("name", ["similarity", "judge", "board"])
+def test_the_examples_of_the_help_run(command: Command, tmp_path: Path, name: str) -> None:
+    given_files(tmp_path)
+    shown = examples(command, f"probe {name}")
+    assert len(shown) == 2
+    for words in shown:
+        told = command(*words)
+        assert (told.returncode, told.stderr) == (0, ""), words
+
+
+def test_a_board_s_table_says_what_fails_and_why(command: Command, tmp_path: Path) -> None:
+    words = ("probe", "board", votes_file(tmp_path), "--arenas", "30", "--seed", "3")
+    told = command(*words, COLUMNS="160")
+    assert told.stdout.startswith("Votes: 656 on 5 models, voters 60. Simulated: 30 arenas")
+    assert "│ Bradley-Terry, intervals by voter" in told.stdout
+    assert "! Bradley-Terry, votes as independent: Its intervals are too narrow." in told.stdout
+    assert "! Bradley-Terry, intervals by voter" not in told.stdout
+
+
+def test_json_goes_to_the_terminal_or_beside_the_page(command: Command, tmp_path: Path) -> None:
+    given_files(tmp_path)
+    words = ("probe", "judge", "monday.csv", "tuesday.csv")
+    printed = json.loads(command(*words, "--format", "json").stdout)
+    assert command(*words, "--out", "card.html").stdout == ""
+    assert json.loads((tmp_path / "card.json").read_text("utf-8")) == printed
+    page = (tmp_path / "card.html").read_text("utf-8")
+    assert page == command(*words, "--format", "html").stdout
+    assert page.startswith("<!doctype html>")
+    assert printed["audits"][0]["measure"] == "opal"
+
+
+def test_other_columns_are_named_as_for_a_rating(command: Command, tmp_path: Path) -> None:
+    votes = Path(votes_file(tmp_path))
+    votes.write_text(votes.read_text().replace("voter", "person", 1), encoding="utf-8")
+    words = ("probe", "board", str(votes), "--arenas", "12", "--format", "json")
+    assert json.loads(command(*words).stdout)["about"]["voters"] is None
+    named = json.loads(command(*words, "--column", "voter=person").stdout)
+    assert named["about"]["voters"] == 60
+
+
+EMBEDDER = """
+[[models]]
+id = "clay"
+name = "Clay"
+endpoint = "{url}"
+model = "embedder"
+"""
+
+
+def short_pairs(folder: Path, n: int) -> None:
+    """Write pairs that only alignment can use, for texts that are all different."""
+    lines = [f"a{i},b{i},{i}" for i in range(n)]
+    (folder / "short.csv").write_text("\n".join(["reference,text,alike", *lines]) + "\n")
+
+
+def test_embeddings_get_a_card_and_no_text_is_asked_for_twice(
+    command: Command, tmp_path: Path
+) -> None:
+    short_pairs(tmp_path, 8)
+    vectors = [{"index": i, "embedding": [1 + i, 1]} for i in range(16)]
+    words = ("probe", "similarity", "short.csv", "--measure", "bm25", "--embeddings", "clay")
+    places = ("--roster", "roster.toml", "--database", "sqlite:///kept.db", "--format", "json")
+    with faulty_server({"embedder": Behaviour(body={"data": vectors})}) as server:
+        (tmp_path / "roster.toml").write_text(EMBEDDER.format(url=server.url), encoding="utf-8")
+        first = json.loads(command(*words, *places).stdout)
+        asked = len(server.requests)
+        again = json.loads(command(*words, *places).stdout)
+        assert (asked, len(server.requests)) == (1, 1)
+    assert len(server.requests[0].body["input"]) == 16
+    assert [card["evaluator"] for card in first["cards"]] == ["BM25", "clay cosine"]
+    assert first == again
+
+
+def test_an_embedder_that_fails_ends_in_one_line(command: Command, tmp_path: Path) -> None:
+    short_pairs(tmp_path, 3)
+    words = ("probe", "similarity", "short.csv", "--embeddings", "clay", "--roster", "r.toml")
+    with faulty_server({"embedder": Behaviour(status=401)}) as server:
+        (tmp_path / "r.toml").write_text(EMBEDDER.format(url=server.url), encoding="utf-8")
+        refused(command(*words, "--database", "sqlite:///kept.db"), "denied")
+        refused(command(*words[:-3], "slate", *words[-2:]), "'slate'", "clay")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("board", "votes.csv", "--format", "csv"), "'csv' of a card"),
+        (("board", "votes.csv", "--out", "card.png"), "'card.png'"),
+        (("board", "votes.csv", "--out", "card.html", "--format", "json"), "as the format does"),
+        (("board", "votes.csv", "--out", "no/card.html"), "folder does not exist"),
+        (("board", "votes.csv", "--arenas", "3"), "3 simulated arenas"),
+        (("board", "missing.csv"), "no such file"),
+        (("judge", "missing.csv"), "no such file"),
+        (("similarity", "votes.csv"), "Cannot tell what"),
+    ],
+)
+def test_what_cannot_be_used_ends_in_one_line(
+    command: Command, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    votes_file(tmp_path)
+    refused(command("probe", *words), said)
+
+
+def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "one.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
+    told = command("probe", "board", "one.csv", "--arenas", "12")
+    assert told.returncode == 3
+    assert told.stderr.startswith("arena: The votes identify no rating.")
+
+
+@pytest.mark.parametrize("name", ["similarity", "judge", "board"])
+def test_every_option_is_explained(command: Command, name: str) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
+    told = command("probe", name, "--help", COLUMNS="200").stdout.split("Examples")[0]
+    options = set(re.findall(r"--[a-z-]+", told)) - {"--help"}
+    assert [option for option in options if f"`{option}" not in document] == []
+
+
+def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: Path) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
+    given_files(tmp_path)
+    shown = re.findall(r"^arena (probe (?:board|judge) .*)$", document, re.MULTILINE)
+    assert len(shown) == 2
+    for line in shown:
+        words = [*line.split(), *(["--arenas", "12"] if "board" in line else [])]
+        told = command(*words)
+        assert (told.returncode, told.stderr) == (0, ""), line
+    rules = [one.split("%")[0] for one in ("93 to 97 %", "a third of", ".9 or more")]
+    assert [rule for rule in rules if rule not in document] == []

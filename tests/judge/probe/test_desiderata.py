@@ -1,0 +1,139 @@
+"""Each rule at its threshold, from both sides; what cannot be told neither passes nor fails."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from judge.probe import desiderata
+from judge.probe.consistency import consistency
+from judge.probe.desiderata import Simulated, Truth
+from judge.probe.discriminability import SignalToNoise
+from judge.probe.reliability import rerun_noise
+from judge.probe.variance import VarianceShares
+
+GOOD = Truth(
+    spearman=Simulated(0.95, 0.01, 100),
+    rmse=0.1,
+    covered=Simulated(0.95, 0.005, 100),
+    permuted=Simulated(0.02, 0.02, 50),
+    oracle=1.0,
+    failed=0,
+)
+
+
+@pytest.mark.parametrize(("times", "passed"), [(2.9, False), (3.1, True), (math.inf, True)])
+def test_reruns_may_move_a_score_by_a_third_of_its_error(times: float, passed: bool) -> None:
+    noise = rerun_noise(np.array([[1.0, 2.0, 3.0]]))
+    assert desiderata.on_reruns(noise, times * noise.sd).passed is passed
+
+
+def test_no_noise_passes_even_where_a_score_claims_to_be_exact() -> None:
+    still = rerun_noise(np.ones((2, 3)))
+    assert desiderata.on_reruns(still, 0.0).passed is True
+    moving = rerun_noise(np.array([[1.0, 2.0]]))
+    found = desiderata.on_reruns(moving, 0.0)
+    assert found.passed is False
+    assert found.to_dict()["numbers"]["ratio"] is None
+
+
+def test_a_good_measure_is_valid() -> None:
+    assert desiderata.on_validity(GOOD).passed is True
+    assert "no intervals" in desiderata.on_validity(replace(GOOD, covered=None)).found
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"covered": Simulated(0.9, 0.005, 100)}, "too narrow"),
+        ({"covered": Simulated(0.995, 0.005, 100)}, "too wide"),
+        ({"permuted": Simulated(-0.2, 0.02, 50)}, "order where there is none"),
+        ({"oracle": 0.9}, "worse with an oracle's votes"),
+        ({"spearman": Simulated(0.01, 0.01, 100), "oracle": 0.5}, "does not find the truth"),
+    ],
+)
+def test_each_fault_of_validity_is_named(change: dict[str, object], said: str) -> None:
+    found = desiderata.on_validity(replace(GOOD, **change))  # type: ignore[arg-type]
+    assert found.passed is False
+    assert said in found.found
+
+
+@pytest.mark.parametrize(("mean", "passed"), [(0.913, False), (0.914, True)])
+def test_coverage_is_excused_by_chance_of_one_in_a_thousand_only(
+    mean: float, passed: bool
+) -> None:
+    covered = Simulated(mean, 0.005, 200)  # t quantile 3.340
+    assert desiderata.on_validity(replace(GOOD, covered=covered)).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("ratio", "signal", "p", "passed"),
+    [
+        (2.1, 1.0, 0.01, True),
+        (1.9, 1.0, 0.01, False),
+        (2.1, 1.0, 0.06, False),
+        (None, 1.0, 0.01, True),
+        (None, 0.0, 0.01, False),
+    ],
+)
+def test_entrants_must_stand_out_and_not_by_chance(
+    ratio: float | None, signal: float, p: float, passed: bool
+) -> None:
+    noise = SignalToNoise(signal, 0.0 if ratio is None else signal / ratio, ratio, 4, 9)
+    shares = VarianceShares(0.5, 0.2, 0.3, p, 0.01, (4, 3, 9))
+    assert desiderata.on_discriminability(noise, shares).passed is passed
+    exchanged = replace(shares, p=shares.p_exchanged, p_exchanged=shares.p)
+    assert desiderata.on_discriminability(noise, exchanged).passed is passed
+
+
+def test_boards_must_correlate_and_never_contradict() -> None:
+    rng = np.random.default_rng(1)
+    up = np.arange(10.0)
+    nothing = np.zeros((2, 10, 10), dtype=bool)
+    near = consistency("ab", np.stack([up, up + 0.6 * rng.normal(size=10)]), nothing)
+    far = consistency("ab", np.stack([up, rng.permutation(up)]), nothing)
+    one = nothing.copy()
+    one[0, 3, 2] = one[1, 2, 3] = True
+    against = consistency("ab", np.stack([up, up]), one)
+    assert [desiderata.on_consistency(x).passed for x in (near, far, against)] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_two_entrants_have_no_rank_correlation_to_pass_by() -> None:
+    two = consistency("ab", np.array([[1.0, 0], [1.0, 0]]), np.zeros((2, 2, 2), dtype=bool))
+    assert desiderata.on_consistency(two).passed is None
+
+
+def test_more_votes_must_not_lead_away_from_the_truth() -> None:
+    shares = np.array([0.25, 0.5, 1.0])
+    wander = np.random.default_rng(2).normal(0, 0.02, (40, 3))
+    for per_doubling, passed in ((0.03, True), (0.0, True), (-0.03, False)):
+        found = desiderata.on_monotone(0.8 + per_doubling * np.log2(shares) + wander, shares)
+        assert found.passed is passed
+        assert found.numbers["lower"] < per_doubling + 0.005
+        assert found.numbers["slope"] == pytest.approx(per_doubling, abs=0.01)
+    assert desiderata.on_monotone(np.zeros((1, 3)), shares).passed is None
+
+
+def test_a_fall_that_is_neither_seen_nor_ruled_out_is_no_verdict() -> None:
+    shares = np.array([0.25, 0.5, 1.0])
+    few = np.array([[0.9, 0.8, 0.7], [0.7, 0.8, 0.9], [0.8, 0.8, 0.8]])
+    found = desiderata.on_monotone(few, shares)
+    assert found.passed is None
+    assert "Too few arenas" in found.found
+
+
+def test_all_that_is_said_is_plain_json() -> None:
+    found = [
+        desiderata.on_validity(GOOD),
+        desiderata.on_reruns(rerun_noise(np.array([[1.0, 2.0]])), 0.0),
+        desiderata.unknown("monotone", "No truth is known."),
+    ]
+    for one in found:
+        again = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+        assert again["rule"] == one.rule

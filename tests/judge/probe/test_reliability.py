@@ -1,0 +1,101 @@
+"""Noise of reruns: the published multipliers, their limits, and what must not become a number."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from judge.errors import DataError
+from judge.probe.reliability import MOST_NOISE, difference_multiplier, rerun_noise
+
+
+@pytest.mark.parametrize(
+    ("df", "averaged", "known"), [(4, 1, 3.926), (4, 3, 2.267), (8, 5, 1.458)]
+)
+def test_the_multipliers_are_those_of_the_formula(df: int, averaged: int, known: float) -> None:
+    assert round(difference_multiplier(df, averaged), 3) == known
+
+
+def test_the_misprinted_multipliers_are_not_ours() -> None:
+    normal = float(stats.norm.ppf(0.975))
+    assert round(normal * math.sqrt(2 / 3), 1) == 1.6
+    assert difference_multiplier(4, 3) > 2.2
+    assert difference_multiplier(8, 5) > 1.4
+
+
+@given(
+    df=st.integers(1, 200), averaged=st.integers(1, 30), level=st.sampled_from([0.8, 0.95, 0.99])
+)
+def test_the_multiplier_falls_with_runs_and_ends_at_the_normal(
+    df: int, averaged: int, level: float
+) -> None:
+    found = difference_multiplier(df, averaged, level=level)
+    assert found > difference_multiplier(df + 1, averaged, level=level)
+    assert found > difference_multiplier(df, averaged + 1, level=level)
+    limit = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt(2 / averaged)
+    assert found > limit
+    assert difference_multiplier(10**8, averaged, level=level) == pytest.approx(limit, rel=1e-6)
+
+
+@given(st.integers(0, 2**32), st.floats(0.1, 100), st.floats(-50, 50))
+def test_noise_takes_the_unit_of_the_scores_and_no_notice_of_their_place(
+    seed: int, unit: float, place: float
+) -> None:
+    scores = np.random.default_rng(seed).normal(size=(3, 4))
+    noise, moved = rerun_noise(scores), rerun_noise(unit * scores + place)
+    assert moved.sd == pytest.approx(unit * noise.sd)
+    assert moved.smallest == pytest.approx(unit * noise.smallest)
+    assert noise.sd == pytest.approx(math.sqrt(np.mean([stats.tvar(row) for row in scores])))
+
+
+def test_two_scores_of_one_run_differ_by_the_smallest_difference_one_time_in_twenty() -> None:
+    rng = np.random.default_rng(3)
+    beyond = 0
+    for _ in range(2000):
+        noise = rerun_noise(rng.normal(5, 2, (1, 5)))
+        first, second = rng.normal(5, 2, 2)
+        beyond += abs(first - second) > noise.smallest
+    assert abs(beyond / 2000 - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_the_interval_of_the_spread_holds_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(4)
+    found = [rerun_noise(rng.normal(0, 3, (4, 5))) for _ in range(2000)]
+    held = np.mean([noise.sd_lower <= 3 <= noise.sd_upper for noise in found])
+    assert abs(held - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_runs_that_agree_have_no_noise_and_scores_around_zero_no_variation() -> None:
+    noise = rerun_noise(np.array([[1.0, 1.0], [-2.0, -2.0]]))
+    assert (noise.sd, noise.smallest, noise.cv) == (0.0, 0.0, 0.0)
+    assert rerun_noise(np.array([[-1.0, 1.0]])).cv is None
+    assert noise.over(0.0) == 0.0
+
+
+def test_noise_is_held_against_the_error_of_a_score() -> None:
+    noise = rerun_noise(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]))
+    assert noise.over(2 * noise.sd) == pytest.approx(0.5)
+    assert noise.over(0.0) == math.inf
+    assert math.sqrt(1 + MOST_NOISE**2) == pytest.approx(1.05, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        (np.ones((2, 1)), "1 run tells nothing"),
+        (np.ones((0, 3)), r"shape \(0, 3\)"),
+        (np.ones(3), r"shape \(3,\)"),
+        (np.array([[1.0, math.nan]]), r"score at \(0, 1\) is nan"),
+    ],
+)
+def test_scores_that_tell_nothing_are_refused(scores: np.ndarray, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        rerun_noise(scores)
+
+
+def test_a_multiplier_without_a_degree_of_freedom_is_refused() -> None:
+    with pytest.raises(DataError, match="df 0"):
+        difference_multiplier(0)

@@ -1,0 +1,162 @@
+"""The audit of a judge by its verdicts: noise, order, models told apart, and what stays open."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from judge.errors import DataError
+from judge.probe.verdicts import Verdicts, audit_verdicts, verdicts_changed
+
+Floats = NDArray[np.float64]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def judged(
+    *,
+    wavers: float = 0.0,
+    lean: float = 0.0,
+    n_models: int = 6,
+    n_prompts: int = 60,
+    n_runs: int = 3,
+    unread: float = 0.0,
+    spread: float = 1.5,
+) -> Verdicts:
+    """Verdicts that differ from their own ones in a share of the runs, leaning to the left."""
+    draw = rng(1)
+    first, second = np.triu_indices(n_models, 1)
+    pairs = np.tile(np.column_stack([first, second]), (n_prompts, 1))
+    prompt = np.repeat(np.arange(n_prompts), len(first))
+    strength = np.linspace(-spread, spread, n_models)
+    gap = strength[pairs[:, 0]] - strength[pairs[:, 1]] + draw.logistic(size=len(pairs))
+
+    def said(lean: float, wavers: float) -> Floats:
+        label = np.sign(gap + lean)
+        label[draw.random(len(gap)) < wavers] *= -1
+        label[draw.random(len(gap)) < unread] = np.nan
+        return label
+
+    runs = {f"run {i + 1}": said(0.0, wavers) for i in range(n_runs)}
+    orders = {"A first": said(lean, 0.0), "B first": said(-lean, 0.0)}
+    return Verdicts(tuple(f"m{i}" for i in range(n_models)), pairs, prompt, runs, orders)
+
+
+def test_a_judge_that_says_the_same_again_passes_what_can_be_told() -> None:
+    found = audit_verdicts("steady", judged(), rng=rng())
+    assert [one.passed for one in found.desiderata] == [True, None, True, True, None]
+    assert found["reruns"].numbers["verdicts_changed"]["value"] == 0.0
+    assert "do not tell" in found["validity"].found
+
+
+def test_a_judge_with_noise_of_its_own_fails_by_its_reruns() -> None:
+    found = audit_verdicts("wavering", judged(wavers=0.3), rng=rng())
+    assert "reruns" in found.failed
+    changed = found["reruns"].numbers["verdicts_changed"]
+    assert changed["lower"] < 2 * 0.3 * 0.7 < changed["upper"]
+
+
+def test_noise_of_a_win_rate_is_what_flipped_verdicts_make_it() -> None:
+    verdicts = judged(wavers=0.2, n_runs=60)
+    found = audit_verdicts("x", verdicts, rng=rng())["reruns"]
+    cases_of_a_model = 5 * 60
+    known = np.sqrt(0.2 * 0.8 / cases_of_a_model)
+    assert found.numbers["sd"] == pytest.approx(known, rel=0.15)
+
+
+def test_a_judge_that_prefers_the_first_place_says_so() -> None:
+    found = audit_verdicts("leaning", judged(lean=1.0), rng=rng())["consistency"]
+    assert found.numbers["lean_to_first"] > 0.1
+    assert found.numbers["orders_changed"]["value"] > 0.2
+    other_way = audit_verdicts("x", judged(lean=-1.0), rng=rng())["consistency"]
+    assert other_way.numbers["lean_to_first"] == pytest.approx(
+        -found.numbers["lean_to_first"], abs=1e-9
+    )
+
+
+def test_orders_turned_round_altogether_contradict_each_other() -> None:
+    plain = judged()
+    label = plain.orders["A first"]
+    against = Verdicts(
+        plain.models, plain.pairs, plain.prompt, plain.runs, {"A": label, "B": -label}
+    )
+    found = audit_verdicts("x", against, rng=rng())
+    assert found.failed == ("consistency",)
+    assert found["consistency"].numbers["contradictions"][-1][-2] > 5
+
+
+def test_models_that_are_alike_are_not_told_apart() -> None:
+    found = audit_verdicts("x", judged(spread=0.0, wavers=0.3), rng=rng())
+    assert "discriminability" in found.failed
+
+
+def test_what_was_not_read_in_one_run_is_left_out_of_all_and_is_no_tie() -> None:
+    holes = judged(unread=0.1)
+    kept = holes.read_by_all()
+    every = np.array([*holes.runs.values(), *holes.orders.values()])
+    assert len(kept.prompt) == int((~np.isnan(every)).all(axis=0).sum())
+    assert verdicts_changed(kept, rng=rng()).reruns.value == 0.0  # type: ignore[union-attr]
+
+
+def test_one_run_and_no_orders_leave_everything_open() -> None:
+    one = judged(n_runs=1)
+    alone = Verdicts(one.models, one.pairs, one.prompt, one.runs, {})
+    found = audit_verdicts("x", alone, rng=rng())
+    assert [one.passed for one in found.desiderata] == [None] * 5
+    assert "judge the same cases again" in found["reruns"].found
+
+
+def test_errors_are_over_prompts_and_not_over_cases() -> None:
+    few = judged(n_prompts=20, wavers=0.1)
+    again = Verdicts(
+        few.models,
+        np.tile(few.pairs, (4, 1)),
+        np.tile(few.prompt, 4),
+        {name: np.tile(label, 4) for name, label in few.runs.items()},
+        {},
+    )
+    one, other = (audit_verdicts("x", v, rng=rng())["reruns"].numbers for v in (few, again))
+    assert one["se"] == pytest.approx(other["se"])
+
+
+def test_a_model_without_a_case_that_was_read_is_named() -> None:
+    plain = judged()
+    label = plain.runs["run 1"].copy()
+    label[(plain.pairs == 5).any(axis=1)] = np.nan
+    with pytest.raises(DataError, match="is of m5"):
+        audit_verdicts(
+            "x",
+            Verdicts(plain.models, plain.pairs, plain.prompt, {"a": label}, {}),
+            rng=rng(),
+        )
+
+
+def test_cases_of_one_prompt_are_refused() -> None:
+    plain = judged(n_prompts=1)
+    with pytest.raises(DataError, match="one prompt"):
+        audit_verdicts("x", plain, rng=rng())
+
+
+def test_the_audit_is_plain_json() -> None:
+    found = audit_verdicts("x", judged(wavers=0.2, lean=0.4), rng=rng()).to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_the_error_of_a_win_rate_is_that_of_leaving_out_a_prompt() -> None:
+    verdicts = judged(n_prompts=50, n_runs=2)
+    found = audit_verdicts("x", verdicts, rng=rng())["reruns"].numbers["se"]
+    score = (1 + verdicts.runs["run 1"]) / 2
+
+    def rates(kept: Floats) -> Floats:
+        won = np.zeros((2, 6))
+        for side, gain in ((0, score), (1, 1 - score)):
+            np.add.at(won[0], verdicts.pairs[kept, side], gain[kept])
+            np.add.at(won[1], verdicts.pairs[kept, side], 1)
+        return np.asarray(won[0] / won[1])
+
+    left_out = np.array([rates(verdicts.prompt != one) for one in range(50)])
+    known = 49 / 50 * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
+    assert found == pytest.approx(np.sqrt(known.mean()), rel=1e-6)

@@ -1,0 +1,111 @@
+"""Simulated arenas: the truth is what endless votes reach, and a copy is like its original."""
+
+import math
+
+import numpy as np
+import pytest
+
+from judge.errors import NotIdentifiedError
+from judge.probe.worlds import Votes, World
+from rating import Comparisons, fit_bradley_terry
+from tests.simulation import D1
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def small(taste: float = 0.0, tie_rate: float = 0.0) -> World:
+    return World.of_size(rng(1), n_models=4, n_voters=60, taste=taste, tie_rate=tie_rate)
+
+
+def test_without_tastes_and_ties_the_truth_is_the_strengths() -> None:
+    world = small()
+    assert world.truth() == pytest.approx(world.strengths, abs=1e-7)
+
+
+def test_under_even_pairs_the_truth_is_that_of_the_other_harness() -> None:
+    a, b = (codes.ravel() for codes in np.meshgrid(range(10), range(10)))
+    apart = a != b
+    world = World(tuple(D1.names), D1.strengths, a[apart], b[apart], None, taste=0.4, tie_rate=0.0)
+    assert world.truth() == pytest.approx(D1.pseudo_true(), abs=1e-7)
+
+
+def test_the_oracle_s_votes_give_the_truth_exactly() -> None:
+    world = small(taste=0.8, tie_rate=0.2)
+    assert fit_bradley_terry(world.oracle().comparisons()).theta == pytest.approx(
+        world.truth(), abs=1e-7
+    )
+
+
+def test_votes_cast_again_and_again_average_to_the_truth() -> None:
+    world = World.of_size(rng(2), n_models=4, n_voters=300, taste=0.5, tie_rate=0.1)
+    draw = rng(3)
+    thetas = np.array(
+        [fit_bradley_terry(world.cast(draw).comparisons()).theta for _ in range(200)]
+    )
+    error = thetas.std(axis=0, ddof=1) / math.sqrt(len(thetas))
+    assert (np.abs(thetas.mean(axis=0) - world.truth()) < 4 * error + 0.005).all()
+
+
+def test_a_voter_s_votes_go_together_as_far_as_tastes_do() -> None:
+    world = small(taste=1.0)
+    assert world.voter is not None
+    same = (world.voter[:, None] == world.voter) & (world.a[:, None] == world.a)
+    same &= (world.b[:, None] == world.b) & ~np.eye(world.n_votes, dtype=bool)
+    draw = rng(4)
+    liking = np.array([world.liking(draw) for _ in range(50)])
+    first, second = np.nonzero(same)
+    assert (liking[:, first] == liking[:, second]).all()
+    spread = liking.std(axis=0).mean()
+    assert spread == pytest.approx(math.sqrt(2), rel=0.1)
+
+
+def test_ties_come_as_often_as_the_world_says() -> None:
+    world = World.of_size(rng(5), n_voters=300, tie_rate=0.25)
+    ties = (world.cast(rng(6)).score == 0.5).mean()
+    assert abs(ties - 0.25) < 4 * math.sqrt(0.25 * 0.75 / world.n_votes)
+
+
+def test_a_world_like_what_was_seen_has_its_strengths_tastes_and_battles() -> None:
+    original = World.of_size(rng(7), n_models=6, n_voters=400, taste=0.7, tie_rate=0.2)
+    votes = original.cast(rng(8))
+    copy = World.like(votes)
+    assert copy.strengths == pytest.approx(original.strengths, abs=0.3)
+    assert copy.taste == pytest.approx(0.7, abs=0.2)
+    assert copy.tie_rate == pytest.approx(0.2, abs=0.04)
+    assert (copy.a is votes.a, copy.voter is votes.voter) == (True, True)
+
+
+def test_without_voters_a_copy_has_no_tastes() -> None:
+    votes = small(taste=1.0).cast(rng(9))
+    alone = Votes(votes.models, votes.a, votes.b, votes.score, None)
+    assert World.like(alone).taste == 0.0
+
+
+def test_counted_votes_come_back_one_by_one_and_count_to_the_same() -> None:
+    data = small(taste=0.5, tie_rate=0.3).cast(rng(10)).comparisons()
+    again = Votes.of(data, rng(11)).comparisons()
+    for name in ("models", "pairs", "outcome", "votes", "voter"):
+        assert np.array_equal(getattr(again, name), getattr(data, name)), name
+
+
+def test_permuted_votes_are_as_many_of_each_kind_and_say_nothing() -> None:
+    world = World.of_size(rng(12), n_models=3, n_voters=500, spread=2.0, tie_rate=0.2)
+    votes = world.cast(rng(13))
+    one_sided = votes.taken(np.flatnonzero(votes.a < votes.b))  # side A is the weaker one
+    mixed = one_sided.permuted(rng(14))
+    assert (mixed.score == 0.5).sum() == (one_sided.score == 0.5).sum()
+    assert np.abs(fit_bradley_terry(mixed.comparisons()).theta).max() < 0.3
+    assert np.abs(fit_bradley_terry(one_sided.comparisons()).theta).max() > 1
+
+
+def test_votes_that_leave_a_model_out_say_which() -> None:
+    votes = Votes(("x", "y", "z"), np.array([0]), np.array([1]), np.array([1.0]), None)
+    with pytest.raises(NotIdentifiedError, match="1 votes none is on z"):
+        votes.comparisons()
+
+
+def test_both_kinds_of_tie_are_half_a_vote() -> None:
+    data = Comparisons.from_arrays(["x"] * 3, ["y"] * 3, ["tie", "both_bad", "model_b"])
+    assert sorted(Votes.of(data, rng()).score) == [0.0, 0.5, 0.5]

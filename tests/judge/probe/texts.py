@@ -1,0 +1,91 @@
+"""Texts made up of a few hundred words, for probes that need many."""
+
+import numpy as np
+
+from judge.probe.alignment import Alignment
+from judge.probe.card import Plan
+from judge.probe.clustering import Clustering
+from judge.probe.evaluators import random_measure
+from judge.probe.people import RatedTexts, VotedPairs
+from judge.probe.retrieval import Retrieval
+from judge.probe.robustness import Robustness
+from judge.probe.sensitivity import Sensitivity
+
+SYLLABLES = ["ka", "lo", "mi", "ta", "ren", "dos", "vel", "bri", "nas", "tor", "ume", "pol"]
+LEXICON = [f"{a}{b}" for a in SYLLABLES for b in SYLLABLES]
+
+
+def sentence(rng: np.random.Generator, words: list[str], n: int = 9) -> str:
+    """Words with a verb among them and a number, ending with a full stop."""
+    drawn = [str(word) for word in rng.choice(words, size=n)]
+    drawn.insert(3, "is")
+    drawn.insert(6, str(rng.integers(100, 999)))
+    return " ".join(drawn).capitalize() + "."
+
+
+def texts(n: int, *, seed: int = 0, sentences: int = 4) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(sentence(rng, LEXICON) for _ in range(sentences)) for _ in range(n)]
+
+
+def rated(n_prompts: int = 30, *, seed: int = 1) -> RatedTexts:
+    """Three summaries a prompt, of more or fewer of the words of its text."""
+    rng = np.random.default_rng(seed)
+    references = texts(n_prompts, seed=seed)
+    rows = [(i, share) for i in range(n_prompts) for share in (0.9, 0.5, 0.2)]
+    kept = [references[i].split()[: round(45 * share)] for i, share in rows]
+    summaries = [" ".join(rng.permutation(words)) for words in kept]
+    return RatedTexts(
+        "summaries",
+        tuple(references[i] for i, _ in rows),
+        tuple(summaries),
+        np.array([i for i, _ in rows]),
+        ("relevance",),
+        np.array([[share] for _, share in rows]) + rng.normal(0, 0.2, (len(rows), 1)),
+    )
+
+
+def voted(n: int = 60, *, seed: int = 2, votes: tuple[int, int] = (3, 0)) -> VotedPairs:
+    """Pairs of responses of some sentences each; side A won by votes."""
+    both = texts(2 * n, seed=seed)
+    prompts = texts(n, seed=seed + 1, sentences=1)
+    counts = np.tile(np.array(votes, dtype=float), (n, 1))
+    return VotedPairs(
+        "votes", tuple(prompts), tuple(both[:n]), tuple(both[n:]), np.arange(n), counts
+    )
+
+
+def topics(n: int = 60, *, seed: int = 3) -> tuple[list[str], list[str]]:
+    """Texts of six topics, each with its own words and some of all; in the order of topics."""
+    rng = np.random.default_rng(seed)
+    of = [i * 6 // n for i in range(n)]
+    own = [LEXICON[20 * topic : 20 * topic + 20] for topic in of]
+    return [sentence(rng, words * 20 + LEXICON) for words in own], [f"topic {i}" for i in of]
+
+
+def rounds_at_nothing(plan: Plan, n: int) -> int:
+    """How often the interval of what draws lots holds 0."""
+    found = [
+        plan.read(plan.ask(random_measure(seed)), rng=np.random.default_rng(seed)).estimate
+        for seed in range(n)
+    ]
+    return sum(
+        one.lower is not None and one.upper is not None and one.lower <= 0 <= one.upper
+        for one in found
+    )
+
+
+def plans(seed: int = 4) -> list[Plan]:
+    """Small plans for all five axes."""
+    found, labels = topics()
+    documents = texts(80, seed=seed)
+    questions = [" ".join(text.split()[3:9]) for text in documents[:30]]
+    relevant = {(i, i): 1.0 for i in range(30)}
+    many = texts(60, seed=seed + 1)
+    return [
+        Alignment((rated(),), (), "made up"),
+        Robustness.plan(many, "made up", rng=np.random.default_rng(seed)),
+        Sensitivity.plan(many, "made up", rng=np.random.default_rng(seed)),
+        Clustering.plan(found, labels, "made up"),
+        Retrieval.plan(questions, documents, relevant, "made up", rng=np.random.default_rng(seed)),
+    ]
