@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo test lint fix slow bench bench-rating lock
+.PHONY: setup demo study-demo test lint fix slow bench bench-rating lock
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install -q --python $(BIN)/python
@@ -19,6 +19,9 @@ setup: .venv/.dev
 
 demo: .venv/.run
 	$(BIN)/arena demo
+
+study-demo: .venv/.run
+	$(BIN)/python -m benchmarks.study_demo
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -40,6 +43,7 @@ bench: .venv/.run
 	$(BIN)/python benchmarks/votes.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/judge.py
+	$(BIN)/python -m benchmarks.study
 	$(MAKE) bench-rating
 
 # The programs that ratings are measured beside stay out of .venv. One of them names a single

@@ -127,6 +127,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             others={SIMULATED.name: Leaderboard(parts.store, SIMULATED, _now).read},
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
+            study=settings.study,
             pacing=settings.pacing,
         )
     )

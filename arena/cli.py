@@ -4,7 +4,17 @@ import sys
 
 import typer
 
-from arena.commands import data, judge, models, probe, rating, serving, simulate, voters
+from arena.commands import (
+    data,
+    judge,
+    models,
+    probe,
+    rating,
+    serving,
+    simulate,
+    study,
+    voters,
+)
 from arena.errors import ArenaError, NotRatedError
 
 cli = typer.Typer(
@@ -17,6 +27,7 @@ for group in (serving, data, simulate, rating, voters):
     cli.add_typer(group.cli)
 cli.add_typer(models.cli, name="models")
 cli.add_typer(judge.cli, name="judge")
+cli.add_typer(study.cli, name="study")
 cli.add_typer(probe.cli, name="probe")
 
 

@@ -36,6 +36,8 @@ class Settings(BaseSettings):
         Whether the battle page is served beside the API.
     show_battles : bool
         Whether visitors can read the battles behind the board's numbers, once voted on.
+    study : Path or None
+        Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     max_dollars_per_day : float or None
@@ -56,6 +58,7 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = None
     page: bool = True
     show_battles: bool = True
+    study: Path | None = None
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)

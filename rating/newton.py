@@ -62,7 +62,7 @@ def minimise(objective: Objective, start: Floats) -> Optimum:
     Raises
     ------
     ConvergenceError
-        After `MAX_STEPS` steps.
+        After `MAX_STEPS` steps, or where the loss falls along a straight line.
     """
     x, at = start, objective.evaluate(start)
     for iteration in range(MAX_STEPS):
@@ -99,6 +99,8 @@ def _direction(objective: Objective, at: Evaluation) -> Floats:
     """Return the Newton step, or where the objective is not convex a damped one that descends."""
     curvature = anchored(at.hessian, objective.n_models, absolute=objective.absolute)
     scale = np.abs(np.diag(curvature)).max()
+    if scale == 0:
+        raise ConvergenceError("No curvature is left and the loss still falls: it has no minimum.")
     for damping in (0.0, *(10.0**power for power in range(-6, 3))):
         try:
             step = np.linalg.solve(

@@ -134,12 +134,29 @@ def _said() -> dict[Choice, str]:
     return {choice: said[:1].upper() + said[1:] for choice, said in SAID.items()}
 
 
-def method_page(board: Board, *, pacing: Pacing, linked: bool, arena_name: str) -> str:
-    """Page on how the arena works; ``linked`` if battles can be read once they were voted on."""
+def method_page(
+    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, arena_name: str
+) -> str:
+    """Page on how the arena works.
+
+    Parameters
+    ----------
+    linked : bool
+        Whether battles can be read once they were voted on.
+    studied : bool
+        Whether there is a study of a judge against the votes.
+    """
     return (
         environment()
         .get_template("method.html")
-        .render(board=board, pacing=pacing, linked=linked, Pacing=Pacing, arena_name=arena_name)
+        .render(
+            board=board,
+            pacing=pacing,
+            linked=linked,
+            studied=studied,
+            Pacing=Pacing,
+            arena_name=arena_name,
+        )
     )
 
 

@@ -30,10 +30,13 @@ from arena.publish.probe.view import ProbePage
 
 STYLESHEET = Path(__file__).parent / "static" / "pages.css"
 READ = ["GET", "HEAD"]
+WAY_BACK = ("<main>", '<main>\n<p><a href="/leaderboard">Leaderboard</a></p>')
+"""Where a report begins, and what stands there on the page: a file by itself leads nowhere."""
 PLACE = re.compile("[0-9]{1,18}")
 NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
 NO_CARDS = "No measure of this arena has been probed yet."
 NO_BATTLE = "No counted vote is at this address. Battles can be read here once they were voted on."
+NO_STUDY = "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
 NO_SUCH_LIST = (
     "There is no such model, policy or place. Open the leaderboard, and start from there."
 )
@@ -81,6 +84,7 @@ def pages_router(
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
+    study: Path | None = None,
     arena_name: str = "Arena",
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
@@ -101,6 +105,8 @@ def pages_router(
         What probes found of the measures in use.
     exhibits : Exhibits, optional
         Battles behind the numbers; None shows none to anybody.
+    study : Path, optional
+        Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
     pacing : Pacing
         How battles release their answers, for the method page.
     """
@@ -126,9 +132,19 @@ def pages_router(
     @router.api_route("/method", methods=READ)
     def method(request: Request) -> Response:
         page = method_page(
-            board(), pacing=pacing, linked=exhibits is not None, arena_name=arena_name
+            board(),
+            pacing=pacing,
+            linked=exhibits is not None,
+            studied=_is_there(study),
+            arena_name=arena_name,
         )
         return revalidated(request, page)
+
+    @router.api_route("/study", methods=READ)
+    def shown_study(request: Request) -> Response:
+        if study is None or not _is_there(study):
+            return _missing(NO_STUDY, arena_name)
+        return revalidated(request, study.read_text(encoding="utf-8").replace(*WAY_BACK, 1))
 
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, arena_name, now))
@@ -146,6 +162,7 @@ def pages_router(
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
+    @router.api_route("/study/", methods=READ)
     @router.api_route("/cards/", methods=READ)
     def without_slash(request: Request) -> Response:
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
@@ -182,6 +199,10 @@ def _exhibits_router(
         return revalidated(request, battle_page(found, now=now(), arena_name=arena_name))
 
     return router
+
+
+def _is_there(study: Path | None) -> bool:
+    return study is not None and study.is_file()
 
 
 def _missing(advice: str, arena_name: str) -> Response:

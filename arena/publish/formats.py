@@ -47,10 +47,12 @@ COLUMNS = {
     "preference": "DOUBLE",
     "cost": "DOUBLE",
     "latency": "DOUBLE",
+    "value": "DOUBLE",
+    "n": "BIGINT",
 }
 """Types of the columns of numbers and truth values; every other column is text."""
 
-_LATEX = str.maketrans(
+LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
@@ -58,6 +60,7 @@ _LATEX = str.maketrans(
         **{c: f"\\{c}" for c in "&%$#_{}"},
     }
 )
+"""What LaTeX would take for its own, escaped: for ``str.translate``."""
 
 
 def chosen_format(name: str | None, out: Path | None) -> str:
@@ -143,7 +146,7 @@ def as_latex(rows: Sequence[Row]) -> str:
     """Write rows as a tabular of the package booktabs."""
     names, cells = _cells(rows)
     sides = "".join("r" if name in COLUMNS else "l" for name in names)
-    body = [" & ".join(cell.translate(_LATEX) for cell in line) + r" \\" for line in cells]
+    body = [" & ".join(cell.translate(LATEX) for cell in line) + r" \\" for line in cells]
     return "\n".join(
         [
             r"% \usepackage{booktabs}",

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.errors import DataError
@@ -31,7 +30,6 @@ def clustered(
     rounds: int = 1000,
     rng: np.random.Generator,
     level: float = 0.95,
-    bias_corrected: bool = False,
 ) -> Estimate:
     """Estimate a function of sums over prompts, with its interval.
 
@@ -47,9 +45,6 @@ def clustered(
         Takes sums of shape (r, k) to values of shape (r,), NaN where not defined.
     n : int
         Comparisons behind the estimate, to hand on.
-    bias_corrected : bool
-        Shift the percentiles by how far the rounds' median lies off, for statistics that noise
-        pushes to one side.
 
     Returns
     -------
@@ -78,12 +73,14 @@ def clustered(
     if len(used) < 2:
         return Estimate(value, None, None, n)
     drawn = statistic(drawn_sums(used, rounds, rng))
-    lower, upper = interval(drawn, level, around=value if bias_corrected else None)
+    lower, upper = interval(drawn, level)
     return Estimate(value, lower, upper, n)
 
 
 def drawn_sums(stats: Floats, rounds: int, rng: np.random.Generator) -> Floats:
     """Return the sums over prompts drawn with replacement, shape (rounds, k)."""
+    if not rounds:
+        return np.empty((0, stats.shape[1]))
     rows = _in_groups(stats, rng) if len(stats) > MOST_CLUSTERS else stats
     at_once = max(1, _DRAWN_AT_ONCE // len(rows))
     sizes = [min(at_once, rounds - start) for start in range(0, rounds, at_once)]
@@ -97,29 +94,17 @@ def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> Floats:
     return counts.reshape(rounds, n).astype(np.float64)
 
 
-def interval(
-    drawn: Floats, level: float, *, around: float | None = None
-) -> tuple[float | None, float | None]:
-    """Return the percentile interval of rounds; with ``around`` the bias-corrected one.
-
-    Its percentiles are ``Phi(2 z0 + z)`` instead of ``Phi(z)``, ``z0`` the normal quantile of the
-    share of rounds below ``around``, equal ones counting as half.
+def interval(drawn: Floats, level: float) -> tuple[float | None, float | None]:
+    """Return the percentile interval of rounds; NaN is endless at both ends.
 
     Raises
     ------
     DataError
         If the level is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] B. Efron, "Nonparametric standard errors and confidence intervals", Canadian Journal
-       of Statistics 9(2), 1981, section 7.
     """
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    if around is not None:
-        tails = _shifted(tails, drawn, around)
+    tails = (1 - level) / 2, (1 + level) / 2
     low = np.quantile(np.where(np.isnan(drawn), -np.inf, drawn), tails[0], method="lower")
     high = np.quantile(np.where(np.isnan(drawn), np.inf, drawn), tails[1], method="higher")
     return _finite(low), _finite(high)
@@ -147,14 +132,6 @@ def _in_groups(stats: Floats, rng: np.random.Generator) -> Floats:
     of_group = np.arange(len(stats)) % MOST_CLUSTERS
     rng.shuffle(of_group)
     return sums_within(of_group, stats, MOST_CLUSTERS)
-
-
-def _shifted(tails: Floats, drawn: Floats, around: float) -> Floats:
-    known = drawn[~np.isnan(drawn)]
-    below = float((known < around).sum() + (known == around).sum() / 2)
-    share = (below + 0.5) / (len(known) + 1)  # never 0 or 1, whose quantile is endless
-    shift = 2 * scipy.special.ndtri(share) + scipy.special.ndtri(tails)
-    return np.asarray(scipy.special.ndtr(shift))
 
 
 def _finite(value: np.floating) -> float | None:

@@ -22,7 +22,7 @@ PLANTED = {
     "SQL lives in the store": ("arena/publish/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/words.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/words.py", "import fastapi"),
-    "Jinja lives in the reading pages": ("arena/api/health.py", "import jinja2"),
+    "Jinja lives in the reading pages and in the report": ("arena/api/health.py", "import jinja2"),
     "The command line lives with the commands": ("arena/app.py", "import typer"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/words.py", "import structlog"),

@@ -1,0 +1,250 @@
+"""`arena study judge` and `arena study scores`."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from arena.commands.arguments import examples
+from arena.errors import DataError
+from arena.terminal import working
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from arena.publish.report.page import Page
+    from arena.publish.scores.scored import Scored
+    from arena.publish.study.judges import Study
+
+cli = typer.Typer(
+    help="How judges, and scores from elsewhere, agree with people.", no_args_is_help=True
+)
+
+FORMATS = ("table", "json", "html", "md")
+
+
+@cli.command(
+    epilog=examples(
+        "arena study judge votes.csv verdicts.csv",
+        "arena study judge votes.csv verdicts.csv --format json --by category",
+    )
+)
+def judge(
+    votes: Annotated[
+        str,
+        typer.Argument(
+            metavar="VOTES", help="Votes of people: a file, or the URL of the arena's database."
+        ),
+    ],
+    verdicts: Annotated[
+        str, typer.Argument(metavar="VERDICTS", help="Verdicts of one judge or several: a file.")
+    ],
+    *,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="table|json|html|md", help="What to print.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the report: HTML, and the same as files."),
+    ] = None,
+    pairs: Annotated[
+        str,
+        typer.Option(
+            metavar="all|majority",
+            help="Compare verdicts with every vote, or with what most votes of an item say.",
+        ),
+    ] = "all",
+    voters: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Only these people's votes: 'expert_*'.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Part the items by a column, such as turn; or by pair of models.",
+        ),
+    ] = None,
+    outputs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What the models answered: for length and examples."),
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Texts of the prompts: for examples.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Draws of prompts behind an interval.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Another seed draws other prompts.")] = 0,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+) -> None:
+    """Say whether a judge may stand in for people, and how sure that is.
+
+    Items are matched by item_id, else by prompt and pair of models. A verdict that was not read
+    is counted and is no tie; what the votes cannot tell is null with a warning. Exit code 2:
+    options or files that cannot be used.
+    """
+    _require(form, out)
+    from arena.publish.study.judges import (
+        study_judges,  # help would wait for duckdb and the estimators
+    )
+    from arena.publish.study.options import StudyOptions
+
+    options = StudyOptions(
+        pairs=pairs,  # type: ignore[arg-type]  # it checks the choice itself
+        voters=voters,
+        by=by,
+        outputs=outputs,
+        prompts=prompts,
+        rounds=rounds,
+        seed=seed,
+        level=level,
+    )
+    with working("Studying") as told:
+        found = study_judges(votes, verdicts, options, told)
+        written = None if out is None else _write(found, out)
+    if form is not None and form != "table":
+        print(_text(found, form), end="")
+    elif written is None or form == "table":
+        _show(found)
+    if written is not None and form in (None, "table"):
+        print(f"The report is {written}.")
+
+
+@cli.command(
+    epilog=examples(
+        "arena study scores benchmarks.csv votes.csv",
+        "arena study scores benchmarks.csv board.json --format json",
+    )
+)
+def scores(
+    table: Annotated[
+        Path,
+        typer.Argument(metavar="SCORES", help="A model a row, a column of numbers a benchmark."),
+    ],
+    board: Annotated[
+        str,
+        typer.Argument(
+            metavar="BOARD",
+            help="Votes: a file or the URL of a database; or what arena rate --format json wrote.",
+        ),
+    ],
+    *,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="table|json|html|md", help="What to print.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the report: HTML, and the same as files."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Draws behind an interval.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+) -> None:
+    """Say how far scores from elsewhere, such as of benchmarks, go with the ratings.
+
+    Models are matched by name, and those in one source alone are listed. Exit codes: 2 for
+    options or files that cannot be used, 3 for votes that identify no rating.
+    """
+    _require(form, out)
+    from arena.publish.scores.scored import Draws, score_board
+
+    draws = Draws(rounds, seed, level)
+    with working("Correlating"):
+        found = score_board(table, board, draws)
+        written = None if out is None else _write_scores(found, out)
+    if form is not None and form != "table":
+        print(_scores_text(found, form), end="")
+    elif written is None or form == "table":
+        _show_scores(found)
+    if written is not None and form in (None, "table"):
+        print(f"The report is {written}.")
+
+
+def _write_scores(found: "Scored", out: Path) -> Path:
+    from arena.publish.report.scores import write_scores
+
+    return write_scores(found, out, datetime.now(UTC).date())
+
+
+def _scores_text(found: "Scored", form: str) -> str:
+    from arena.publish import formats
+    from arena.publish.report.scores import scores_page
+
+    if form == "json":
+        return formats.as_json(found.to_dict())
+    return _page_text(scores_page(found, datetime.now(UTC).date()), form)
+
+
+def _show_scores(found: "Scored") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from arena.publish.report.scores import correlation_section
+
+    section, console = correlation_section(found), Console()
+    for part in (section.table, *section.more):
+        if part is not None:
+            console.print(_table(part.head, part.rows), Text(part.note))
+    for text in found.warnings:
+        console.print(Text(f"! {text}", style="yellow"))
+
+
+def _require(form: str | None, out: Path | None) -> None:
+    if form not in (None, *FORMATS):
+        msg = f"There is no format {form!r} of a study: choose one of {', '.join(FORMATS)}."
+        raise DataError(msg)
+    if out is not None and out.exists() and not out.is_dir():
+        msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
+        raise DataError(msg)
+
+
+def _write(found: "Study", out: Path) -> Path:
+    from arena.publish.report.written import write_report
+
+    return write_report(found, out, datetime.now(UTC).date())
+
+
+def _text(found: "Study", form: str) -> str:
+    from arena.publish import formats
+
+    if form == "json":
+        return formats.as_json(found.to_dict())
+    from arena.publish.report.written import report_page
+
+    return _page_text(report_page(found, datetime.now(UTC).date()), form)
+
+
+def _page_text(page: "Page", form: str) -> str:
+    from arena.publish.report.html import as_html
+    from arena.publish.report.text import as_markdown
+
+    return as_html(page) if form == "html" else as_markdown(page)
+
+
+def _show(found: "Study") -> None:
+    from rich.console import Console, Group
+    from rich.text import Text
+
+    from arena.publish.report.written import report_page
+
+    page = report_page(found, datetime.now(UTC).date())
+    parts: list[RenderableType] = []
+    for answer in page.answers:
+        parts.append(Text(f"{answer.judge}: {answer.headline}", style="bold"))
+        parts.append(Text(" ".join(answer.sentences)))
+    if page.first.table is not None:
+        parts.append(_table(page.first.table.head, page.first.table.rows))
+    parts += [Text(f"! {text}", style="yellow") for text in found.warnings]
+    Console().print(Group(*parts))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table

@@ -1,0 +1,1 @@
+"""A study as a report: one page, and its tables beside it."""

@@ -1,0 +1,183 @@
+"""The parts of a report on agreement: with people, beyond chance, by groups."""
+
+from collections.abc import Sequence
+
+from arena.publish.report.page import Figure, Section, Table
+from arena.publish.report.plots import Axis, Line, Mark, dots
+from arena.publish.report.words import (
+    NONE,
+    gap_of,
+    number_of,
+    percent,
+    percent_of,
+)
+from arena.publish.study.agreement import Rates
+from arena.publish.study.baselines import RANDOM
+from arena.publish.study.judge import JudgeStudy
+from judge.study.ceiling import CONDITION
+from judge.study.items import Estimate
+
+PEOPLE = "Two people"
+CEILING = "Best possible judge"
+
+Judges = Sequence[JudgeStudy]
+
+
+def agreement_section(judges: Judges, level: float) -> Section:
+    """Put judges, people, the ceiling and the rules that read nothing into one table."""
+    rows = _rows(judges)
+    table = Table(
+        head=("Compared with a vote", "Ties left out", "With ties", "Pairs"),
+        rows=tuple(row for row, _ in rows),
+        note=(
+            f"Per cent, with {100 * level:g} % intervals from drawing prompts. Ties left out: "
+            "both prefer a side, a coin gives 50. With ties: a tie is a third answer, a die gives "
+            "33. Pairs: of a verdict and a vote, or of two votes, with ties."
+        ),
+        strong=tuple(range(len(judges))),
+    )
+    lines = tuple(line for _, line in rows if line is not None)
+    figure = Figure(
+        dots(
+            lines,
+            Axis(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
+            title="Agreement with people: judges, people, and rules that read nothing",
+        ),
+        f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
+        f"{CEILING}: {CONDITION}",
+    )
+    return Section(
+        "How often it says what people say",
+        table=table,
+        figures=(figure,),
+        more=(_lead_table(judges),),
+    )
+
+
+Row = tuple[tuple[str, ...], Line | None]
+
+
+def _rows(judges: Judges) -> list[Row]:
+    """Give judges, people and the ceiling, and rules, each of these once where it is the same."""
+    people = [_row(PEOPLE, judge.agreement.people, "people") for judge in judges]
+    tops = [_ceiling_row(judge.ceiling.highest) for judge in judges]
+    rules = [
+        _row(rule.name, rule.rates, "other", exact=rule.name == RANDOM)
+        for judge in judges
+        for rule in judge.baselines
+        if rule.rates.without_ties.value is not None
+    ]
+    own = [_row(judge.name, judge.agreement.judge, "judge") for judge in judges]
+    return [*own, *_once([*people, *tops, *rules])]
+
+
+def _once(rows: Sequence[Row]) -> list[Row]:
+    """Drop rows of the same name that differ by less than a point of a per cent."""
+    seen: dict[tuple[str, str], Row] = {}
+    for cells, line in rows:
+        seen.setdefault((cells[0], cells[1].partition("(")[0]), (cells, line))
+    return list(seen.values())
+
+
+def _row(name: str, rates: Rates, kind: str, *, exact: bool = False) -> Row:
+    one, other = rates.without_ties, rates.with_ties
+    said = [percent(x.value) if exact else percent_of(x) for x in (one, other)]
+    return (name, *said, NONE if exact else f"{other.n:,}"), _line(name, kind, one)
+
+
+def _ceiling_row(top: Estimate) -> Row:
+    return (CEILING, percent_of(top), NONE, NONE), _line(CEILING, "people", top)
+
+
+def _lead_table(judges: Judges) -> Table:
+    """By how much judges are ahead of people and of each rule, the same draws for both."""
+    rows = [("Two people", [gap_of(judge.over_people_without_ties) for judge in judges])]
+    for rule in judges[0].baselines:
+        if rule.lead_without_ties.value is None:
+            continue
+        leads = [
+            next((gap_of(r.lead_without_ties) for r in j.baselines if r.name == rule.name), NONE)
+            for j in judges
+        ]
+        rows.append((rule.name, leads))
+    return Table(
+        head=("Ahead of", *(judge.name for judge in judges)),
+        rows=tuple((name, *cells) for name, cells in rows),
+        note=(
+            "By how many points of a per cent a judge agrees with a person more often, ties left "
+            "out; the same prompts are drawn for both. An interval that holds 0 shows no lead."
+        ),
+    )
+
+
+def _line(name: str, kind: str, found: Estimate) -> Line | None:
+    if found.value is None:
+        return None
+    return Line(name, (Mark(kind, found.value, found.lower, found.upper),))
+
+
+def _lowest(lines: Sequence[Line]) -> float:
+    ends = [m.value if m.lower is None else m.lower for line in lines for m in line.marks]
+    return min([0.4, *(int(10 * end) / 10 for end in ends)])
+
+
+def chance_section(judges: Judges) -> Section:
+    """Say how far agreement is beyond chance, and how near to what people allow."""
+    rows = [
+        ("Cohen's kappa, judge and people", [number_of(j.agreement.kappa) for j in judges]),
+        ("Kappa, two people", [number_of(j.agreement.people_kappa) for j in judges]),
+        ("Krippendorff's alpha, people", [number_of(j.agreement.alpha) for j in judges]),
+        ("Gwet's AC1, people", [number_of(j.agreement.ac1) for j in judges]),
+        ("Judge over two people", [percent_of(j.ceiling.to_people) for j in judges]),
+        ("Judge over the best possible", [percent_of(j.ceiling.to_highest) for j in judges]),
+        ("Each item once, ties left out", [
+            percent_of(j.agreement.judge.by_item_without_ties) for j in judges
+        ]),
+        ("Each item once, with ties", [percent_of(j.agreement.judge.by_item) for j in judges]),
+    ]  # fmt: skip
+    swapped = [j.swaps for j in judges]
+    if any(swap is not None for swap in swapped):
+        for name, part in (
+            ("Same verdict in both orders", "consistent"),
+            ("Changes to what is shown first", "to_first"),
+            ("Changes to what is shown second", "to_second"),
+        ):
+            cells = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
+            rows.append((name, cells))
+    tested = [judge.alternative for judge in judges]
+    if any(test is not None and test.winning_rate is not None for test in tested):
+        cells = [NONE if test is None else percent(test.winning_rate) for test in tested]
+        rows.append(("People it can take the place of", cells))
+    table = Table(
+        head=("Measure", *(judge.name for judge in judges)),
+        rows=tuple((name, *cells) for name, cells in rows),
+        note=(
+            "0 is what chance gives and 1 is agreement for kappa, alpha and AC1, ties being a "
+            "third answer. Alpha falls where nearly all answers are of one kind and AC1 does not: "
+            f"read them together. The best possible judge: {CONDITION[0].lower()}{CONDITION[1:]} "
+            "People it can take the place of: share of those with enough votes with whom others "
+            "agree no more often than with the judge, by more than a margin of 20 points "
+            "(alternative-annotator test); a half or more passes."
+        ),
+    )
+    return Section("Beyond chance, and against what people allow", table=table)
+
+
+def group_section(judges: Judges, by: str) -> Section:
+    """Agreement apart by the values of a column."""
+    rows = []
+    for judge in judges:
+        for value, group in judge.groups.items():
+            name = value if len(judges) == 1 else f"{value}: {judge.name}"
+            ours, theirs = group.agreement.judge, group.agreement.people
+            cells = map(
+                percent_of,
+                (ours.without_ties, theirs.without_ties, ours.with_ties, theirs.with_ties),
+            )
+            rows.append((name, *cells, f"{ours.with_ties.n:,}"))
+    table = Table(
+        head=(by, "Judge, ties left out", "Two people", "Judge, with ties", "Two people", "Pairs"),
+        rows=tuple(rows),
+        note="Groups are many looks at one judge: of twenty, one may differ by chance alone.",
+    )
+    return Section(f"By {by}", table=table)

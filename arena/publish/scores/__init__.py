@@ -1,0 +1,1 @@
+"""Scores of models from elsewhere against the arena's ratings."""

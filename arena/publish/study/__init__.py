@@ -1,0 +1,1 @@
+"""A judge beside people: votes and verdicts read, compared, and told."""

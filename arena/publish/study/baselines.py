@@ -1,0 +1,98 @@
+"""Rules that read nothing, beside a judge: how they agree with people, and the judge with them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arena.publish.study.agreement import Rates, with_people
+from arena.publish.study.data import JudgeSaid
+from arena.publish.study.options import StudyOptions
+from judge.study.agreement import pair_agreement
+from judge.study.baselines import always_first, larger, random_agreement
+from judge.study.differences import over_another
+from judge.study.items import Estimate, Items, Said
+
+LONGEST = "Longest answer"
+MARKDOWN = "More markdown"
+FIRST = "Always the first"
+RANDOM = "Random"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A rule, on the items that the judge has a verdict on.
+
+    Attributes
+    ----------
+    rates : Rates
+        Its agreement with people.
+    lead, lead_without_ties : Estimate
+        By how much the judge agrees with people more.
+    followed : Estimate or None
+        How often the judge says what the rule says, where both prefer a side.
+    """
+
+    name: str
+    rates: Rates
+    lead: Estimate
+    lead_without_ties: Estimate
+    followed: Estimate | None
+
+
+def baselines(
+    items: Items, votes: Said, judge: JudgeSaid, options: StudyOptions
+) -> tuple[Baseline, ...]:
+    """Hold a judge against each rule that the data allow, and against a die."""
+    judged = np.isin(np.arange(items.n), judge.verdicts.item)
+    rules = {
+        name: larger(items, feature)
+        for name, feature in ((LONGEST, "length"), (MARKDOWN, "format"))
+        if feature in items.gaps
+    }
+    if (judge.in_orders.first != 0).any():
+        rules[FIRST] = always_first(items, judge.in_orders)
+    found = [
+        _ruled(name, items, rule.only(judged[rule.item]), votes, judge.verdicts, options)
+        for name, rule in rules.items()
+    ]
+    return (*found, _random(items, votes, judge.verdicts, options))
+
+
+def _ruled(
+    name: str, items: Items, rule: Said, votes: Said, verdicts: Said, options: StudyOptions
+) -> Baseline:
+    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
+    lead, lead_without_ties = (
+        over_another(items, verdicts, rule, votes, ties=ties, rng=options.rng(), **draws)
+        for ties in (True, False)
+    )
+    followed = pair_agreement(items, verdicts, rule, ties=False, rng=options.rng(), **draws)
+    rates = with_people(items, rule, votes, options)
+    return Baseline(name, rates, lead, lead_without_ties, followed)
+
+
+def _random(items: Items, votes: Said, verdicts: Said, options: StudyOptions) -> Baseline:
+    """Give the expectation of a die, which is exact: only the judge's part of a lead varies."""
+    found = with_people(items, verdicts, votes, options)
+    exact = {ties: random_agreement(ties=ties) for ties in (True, False)}
+    rates = Rates(
+        _known(exact[True], found.with_ties),
+        _known(exact[False], found.without_ties),
+        _known(exact[True], found.by_item),
+        _known(exact[False], found.by_item_without_ties),
+    )
+    leads = (_less(found.with_ties, exact[True]), _less(found.without_ties, exact[False]))
+    return Baseline(RANDOM, rates, *leads, None)
+
+
+def _known(value: float, beside: Estimate) -> Estimate:
+    return Estimate(value, value, value, beside.n)
+
+
+def _less(estimate: Estimate, by: float) -> Estimate:
+    value, lower, upper = (
+        None if end is None else end - by
+        for end in (estimate.value, estimate.lower, estimate.upper)
+    )
+    return Estimate(value, lower, upper, estimate.n)

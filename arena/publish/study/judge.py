@@ -1,0 +1,269 @@
+"""All that is found of one judge."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from arena.publish.study.agreement import Agreement, agreement, voted
+from arena.publish.study.baselines import Baseline, baselines
+from arena.publish.study.bias import Biases, biases
+from arena.publish.study.corrected import WinRate
+from arena.publish.study.data import JudgeSaid, StudyData
+from arena.publish.study.options import StudyOptions
+from arena.publish.study.plan import Plan
+from arena.publish.study.rows import Ints, Mask
+from arena.publish.study.words import plural
+from judge.errors import JudgeError
+from judge.study.alternative import AlternativeTest, alternative_test
+from judge.study.boards import BoardsCompared, compare_boards
+from judge.study.calibration import Calibration, calibration
+from judge.study.ceiling import Ceiling, ceiling
+from judge.study.differences import over_people
+from judge.study.items import Estimate, Items, Said
+from judge.study.powered_ratings import PoweredRatings, powered_ratings
+from judge.study.preferences import Preferences, preferences
+from judge.study.resampling import FEW_PROMPTS
+from judge.study.swaps import Swaps, swaps
+from rating import RatingError
+
+Found = TypeVar("Found")
+Tell = Callable[[str], None]
+"""Called with the part that is next."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeStudy:
+    """What was found of one judge.
+
+    Attributes
+    ----------
+    over_people, over_people_without_ties : Estimate
+        Agreement of the judge with people less that of people.
+    boards : tuple of Preferences, or None
+        By people and by the judge; None, as all that needs them, where votes or verdicts do not
+        determine one: a warning says why.
+    swaps : Swaps or None
+        None where no item was judged in both orders.
+    alternative : AlternativeTest or None
+        None where voters are not known.
+    calibration : Calibration or None
+        None where the judge gave no chances.
+    powered : PoweredRatings or None
+        None where the votes identify no ratings: a warning says why.
+    n_unread : int
+        Verdicts that were not read.
+    n_items, n_votes, n_voters, n_prompts : int
+        Of what has both a verdict and a vote; voters is None where they are not known.
+    groups : mapping of str to JudgeStudy
+    plan : Plan or None
+        What to buy next; of a whole study, not of a group.
+    win_rates : tuple of WinRate
+        Corrected for the judge's errors; of a whole study.
+    """
+
+    name: str
+    agreement: Agreement
+    over_people: Estimate
+    over_people_without_ties: Estimate
+    ceiling: Ceiling
+    baselines: tuple[Baseline, ...]
+    swaps: Swaps | None
+    alternative: AlternativeTest | None
+    calibration: Calibration | None
+    boards: tuple[Preferences, Preferences] | None
+    compared: BoardsCompared | None
+    biases: Biases | None
+    powered: PoweredRatings | None
+    n_unread: int
+    n_items: int
+    n_votes: int
+    n_voters: int | None
+    n_prompts: int
+    warnings: tuple[str, ...]
+    groups: Mapping[str, "JudgeStudy"] = field(default_factory=dict)
+    plan: Plan | None = None
+    win_rates: tuple[WinRate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """What has both votes and verdicts: all that agreement is of."""
+
+    items: Items
+    people: Said
+    judge: JudgeSaid
+    n_verdicts: int
+
+
+def shared_by(data: StudyData, judge: JudgeSaid) -> Shared:
+    """Keep the items on which both people and a judge said something, numbered anew."""
+    n = data.items.n
+    both = _on(n, data.people.item) & _on(n, judge.verdicts.item)
+    number = np.cumsum(both) - 1
+    _, prompt = np.unique(data.items.prompt[both], return_inverse=True)
+    gaps = {name: gap[both] for name, gap in data.items.gaps.items()}
+    items = Items(data.items.models, data.items.pairs[both], prompt.astype(np.int64), gaps)
+
+    def kept(said: Said) -> Said:
+        rows = said.only(both[said.item])
+        return replace(rows, item=number[rows.item])
+
+    own = replace(judge, verdicts=kept(judge.verdicts), in_orders=kept(judge.in_orders))
+    return Shared(items, kept(data.people), own, judge.verdicts.n)
+
+
+def _on(n_items: int, item: Ints) -> Mask:
+    found = np.zeros(n_items, dtype=bool)
+    found[item] = True
+    return found
+
+
+def study_judge(
+    data: StudyData, judge: JudgeSaid, options: StudyOptions, tell: Tell
+) -> JudgeStudy:
+    """Find all of one judge."""
+    items, people, verdicts = data.items, data.people, judge.verdicts
+    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
+    shared = shared_by(data, judge)
+    warnings = [*data.warnings, *_few(shared)]
+    tell("agreement")
+    agreed = agreement(shared.items, shared.people, shared.judge.verdicts, options)
+    leads = [
+        over_people(
+            shared.items,
+            shared.judge.verdicts,
+            shared.people,
+            ties=ties,
+            rng=options.rng(),
+            **draws,
+        )
+        for ties in (True, False)
+    ]
+    tell("ceiling")
+    top = ceiling(shared.items, shared.people, shared.judge.verdicts, rng=options.rng(), **draws)
+    tell("baselines")
+    rules = baselines(
+        shared.items, voted(shared.items, shared.people, options), shared.judge, options
+    )
+    swapped = None
+    if _both_orders(items, judge.in_orders):
+        swapped = swaps(items, judge.in_orders, rng=options.rng(), **draws)
+    tell("boards")
+    boards = identified("Boards", lambda: _boards(items, people, verdicts), warnings)
+    compared = moved = None
+    if boards is not None:
+        compared = compare_boards(*boards, rng=options.rng(), **draws)
+        warnings += compared.warnings
+        tell("bias")
+        moved = _moved(data, judge, boards, options, warnings)
+    tell("prediction-powered ratings")
+    powered = _powered(items, people, verdicts, options, warnings)
+    return JudgeStudy(
+        name=judge.name,
+        agreement=agreed,
+        over_people=leads[0],
+        over_people_without_ties=leads[1],
+        ceiling=top,
+        baselines=rules,
+        swaps=swapped,
+        alternative=_tested(data, shared),
+        calibration=_calibrated(shared, options),
+        boards=boards,
+        compared=compared,
+        biases=moved,
+        powered=powered,
+        n_unread=judge.n_unread,
+        n_items=shared.items.n,
+        n_votes=shared.people.n,
+        n_voters=len(np.unique(shared.people.rater)) if data.voters else None,
+        n_prompts=shared.items.n_prompts,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _tested(data: StudyData, shared: Shared) -> AlternativeTest | None:
+    if not data.voters:
+        return None
+    return alternative_test(shared.items, shared.people, shared.judge.verdicts)
+
+
+def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
+    for said in (shared.judge.verdicts, shared.judge.in_orders):
+        if not np.isnan(said.chance).all():
+            return calibration(
+                shared.items,
+                shared.people,
+                said,
+                rounds=options.rounds,
+                rng=options.rng(),
+                level=options.level,
+            )
+    return None
+
+
+def _both_orders(items: Items, said: Said) -> bool:
+    a_first, b_first = (_on(items.n, said.item[said.first == side]) for side in (1, -1))
+    return bool((a_first & b_first).any())
+
+
+def _boards(items: Items, people: Said, verdicts: Said) -> tuple[Preferences, Preferences]:
+    return preferences(items, people), preferences(items, verdicts)
+
+
+def _moved(
+    data: StudyData,
+    judge: JudgeSaid,
+    boards: tuple[Preferences, Preferences],
+    options: StudyOptions,
+    warnings: list[str],
+) -> Biases | None:
+    found = identified(
+        "Biases",
+        lambda: biases(data.items, data.people, judge, boards, options.level),
+        warnings,
+    )
+    if found is not None:
+        warnings += found.warnings
+    return found
+
+
+def _powered(
+    items: Items, people: Said, verdicts: Said, options: StudyOptions, warnings: list[str]
+) -> PoweredRatings | None:
+    found = identified(
+        "Prediction-powered ratings",
+        lambda: powered_ratings(items, people, verdicts, level=options.level),
+        warnings,
+    )
+    if found is not None:
+        warnings += found.warnings
+    return found
+
+
+def identified(what: str, find: Callable[[], Found], warnings: list[str]) -> Found | None:
+    """Find something that the data may not determine: then say why, and give None."""
+    try:
+        return find()
+    except (JudgeError, RatingError) as error:
+        warnings.append(f"{what}: {error}")
+        return None
+
+
+def _few(shared: Shared) -> list[str]:
+    found = []
+    n = shared.items.n_prompts
+    if n < FEW_PROMPTS:
+        found.append(
+            f"Votes and verdicts are on {plural(n, 'prompt')}: under {FEW_PROMPTS}, intervals, "
+            "which draw prompts, are too narrow."
+        )
+    judge = shared.judge
+    if judge.n_unread:
+        total = judge.n_unread + shared.n_verdicts
+        found.append(
+            f"{judge.n_unread:,} of {total:,} verdicts were not read: no ties, left out of "
+            "every figure."
+        )
+    return found

@@ -1,0 +1,272 @@
+"""A rate by a judge that errs, corrected by what is known of its errors."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from judge.errors import DataError, NotIdentifiedError
+from judge.study.items import Estimate, Items, Said
+
+Ints = NDArray[np.int64]
+
+ASSUMPTION = (
+    "The judge errs as often where people did not vote as where they did, and its errors are "
+    "independent of one another."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How often something happened of how many times."""
+
+    hits: int
+    n: int
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` unless it happened 0 to n times."""
+        if not 0 <= self.hits <= self.n:
+            raise DataError(f"{self.hits} of {self.n} is no share: count from 0 to all of them.")
+
+    @property
+    def share(self) -> float:
+        """Hits over n; NaN of nothing."""
+        return self.hits / self.n if self.n else math.nan
+
+    def smoothed(self, more: float) -> tuple[float, float]:
+        """Return the share and the number with ``more`` cases added, half of them hits."""
+        return (self.hits + more / 2) / (self.n + more), self.n + more
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A corrected rate.
+
+    Attributes
+    ----------
+    rate : Estimate
+        From 0 to 1; ``n`` is the number of verdicts.
+    by_judge : float
+        As the judge has it.
+    specificity, sensitivity : Counted
+        Verdicts that were right where people said no, and where they said yes.
+    """
+
+    rate: Estimate
+    by_judge: float
+    specificity: Counted
+    sensitivity: Counted
+
+
+def corrected_rate(
+    positive: Counted, specificity: Counted, sensitivity: Counted, *, level: float = 0.95
+) -> Estimate:
+    """Correct the rate at which a judge says yes (Rogan and Gladen), with an honest interval.
+
+    With p the judge's rate, ``q0`` its specificity and ``q1`` its sensitivity
+
+    ::
+
+        theta = (p + q0 - 1) / (q0 + q1 - 1)
+
+    clipped to 0 and 1. The interval is centred at theta of the smoothed p (``z^2`` more cases,
+    half of them yes), q0 and q1 (two more each), moved by
+
+    ::
+
+        2 z^2 (theta q1 (1 - q1) / m1 - (1 - theta) q0 (1 - q0) / m0)
+
+    and z times as wide to each side as the root of
+
+    ::
+
+        p (1 - p) / n + (1 - theta)^2 q0 (1 - q0) / m0 + theta^2 q1 (1 - q1) / m1
+
+    over ``q0 + q1 - 1``, all of it smoothed, sizes included: it allows for the errors being
+    estimated as well as for the verdicts being a sample.
+
+    Parameters
+    ----------
+    positive : Counted
+        Verdicts that say yes.
+    specificity, sensitivity : Counted
+        As in `Corrected`, on cases that people voted on.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If ``q0 + q1 <= 1``, found or smoothed, so that the verdict says nothing, or one of the
+        three counts is of nothing.
+
+    References
+    ----------
+    .. [1] W. J. Rogan and B. Gladen, "Estimating prevalence from the results of a screening
+       test", American Journal of Epidemiology 107(1), 1978.
+    .. [2] C. Lee et al., "How to Correctly Report LLM-as-a-Judge Evaluations", 2025
+       (arXiv:2511.21140).
+
+    Examples
+    --------
+    >>> found = corrected_rate(Counted(400, 1000), Counted(140, 200), Counted(180, 200))
+    >>> round(found.value, 5), round(found.lower, 5), round(found.upper, 5)
+    (0.16667, 0.05635, 0.26273)
+    """
+    _check(positive, specificity, sensitivity)
+    z = float(scipy.special.ndtri((1 + level) / 2))
+    p, n = positive.smoothed(z * z)
+    q0, m0 = specificity.smoothed(2)
+    q1, m1 = sensitivity.smoothed(2)
+    informed = q0 + q1 - 1
+    if informed <= 0:
+        raise NotIdentifiedError(_uninformed(q0, q1))
+    theta = _rate(p, q0, q1)
+    of_no, of_yes = q0 * (1 - q0) / m0, q1 * (1 - q1) / m1
+    shift = 2 * z * z * (theta * of_yes - (1 - theta) * of_no)
+    variance = p * (1 - p) / n + (1 - theta) ** 2 * of_no + theta**2 * of_yes
+    reach = z * math.sqrt(variance) / informed
+    return Estimate(
+        _rate(positive.share, specificity.share, sensitivity.share),
+        _clipped(theta + shift - reach),
+        _clipped(theta + shift + reach),
+        positive.n,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often a model is preferred, over rows that prefer a side.
+
+    Attributes
+    ----------
+    by_people, by_judge : Counted
+        Votes and verdicts that prefer it.
+    specificity, sensitivity : Counted
+        As in `Corrected`, over pairs of a verdict and a vote of the same item.
+    """
+
+    by_people: Counted
+    by_judge: Counted
+    specificity: Counted
+    sensitivity: Counted
+
+    def corrected(self, *, level: float = 0.95) -> Corrected:
+        """Correct the judge's rate; raises as `corrected_rate`."""
+        found = (self.specificity, self.sensitivity)
+        rate = corrected_rate(self.by_judge, *found, level=level)
+        return Corrected(rate, self.by_judge.share, *found)
+
+
+def win_tallies(items: Items, people: Said, judge: Said) -> dict[str, Tally]:
+    """Count for each model what people and a judge prefer, in one pass over the items."""
+    (vote_b, vote_a), (says_b, says_a) = (_decisive(items, one) for one in (people, judge))
+    votes, no_votes = _for_model(items, vote_a, vote_b)
+    says, says_no = _for_model(items, says_a, says_b)
+    right, right_no = _for_model(items, vote_a * says_a, vote_b * says_b)
+    missed, wrong = _for_model(items, vote_a * says_b, vote_b * says_a)
+    return {
+        model: Tally(
+            Counted(votes[m], votes[m] + no_votes[m]),
+            Counted(says[m], says[m] + says_no[m]),
+            Counted(right_no[m], right_no[m] + wrong[m]),
+            Counted(right[m], right[m] + missed[m]),
+        )
+        for m, model in enumerate(items.models)
+    }
+
+
+def corrected_win_rate(
+    items: Items, people: Said, judge: Said, model: str, *, level: float = 0.95
+) -> Corrected:
+    """Correct how often a judge prefers a model, by its errors where people voted.
+
+    Over rows that prefer a side. The errors are counted over pairs of a verdict and a vote of the
+    same item, so they hold people's own disagreement; `ASSUMPTION` must hold, and dependence
+    between items of a prompt is not allowed for.
+
+    Raises
+    ------
+    DataError
+        If the model is not among those of the items.
+    NotIdentifiedError
+        As in `corrected_rate`.
+    """
+    if model not in items.models:
+        raise DataError(f"No model {model!r}; there are {', '.join(items.models)}.")
+    return win_tallies(items, people, judge)[model].corrected(level=level)
+
+
+def optimal_split(n: int, *, rate: float, specificity: float, sensitivity: float) -> int:
+    """Return how many of n votes to spend on cases that are a yes, for a narrow interval.
+
+    ``n / (1 + (1 / p - 1) sqrt(kappa))`` with ``kappa = (1 - q0) / (1 - q1)`` and p the judge's
+    rate, rounded up; the rest goes to cases that are a no. Near the best split, which would need
+    the corrected rate.
+
+    Raises
+    ------
+    DataError
+        Unless all three lie strictly between 0 and 1.
+
+    References
+    ----------
+    .. [1] C. Lee et al., "How to Correctly Report LLM-as-a-Judge Evaluations", 2025
+       (arXiv:2511.21140).
+
+    Examples
+    --------
+    The judge says yes to 40 %, and is wrong of a no three times as often as of a yes.
+
+    >>> optimal_split(400, rate=0.4, specificity=0.7, sensitivity=0.9)
+    112
+    """
+    for name, value in (
+        ("rate", rate),
+        ("specificity", specificity),
+        ("sensitivity", sensitivity),
+    ):
+        if not 0 < value < 1:
+            raise DataError(f"{name} must lie between 0 and 1, not {value}.")
+    kappa = (1 - specificity) / (1 - sensitivity)
+    return math.ceil(n / (1 + (1 / rate - 1) * math.sqrt(kappa)))
+
+
+def _check(positive: Counted, specificity: Counted, sensitivity: Counted) -> None:
+    if not positive.n:
+        raise NotIdentifiedError("There are no verdicts to correct.")
+    if not specificity.n or not sensitivity.n:
+        what = "against" if not specificity.n else "for"
+        msg = f"No case that people voted {what} has a verdict: its errors there are unknown."
+        raise NotIdentifiedError(msg)
+    if specificity.share + sensitivity.share <= 1:
+        raise NotIdentifiedError(_uninformed(specificity.share, sensitivity.share))
+
+
+def _uninformed(q0: float, q1: float) -> str:
+    return (
+        f"The judge is right of {q0:.3f} of what people say no to and of {q1:.3f} of what they "
+        "say yes to: together 1 or less, as if it threw a coin. Its verdicts cannot be corrected."
+    )
+
+
+def _rate(p: float, q0: float, q1: float) -> float:
+    return _clipped((p + q0 - 1) / (q0 + q1 - 1))
+
+
+def _clipped(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def _decisive(items: Items, said: Said) -> tuple[Ints, Ints]:
+    """Count rows for side B and for side A on each item."""
+    b, a = (np.bincount(said.item[said.label == sign], minlength=items.n) for sign in (-1, 1))
+    return b, a
+
+
+def _for_model(items: Items, as_a: Ints, as_b: Ints) -> tuple[list[int], list[int]]:
+    """Sum over the items of each model: counts of its own side, and those of the other side."""
+    n, (a, b) = len(items.models), items.pairs.T
+    own = np.bincount(a, as_a, n) + np.bincount(b, as_b, n)
+    other = np.bincount(a, as_b, n) + np.bincount(b, as_a, n)
+    return np.rint(own).astype(np.int64).tolist(), np.rint(other).astype(np.int64).tolist()

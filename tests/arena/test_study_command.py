@@ -1,0 +1,370 @@
+"""`arena study judge`, as it is typed: the shape of what it says, key by key, and the figures."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.command import Command, examples, refused
+
+SEED = 11
+KEYS = [
+    "agreement",
+    "human_agreement",
+    "ceiling",
+    "kappa",
+    "human_kappa",
+    "alpha",
+    "ac1",
+    "rank_correlation",
+    "bias",
+    "ppi",
+    "groups",
+    "n_unread",
+    "warnings",
+]
+ENDS = ["value", "lower", "upper"]
+MODELS = ("basalt", "flint", "quartz", "slate", "umber")
+PAIRS = [(a, b) for a in range(5) for b in range(a)]
+SIDES = ("model_a", "tie", "model_b")
+Row = Sequence[object]
+
+
+def written(path: Path, head: str, rows: Sequence[Row]) -> Path:
+    lines = [head, *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+class Arena:
+    """People who mostly see which answer is better, and judges of several kinds."""
+
+    def __init__(self, folder: Path, *, prompts: int = 60) -> None:
+        self.folder = folder
+        self.rng = np.random.default_rng(SEED)
+        self.items: list[tuple[str, str, str, float, int, int]] = []
+        for number in range(prompts):
+            for pair in self.rng.choice(len(PAIRS), 3, replace=False).tolist():
+                a, b = PAIRS[pair]
+                lengths = self.rng.integers(50, 900, 2).tolist()
+                better = 1.2 * float(a - b) / 2 + float(self.rng.normal(0, 1))
+                self.items.append((f"p{number}", MODELS[a], MODELS[b], better, *lengths))
+
+    def votes(self, *, each: int = 3) -> None:
+        rows = [
+            (
+                *item[:3],
+                self.say(item[3], 0.8),
+                f"v{k}",
+                "short" if item[0] < "p3" else "long",
+                *item[4:],
+            )
+            for item in self.items
+            for k in range(each)
+        ]
+        head = "prompt_id,model_a,model_b,winner,voter,category,len_a,len_b"
+        written(self.folder / "votes.csv", head, rows)
+
+    def say(self, better: float, noise: float) -> str:
+        felt = better + float(self.rng.normal(0, noise))
+        return SIDES[1] if abs(felt) < 0.25 else SIDES[0] if felt > 0 else SIDES[2]
+
+    def verdicts(self, **judges: str) -> None:
+        rows = [
+            (*item[:3], self.verdict(kind, item), name, order)
+            for name, kind in judges.items()
+            for item in self.items
+            for order in ("ab", "ba")
+        ]
+        head = "prompt_id,model_a,model_b,winner,judge,order"
+        written(self.folder / "verdicts.csv", head, rows)
+
+    def verdict(self, kind: str, item: tuple[str, str, str, float, int, int]) -> str:
+        better, long_a, long_b = item[3:]
+        match kind:
+            case "longest":
+                return SIDES[0] if long_a > long_b else SIDES[2] if long_a < long_b else SIDES[1]
+            case "perfect":
+                return SIDES[1] if abs(better) < 0.25 else SIDES[0] if better > 0 else SIDES[2]
+            case "coin":
+                return str(self.rng.choice([SIDES[0], SIDES[2]]))
+        return self.say(better, 0.8)
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Arena:
+    arena = Arena(tmp_path)
+    arena.votes()
+    arena.verdicts(owl="good")
+    return arena
+
+
+def study(command: Command, *words: str) -> dict[str, Any]:
+    told = command("study", "judge", "votes.csv", "verdicts.csv", "--format", "json", *words)
+    assert (told.returncode, told.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena) -> None:
+    found = study(command, "--rounds", "200")
+    assert list(found) == KEYS
+    for name in ("agreement", "human_agreement"):
+        assert list(found[name]) == ["with_ties", "without_ties"]
+        for rate in found[name].values():
+            assert list(rate) == ["rate", "lower", "upper", "n"]
+            assert 0 <= rate["lower"] <= rate["rate"] <= rate["upper"] <= 1
+    for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
+        assert list(found[name]) == [*ENDS, "n"]
+        assert found[name]["lower"] <= found[name]["value"] <= found[name]["upper"]
+    assert list(found["rank_correlation"]) == ["spearman", "kendall", "pearson"]
+    assert all(list(one) == ENDS for one in found["rank_correlation"].values())
+    assert list(found["bias"]) == ["position", "length", "format", "self"]
+    for name in ("position", "length"):
+        assert list(found["bias"][name]) == ["people", "judge", "difference"]
+        assert all(list(one) == [*ENDS, "n"] for one in found["bias"][name].values())
+    assert list(found["ppi"]) == ["ratings", "effective_sample_gain"]
+    assert [list(row) for row in found["ppi"]["ratings"]] == 5 * [
+        ["model", "rating", "lower", "upper"]
+    ]
+    assert (found["groups"], found["n_unread"]) == ({}, 0)
+    assert all(isinstance(text, str) for text in found["warnings"])
+
+
+def test_counts_are_those_of_the_files(command: Command, arena: Arena) -> None:
+    found = study(command, "--rounds", "50")
+    assert found["agreement"]["with_ties"]["n"] == 180 * 3 * 2
+    assert found["human_agreement"]["with_ties"]["n"] == 180 * 3
+    assert found["alpha"]["n"] == 180
+
+
+def test_what_the_data_cannot_give_is_null_with_a_warning(
+    command: Command, tmp_path: Path
+) -> None:
+    head = "prompt_id,model_a,model_b,winner"
+    written(
+        tmp_path / "votes.csv", head, [("p1", "x", "y", "model_a"), ("p2", "x", "y", "model_a")]
+    )
+    written(tmp_path / "verdicts.csv", head, [("p1", "x", "y", "model_a"), ("p2", "y", "x", "")])
+    found = study(command)
+    assert found["n_unread"] == 1
+    assert found["agreement"]["with_ties"] == pytest.approx(
+        {"rate": 1, "lower": 0.025, "upper": 1, "n": 1}
+    )
+    assert found["human_agreement"]["with_ties"] == {
+        "rate": None,
+        "lower": None,
+        "upper": None,
+        "n": 0,
+    }
+    for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
+        assert found[name]["value"] is None
+    assert found["bias"] == dict.fromkeys(["position", "length", "format", "self"])
+    assert found["ppi"] == {"ratings": None, "effective_sample_gain": None}
+    assert found["rank_correlation"]["kendall"] == dict.fromkeys(ENDS)
+    said = " ".join(found["warnings"])
+    kinds = [f"bias of {kind}" for kind in found["bias"]]
+    for figure in ("human_agreement", "ceiling", "kappa", "alpha", "ac1", *kinds):
+        assert f"There is no {figure}:" in said
+    for part in (
+        "Boards:",
+        "There is no rank_correlation",
+        "Prediction-powered ratings:",
+        "1 of 2 verdicts",
+    ):
+        assert part in said
+
+
+def test_several_judges_stand_under_their_names(command: Command, arena: Arena) -> None:
+    arena.verdicts(owl="good", crow="coin")
+    found = study(command, "--rounds", "100")
+    assert list(found) == ["judges"]
+    assert list(found["judges"]) == ["crow", "owl"]
+    assert all(list(one) == KEYS for one in found["judges"].values())
+
+
+def test_groups_have_the_same_figures_apart(command: Command, arena: Arena) -> None:
+    found = study(command, "--by", "category", "--rounds", "50")
+    assert list(found["groups"]) == ["long", "short"]
+    parts = [found["groups"][name]["agreement"]["with_ties"]["n"] for name in found["groups"]]
+    assert sum(parts) == found["agreement"]["with_ties"]["n"]
+    assert list(found["groups"]["long"]) == KEYS
+
+
+def test_the_majority_is_one_vote_an_item(command: Command, arena: Arena) -> None:
+    found = study(command, "--pairs", "majority", "--rounds", "50")
+    assert found["agreement"]["with_ties"]["n"] == 180 * 2
+    assert found["human_agreement"]["with_ties"]["n"] == 180 * 3
+
+
+def test_voters_are_chosen(command: Command, arena: Arena) -> None:
+    found = study(command, "--voters", "v[01]", "--rounds", "50")
+    assert found["human_agreement"]["with_ties"]["n"] == 180
+
+
+def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) -> None:
+    first, again = (study(command, "--rounds", "50", "--seed", "3") for _ in range(2))
+    assert first == again
+    assert first["agreement"] != study(command, "--rounds", "50", "--seed", "4")["agreement"]
+
+
+def test_the_examples_run(command: Command, arena: Arena) -> None:
+    table, in_json = [command(*words, COLUMNS="160") for words in examples(command, "study judge")]
+    assert (table.returncode, table.stderr) == (0, "")
+    assert "Two people" in table.stdout
+    assert "Longest answer" in table.stdout
+    assert json.loads(in_json.stdout)["groups"].keys() == {"long", "short"}
+
+
+def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
+    command: Command, arena: Arena
+) -> None:
+    arena.verdicts(owl="longest")
+    told = command("study", "judge", "votes.csv", "verdicts.csv", COLUMNS="200")
+    first, second, *_ = told.stdout.splitlines()
+    assert first == "owl: No. It does no better than picking the longer answer."
+    assert second.startswith("100 % of its verdicts are those of picking the longer answer")
+    page = command("study", "judge", "votes.csv", "verdicts.csv", "--format", "md").stdout
+    assert "## owl: No. It does no better than picking the longer answer." in page[:600]
+
+
+def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:
+    arena.verdicts(owl="perfect")
+    found = study(command)
+    assert (
+        found["agreement"]["without_ties"]["rate"]
+        > found["human_agreement"]["without_ties"]["rate"]
+    )
+    told = command("study", "judge", "votes.csv", "verdicts.csv", COLUMNS="200")
+    assert told.stdout.startswith("owl: Yes")
+
+
+def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not(
+    command: Command, arena: Arena
+) -> None:
+    """Four of five people see which is better, on every item: the best judge agrees with these."""
+    items = [(*item[:3], *((0, 2) if item[3] > 0 else (2, 0))) for item in arena.items]
+
+    def person(better: int, worse: int) -> str:
+        return SIDES[better if arena.rng.random() < 0.8 else worse]
+
+    head = "prompt_id,model_a,model_b,winner"
+    votes = [(*one[:3], person(*one[3:])) for one in items for _ in range(4)]
+    verdicts = [(*one[:3], SIDES[one[3]], "owl") for one in items]
+    verdicts += [(*one[:3], person(*one[3:]), "ada") for one in items]
+    written(arena.folder / "votes.csv", head, votes)
+    written(arena.folder / "verdicts.csv", f"{head},judge", verdicts)
+    found = study(command)["judges"]
+    ceiling = found["owl"]["ceiling"]
+    assert ceiling["value"] == pytest.approx(0.8, abs=0.03)
+    best, like_people = (found[name]["agreement"]["without_ties"] for name in ("owl", "ada"))
+    assert ceiling["lower"] < best["rate"] < ceiling["upper"]
+    assert like_people["upper"] < ceiling["lower"]
+
+
+def test_a_coin_is_not_shown_to_do_better_than_one(command: Command, arena: Arena) -> None:
+    arena.verdicts(owl="coin")
+    told = command("study", "judge", "votes.csv", "verdicts.csv", COLUMNS="200")
+    assert told.stdout.startswith("owl: No.")
+
+
+def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> None:
+    told = command("study", "judge", "votes.csv", "verdicts.csv", "--out", "found/deep")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout == "The report is found/deep/report.html.\n"
+    folder = arena.folder / "found" / "deep"
+    ends = {path.suffix for path in folder.iterdir()}
+    assert ends == {".html", ".md", ".tex", ".json", ".parquet"}
+    assert list(json.loads((folder / "report.json").read_text())) == KEYS
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--format", "csv"], "There is no format 'csv' of a study"),
+        (["--pairs", "most"], "There is no --pairs 'most'"),
+        (["--by", "colour"], "There is no column 'colour'"),
+        (["--voters", "expert_*"], "fits 'expert_*'"),
+        (["--level", "1"], "--level 1 is no level"),
+        (["--rounds", "1"], "--rounds 1 draw no interval"),
+        (["--out", "votes.csv"], "it is a file"),
+        (["--outputs", "votes.csv"], "holds no response"),
+        (["--outputs", "nowhere.csv"], "there is no such file"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_a_line(
+    command: Command, arena: Arena, words: list[str], said: str
+) -> None:
+    refused(command("study", "judge", "votes.csv", "verdicts.csv", *words), said)
+
+
+def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Arena) -> None:
+    refused(command("study", "judge", "votes.csv", "none.csv"), "'none.csv'")
+    refused(command("study", "judge", "sqlite:///none.db", "verdicts.csv"), "no such database")
+
+
+def test_every_option_and_key_is_explained(command: Command) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+    told = command("study", "judge", "--help", COLUMNS="200").stdout
+    options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
+    assert [option for option in options if f"`{option}" not in document] == []
+    assert [key for key in KEYS if f"`{key}`" not in document] == []
+
+
+@pytest.mark.published
+def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path) -> None:
+    folder = published_data / "votes" / "mtbench"
+    files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
+    words = ["--format", "json", "--rounds", "20"]
+    told = command("study", "judge", *files, *words, "--by", "turn", "--voters", "expert_*")
+    groups = json.loads(told.stdout)["groups"]
+    rates = {
+        (turn, whose, ties): (round(rate["rate"], 2), rate["n"])
+        for turn, part in groups.items()
+        for whose in ("agreement", "human_agreement")
+        for ties, rate in part[whose].items()
+    }
+    assert rates == {
+        ("1", "agreement", "with_ties"): (0.66, 1343),
+        ("1", "agreement", "without_ties"): (0.85, 859),
+        ("1", "human_agreement", "with_ties"): (0.63, 721),
+        ("1", "human_agreement", "without_ties"): (0.81, 479),
+        ("2", "agreement", "with_ties"): (0.66, 1325),
+        ("2", "agreement", "without_ties"): (0.85, 864),
+        ("2", "human_agreement", "with_ties"): (0.67, 707),
+        ("2", "human_agreement", "without_ties"): (0.82, 474),
+    }
+    told = command("study", "judge", *files, *words, "--pairs", "majority")
+    found = json.loads(told.stdout)
+    whole, decisive = found["agreement"]["with_ties"], found["agreement"]["without_ties"]
+    assert (whole["n"], round(whole["rate"], 3)) == (1814, 0.672)
+    assert (decisive["n"], round(decisive["rate"], 3)) == (1078, 0.884)
+    assert round(found["kappa"]["value"], 3) == 0.505
+    assert (round(found["alpha"]["value"], 4), found["alpha"]["n"]) == (0.4855, 961)
+
+
+@pytest.mark.published
+def test_llmfao_is_reached(command: Command, published_data: Path) -> None:
+    folder = published_data / "votes" / "llmfao"
+    files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
+    options = ["--format", "json", "--rounds", "20", "--pairs", "majority"]
+    judges = json.loads(command("study", "judge", *files, *options).stdout)["judges"]
+    rates = {
+        name: (
+            round(found["agreement"]["with_ties"]["rate"], 4),
+            round(found["kappa"]["value"], 3),
+            round(found["agreement"]["without_ties"]["rate"], 3),
+            found["agreement"]["without_ties"]["n"],
+            round(found["rank_correlation"]["spearman"]["value"], 3),
+        )
+        for name, found in judges.items()
+    }
+    assert rates == {
+        "gpt-4": (0.3871, 0.170, 0.746, 1043, 0.731),
+        "gpt-3.5": (0.3361, 0.091, 0.631, 971, 0.716),
+    }
+    assert round(judges["gpt-4"]["alpha"]["value"], 4) == 0.2903

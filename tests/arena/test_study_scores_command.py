@@ -1,0 +1,196 @@
+"""`arena study scores`, as it is typed."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from tests.command import Command, examples, refused
+
+N = 12
+NAMES = [f"m{i:02}" for i in range(N)]
+
+
+def votes(folder: Path, *, n: int = 1500) -> Path:
+    """Write votes on twelve models, each a little better than the last."""
+    rng = np.random.default_rng(3)
+    lines = ["model_a,model_b,winner,voter"]
+    for vote in range(n):
+        a, b = rng.choice(N, 2, replace=False).tolist()
+        won = rng.random() < 1 / (1 + np.exp(-0.3 * (a - b)))
+        winner = "model_a" if won else "model_b"
+        lines.append(f"{NAMES[a]},{NAMES[b]},{winner},v{vote % 60}")
+    path = folder / "votes.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def table(folder: Path, text: str, name: str = "scores.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def good(folder: Path) -> Path:
+    rows = [
+        f"{name},{40 + i + 3 * (i % 2)},{'' if i % 2 else i},-" for i, name in enumerate(NAMES)
+    ]
+    return table(folder, "\n".join(["model,MMLU,GPQA,Empty", *rows[:-1], "else,1,1,1"]) + "\n")
+
+
+def said(arena: Command, *words: object) -> dict[str, Any]:
+    told = arena("study", "scores", *map(str, words), "--format", "json")
+    assert told.returncode == 0, told.stderr
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+@pytest.fixture
+def arena(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    return Command(tmp_path, monkeypatch, capsys)
+
+
+def test_every_column_is_correlated_with_the_ratings_of_the_votes(
+    arena: Command, tmp_path: Path
+) -> None:
+    found = said(arena, good(tmp_path), votes(tmp_path))
+    assert list(found) == ["columns", "unmatched", "warnings"]
+    assert list(found["columns"]) == ["MMLU", "GPQA", "Empty"]
+    assert [one["n"] for one in found["columns"].values()] == [11, 6, 0]
+    rated = arena("rate", "votes.csv", "--format", "json")
+    points = {row["model"]: row["rating"] for row in json.loads(rated.stdout)["ratings"]}
+    scores = [40 + i + 3 * (i % 2) for i in range(N - 1)]
+    want = spearmanr([points[name] for name in NAMES[:-1]], scores).statistic
+    mmlu = found["columns"]["MMLU"]["spearman"]
+    assert mmlu["value"] == pytest.approx(want)
+    assert mmlu["lower"] <= mmlu["value"] <= mmlu["upper"]
+    assert mmlu["other_models"]["lower"] < mmlu["lower"]
+
+
+def test_what_is_missing_is_null_and_said_and_no_name_is_dropped_silently(
+    arena: Command, tmp_path: Path
+) -> None:
+    found = said(arena, good(tmp_path), votes(tmp_path))
+    assert found["unmatched"] == {"scores": ["else"], "board": [NAMES[-1]]}
+    empty = found["columns"]["Empty"]["kendall"]
+    assert empty == {
+        "value": None,
+        "lower": None,
+        "upper": None,
+        "other_models": {"lower": None, "upper": None},
+    }
+    warnings = " ".join(found["warnings"])
+    assert "Empty: 0 models have a score and a rating" in warnings
+    assert "GPQA: A correlation over 6 models says little" in warnings
+    assert "they have scores and no rating: else." in warnings
+    assert f"they have a rating and no scores: {NAMES[-1]}." in warnings
+
+
+def test_a_board_that_was_written_gives_the_same_as_its_votes(
+    arena: Command, tmp_path: Path
+) -> None:
+    scores = good(tmp_path)
+    of_votes = said(arena, scores, votes(tmp_path))
+    arena("rate", "votes.csv", "--out", "board.json")
+    assert said(arena, scores, "board.json") == of_votes
+
+
+def test_tables_in_json_and_parquet_say_the_same(arena: Command, tmp_path: Path) -> None:
+    from arena.publish.formats import write_parquet
+
+    rows = [{"model": name, "value": float(i * i % 7)} for i, name in enumerate(NAMES)]
+    table(tmp_path, json.dumps(rows), "scores.json")
+    write_parquet(rows, tmp_path / "scores.parquet")
+    votes(tmp_path)
+    assert said(arena, "scores.json", "votes.csv") == said(arena, "scores.parquet", "votes.csv")
+
+
+def test_a_board_without_errors_gives_no_intervals_and_says_so(
+    arena: Command, tmp_path: Path
+) -> None:
+    scores = good(tmp_path)
+    votes(tmp_path)
+    arena("rate", "votes.csv", "--out", "board.json")
+    board = json.loads((tmp_path / "board.json").read_text())
+    for row in board["ratings"]:
+        row["quasi_se"] = None
+    table(tmp_path, json.dumps(board), "no_quasi.json")
+    found = said(arena, scores, "no_quasi.json")
+    assert "taken as independent" in " ".join(found["warnings"])
+    assert found["columns"]["MMLU"]["spearman"]["lower"] is not None
+    board["ratings"][0]["se"] = None
+    table(tmp_path, json.dumps(board), "no_se.json")
+    found = said(arena, scores, "no_se.json")
+    assert "no intervals for these models" in " ".join(found["warnings"])
+    assert found["columns"]["MMLU"]["spearman"]["lower"] is None
+    assert found["columns"]["MMLU"]["spearman"]["value"] is not None
+
+
+def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Path) -> None:
+    good(tmp_path)
+    votes(tmp_path)
+    told = arena("study", "scores", "scores.csv", "votes.csv", "--out", "study", "--seed", "7")
+    assert told.stdout == "The report is study/scores.html.\n"
+    assert sorted(file.name for file in (tmp_path / "study").iterdir()) == [
+        f"scores.{ending}" for ending in ("html", "json", "md", "parquet", "tex")
+    ]
+    page = (tmp_path / "study" / "scores.html").read_text()
+    assert page.count("<svg") == 2  # none of the column without a score
+    assert f"<title>{NAMES[0]}</title>" in page
+    assert not re.search(r'(?:src|href)="|url\(', page)
+    assert "arena study scores scores.csv votes.csv --seed 7 --out scores" in page
+    for wanted in ("Scores are taken as exact", "MMLU", "no rating: else."):
+        assert wanted in page
+        assert wanted in (tmp_path / "study" / "scores.md").read_text()
+
+
+def test_a_terminal_shows_the_correlations(arena: Command, tmp_path: Path) -> None:
+    good(tmp_path)
+    votes(tmp_path)
+    told = arena("study", "scores", "scores.csv", "votes.csv")
+    assert [word for word in ("MMLU", "Spearman", "else") if word not in told.stdout] == []
+
+
+def test_a_column_of_something_else_is_left_out_and_named(arena: Command, tmp_path: Path) -> None:
+    rows = [f"{name},{i},Stone Works" for i, name in enumerate(NAMES)]
+    table(tmp_path, "\n".join(["model,MMLU,maker", *rows]))
+    found = said(arena, "scores.csv", votes(tmp_path))
+    assert list(found["columns"]) == ["MMLU"]
+    assert any("'maker' is left out: it holds 'Stone Works'" in said for said in found["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "wanted"),
+    [
+        ("model,MMLU\nm00,1\nm00,2\n", (), "Row 2 of 'scores.csv' has model 'm00' again"),
+        ("model,maker\nm00,x\n", (), "no column of numbers"),
+        ("name,MMLU\nm00,1\n", (), "no column 'model'"),
+        ("model,MMLU\nM-0,1\nM-1,2\n", (), "No model of 'scores.csv' is on the board"),
+        ("model,MMLU\nm00,1\n", ("--rounds", "1"), "--rounds 1 draw no interval"),
+        ("model,MMLU\nm00,1\n", ("--level", "95"), "--level 95 is no level"),
+        ("model,MMLU\nm00,1\n", ("--format", "pdf"), "no format 'pdf'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_name(
+    arena: Command, tmp_path: Path, text: str, words: tuple[str, ...], wanted: str
+) -> None:
+    table(tmp_path, text)
+    votes(tmp_path, n=300)
+    told = arena("study", "scores", "scores.csv", "votes.csv", *words)
+    refused(told, wanted)
+
+
+def test_the_examples_of_its_help_can_be_typed(arena: Command, tmp_path: Path) -> None:
+    good(tmp_path).rename(tmp_path / "benchmarks.csv")
+    votes(tmp_path)
+    arena("rate", "votes.csv", "--out", "board.json")
+    typed = examples(arena, "study scores")
+    assert len(typed) == 2
+    for words in typed:
+        assert arena(*words).returncode == 0, words
