@@ -195,7 +195,7 @@ def ended(trial: Trial) -> None:
 @pytest.fixture
 def patient(server: FaultyServer) -> FaultyJudge:
     """Make the judge slow, so that no process is done before another one has begun."""
-    judge = FaultyJudge(seed=7, delay_s=2.0)
+    judge = FaultyJudge(seed=7, delay_s=1.0)
     server.behaviours["judge"] = judge
     return judge
 
