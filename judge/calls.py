@@ -37,7 +37,12 @@ class Call:
 
 
 def questions(
-    cases: Iterable[Case], method: Method, *, seed: str, swap_share: float = 1.0
+    cases: Iterable[Case],
+    method: Method,
+    *,
+    seed: str,
+    swap_share: float = 1.0,
+    as_given: bool = False,
 ) -> Iterator[Question]:
     """Yield what there is to ask; a case that comes twice is asked about once.
 
@@ -46,14 +51,17 @@ def questions(
     swap_share : float
         Share of the cases that are asked in both orders; the rest are asked in one that a fair
         coin picks (`judge.verdict.orders_within_budget`).
+    as_given : bool
+        Ask with side A first alone.
     """
+    both = method.description.pairwise and not as_given
     seen = set()
     for case in cases:
         case_id = case.id
         if case_id in seen:
             continue
         seen.add(case_id)
-        for order in _orders(case_id, method, seed, swap_share):
+        for order in _orders(case_id, seed, swap_share) if both else (Order.AB,):
             for sample in range(method.description.samples):
                 yield Question(case_id, order, sample, case.shown(order))
 
@@ -66,9 +74,7 @@ def call_of(question: Question, method: Method, *, judge: str, seed: str, attemp
     return Call(question, attempt, request, key_of(request, judge, question.order, draw))
 
 
-def _orders(case_id: CaseId, method: Method, seed: str, swap_share: float) -> tuple[Order, ...]:
-    if not method.description.pairwise:
-        return (Order.AB,)
+def _orders(case_id: CaseId, seed: str, swap_share: float) -> tuple[Order, ...]:
     if swap_share == 1:
         return (Order.AB, Order.BA)
     return orders_within_budget(case_id, seed=seed, share=swap_share)

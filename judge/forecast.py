@@ -41,9 +41,16 @@ async def forecast(
     """
     due: list[float] = []
     known: list[tuple[float, Reply]] = []
+    asked = questions(
+        cases,
+        method,
+        seed=options.seed,
+        swap_share=options.swap_share,
+        as_given=options.as_given,
+    )
     calls = (
         call_of(question, method, judge=options.judge, seed=options.seed, attempt=0)
-        for question in questions(cases, method, seed=options.seed, swap_share=options.swap_share)
+        for question in asked
         if method.settled(question.shown) is None
     )
     while batch := list(islice(calls, _BATCH)):

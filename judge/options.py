@@ -23,6 +23,9 @@ class Options:
         Most requests at a time.
     swap_share : float
         Share of the cases asked in both orders; the rest are asked in one.
+    as_given : bool
+        Ask every case with its side A first and in no other order, whatever the share: for cases
+        whose order is part of the question.
     attempts : int
         Replies paid for, at most, until one can be read. Those of earlier runs count: to ask on
         after failures that the journal holds, allow for more.
@@ -41,6 +44,7 @@ class Options:
     seed: str = field(repr=False)
     concurrency: int = 16
     swap_share: float = 1.0
+    as_given: bool = False
     attempts: int = 2
     anew: frozenset[FailureClass] = ANEW
     price: Price | None = None

@@ -70,7 +70,15 @@ async def run(
     judge.errors.DataError
         If a case does not fit the method.
     """
-    asked = tuple(questions(cases, method, seed=options.seed, swap_share=options.swap_share))
+    asked = tuple(
+        questions(
+            cases,
+            method,
+            seed=options.seed,
+            swap_share=options.swap_share,
+            as_given=options.as_given,
+        )
+    )
     expected = method.description.tokens_out
     asker = Asker(complete, options, tokens_out=expected, now=now, sleep=sleep, rng=rng)
     runner = _Runner(asked, method, journal, options, asker, now, sleep, told)

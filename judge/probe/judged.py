@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import DataError
+from judge.judged import Judged
 from judge.probe.alignment import alignment_axis
 from judge.probe.axes import (
     Axis,
@@ -65,6 +66,12 @@ class JudgePlan:
         prompts = [one.prompt for one in self.trials]
         first = [one.first for one in self.trials]
         return prefer(prompts, first, [one.second for one in self.trials])
+
+    def heard(self, judged: Iterable[Judged]) -> Floats:
+        """Return what a run over the trials' cases, as given, found: NaN without a verdict."""
+        found = {row.case_id: row.for_a for row in judged}
+        said = [found.get(one.case.id) for one in self.trials]
+        return np.array([np.nan if one is None else one.first for one in said])
 
     def truth(self) -> Floats:
         """Return what an oracle answers: what most people prefer; the original, by the dose."""

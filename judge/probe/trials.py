@@ -53,7 +53,7 @@ class Trial:
 
     @property
     def case(self) -> Case:
-        """The question as a judge sees it: a case to be asked in this order alone."""
+        """The question as a judge sees it: a case to be asked as given, in this order alone."""
         return Case((Turn("user", self.prompt),), self.first, self.second)
 
 

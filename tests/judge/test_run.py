@@ -6,6 +6,7 @@ import pytest
 
 from judge.case import Order
 from judge.completion import Reply, Request
+from judge.forecast import forecast
 from judge.judged import effect_of_place, verdicts
 from judge.methods import (
     AlpacaEval,
@@ -153,6 +154,19 @@ async def test_a_method_for_one_response_asks_in_one_order() -> None:
     found = await judged([case(b=None)], Rubric("1 bad, 10 good"), asked, MemoryJournal())
     assert [row.reading for row in found.judged] == [Rating(7)]
     assert verdicts(found.judged) == {}
+
+
+async def test_cases_whose_order_is_part_of_the_question_are_asked_as_given() -> None:
+    some, journal = cases(4), MemoryJournal()
+    options = replace(OPTIONS, as_given=True)
+    found = await judged(some, Pairwise(), judge(), journal, options)
+    assert [(row.case_id, row.order) for row in found.judged] == [
+        (one.id, Order.AB) for one in some
+    ]
+    estimate = await forecast(some, Pairwise(), journal, options)
+    assert (estimate.n_calls, estimate.calibration.n) == (0, 4)
+    both = await judged(some, Pairwise(), judge(), journal)
+    assert (both.n_recalled, both.n_asked) == (4, 4)
 
 
 async def test_a_budgeted_run_asks_some_in_both_orders_and_learns_what_the_place_is_worth() -> (

@@ -176,11 +176,20 @@ READING_AUDITS = (
 
 def _cards(found: Found) -> ProbePage:
     about = found["about"]
-    said = {"Files": ", ".join(about["files"]), "Sample": f"{about['sample']:,} a part"}
+    of_judge = "judge" in about
     cards = tuple(_card(one) for one in found["cards"])
-    title = "How good are these measures of similarity?"
+    title = "How good is this judge?" if of_judge else "How good are these measures of similarity?"
+    said = {"Files": ", ".join(about["files"]), **(_pairs if of_judge else _parts)(about)}
     said["Seed"] = str(about["seed"])
     return ProbePage(title, said, cards, READING_CARDS, _made(found))
+
+
+def _parts(about: Found) -> dict[str, str]:
+    return {"Sample": f"{about['sample']:,} a part"}
+
+
+def _pairs(about: Found) -> dict[str, str]:
+    return {"Pairs": f"{about['pairs']:,} of {about['of_pairs']:,}, {about['votes']:,} votes"}
 
 
 def _card(card: Found) -> CardView:

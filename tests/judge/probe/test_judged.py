@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from judge.case import Order
-from judge.errors import DataError
+from judge.errors import DataError, FailureClass
+from judge.judged import Judged
 from judge.probe.axes import NO_VALUE, Axis
 from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
 from judge.probe.judged import JudgePlan, by_score, judge_card
 from judge.probe.similarity import Measure
 from judge.probe.trials import JUDGED, SIDE_SWAP, Group
+from judge.reading import Preference
 from tests.judge.probe.texts import texts, voted
 
 Texts = Sequence[str]
@@ -133,6 +135,24 @@ def test_a_trial_is_a_case_in_the_order_it_is_shown() -> None:
         assert shown.prompt[-1].content == of.voted.prompts[trial.row]
     sides = Counter(trial.turned for trial in of.trials if trial.group is Group.REMOVAL)
     assert set(sides) == {True, False}
+
+
+def test_what_a_run_found_is_laid_to_the_trials() -> None:
+    of = plan(10)
+    ids = [trial.case.id for trial in of.trials]
+    assert len(set(ids)) < len(ids), "equal questions are one to a judge"
+    said = {case_id: i / len(ids) for i, case_id in enumerate(dict.fromkeys(ids))}
+    rows = [
+        Judged(
+            case_id=case_id,
+            order=Order.AB,
+            reading=None if case_id == ids[3] else Preference(chance),
+            failure=FailureClass.UNPARSED if case_id == ids[3] else None,
+        )
+        for case_id, chance in reversed(said.items())
+    ]
+    want = [np.nan if case_id == ids[3] else said[case_id] for case_id in ids]
+    np.testing.assert_array_equal(of.heard(rows), want)
 
 
 def test_answers_that_do_not_fit_are_refused() -> None:

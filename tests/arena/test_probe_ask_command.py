@@ -1,0 +1,189 @@
+"""`arena probe ask` against judges behind a real HTTP server."""
+
+import csv
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import Command, examples, refused
+from tests.judge.probe.texts import voted
+from tests.judging_server import JudgingServer, fenced, judging_server
+from tests.sqlite import new_sqlite
+
+ASK = ("probe", "ask", "--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.csv")
+N = 12
+PAIRS = voted(N)
+GOOD = dict.fromkeys(PAIRS.responses_a, True) | dict.fromkeys(PAIRS.responses_b, False)
+WORDS = {text: set(text.lower().split()) for text in GOOD}
+
+
+def pairs_file(folder: Path) -> None:
+    """Write pairs of which people like the first, one a battle; their votes on it beside them."""
+    with (folder / "pairs.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = zip(PAIRS.prompts, PAIRS.responses_a, PAIRS.responses_b, strict=True)
+        head = ("prompt", "response_a", "response_b", "battle_id", "winner")
+        table = ([*row, f"b{i}", "model_a"] for i, row in enumerate(rows))
+        csv.writer(file).writerows([head, *table])
+    votes = (f"b{i},model_a\nb{i},model_a\nb{i},model_b" for i in range(N))
+    (folder / "votes.csv").write_text("battle_id,winner\n" + "\n".join(votes) + "\n", "utf-8")
+
+
+def careful(prompt: str) -> str:
+    """Prefer what people like, however it is typed, and a response to its changed copy."""
+    first, second = fenced(prompt)
+    if (first in GOOD) != (second in GOOD):
+        return "[[A]]" if first in GOOD else "[[B]]"
+    good = [GOOD[nearest(text)] for text in (first, second)]
+    return "[[C]]" if good[0] == good[1] else "[[A]]" if good[0] else "[[B]]"
+
+
+def nearest(text: str) -> str:
+    own = set(text.lower().split())
+    return max(WORDS, key=lambda known: len(own & WORDS[known]))
+
+
+def coin(prompt: str) -> str:
+    """Draw lots, the same for the same two answers in the same order."""
+    digest = hashlib.blake2b("|".join(fenced(prompt)).encode()).digest()
+    return "[[A]]" if digest[0] % 2 else "[[B]]"
+
+
+def asked(
+    command: Command, script: Callable[[str], str], *words: str
+) -> tuple[dict[str, Any], JudgingServer]:
+    """Ask a judge for its card, twice: the second time nothing is asked."""
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    with judging_server(script) as server:
+        server.roster(command.folder)
+        told = command(*ASK, *words, "--format", "json")
+        assert (told.returncode, told.stderr) == (0, "")
+        n = len(server.asked)
+        again = command(*ASK, *words, "--format", "json")
+        assert again.stdout == told.stdout
+        assert len(server.asked) == n
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found, server
+
+
+def axes(found: dict[str, Any]) -> dict[str, Any]:
+    (card,) = found["cards"]
+    return {axis["name"]: axis for axis in card["axes"]}
+
+
+def test_a_careful_judge_is_near_one_and_is_asked_once(command: Command) -> None:
+    found, server = asked(command, careful)
+    shown = [tuple(fenced(prompt)) for prompt in server.asked]
+    assert len(set(shown)) == len(shown) > 15 * N
+    by_name = axes(found)
+    assert list(by_name) == ["alignment", "robustness", "sensitivity"]
+    assert by_name["alignment"]["value"] == 1
+    assert by_name["robustness"]["value"] > 0.97
+    assert by_name["sensitivity"]["lower"] > 0.3
+    assert {axis["clusters"] for axis in by_name.values()} == {N}
+    about = {name: found["about"][name] for name in ("files", "pairs", "votes", "judge", "method")}
+    assert about == {
+        "files": ["pairs.csv"],
+        "pairs": N,
+        "votes": N,
+        "judge": "judge",
+        "method": "pairwise",
+    }
+
+
+def test_a_coin_is_near_zero(command: Command) -> None:
+    by_name = axes(asked(command, coin)[0])
+    for axis in by_name.values():
+        assert axis["lower"] <= 0 <= axis["upper"], axis["name"]
+    assert by_name["robustness"]["value"] < 0.2
+
+
+def test_a_judge_that_likes_the_first_place_is_caught_by_the_swap(command: Command) -> None:
+    found, _ = asked(command, lambda prompt: "[[A]]", "--sample", "4")
+    parts = {part["name"]: part["value"] for part in axes(found)["robustness"]["parts"]}
+    assert (parts["side swap"], parts["wide spacing"]) == (0, 1)
+    assert (found["about"]["pairs"], found["about"]["of_pairs"]) == (4, N)
+
+
+def test_votes_of_another_file_tell_how_far_people_agree(command: Command) -> None:
+    found, _ = asked(command, careful, "--votes", "votes.csv", "--sample", "3")
+    parts = {part["name"]: part["value"] for part in axes(found)["alignment"]["parts"]}
+    assert found["about"]["files"] == ["pairs.csv", "votes.csv"]
+    assert found["about"]["votes"] == 9
+    assert parts["votes.csv, people agree"] == pytest.approx(1 / 3)
+    assert axes(found)["alignment"]["value"] == pytest.approx(1 / 3)
+
+
+def test_a_dry_run_says_what_the_run_then_asks(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        told = command(*ASK, "--sample", "3", "--dry-run")
+        assert server.asked == []
+        done = command(*ASK, "--sample", "3", COLUMNS="120")
+    assert told.stdout.startswith(f"{len(server.asked)} calls, ")
+    assert f"{len(server.asked)} replies asked for now, 0 known before." in done.stdout
+    assert done.stdout.startswith("Files: pairs.csv. Pairs: 3 of 12, 3 votes. Seed: 0.")
+
+
+def test_a_run_that_stops_makes_no_card_and_goes_on(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    words = (*ASK, "--sample", "2", "--out", "card.html", "--concurrency", "1")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        told = command(*words, "--budget", "0.003")
+        assert (told.returncode, told.stdout) == (1, "")
+        assert "arena: Stopped: " in told.stderr
+        assert not (command.folder / "card.html").exists()
+        before = len(server.asked)
+        assert before
+        assert command(*words).returncode == 0
+        assert len(set(server.asked)) == len(server.asked) > before
+    page = (command.folder / "card.html").read_text("utf-8")
+    assert "How good is this judge?" in page
+    found = json.loads((command.folder / "card.json").read_text("utf-8"))
+    assert found["cards"][0]["definition"] == "asked by the method pairwise"
+
+
+def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
+    new_sqlite(tmp_path)
+    pairs_file(tmp_path)
+    dry, page = examples(command, "probe ask")
+    assert re.match(r"2\d\d calls, ", command(*dry).stdout)
+    told = command(*page)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert (tmp_path / "judge.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--method", "rubric"), "no probe by 'rubric'"),
+        (("--sample", "1"), "--sample 1"),
+        (("--judge", "nobody"), "no model 'nobody'"),
+        (("--votes", "missing.csv"), "no such file"),
+        (("--format", "csv"), "'csv' of a card"),
+        (("--out", "card.png"), "'card.png'"),
+    ],
+)
+def test_what_cannot_be_used_ends_in_one_line(
+    command: Command, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    new_sqlite(tmp_path)
+    pairs_file(tmp_path)
+    start = ("probe", "ask", "--judge", "pocket-judge", "--cases", "pairs.csv")
+    refused(command(*start, *words), said)
+
+
+def test_every_option_is_explained(command: Command) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
+    told = command("probe", "ask", "--help", COLUMNS="200").stdout.split("Examples")[0]
+    options = {word.strip(",") for word in told.split() if word.startswith("--")} - {"--help"}
+    assert [option for option in options if f"`{option}" not in document] == []
