@@ -316,7 +316,7 @@ def table_of(page: ProbePage) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 def warnings_of(page: ProbePage) -> list[str]:
     """Return why cards are grey: what was found on the lines that failed."""
     return [
-        f"{card.title}: {row.notes[0]}"
+        f"{card.title}, {row.name}: {row.notes[0]}"
         for card in page.cards
         for row in card.rows
         if card.greyed and row.state == "failed"

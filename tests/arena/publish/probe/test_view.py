@@ -65,7 +65,7 @@ def test_a_measure_that_fails_is_grey_and_says_why() -> None:
     assert view.greyed
     assert view.verdict == "Fails: finds the truth."
     assert [row.shown for row in view.rows] == [False, True, False, False, False]
-    assert warnings_of(page) == ["x: found validity"]
+    assert warnings_of(page) == ["x, Finds the truth: found validity"]
 
 
 def test_what_could_not_be_told_neither_passes_nor_fails() -> None:
