@@ -40,7 +40,7 @@ def test_a_board_s_table_says_what_fails_and_why(command: Command, tmp_path: Pat
     told = command(*words, COLUMNS="160")
     assert told.stdout.startswith("Votes: 656 on 5 models, voters 60. Simulated: 30 arenas")
     assert "│ Bradley-Terry, intervals by voter" in told.stdout
-    assert "! Bradley-Terry, votes as independent: Its intervals are too narrow." in told.stdout
+    assert "! Bradley-Terry, votes as independent, Finds the truth: Its intervals" in told.stdout
     assert "! Bradley-Terry, intervals by voter" not in told.stdout
 
 
