@@ -184,6 +184,7 @@ def test_a_lock_that_somebody_else_holds_is_said(on_postgresql: str) -> None:
         connection.execute(text("SELECT pg_advisory_lock(:n)"), {"n": store._lease.process})
         with pytest.raises(StoreError, match="still held"):
             store.hold_lease()
+        connection.execute(text("SELECT pg_advisory_unlock_all()"))
     admin.dispose()
     store.hold_lease()
     assert store.process is not None
