@@ -216,4 +216,4 @@ def test_no_order_of_events_breaks_a_promise(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Play, "url", database_url)
-    run_state_machine_as_test(Play, settings=settings(max_examples=15, stateful_step_count=25))
+    run_state_machine_as_test(Play, settings=settings(max_examples=25, stateful_step_count=25))

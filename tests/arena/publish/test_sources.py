@@ -128,7 +128,7 @@ votes_of = st.lists(
 
 
 @given(rows=votes_of, seed=st.integers(0, 9))
-@settings(max_examples=10)
+@settings(max_examples=25)
 @pytest.mark.parametrize("name", ["pyarrow", "polars", "pandas category", "pandas object"])
 def test_any_votes_in_any_order_have_one_hash(name: str, rows: list[Row], seed: int) -> None:
     source, nowhere = SOURCES[name], Path()

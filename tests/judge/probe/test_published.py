@@ -16,7 +16,7 @@ from judge.probe.robustness import Robustness
 from judge.probe.sensitivity import Sensitivity
 from judge.probe.similarity import BM25, CLASSICAL, JACCARD, LEVENSHTEIN, TF_IDF
 
-pytestmark = [pytest.mark.published, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.published, pytest.mark.timeout(300)]
 
 FILES = (
     "stsb-en-dev.csv",
