@@ -269,6 +269,8 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()
+        # What a cancelled task had begun in a thread ends before the database goes.
+        await asyncio.get_running_loop().shutdown_default_executor()
         parts.store.close()
         parts.stop_metrics()
 

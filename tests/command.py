@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from arena.cli import main
-from tests.serving import ARENA
 
+ARENA = str(Path(sys.executable).parent / "arena")
 Told = subprocess.CompletedProcess[str]
 
 GOOD = """

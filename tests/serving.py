@@ -2,12 +2,8 @@
 
 import atexit
 import json
-import os
-import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -24,9 +20,8 @@ from arena.app import create_app
 from arena.server import configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, FaultyServer, PromptServer, faulty_server
+from tests.process import Process
 from tests.sqlite import new_sqlite
-
-ARENA = str(Path(sys.executable).parent / "arena")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,24 +150,12 @@ def logging_to(
     log: IO[str] | None, folder: Path, words: Sequence[str], env: Mapping[str, str]
 ) -> Iterator[str]:
     """Run a serving command whose log goes to a file; gives its address."""
-    environment = os.environ | {"ARENA_PAGE": "0", "ARENA_SHUTDOWN_GRACE_S": "0"} | dict(env)
-    with subprocess.Popen(
-        [ARENA, *words],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line
+    with Process(words, folder, {"ARENA_SHUTDOWN_GRACE_S": "0"} | dict(env), log) as process:
         try:
-            yield found.group()
+            yield process.url()
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=20)
+            process.send(signal.SIGINT)
+            process.wait()
 
 
 def page_of(folder: Path, roster: Path, **settings: object) -> AbstractContextManager[Served]:

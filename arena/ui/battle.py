@@ -5,6 +5,7 @@ only takes prompts and shows the battles' text.
 """
 
 import os
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -12,7 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # noqa: TID251  # read when Gradio loads
+# Read when Gradio loads: it is to call nobody, and not to build a table of its last 10,000
+# events, with pandas, at the end of each event.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # noqa: TID251
+os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(sys.maxsize)  # noqa: TID251
 
 import gradio as gr
 from fastapi import FastAPI

@@ -2,10 +2,7 @@
 
 import csv
 import json
-import os
 import random
-import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +17,7 @@ from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow
 from tests.faulty_judge import FaultyJudge, good_and_poor
 from tests.faulty_server import FaultyServer, faulty_server
-from tests.serving import ARENA
+from tests.process import Process
 
 ROSTER = """
 [[models]]
@@ -66,32 +63,25 @@ class Trial:
         (folder / "roster.toml").write_text(ROSTER.format(url=server.url), encoding="utf-8")
 
     @contextmanager
-    def run(self, *, helping: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    def run(self, *, helping: bool = False) -> Iterator[Process]:
         """Start `arena judge run`, or `arena judge work` to help it, and see that it ends."""
         words = ["work"] if helping else ["run", "--out", "found.csv"]
         words += ["--method", "alpaca_eval", "--judge", "judge", "--cases", "pairs.jsonl"]
         words += ["--roster", "roster.toml", "--database", self.database]
-        with (self.folder / "noise.log").open("ab") as noise:
-            process = subprocess.Popen(
-                [ARENA, "judge", *words, "--concurrency", str(AT_ONCE)],
-                cwd=self.folder,
-                env=os.environ | {"ARENA_PAGE": "0"},
-                stdout=noise,
-                stderr=noise,
-            )
-            try:
-                yield process
-            finally:
-                process.kill()
-                process.wait()
+        words += ["--concurrency", str(AT_ONCE)]
+        with (
+            (self.folder / "noise.log").open("ab") as noise,
+            Process(["judge", *words], self.folder, log=noise) as process,
+        ):
+            yield process
 
-    def to_the_end(self, process: subprocess.Popen[bytes], within_s: float = 240.0) -> None:
+    def to_the_end(self, process: Process, within_s: float = 240.0) -> None:
         assert process.wait(within_s) == 0, (self.folder / "noise.log").read_text()
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process: Process) -> None:
         """Kill a process, and note what was answered to it in vain."""
         assert process.poll() is None, "it had ended before it could be killed"
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
 
     def note_lost(self) -> None:

@@ -1,8 +1,6 @@
 """`arena judge work`: helpers of a run, in processes of their own."""
 
 import json
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +9,7 @@ from pathlib import Path
 from tests.arena.test_judge_run_command import rows
 from tests.command import Command, examples, refused
 from tests.judging_server import JudgingServer, judging_server
-from tests.serving import ARENA
+from tests.process import Process
 from tests.sqlite import new_sqlite
 
 N = 12
@@ -19,6 +17,7 @@ WORDS = (
     *("--method", "pairwise", "--judge", "judge", "--roster", "roster.toml"),
     *("--cases", "pairs.jsonl", "--concurrency", "2"),
 )
+NOISE = "noise.log"
 RUN = ("judge", "run", *WORDS, "--out", "found.csv")
 WORK = ("judge", "work", *WORDS, "--format", "json")
 
@@ -36,28 +35,18 @@ def prepared(folder: Path, server: JudgingServer) -> None:
 
 
 @contextmanager
-def helper(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def helper(folder: Path) -> Iterator[Process]:
     """Run a helper in a process of its own, and let none outlive its test."""
-    with subprocess.Popen(
-        [ARENA, *WORK],
-        cwd=folder,
-        env=os.environ | {"ARENA_PAGE": "0"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    with (folder / NOISE).open("w") as noise, Process(WORK, folder, log=noise) as process:
+        yield process
 
 
-def until(n: int, server: JudgingServer, worker: subprocess.Popen[str]) -> None:
+def until(n: int, server: JudgingServer, worker: Process) -> None:
     """Wait for so many questions, as long as somebody is there to ask them."""
     deadline = time.monotonic() + 60
     while len(server.asked) < n:
         assert time.monotonic() < deadline
-        assert worker.poll() is None, worker.communicate()
+        assert worker.poll() is None, worker.stdout.read()
         time.sleep(0.005)
 
 
@@ -67,10 +56,11 @@ def test_a_helper_shares_a_run_and_neither_asks_what_the_other_asked(command: Co
         with helper(command.folder) as worker:
             until(1, server, worker)
             told = command(*RUN, "--format", "json")
-            out, err = worker.communicate(timeout=60)
-        assert (told.returncode, worker.returncode, told.stderr + err) == (0, 0, "")
+            helped = json.loads(worker.stdout.read())
+            assert (told.returncode, worker.wait()) == (0, 0)
+        assert told.stderr + (command.folder / NOISE).read_text() == ""
         assert len(server.asked) == len(set(server.asked)) == 2 * N
-    found, helped = json.loads(told.stdout), json.loads(out)
+    found = json.loads(told.stdout)
     assert found["by_status"] == helped["by_status"] == {"read": 2 * N}, "each sees the end"
     assert found["n_asked"] + helped["n_asked"] == 2 * N
     assert helped["out"] is None

@@ -1,10 +1,6 @@
 """kill -9 in the middle of votes, again and again: what was acknowledged is kept."""
 
-import os
 import random
-import re
-import signal
-import subprocess
 import threading
 import time
 import uuid
@@ -24,7 +20,8 @@ from arena.store import chain, log
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import ARENA, Visitor, client_of, write_roster
+from tests.process import Process
+from tests.serving import Visitor, client_of, write_roster
 
 N_PLAYERS = 6
 BATTLES_EACH = 3
@@ -105,20 +102,12 @@ class Player:
 @contextmanager
 def arena(folder: Path, database: str, roster: Path) -> Iterator[tuple[str, Callable[[], None]]]:
     """Run the arena; gives its address and what kills it."""
-    words = [ARENA, "serve", "--port", "0", "--database", database, "--roster", str(roster)]
+    words = ["serve", "--port", "0", "--database", database, "--roster", str(roster)]
     with (
         (folder / "arena.log").open("a") as noise,
-        subprocess.Popen(
-            words, env=os.environ | SETTINGS, stdout=subprocess.PIPE, stderr=noise, text=True
-        ) as process,
+        Process(words, folder, SETTINGS, noise) as process,
     ):
-        assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found, (folder / "arena.log").read_text()
-        try:
-            yield found.group(), lambda: process.send_signal(signal.SIGKILL)
-        finally:
-            process.kill()
+        yield process.url(), process.kill
 
 
 def play_and_kill(

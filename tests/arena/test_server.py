@@ -1,10 +1,7 @@
 """How a serving process ends."""
 
-import os
-import re
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -15,35 +12,22 @@ import httpx
 import pytest
 
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
-from tests.serving import ARENA, Served, Visitor, write_roster
+from tests.process import Process
+from tests.serving import Served, Visitor, write_roster
 
 SLOW = Behaviour(text="So it goes on. " * 20, delay_s=0.05)
 
 
 @contextmanager
-def process(folder: Path, server: FaultyServer, **env: str) -> Iterator[subprocess.Popen[str]]:
+def process(folder: Path, server: FaultyServer, **env: str) -> Iterator[Process]:
     roster = write_roster(folder / "r.toml", server, *server.behaviours)
-    command = [ARENA, "serve", "--port", "0", "--roster", str(roster)]
-    env = {"ARENA_PAGE": "0", "ARENA_CHARACTERS_PER_S": "50000"} | env
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=os.environ | env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as running:
-        try:
-            yield running
-        finally:
-            running.kill()
+    words = ["serve", "--port", "0", "--roster", str(roster)]
+    with Process(words, folder, {"ARENA_CHARACTERS_PER_S": "50000"} | env) as running:
+        yield running
 
 
-def visitor(running: subprocess.Popen[str]) -> Visitor:
-    assert running.stdout is not None
-    found = re.search(r"http://\S+", running.stdout.readline())
-    assert found
-    return Served(found.group(), "").visitor()
+def visitor(running: Process) -> Visitor:
+    return Served(running.url(), "").visitor()
 
 
 def until(answer: httpx.Response, ada: Visitor) -> httpx.Response:
@@ -72,14 +56,14 @@ def test_a_running_battle_ends_well_while_new_ones_are_refused_in_words(
             target=lambda: events.extend(h.event for h in ada.follow(battle_id))
         )
         follow.start()
-        running.send_signal(sent)
+        running.send(sent)
         refused = until(ada.post("/api/v1/battles", json={"prompt": "Hi"}), ada)
         assert refused.status_code == 503
         assert refused.json()["detail"] == ("The arena is being restarted. Try again in a minute.")
         assert ada.get("/health/ready").status_code == 503
         follow.join(timeout=10)
         assert events[-1] == "ready"
-        running.wait(timeout=10)
+        running.wait(10)
     with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
         states = connection.execute("SELECT state FROM battle").fetchall()
     assert set(states) == {("ready",)}
@@ -93,11 +77,11 @@ def test_what_does_not_end_in_time_is_interrupted_and_its_stream_ends(tmp_path: 
         visitor(running) as ada,
     ):
         battle_id = ada.open()
-        threading.Timer(0.5, running.terminate).start()
+        threading.Timer(0.5, running.send, [signal.SIGTERM]).start()
         events = ada.follow(battle_id)
         assert [h.event for h in events[-2:]] == ["failed", "failed"]
         assert "restarted while the models were answering" in events[-1].data["message"]
-        running.wait(timeout=5)
+        running.wait(5)
     with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
         assert connection.execute("SELECT state FROM battle").fetchall() == [("interrupted",)]
 
@@ -111,8 +95,8 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     ):
         ada.open()
         began = time.monotonic()
-        running.terminate()
+        running.send(signal.SIGTERM)
         until(ada.post("/api/v1/battles", json={"prompt": "Hi"}), ada)
-        running.terminate()
-        running.wait(timeout=15)
+        running.send(signal.SIGTERM)
+        running.wait(15)
         assert time.monotonic() - began < 10

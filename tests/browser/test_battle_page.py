@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from tests.browser.person import person
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
@@ -35,6 +35,21 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(autouse=True)
 def well(server: FaultyServer) -> None:
     behave(server, QUICK, QUICK)
+
+
+def hear_nothing_before_voting(page: Page) -> None:
+    """Let no question to the API pass until a vote has, so that the page stays unaware."""
+    voted = False
+
+    def pass_on(route: Route, request: Request) -> None:
+        nonlocal voted
+        voted = voted or request.method == "POST"
+        if voted:
+            route.continue_()
+        else:
+            route.abort()
+
+    page.route("**/api/v1/battles/**", pass_on)
 
 
 def behave(server: FaultyServer, one: Behaviour, other: Behaviour) -> None:
@@ -136,6 +151,7 @@ def test_a_second_vote_is_refused(chromium: Browser, arena: Served) -> None:
         ada.ask()
         ada.wait_for("ready")
         twin = ada.context.new_page()
+        hear_nothing_before_voting(twin)
         twin.goto(ada.page.url)
         twin.locator("html[data-state=ready]").wait_for(state="attached")
         expect(twin.locator("#answer-a")).to_contain_text("All is well.")

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, ModelRow
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
 from tests.postgresql import new_database
+from tests.process import FORKS
 
 AT_ONCE = 4
 ROUNDS = 5
@@ -258,9 +258,8 @@ meet: Barrier
 def test_four_processes_that_begin_at_once_on_an_empty_database_all_do(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    spawn = get_context("spawn")
-    everybody = spawn.Barrier(AT_ONCE)
-    with ProcessPoolExecutor(AT_ONCE, spawn, let_meet, (everybody,)) as pool:
+    everybody = FORKS.Barrier(AT_ONCE)
+    with ProcessPoolExecutor(AT_ONCE, FORKS, let_meet, (everybody,)) as pool:
         for number in range(ROUNDS):
             with empty_database(kind, request, tmp_path / f"{number}.db") as url:
                 list(pool.map(first_start, [url] * AT_ONCE))

@@ -1,0 +1,123 @@
+"""The command in a process of its own, forked from one that has imported what it needs.
+
+A fresh Python reads the arena's libraries for seconds; a fork has them at once. It is a process
+like any other: its own memory, threads, files and signals, and ``kill -9`` ends it alone.
+"""
+
+import multiprocessing
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from subprocess import TimeoutExpired
+from types import TracebackType
+from typing import IO, Any, Self
+
+from arena.cli import main
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["arena.app", "arena.server", "arena.cli"])
+
+
+class Process:
+    """A running command.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What is typed after ``arena``.
+    folder : Path
+        Where it runs.
+    env : mapping
+        What its environment has beside that of the tests.
+    log : file
+        Where its errors go; those of the tests if None.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        env: Mapping[str, str] | None = None,
+        log: IO[Any] | None = None,
+    ) -> None:
+        environment = os.environ | {"ARENA_PAGE": "0"} | dict(env or {})
+        reads, writes = os.pipe()
+        self.stdout = os.fdopen(reads, encoding="utf-8")
+        with os.fdopen(writes, "w") as out:
+            files = (_File(out.fileno()), _File(log.fileno() if log else 2))
+            self._process = FORKS.Process(target=_run, args=(words, folder, environment, *files))
+            self._process.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _value: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+        self._process.join()
+        self.stdout.close()
+
+    def url(self) -> str:
+        """Wait until it serves; gives its address."""
+        line = self.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, f"it ended without an address: {line!r}"
+        return found.group()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has ended."""
+        if self._process.is_alive():
+            assert self._process.pid
+            os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """End it as if the power had gone."""
+        self.send(signal.SIGKILL)
+
+    def poll(self) -> int | None:
+        """Give its exit code, None while it runs; a signal that ended it is negative."""
+        return self._process.exitcode
+
+    def wait(self, within_s: float = 30.0) -> int:
+        """Wait for its end, and give its exit code."""
+        self._process.join(within_s)
+        code = self._process.exitcode
+        if code is None:
+            raise TimeoutExpired(["arena"], within_s)
+        return code
+
+
+class _File:
+    """A file that the process has from its beginning."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __reduce__(self) -> tuple[Callable[[Any], "_File"], tuple[Any]]:
+        return _received, (DupFd(self.descriptor),)
+
+
+def _received(sent: Any) -> _File:
+    return _File(sent.detach())
+
+
+def _run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], out: _File, errors: _File
+) -> None:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(out.descriptor, 1)
+    os.dup2(errors.descriptor, 2)
+    os.close(out.descriptor)
+    os.close(errors.descriptor)
+    sys.argv = ["arena", *words]
+    main()
