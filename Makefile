@@ -2,6 +2,8 @@
 .PHONY: setup demo study-demo test lint fix slow bench bench-rating lock
 PYTHON ?= python3
 BIN := .venv/bin
+# What one process of the tests has compiled, the next one finds.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/uv pip install -q --python $(BIN)/python
 
 .venv/.run: pyproject.toml requirements.lock

@@ -202,11 +202,11 @@ def _rows(work: Work, found: "Listed") -> list[dict[str, Any]]:
     from arena.publish.judge_report import place_of
     from arena.publish.judged import judged_rows, rated_rows
 
-    judged, judge, name = found.run.judged, work.model.id, work.method.name
-    if work.method.pairwise:
+    judged, judge, method = found.run.judged, work.model.id, work.method
+    if method.pairwise:
         place = place_of(found.run) if work.options.swap_share < 1 else None
-        return judged_rows(work.cases, judged, judge, name, place)
-    return rated_rows(work.cases, judged, judge, name, found.checklists)
+        return judged_rows(work.cases, judged, judge, method, place)
+    return rated_rows(work.cases, judged, judge, method, found.checklists)
 
 
 def _report(work: Work, found: "Listed", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

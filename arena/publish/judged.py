@@ -13,6 +13,7 @@ from judge.case import CaseId, Order
 from judge.judged import PENDING, READ, Judged, verdicts
 from judge.methods.checklist import Checklists
 from judge.methods.constraints import Checked
+from judge.methods.named import Named
 from judge.reading import Items, Preference, Rating
 from judge.verdict import PlaceEffect, Verdict, preference_for_a
 
@@ -21,19 +22,19 @@ IFEVAL = "ifeval"
 ENDINGS = (".parquet", ".csv", ".jsonl")
 COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
-    *("order", "preference", "corrected", "status", "cost", "latency"),
+    *("order", "preference", "corrected", "status", "cost", "latency", "template"),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
 
 ``preference`` is that for side A, from 0 to 1; with ``both`` the mean. ``corrected`` is that of a
 case asked in one order, less what standing first is worth in the run; it may leave 0 to 1. Costs
 (dollars) and latencies (seconds) stand with the orders that were asked, and not again with
-``both``.
+``both``. ``template`` is the hash of what the method asks (`judge.method.Template`).
 """
 
 SINGLE = (
     *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
-    *("status", "cost", "latency"),
+    *("status", "cost", "latency", "template"),
 )
 """Of a file of marks: ``score`` is null where there is no mark.
 
@@ -47,7 +48,7 @@ def judged_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
     judge: str,
-    method: str,
+    method: Named,
     place: PlaceEffect | None = None,
 ) -> list[dict[str, Any]]:
     """Give a row for each case and order, and one for both where both were asked.
@@ -62,7 +63,7 @@ def judged_rows(
         asked.setdefault(row.case_id, []).append(row)
     over_both = verdicts(judged)
     return [
-        _sides(named, judge, method) | row
+        _sides(named) | _asked(judge, method) | row
         for named in cases
         for row in _rows(asked[named.case.id], over_both.get(named.case.id), place)
     ]
@@ -72,13 +73,13 @@ def rated_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
     judge: str,
-    method: str,
+    method: Named,
     checklists: Checklists,
 ) -> list[dict[str, Any]]:
     """Give a row for each single response."""
     found = {row.case_id: row for row in judged}
     return [
-        _whose(named) | {"judge": judge, "method": method} | _mark(found[named.case.id], checklist)
+        _whose(named) | _asked(judge, method) | _mark(found[named.case.id], checklist)
         for named in cases
         for checklist in [checklists.get(named.case.prompt_id, ())]
     ]
@@ -115,16 +116,18 @@ def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         formats.write_text("".join(lines), path)
 
 
-def _sides(named: NamedCase, judge: str, method: str) -> dict[str, Any]:
+def _sides(named: NamedCase) -> dict[str, Any]:
     blank: dict[str, Any] = dict.fromkeys(COLUMNS)
     return blank | {
         "battle_id": named.battle_id,
         "prompt_id": named.prompt_id,
         "model_a": named.model_a,
         "model_b": named.model_b,
-        "judge": judge,
-        "method": method,
     }
+
+
+def _asked(judge: str, method: Named) -> dict[str, Any]:
+    return {"judge": judge, "method": method.name, "template": method.template.hash}
 
 
 def _whose(named: NamedCase) -> dict[str, Any]:

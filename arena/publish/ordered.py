@@ -16,6 +16,7 @@ from arena.errors import DataError
 from arena.publish import weights
 from arena.publish.coding import Coded, coded_list
 from arena.publish.columns import Columns
+from arena.publish.orders import one_row_a_case, only_of_text, order_columns
 from arena.publish.sieve import OUTCOMES, Sieve
 from arena.publish.sources import Frame, Table, fetch, opened
 from arena.store import log
@@ -75,6 +76,8 @@ class OrderedVotes:
 def read_ordered(source: str, columns: Columns) -> OrderedVotes:
     """Read the votes of a file, or those of a database that the default policy counts.
 
+    Of a judge's run each case counts once (`arena.publish.orders`).
+
     Raises
     ------
     DataError
@@ -101,12 +104,13 @@ def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
 def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
     roles = ("model_a", "model_b", "winner", "voter", "time", "left_out")
     found = (columns.find(role, there) for role in roles)
-    return sorted({name for name in found if name is not None})
+    return sorted({*(name for name in found if name is not None), *order_columns(there).values()})
 
 
 def _fetched(frame: Frame, columns: Columns) -> Table:
     there = frame.collect_schema().names()
     texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner", "voter")}
+    texts |= order_columns(there)
     if (left_out := columns.find("left_out", there)) is not None:
         texts["left_out"] = left_out
     numbers = {"row": ROW}
@@ -114,7 +118,7 @@ def _fetched(frame: Frame, columns: Columns) -> Table:
         kind = frame.collect_schema()[time]
         (numbers if kind.is_temporal() or kind.is_numeric() else texts)["time"] = time
     lazy: nw.LazyFrame[Any] = nw.from_native(numbered(frame))
-    return fetch(lazy, texts, numbers, group=False)
+    return fetch(lazy, only_of_text(frame, texts), numbers, group=False)
 
 
 def _logged(url: str) -> Table:
@@ -135,6 +139,7 @@ def _logged(url: str) -> Table:
 def _sieved(table: Table, source: str) -> OrderedVotes:
     sieve = Sieve.of(table)
     sieve.drop_left_out()
+    one_row_a_case(sieve)
     outcome = sieve.outcomes()
     models, left, right = sieve.models()
     sieve.set_aside_self_battles(left, right)

@@ -1,12 +1,15 @@
 """Rows of a judge's run: a case judged in both orders counts once, by the row of both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.publish import packing
+from arena.publish.coding import Coded
 from arena.publish.sieve import Sieve
-from arena.publish.sources import Table
+from arena.publish.sources import Frame
 
 BOTH = "both"
 """Value of the column ``order`` in the row that reconciles both orders."""
@@ -24,6 +27,20 @@ def order_columns(there: Sequence[str]) -> dict[str, str]:
     if _ORDER not in there:
         return {}
     return {role: name for role, name in _roles().items() if name in there}
+
+
+def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
+    """Leave out what a judge's run would say of orders where ``order`` holds anything but text.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        Columns to read, by role.
+    """
+    orders = order_columns(list(texts.values()))
+    if _ORDER not in texts or frame.collect_schema()[texts[_ORDER]] == nw.String:
+        return texts
+    return {role: name for role, name in texts.items() if role not in orders}
 
 
 def warning(dropped: int) -> str:
@@ -46,24 +63,39 @@ def one_row_a_case(sieve: Sieve) -> None:
         return
     if (order.codes < 0).any():
         return
-    both = np.array([name.strip() == BOTH for name in order.names], dtype=bool)[order.codes]
-    cases = _cases(sieve.table)
-    sieve.drop(~both & np.isin(cases, cases[both]), IN_BOTH)
+    sieve.drop(beside_both(sieve.table.texts), IN_BOTH)
     _drop_unread(sieve)
+
+
+def beside_both(texts: Mapping[str, Coded]) -> NDArray[np.bool_]:
+    """Tell which rows are of a single order while the row of both stands for their case.
+
+    Parameters
+    ----------
+    texts : mapping of str to Coded
+        By the roles of `order_columns`; ``order`` is among them and holds no missing value.
+    """
+    order = texts[_ORDER]
+    both = np.array([name.strip() == BOTH for name in order.names], dtype=bool)[order.codes]
+    cases = _cases(texts)
+    single: NDArray[np.bool_] = ~both & np.isin(cases, cases[both])
+    return single
 
 
 def _roles() -> dict[str, str]:
     return {_ORDER: _ORDER, _STATUS: _STATUS, **_KEY}
 
 
-def _cases(table: Table) -> NDArray[np.intp]:
-    """Return the number of each row's case; all are one where nothing tells them apart."""
-    if "case" not in table.texts:
-        return np.zeros(len(table.texts[_ORDER].codes), dtype=np.intp)
-    roles = [role for role in ("model_a", "model_b", *_KEY) if role in table.texts]
-    codes = np.column_stack([table.texts[role].codes for role in roles])
-    numbers: NDArray[np.intp] = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers
+def _cases(texts: Mapping[str, Coded]) -> NDArray[np.int64]:
+    """Return a number of each row's case; all are one where nothing tells them apart."""
+    if "case" not in texts:
+        return np.zeros(len(texts[_ORDER].codes), dtype=np.int64)
+    roles = [role for role in ("model_a", "model_b", *_KEY) if role in texts]
+    codes, sizes = [texts[role].codes for role in roles], [len(texts[r].names) for r in roles]
+    if packing.fits(sizes):
+        return packing.packed(codes, sizes)
+    _, numbers = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
 
 
 def _drop_unread(sieve: Sieve) -> None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-import narwhals as nw
 import numpy as np
 
 from arena.publish import weights
 from arena.publish.columns import COUNTS, LOG2, Columns, holds_pairs, require
-from arena.publish.orders import order_columns
+from arena.publish.orders import only_of_text, order_columns
 from arena.publish.sieve import compact
 from arena.publish.sources import Frame, N, Table, fetch, one_row_an_outcome, opened
 
@@ -82,20 +81,12 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
             frame = one_row_an_outcome(frame, sorted(others))
         if "time" in numbers and not _is_moment(frame, numbers["time"]):
             texts["time"] = numbers.pop("time")
-        texts = _of_text(frame, texts)
+        texts = only_of_text(frame, texts)
         few = {"model_a", "model_b", "winner", "left_out", "by"}
         table = fetch(frame, texts, numbers, group=not numbers and set(texts) <= few)
         if "time" in numbers and frame.collect_schema()[numbers["time"]].is_numeric():
             weights.checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
-
-
-def _of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
-    """Leave out what a judge's run would say of orders where ``order`` holds anything but text."""
-    orders = order_columns(list(texts.values()))
-    if "order" not in texts or frame.collect_schema()[texts["order"]] == nw.String:
-        return texts
-    return {role: name for role, name in texts.items() if role not in orders}
 
 
 def _is_pairs(there: Sequence[str], reading: Reading) -> bool:

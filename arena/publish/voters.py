@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from arena import __version__
 from arena.errors import DataError
+from arena.publish import orders
 from arena.publish.columns import Columns
 from arena.publish.ordered import OrderedVotes, read_ordered
 from arena.publish.rate import in_our_words
@@ -133,6 +134,11 @@ class VotersReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the flags mean and what they do not, in sentences."""
+        single = self.dropped.get(orders.IN_BOTH, 0)
+        return (*((orders.warning(single),) if single else ()), *self._on_flags)
+
+    @property
+    def _on_flags(self) -> tuple[str, ...]:
         examined = sum(voter.examined for voter in self.voters)
         few = f"Voters with fewer than {self.least} decisive votes are not examined: weight 1."
         if self.taste_sd is None:

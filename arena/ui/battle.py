@@ -20,9 +20,11 @@ os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(sys.maxsize)  # noqa: TID25
 
 import gradio as gr
 from fastapi import FastAPI
+from starlette.routing import Mount
 
 from arena.domain.voter import Voter
 from arena.ui import fixed
+from arena.ui.calls import PageCalls
 from arena.ui.markdown import DISPLAY_MATHS, INLINE_MATHS
 from arena.ui.view import Battles, PageView, ask, attach, empty_view
 
@@ -146,6 +148,9 @@ def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
         mcp_server=False,
         enable_monitoring=False,
     )
+    mounted = app.routes[-1]
+    assert isinstance(mounted, Mount)
+    mounted.app = PageCalls(mounted.app, {n: len(fn.inputs) for n, fn in page.fns.items()})
     return app
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from judge.errors import DataError
-from judge.method import Method
+from judge.method import Method, Template
 from judge.methods.alpaca_eval import AlpacaEval
 from judge.methods.arena_hard import ArenaHard
 from judge.methods.checklist import Checklist, Checklists
@@ -52,6 +52,11 @@ class Named:
     def pairwise(self) -> bool:
         """Whether two responses are compared."""
         return self.name in PAIRS
+
+    @property
+    def template(self) -> Template:
+        """What is asked, before the case and any checklist are put in."""
+        return self.made({}).description.template
 
 
 def named(name: str, *, rubric: str | None = None, scale: tuple[int, int] = (1, 10)) -> Named:

@@ -13,6 +13,7 @@ from sqlmodel import select
 
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow
+from judge.method import template
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
@@ -78,6 +79,7 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
         ("p3", "both", "tie", "read"),
     ]
     assert {r["judge"] for r in found} == {"pocket-judge"}
+    assert {r["template"] for r in found} == {template("pairwise").hash}
     assert "0 replies asked for now for $0, 4 known before" in command(*judged).stdout
     assert rows(folder / "found.csv") == found
     assert command(*dry).stdout.startswith("0 calls, ")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from arena.store.store import Store
+from judge.method import template
 from tests.arena.store.battles import MODELS, NOW, ready
 from tests.command import Command, refused
 from tests.judging_server import EACH_USD, fenced, judging_server
@@ -79,6 +80,7 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
         ("s2", "basalt", "", "unparsed"),
         ("s1", "flint", "10.0", "read"),
     ]
+    assert {r["template"] for r in found} == {template("wildbench_score").hash}
     assert json.loads(found[0]["detail"]) == {"checklist": WRITTEN}
     assert float(found[0]["cost"]) == pytest.approx(EACH_USD)
     scored = command("judge", "score", "marks.csv", "--method", "wildbench", "--format", "json")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rating import Comparisons, Fit
+from rating import Comparisons, Fit, hessian_covariance
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -31,6 +31,22 @@ def wins(counts: Iterable[tuple[str, str, int]]) -> Comparisons:
     return votes([(w, loser, "model_a") for w, loser, times in counts for _ in range(times)])
 
 
+def counts(rows: Iterable[tuple[str, str, Sequence[int]]]) -> Comparisons:
+    """Comparisons from (model_a, model_b, times that a won, that b won and, if any, ties)."""
+    cells = [(a, b, outcome, n) for a, b, ns in rows for outcome, n in enumerate(ns)]
+    pairs = [(a, b) for a, b, _, _ in cells]
+    names = sorted({name for pair in pairs for name in pair})
+    a, b = (np.array([names.index(pair[side]) for pair in pairs]) for side in (0, 1))
+    outcome, n = np.array([cell[2:] for cell in cells]).T
+    return Comparisons.from_codes(names, a, b, outcome, votes=n)
+
+
+def baseball_games() -> list[tuple[str, str, list[int]]]:
+    """Home team, away team, and the games that each of them won."""
+    home: dict[str, dict[str, list[int]]] = golden("bradley_terry_baseball")["data"]["home"]
+    return [(team, other, won) for team, others in home.items() for other, won in others.items()]
+
+
 def random_votes(
     rng: np.random.Generator, *, n: int = 400, n_models: int = 5, n_voters: int = 20
 ) -> list[tuple[str, str, str, str]]:
@@ -47,3 +63,15 @@ def random_votes(
 
 def strength(fit: Fit) -> dict[str, float]:
     return dict(zip(fit.models, fit.theta.tolist(), strict=True))
+
+
+def leads(fit: Fit, reference: str) -> dict[str, tuple[float, float]]:
+    """Strength and standard error of every model against one."""
+    covariance, base = hessian_covariance(fit), fit.models.index(reference)
+    variance = np.diag(covariance) + covariance[base, base] - 2 * covariance[base]
+    lead = fit.theta - fit.theta[base]
+    return {
+        name: (float(lead[i]), float(np.sqrt(variance[i])))
+        for i, name in enumerate(fit.models)
+        if i != base
+    }

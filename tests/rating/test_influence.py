@@ -1,6 +1,5 @@
 import json
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +7,7 @@ import pytest
 from rating import Comparisons, DataError, Fit, NotIdentifiedError, fit, fit_bradley_terry
 from rating.influence import Flip, fewest_to_flip
 from rating.removal import Removal, removals
-from tests.rating.builders import golden, random_votes, votes
-from tests.rating.test_published import read_baseball
+from tests.rating.builders import random_votes, votes
 
 Row = tuple[str, str, str, str]
 
@@ -188,21 +186,3 @@ def test_questions_that_have_no_answer_are_refused(rng: np.random.Generator) -> 
         fewest_to_flip(found, data, unit="prompt")
     with pytest.raises(DataError, match="at_most"):
         fewest_to_flip(found, data, at_most=0)
-
-
-@pytest.mark.published
-def test_four_games_hold_milwaukee_above_detroit(published_data: Path) -> None:
-    """Without three games the teams are level, without four Detroit leads."""
-    expected = golden("influence_baseball")["expected"]
-    names = expected["above"], expected["below"]
-    data = read_baseball(published_data)
-    found = fit(data)
-    pair = found.models.index(names[0]), found.models.index(names[1])
-    removal = next(iter(removals(found, data, "vote", [pair], 10)))
-    ks = (1, 2, 3, 4)
-    foreseen, shown = [removal.predicted(k) for k in ks], [removal.refitted(k) for k in ks]
-    assert foreseen == pytest.approx(expected["foreseen"], abs=5e-4)
-    assert shown == pytest.approx(expected["refitted"], abs=5e-4)
-    flip = fewest_to_flip(found, data, pairs=[names])[0]
-    fewest, games = expected["fewest"], expected["games"]
-    assert (flip.k, flip.predicted_k, flip.share) == (fewest, fewest, fewest / games)

@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from rating import (
-    Comparisons,
-    Fit,
-    fit,
-    fit_bradley_terry,
-    goodness_of_fit,
-    hessian_covariance,
-    to_points,
-)
-from tests.rating.builders import golden, strength
+from rating import Comparisons, fit, fit_bradley_terry, hessian_covariance, to_points
+from tests.rating.builders import counts, leads, strength
 
 pytestmark = pytest.mark.published
 
@@ -114,68 +106,13 @@ def test_a_judge_orders_the_models_of_llmfao_roughly_as_the_crowd(
 def read_counts(folder: Path, name: str) -> Comparisons:
     """One row a pair, of the classic tables."""
     table = duckdb.read_csv(str(folder / f"votes/classic/{name}.pair_counts.csv"))
-    rows = [
-        (a, b, outcome, n)
-        for a, b, *counts in table.fetchall()
-        for outcome, n in enumerate(counts)
-    ]
-    names = sorted({name for row in rows for name in row[:2]})
-    a, b = (np.array([names.index(row[side]) for row in rows]) for side in (0, 1))
-    outcome, votes = (np.array([row[at] for row in rows]) for at in (2, 3))
-    return Comparisons.from_codes(names, a, b, outcome, votes=votes)
-
-
-def read_baseball(folder: Path) -> Comparisons:
-    return read_counts(folder, "baseball")
+    return counts((a, b, n) for a, b, *n in table.fetchall())
 
 
 def classic(folder: Path, name: str) -> dict[str, Any]:
     text = (folder / "votes/classic/published.json").read_text(encoding="utf-8")
     table: dict[str, Any] = json.loads(text)[name]
     return table
-
-
-def leads(fit: Fit, reference: str) -> dict[str, tuple[float, float]]:
-    """Strength and standard error of every model against one."""
-    covariance, base = hessian_covariance(fit), fit.models.index(reference)
-    variance = np.diag(covariance) + covariance[base, base] - 2 * covariance[base]
-    lead = fit.theta - fit.theta[base]
-    return {
-        name: (float(lead[i]), float(np.sqrt(variance[i])))
-        for i, name in enumerate(fit.models)
-        if i != base
-    }
-
-
-def test_baseball_reaches_the_published_strengths_errors_and_deviance(
-    published_data: Path,
-) -> None:
-    expected = golden("bradley_terry_baseball")["expected"]
-    data = read_baseball(published_data)
-    found = fit(data)
-    for name, (lead, error) in leads(found, expected["reference"]).items():
-        assert lead == pytest.approx(expected["theta"][name], abs=5e-5)
-        assert error == pytest.approx(expected["se"][name], abs=5e-5)
-    assert found.deviance is not None
-    assert found.deviance.value == pytest.approx(expected["deviance"], abs=5e-4)
-    assert found.deviance.df == expected["df"]
-    by_pair = goodness_of_fit(found, data)
-    assert by_pair.g2_total == pytest.approx(expected["g2_of_21_pairs"], abs=5e-3)
-    assert by_pair.df == 21 - 6
-
-
-def test_baseball_reaches_the_published_home_effect(published_data: Path) -> None:
-    expected = golden("bradley_terry_baseball")["expected"]
-    found = fit(read_baseball(published_data), order_effect=True)
-    home = expected["home"]
-    assert found.parameters[0].value == pytest.approx(home["effect"], abs=5e-5)
-    error = np.sqrt(hessian_covariance(found)[-1, -1])
-    assert error == pytest.approx(home["se"], abs=5e-5)
-    assert found.deviance is not None
-    assert found.deviance.value == pytest.approx(home["deviance"], abs=5e-4)
-    assert found.deviance.df == expected["df"] - 1
-    for name, (lead, _) in leads(found, expected["reference"]).items():
-        assert lead == pytest.approx(home["theta"][name], abs=5e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A study as a report to hand on: one HTML file, and the same for other programs beside it."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -245,13 +245,15 @@ def _asked(judge: JudgeSaid) -> str:
             f"How {judge.name} was asked is not in the file of verdicts: take its instructions "
             "and settings from whoever asked."
         )
-    said = [
-        f"{method} (template {named(method).made({}).description.template.hash} in this version)"
-        if method in PAIRS
-        else method
-        for method in judge.methods
-    ]
+    said = [f"{method}{_template(method, told)}" for method, told in judge.methods.items()]
     return f"{judge.name} was asked by the method {listed(said)}."
+
+
+def _template(method: str, told: Sequence[str]) -> str:
+    """Say which words a method asks in: as the verdicts tell, else, of one of ours, as now."""
+    if told:
+        return f" (template {listed(told)})"
+    return f" (template {named(method).template.hash} in this version)" if method in PAIRS else ""
 
 
 def _limits(study: Study) -> Section:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from arena.errors import DataError
 from arena.publish.coding import Coded
 from arena.publish.counts import REST
+from arena.publish.orders import BOTH, beside_both
 from arena.publish.study.items import Aligned, align, gaps, merged
 from arena.publish.study.rows import Ints, Mask, Rows, read_rows
 from judge.study.items import Items, Said
 
-BOTH = "both"
 ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
@@ -31,21 +31,23 @@ class JudgeSaid:
     ----------
     name : str
     verdicts : Said
-        One row a verdict: over both orders, where the source reconciles them.
+        One row a verdict: over both orders, where the source reconciles them; of a case that
+        was asked in one order, that one.
     in_orders : Said
         One row for each order that was asked; the verdicts themselves where orders are not kept
         apart.
     n_unread : int
         Verdicts that were not read: in no row.
-    methods : tuple of str
-        How it was asked, sorted; empty where the source does not say.
+    methods : mapping of str to tuple of str
+        How it was asked, sorted, and the hashes of the templates; empty where the source does not
+        say.
     """
 
     name: str
     verdicts: Said
     in_orders: Said
     n_unread: int
-    methods: tuple[str, ...] = ()
+    methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,12 +240,12 @@ def _orders(rows: Rows, column: Coded) -> NDArray[np.int8]:
 
 def _judges(rows: Rows, item: Ints, flipped: Mask, first: NDArray[np.int8]) -> Iterator[JudgeSaid]:
     names, judge = _judge_of(rows)
-    over_both = _is(rows, BOTH)
+    over_both = _is(rows, "order", BOTH)
     for number, name in enumerate(names):
         own = judge == number
         if not own.any():
             continue
-        whole = own & over_both if (own & over_both).any() else own
+        whole = _one_a_case(rows, own)
         apart = own & ~over_both if (own & ~over_both).any() else own
         verdicts = _said_of_judge(rows, item, flipped, first, whole)
         in_orders = verdicts
@@ -253,13 +255,29 @@ def _judges(rows: Rows, item: Ints, flipped: Mask, first: NDArray[np.int8]) -> I
         yield JudgeSaid(name, verdicts, in_orders, n_unread, _methods(rows, own))
 
 
-def _methods(rows: Rows, own: Mask) -> tuple[str, ...]:
-    column = rows.names.get("method")
-    if column is None:
-        return ()
-    return tuple(
-        sorted({column.names[code] for code in np.unique(column.codes[own]) if code >= 0})
-    )
+def _one_a_case(rows: Rows, own: Mask) -> Mask:
+    """Leave out the single orders of a judge's cases that have a row of both."""
+    if "order" not in rows.names:
+        return own
+    kept = own.copy()
+    kept[own] = ~beside_both(rows.only(own).names)
+    return kept
+
+
+def _methods(rows: Rows, own: Mask) -> dict[str, tuple[str, ...]]:
+    method, template = rows.names.get("method"), rows.names.get("template")
+    if method is None:
+        return {}
+    found = {}
+    for name in _names_of(method, own):
+        its = own & _is(rows, "method", name)
+        found[name] = () if template is None else _names_of(template, its)
+    return found
+
+
+def _names_of(column: Coded, rows: Mask) -> tuple[str, ...]:
+    there = {column.names[code] for code in np.unique(column.codes[rows]) if code >= 0}
+    return tuple(sorted(name for name in there if name.strip()))
 
 
 def _said_of_judge(
@@ -269,11 +287,11 @@ def _said_of_judge(
     return said(rows.only(part), item[part], flipped[part], rater, first[part])
 
 
-def _is(rows: Rows, order: str) -> Mask:
-    column = rows.names.get("order")
+def _is(rows: Rows, role: str, value: str) -> Mask:
+    column = rows.names.get(role)
     if column is None:
         return np.zeros(rows.n, dtype=bool)
-    return np.array([*(name == order for name in column.names), False])[column.codes]
+    return np.array([*(name == value for name in column.names), False])[column.codes]
 
 
 def _judge_of(rows: Rows) -> tuple[tuple[str, ...], Ints]:

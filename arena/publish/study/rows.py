@@ -14,6 +14,7 @@ from arena.errors import DataError
 from arena.publish.coding import Coded, coded_list
 from arena.publish.columns import Columns, require
 from arena.publish.ordered import ROW, numbered
+from arena.publish.orders import one_row_a_case, order_columns
 from arena.publish.sieve import OUTCOMES, Sieve
 from arena.publish.sources import Table, fetch, opened
 from arena.publish.study.markdown import ELEMENTS
@@ -32,9 +33,13 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "voter": ("voter", "voter_id", "user", "user_id"),
     "judge": ("judge", "judge_id"),
     "method": ("method",),
+    "template": ("template",),
     "order": ("order",),
 }
 """Columns that a study reads beyond those of `arena.publish.columns.KNOWN`."""
+
+NOT_KEPT = ("winner", "left_out", "status")
+"""Roles that say whether and what a row counts, and nothing after that."""
 
 LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
 TEXTS = {"a": ("response_a", "output_a"), "b": ("response_b", "output_b")}
@@ -50,7 +55,8 @@ class Rows:
     ----------
     names : mapping of str to Coded
         By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``voter``,
-        ``judge``, ``method``, ``order`` and ``by`` where the source has them.
+        ``judge``, ``method``, ``template``, ``order``, ``case`` and ``by`` where the source has
+        them.
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
@@ -89,6 +95,8 @@ class Rows:
 
 def read_rows(source: str, *, unread: bool, by: str | None = None) -> Rows:
     """Read the rows of a file, or the votes of a database that the default policy counts.
+
+    Votes that are a judge's run count once a case (`arena.publish.orders`); verdicts stay apart.
 
     Parameters
     ----------
@@ -132,6 +140,8 @@ def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[s
             texts[role] = name
     if by is not None and by in there:
         texts["by"] = require(by, there)
+    if by != "order":
+        texts |= order_columns(there)
     numbers = {"preference": "preference"} if "preference" in there else {}
     if {*LENGTHS.values()} <= {*there}:
         numbers |= LENGTHS
@@ -185,6 +195,8 @@ def _logged(url: str) -> Table:
 def _sieved(table: Table, source: str, *, unread: bool) -> Rows:
     sieve = Sieve.of(table)
     sieve.drop_left_out()
+    if not unread:
+        one_row_a_case(sieve)
     silent = blank(table.texts["winner"]) & sieve.live
     if unread:
         sieve.live &= ~silent
@@ -199,7 +211,7 @@ def _sieved(table: Table, source: str, *, unread: bool) -> Rows:
         msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
         raise DataError(msg)
     order = np.argsort(table.numbers["row"], kind="stable")
-    names = {r: c for r, c in table.texts.items() if r not in ("winner", "left_out")}
+    names = {r: c for r, c in table.texts.items() if r not in NOT_KEPT}
     label = SIGNS[outcome].astype(np.int8)
     left_out = dict(sorted(sieve.dropped.items()))
     every = Rows(source, names, table.numbers, label, ~silent, left_out)

@@ -1,20 +1,24 @@
-"""`arena rate` and `arena judge score` on files of a judge's run: each case counts once."""
+"""Files of a judge's run: each case counts once, whatever reads them."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from arena.publish.coding import Coded
 from arena.publish.columns import Columns
 from arena.publish.counts import Votes, read_votes
 from arena.publish.judging import judge_score
-from arena.publish.orders import IN_BOTH
+from arena.publish.orders import IN_BOTH, beside_both
+from arena.publish.plan import plan_source
 from arena.publish.rate import rate_source
 from arena.publish.reading import Reading
+from arena.publish.voters import check_source
 from rating import RateOptions, Report
 
 A, B, TIE = "model_a", "model_b", "tie"
@@ -129,3 +133,36 @@ def test_a_column_of_numbers_or_moments_is_no_order() -> None:
     frame = pd.DataFrame(ROWS[:2]).assign(order=[1.5, 2.5])
     assert told(read_votes(frame)) == (2, {})
     assert told(read_votes(frame, Reading(columns=Columns(voter="judge")))) == (2, {})
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_a_judge_as_a_voter_has_one_vote_a_case_and_the_notes_say_so(
+    tmp_path: Path, ending: str
+) -> None:
+    report = check_source(str(write(tmp_path, ROWS, ending)))
+    assert (report.votes, report.dropped) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
+    assert [(who.voter, who.votes, who.ties) for who in report.voters] == [("quartz", 3, 1)]
+    assert report.notes[0].startswith("6 rows of single orders are left out")
+
+
+def test_people_have_no_orders_and_no_note_on_them(tmp_path: Path) -> None:
+    rows = [row | {"order": n} for n, row in enumerate(ROWS[:3])]
+    report = check_source(str(write(tmp_path, rows)))
+    assert (report.votes, report.dropped) == (3, {})
+    assert "single orders" not in " ".join(report.notes)
+
+
+def test_a_plan_counts_each_case_once(tmp_path: Path) -> None:
+    found = plan_source(str(write(tmp_path, ROWS)), RateOptions())
+    assert found.votes == 3
+    assert found.neighbours[0].met == 3
+
+
+@pytest.mark.parametrize(("other", "beside"), [(4097, False), (1, True)])
+def test_cases_too_many_to_number_are_told_apart_all_the_same(other: int, beside: bool) -> None:
+    """Five columns of 8,191 names: in 64 bits the models 1 and 4,097 would be one."""
+    names = tuple(map(str, range(8191)))
+    roles = {role: Coded(names, np.array([7, 7])) for role in ("model_b", "case", "judge")}
+    roles |= {"method": roles["case"], "model_a": Coded(names, np.array([other, 1]))}
+    order = Coded(("ab", "both"), np.array([0, 1]))
+    assert beside_both({"order": order, **roles}).tolist() == [beside, False]

@@ -5,9 +5,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from rating.scale import POINTS_PER_NAT
 from tests.arena.publish.rated import column, rated
-from tests.rating.builders import golden
 
 pytestmark = pytest.mark.published
 
@@ -58,29 +56,3 @@ def test_the_embedding_arena_is_reached_with_a_ridge(published_data: Path) -> No
     name = '"Arena Elo rating (anony)"'
     expected = published(folder / "published_leaderboard.csv", "key", name)
     assert column(board, "rating") == pytest.approx(expected, abs=0.06)
-
-
-def test_baseball_gives_the_published_estimates_and_errors(published_data: Path) -> None:
-    expected = golden("bradley_terry_baseball")["expected"]
-    file = published_data / "votes" / "classic" / "baseball.pair_counts.csv"
-    board = rated(file, interval="hessian", reference="Baltimore")
-    for name, strength in expected["theta"].items():
-        assert column(board, "strength")[name] == pytest.approx(strength, abs=5e-5)
-        error = column(board, "se")[name] / POINTS_PER_NAT
-        assert error == pytest.approx(expected["se"][name], abs=5e-5)
-    assert column(board, "se")["Baltimore"] == 0
-    assert board["deviance"] == pytest.approx(expected["deviance"], abs=5e-4)
-    home = rated(file, interval="hessian", reference="Baltimore", order_effect=True)
-    effect = home["parameters"]["order_effect"]
-    assert effect["value"] == pytest.approx(expected["home"]["effect"], abs=5e-5)
-    assert effect["se"] == pytest.approx(expected["home"]["se"], abs=5e-5)
-    assert home["deviance"] == pytest.approx(expected["home"]["deviance"], abs=5e-4)
-
-
-def test_the_puddings_give_davidson_s_parameter(published_data: Path) -> None:
-    expected = golden("ties_puddings")["expected"]["davidson"]
-    file = published_data / "votes" / "classic" / "pudding.pair_counts.csv"
-    board = rated(file, ties="davidson", interval="hessian")
-    nu = board["parameters"]["nu"]
-    assert nu["value"] == pytest.approx(expected["parameter"], abs=1e-6)
-    assert nu["se"] == pytest.approx(expected["se_log"], abs=5e-5)

@@ -20,10 +20,12 @@ PROMPTS, VOTED = 120, 60
 HEAD = "prompt_id,model_a,model_b,winner"
 
 
-def studied(folder: Path, *, voted: int, methods: str = "") -> Study:
+def studied(folder: Path, *, voted: int, methods: str = "", template: str = "") -> Study:
     """Let people vote on the first prompts, and a judge that is right of three in four on all."""
     rng = np.random.default_rng(8)
-    votes, verdicts = [f"{HEAD},voter"], [f"{HEAD},judge" + (",method" if methods else "")]
+    asked = {"method": methods, "template": template}
+    told = {name: value for name, value in asked.items() if value}
+    votes, verdicts = [f"{HEAD},voter"], [f"{','.join([HEAD, 'judge', *told])}"]
     sides = ("model_a", "model_b")
     for prompt in range(PROMPTS):
         for _ in range(3):
@@ -31,7 +33,7 @@ def studied(folder: Path, *, voted: int, methods: str = "") -> Study:
             item = f"p{prompt},{MODELS[a]},{MODELS[b]}"
             felt = int(rng.random() > 1 / (1 + np.exp(-0.8 * (a - b))))
             says = felt if rng.random() < 0.75 else 1 - felt
-            verdicts.append(f"{item},{sides[says]},owl" + (f",{methods}" if methods else ""))
+            verdicts.append(f"{item},{sides[says]},{','.join(['owl', *told.values()])}")
             if prompt < voted:
                 votes.append(f"{item},{sides[felt]},v{rng.integers(30)}")
     for name, lines in (("votes.csv", votes), ("verdicts.csv", verdicts)):
@@ -132,3 +134,10 @@ def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
         studied(tmp_path / "own", voted=9, methods="tarot"), "The rules of the comparison"
     )
     assert "owl was asked by the method tarot." in own.points
+
+
+def test_the_rules_name_the_template_that_the_verdicts_were_asked_with(tmp_path: Path) -> None:
+    """Not the one of this version, which may have other words."""
+    told = studied(tmp_path, voted=9, methods="pairwise", template="0a1b2c3d4e5f6789")
+    points = section(told, "The rules of the comparison").points
+    assert "owl was asked by the method pairwise (template 0a1b2c3d4e5f6789)." in points

@@ -127,6 +127,39 @@ def test_an_unread_verdict_over_both_orders_counts_once(study: Files) -> None:
     assert (judge.verdicts.n, judge.in_orders.n, judge.n_unread) == (0, 1, 1)
 
 
+RUN = """battle_id,prompt_id,model_a,model_b,winner,judge,method,order,status
+b1,p1,flint,basalt,model_a,owl,pairwise,ab,read
+b1,p1,flint,basalt,model_b,owl,pairwise,ba,read
+b1,p1,flint,basalt,tie,owl,pairwise,both,read
+b2,p2,basalt,flint,model_a,owl,pairwise,ba,read
+b3,p2,basalt,quartz,,owl,pairwise,ab,unparsed
+"""
+"""A judge's run that asked some cases in one order."""
+
+
+def test_a_case_asked_in_one_order_agrees_by_that_one(study: Files) -> None:
+    judge = study(verdicts=RUN).judges[0]
+    assert (judge.verdicts.item.tolist(), judge.verdicts.label.tolist()) == ([0, 1], [0, 1])
+    assert (judge.in_orders.n, judge.n_unread) == (3, 1)
+
+
+def test_another_judge_s_rows_of_both_leave_single_orders_alone(study: Files) -> None:
+    verdicts = (
+        "prompt_id,model_a,model_b,winner,judge,order\n"
+        "p1,flint,basalt,model_a,crow,ab\np1,flint,basalt,tie,owl,both\n"
+        "p1,flint,basalt,model_a,owl,ab\n"
+    )
+    judges = study(verdicts=verdicts).judges
+    assert [(judge.name, judge.verdicts.n) for judge in judges] == [("crow", 1), ("owl", 1)]
+
+
+def test_a_judge_s_run_in_place_of_votes_is_one_vote_a_case(study: Files) -> None:
+    data = study(votes=RUN)
+    assert labels(data) == [("p1", "basalt", "flint", 0), ("p2", "basalt", "flint", 1)]
+    assert "2 votes left out: one order of a case judged in both." in data.warnings
+    assert "1 votes left out: no verdict: unparsed." in data.warnings
+
+
 def test_sides_that_never_vary_say_nothing_of_the_order(study: Files) -> None:
     data = study(verdicts="prompt_id,model_a,model_b,winner\np1,basalt,flint,model_a\n")
     assert data.judges[0].in_orders.first.tolist() == [0]
