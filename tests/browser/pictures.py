@@ -239,6 +239,16 @@ def leaderboard(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.goto(f"{served.url}/leaderboard")
 
 
+def battles(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/battles")
+
+
+def one_battle(ada: Person, server: FaultyServer, served: Served) -> None:
+    battles(ada, server, served)
+    ada.page.locator("a.prompt").first.click()
+    ada.page.wait_for_load_state()
+
+
 def my_votes(ada: Person, server: FaultyServer, served: Served) -> None:
     voted(ada, server, served)
     ada.page.goto(f"{served.url}/votes")
@@ -270,6 +280,8 @@ POSES: dict[str, Pose] = {
         missing,
         keys,
         leaderboard,
+        battles,
+        one_battle,
         my_votes,
         method,
     )
