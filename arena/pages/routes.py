@@ -30,7 +30,7 @@ from arena.publish.probe.view import ProbePage
 
 STYLESHEET = Path(__file__).parent / "static" / "pages.css"
 READ = ["GET", "HEAD"]
-WAY_BACK = ("<main>", '<main>\n<p><a href="/leaderboard">Leaderboard</a></p>')
+WAY_BACK = ("<main>", '<main>\n<nav><a href="/leaderboard">Leaderboard</a></nav>')
 """Where a report begins, and what stands there on the page: a file by itself leads nowhere."""
 PLACE = re.compile("[0-9]{1,18}")
 NO_POLICY = "There is no board of that policy. Open the leaderboard without one."

@@ -168,7 +168,8 @@ def _in_points(value: float, pull: Floats, n: int, level: float) -> Estimate:
 def _few(fits: dict[str, Preferences]) -> list[str]:
     sizes = {name: int((f.influence != 0).any(axis=1).sum()) for name, f in fits.items()}
     return [
-        f"The {name} are of {n} prompts: under {FEW_PROMPTS}, intervals of biases are too narrow."
+        f"The {name} are of {n} prompt{'s'[n == 1 :]}: under {FEW_PROMPTS}, intervals of biases "
+        "are too narrow."
         for name, n in sizes.items()
         if n < FEW_PROMPTS
     ]

@@ -49,7 +49,8 @@ class BoardsCompared:
         the other way, 0 where it does not; the mean. None where people separate none.
     order_brier : float or None
         Mean squared distance of the judge's chance that one model of a pair is the better one
-        from the order by people.
+        from the order by people; pairs of the same strength without an error are left out, None
+        where no other is there.
     warnings : tuple of str
     """
 
@@ -227,10 +228,12 @@ def _order_brier(people: Floats, theta: Floats, influence: Floats) -> float | No
     square = influence.T @ influence
     own = np.diag(square)
     error = np.sqrt(np.maximum(own[first] + own[second] - 2 * square[first, second], 0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        chance = scipy.special.ndtr((theta[first] - theta[second]) / error)
+    gap = theta[first] - theta[second]
+    said = (gap != 0) | (error > 0)  # of two models that it never tells apart, it says nothing
+    with np.errstate(divide="ignore"):
+        chance = scipy.special.ndtr(gap[said] / error[said])
     above = (np.sign(people[first] - people[second]) + 1) / 2
-    return _share((chance - above) ** 2)
+    return _share((chance - above[said]) ** 2)
 
 
 def _share(values: NDArray[np.generic]) -> float | None:
@@ -253,7 +256,7 @@ def _warnings(n_models: int, n_prompts: int) -> tuple[str, ...]:
         )
     if n_prompts < max(FEW_PROMPTS, n_models):
         found.append(
-            f"{n_prompts} prompts cannot say how far {n_models} strengths may be off together: "
-            "the intervals of the correlations are too narrow."
+            f"{n_prompts} prompt{'s'[n_prompts == 1 :]} cannot say how far {n_models} strengths "
+            "may be off together: the intervals of the correlations are too narrow."
         )
     return tuple(found)

@@ -200,4 +200,7 @@ class Clusters:
         """What to say of few prompts."""
         if self.n >= FEW_PROMPTS:
             return ()
-        return (f"Votes on {self.n} prompts are too few to resample: the intervals are rough.",)
+        return (
+            f"Votes on {self.n} prompt{'s'[self.n == 1 :]} are too few to resample: the intervals "
+            "are rough.",
+        )

@@ -4,6 +4,7 @@ from arena.publish.report.page import Answer, Tone
 from arena.publish.report.words import listed, number_of, percent, percent_of, points_of
 from arena.publish.study.baselines import FIRST, LONGEST, MARKDOWN, RANDOM, Baseline
 from arena.publish.study.judge import JudgeStudy
+from arena.publish.study.words import plural
 from judge.study.items import Estimate
 from judge.study.resampling import FEW_PROMPTS
 
@@ -168,6 +169,6 @@ def _few(judge: JudgeStudy) -> str:
     if judge.n_prompts >= FEW_PROMPTS:
         return ""
     return (
-        f"All of this is of {judge.n_prompts} prompts: too few for the intervals, which are too "
-        "narrow, and for saying much of others."
+        f"All of this is of {plural(judge.n_prompts, 'prompt')}: too few for the intervals, which "
+        "are too narrow, and for saying much of others."
     )

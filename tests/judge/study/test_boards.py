@@ -182,3 +182,10 @@ def test_a_judge_that_follows_people_beats_one_that_does_not_and_not_itself() ->
     assert mirrored.spearman.value == pytest.approx(-found.spearman.value)  # type: ignore[operator]
     same = contest(votes, first, first, rounds=20, rng=np.random.default_rng(1))
     assert (same.kendall.value, same.kendall.lower, same.kendall.upper) == (0, 0, 0)
+
+
+def test_a_judge_that_tells_no_models_apart_has_no_brier_score_of_the_order() -> None:
+    people, silent = _board([0.0, 0.5, 1.0], 0.1), _board([0.0, 0.0, 0.0], 0.0)
+    assert _compared(people, silent).order_brier is None
+    half_silent = _board([0.0, 0.0, 1.0], 0.0)
+    assert _compared(people, half_silent).order_brier == pytest.approx(0)
