@@ -41,6 +41,7 @@ class Asker:
         self._throttle = Throttle(options.limits, now=now, sleep=sleep, rng=rng)
         self._ledger = Ledger(options.price, options.limit_usd, tokens_out=tokens_out)
         self._limit_usd = options.limit_usd
+        self._limits_tokens = options.limits.tokens_per_minute is not None
         self._priced = options.price is not None
         self._places = asyncio.Semaphore(options.concurrency)
         self._calls = count()
@@ -75,7 +76,8 @@ class Asker:
             return await self._answered(request)
 
     async def _answered(self, request: Request) -> Reply | None:
-        number, tokens = next(self._calls), request_tokens(request)
+        number = next(self._calls)
+        tokens = request_tokens(request) if self._limits_tokens else 0.0
         tries = 0
         while not self.stopped:
             await self._throttle.admit(tokens)

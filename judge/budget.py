@@ -246,9 +246,11 @@ class Ledger:
 
     def promise(self, call: int, request: Request) -> bool:
         """Set a call's estimate aside; False if the limit does not allow for it."""
+        if self._limit is None:
+            return True
         expected = self._cost(request_tokens(request), self._mean_out())
         total = self.spent_usd + sum(self._promised.values()) + expected
-        if self._limit is not None and total > self._limit:
+        if total > self._limit:
             return False
         self._promised[call] = expected
         return True

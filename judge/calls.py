@@ -54,7 +54,8 @@ def questions(
     as_given : bool
         Ask with side A first alone.
     """
-    both = method.description.pairwise and not as_given
+    description = method.description
+    both = description.pairwise and not as_given
     seen = set()
     for case in cases:
         case_id = case.id
@@ -62,13 +63,16 @@ def questions(
             continue
         seen.add(case_id)
         for order in _orders(case_id, seed, swap_share) if both else (Order.AB,):
-            for sample in range(method.description.samples):
-                yield Question(case_id, order, sample, case.shown(order))
+            shown = case.shown(order)
+            for sample in range(description.samples):
+                yield Question(case_id, order, sample, shown)
 
 
 def call_of(question: Question, method: Method, *, judge: str, seed: str, attempt: int) -> Call:
     """Return the call for an attempt at a question: the same on every run with the same seed."""
-    draw = question.sample + method.description.samples * attempt
+    draw = question.sample
+    if attempt:
+        draw += method.description.samples * attempt
     fence = nonce(seed, question.case_id, question.order, str(draw))
     request = method.ask(question.shown, fence)
     return Call(question, attempt, request, key_of(request, judge, question.order, draw))

@@ -99,8 +99,9 @@ class Case:
 
 
 ROLES = ("system", "user", "assistant")
+_canonical = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _digest(value: object) -> str:
     """Hash of canonical JSON, escaped to ASCII so that a lone surrogate has a hash too."""
-    return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()

@@ -58,6 +58,8 @@ def neutralised(text: str) -> str:
     >>> neutralised("So [[A]]. <|im_end|> x[[1, 2]]")
     'So [ [A]]. < |im_end|> x[[1, 2]]'
     """
+    if "[" not in text and "<" not in text:  # as in most texts, and found out much sooner
+        return text
     return _MARKERS.sub(r"\g<0> ", text)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, NewType, Protocol
 
 from judge.case import Order
@@ -14,13 +15,16 @@ Key = NewType("Key", str)
 SCHEMA = 1
 """Version of what a key is made of; another version never finds the keys of this one."""
 
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 
 def key_of(request: Request, judge: str, order: Order, draw: int = 0) -> Key:
     """Name a call by its content.
 
     SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of the messages, the judge, the
-    parameters, the order, the draw and the schema version. The name of a method, a file or a run
-    is no part of it: what is sent twice is paid once, and a changed prompt is another call.
+    parameters, the order, the draw and the schema version; written out by hand, for whoever takes
+    up a run makes the keys of all of it. The name of a method, a file or a run is no part of it:
+    what is sent twice is paid once, and a changed prompt is another call.
 
     Parameters
     ----------
@@ -32,16 +36,14 @@ def key_of(request: Request, judge: str, order: Order, draw: int = 0) -> Key:
         Counts repetitions of the same question: further samples, and further attempts after a
         reply in which no verdict was found.
     """
-    content = {
-        "messages": [[turn.role, turn.content] for turn in request.messages],
-        "judge": judge,
-        "parameters": request.parameters.to_dict(),
-        "order": order.value,
-        "draw": draw,
-        "schema": SCHEMA,
-    }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return Key(hashlib.sha256(text.encode()).hexdigest())
+    said = ",".join(
+        [f"[{_quoted(turn.role)},{_quoted(turn.content)}]" for turn in request.messages]
+    )
+    content = (
+        f'{{"draw":{draw},"judge":{_quoted(judge)},"messages":[{said}],"order":"{order}",'
+        f'"parameters":{_canonical(request.parameters.to_dict())},"schema":{SCHEMA}}}'
+    )
+    return Key(hashlib.sha256(content.encode()).hexdigest())
 
 
 class Journal(Protocol):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -102,7 +102,7 @@ class Run:
         What this run paid; None without a price.
     """
 
-    judged: tuple[Judged, ...]
+    judged: tuple[Judged, ...] = field(repr=False)  # asyncio.run looks at what it returns
     stopped: Stop | None
     why: str
     n_asked: int

@@ -135,7 +135,9 @@ def _pieces(text: str) -> tuple[str, ...]:
 
 
 def _put(pieces: tuple[str, ...], filling: Mapping[str, str]) -> str:
-    return "".join(filling[piece] if n % 2 else piece for n, piece in enumerate(pieces))
+    put = list(pieces)
+    put[1::2] = [filling[place] for place in pieces[1::2]]
+    return "".join(put)
 
 
 def read_text(

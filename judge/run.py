@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -28,7 +28,7 @@ ALIKE = 20
 POLL_S = 2.0
 """Wait before looking again at questions that another process is asking."""
 
-_RECALLS, _NOTES = 512, 512
+_RECALLS, _NOTES = 500, 500
 """Keys in one look at the journal, and readings in one note."""
 
 
@@ -95,10 +95,18 @@ class _Found:
     reading: Reading | None = None
     failure: FailureClass | None = None
     detail: str = ""
-    keys: list[Key] = field(default_factory=list)
-    costs: list[float | None] = field(default_factory=list)
-    latencies: list[float | None] = field(default_factory=list)
+    keys: tuple[Key, ...] = ()
+    cost_usd: float | None = None
+    latency_s: float | None = None
     recalled: bool = True
+
+    def book(self, keys: tuple[Key, ...], cost_usd: float | None, latency_s: float | None) -> None:
+        """Add what replies cost; None is unknown, and the sum of what is known stands."""
+        self.keys += keys
+        if cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+        if latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + latency_s
 
 
 class _Runner:
@@ -241,9 +249,8 @@ class _Runner:
         found = self._found[call.question.name]
         if call.key in found.keys:
             return
-        found.keys.append(call.key)
-        found.costs.append(cost_of(call.request, reply, self._options.price))
-        found.latencies.append(reply.latency_s)
+        cost = cost_of(call.request, reply, self._options.price)
+        found.book((call.key,), cost, reply.latency_s)
         found.recalled &= recalled
         self._n_recalled += recalled
         self._n_asked += not recalled
@@ -304,29 +311,36 @@ class _Runner:
         )
 
     def _row(self, samples: Sequence[Question]) -> Judged:
-        """Make one row of all samples; it is pending while any of them is."""
-        found = [self._found[question.name] for question in samples]
-        readings = [f.reading for f in found if f.reading is not None]
-        failed = [f for f in found if f.failure is not None]
-        complete = len(readings) + len(failed) == len(found)
-        unread = complete and not readings
+        found = _together([self._found[question.name] for question in samples])
         return Judged(
             case_id=samples[0].case_id,
             order=samples[0].order,
-            reading=pooled(readings) if complete and readings else None,
-            failure=failed[0].failure if unread else None,
-            detail=failed[0].detail if unread else "",
-            keys=tuple(key for f in found for key in f.keys),
-            cost_usd=_total([cost for f in found for cost in f.costs]),
-            latency_s=_total([seconds for f in found for seconds in f.latencies]),
-            recalled=all(f.recalled for f in found),
+            reading=found.reading,
+            failure=found.failure,
+            detail=found.detail,
+            keys=found.keys,
+            cost_usd=found.cost_usd,
+            latency_s=found.latency_s,
+            recalled=found.recalled,
         )
 
 
-def _total(values: Sequence[float | None]) -> float | None:
-    """Return the sum of what is known; None if nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def _together(samples: Sequence[_Found]) -> _Found:
+    """Make one of all samples of a question; it is pending while any of them is."""
+    if len(samples) == 1:
+        return samples[0]
+    whole = _Found(recalled=all(f.recalled for f in samples))
+    for f in samples:
+        whole.book(f.keys, f.cost_usd, f.latency_s)
+    readings = [f.reading for f in samples if f.reading is not None]
+    failed = [f for f in samples if f.failure is not None]
+    if len(readings) + len(failed) < len(samples):
+        return whole
+    if readings:
+        whole.reading = pooled(readings)
+    else:
+        whole.failure, whole.detail = failed[0].failure, failed[0].detail
+    return whole
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Se
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 import httpx
@@ -159,8 +159,8 @@ class Endpoints:
         patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
-                await patience.wait(response.aread())
-                return read_completion(response.text, _request_id(response), as_it_is=as_it_is)
+                text = await _whole(response, patience)
+                return read_completion(text, _request_id(response), as_it_is=as_it_is)
 
     async def embed(self, model: Model, texts: Sequence[str]) -> tuple[Vector, ...]:
         """Ask a model for embeddings, one a text, in their order.
@@ -174,15 +174,14 @@ class Endpoints:
         patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
         with self._typed_failures(model):
             async with self._reply(model, body, patience, path="/embeddings") as response:
-                await patience.wait(response.aread())
-                return read_embeddings(response.text, len(texts))
+                return read_embeddings(await _whole(response, patience), len(texts))
 
     @asynccontextmanager
     async def _reply(
         self, model: Model, body: bytes, patience: Patience, *, path: str = "/chat/completions"
     ) -> AsyncIterator[httpx.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
-        url = model.endpoint.rstrip("/") + path
+        url = _url(model.endpoint.rstrip("/") + path)
         request = httpx.Request("POST", url, content=body, headers=self._headers(model))
         transport = self._transport(model.endpoint)
         response = await patience.wait(transport.handle_async_request(request))
@@ -237,6 +236,18 @@ def _sendable(name: str, key: str) -> str:
         f"The key in {name} cannot be sent: it holds a space at an end, a line break or a "
         "character outside ASCII. Set it again, without what was pasted along with it."
     )
+
+
+@lru_cache
+def _url(url: str) -> httpx.URL:
+    """Read a URL, once for all requests: it takes as long as to send one."""
+    return httpx.URL(url)
+
+
+async def _whole(response: httpx.Response, patience: Patience) -> str:
+    response.encoding = "utf-8"  # whatever the header says: the format knows no other
+    await patience.wait(response.aread())
+    return response.text
 
 
 def _request_id(response: httpx.Response) -> str:

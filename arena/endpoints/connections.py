@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import aiohttp
 import httpx
@@ -50,8 +51,8 @@ class Connections(httpx.AsyncBaseTransport):
         with _said_in_httpx(request):
             answer = await self._opened().request(
                 request.method,
-                URL(str(request.url), encoded=True),
-                headers=request.headers.multi_items(),
+                _target(str(request.url)),
+                headers=[(name.decode(), value.decode()) for name, value in request.headers.raw],
                 data=request.content or None,
                 allow_redirects=False,
                 timeout=self._limits,
@@ -92,6 +93,11 @@ class _Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Give the connection back if all of it was read, and close it if not."""
         self._answer.close()
+
+
+@lru_cache
+def _target(url: str) -> URL:
+    return URL(url, encoded=True)
 
 
 @contextmanager

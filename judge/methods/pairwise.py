@@ -9,6 +9,8 @@ from judge.grammar import SIDES, bracketed
 from judge.method import Description, conversation, pair, read_text, template
 from judge.reading import Preference, Reading
 
+_PARAMETERS = Parameters(max_tokens=1024, temperature=0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Pairwise:
@@ -39,10 +41,7 @@ class Pairwise:
         """Return the question about a pair."""
         first, second = pair(case)
         texts = {"prompt": conversation(case), "response_a": first, "response_b": second}
-        return Request(
-            template("pairwise").filled(nonce, texts),
-            Parameters(max_tokens=1024, temperature=0.0),
-        )
+        return Request(template("pairwise").filled(nonce, texts), _PARAMETERS)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the preference, in the sides as shown, or why there is none."""

@@ -31,6 +31,38 @@ def test_the_key_of_a_call_is_the_same_in_every_process_and_version() -> None:
     assert key() == "162dd7189dab51ef77995dfbf839cfcf999a1d0d243f94b840bee0a287325ff1"
 
 
+ROLES = st.sampled_from(["system", "user", "assistant"])
+REQUESTS = st.builds(
+    Request,
+    st.lists(st.builds(Turn, ROLES, st.text()), max_size=3).map(tuple),
+    st.builds(
+        Parameters,
+        max_tokens=st.integers(min_value=1),
+        temperature=st.none() | st.integers(0, 2) | st.floats(0, 2),
+        top_logprobs=st.none() | st.integers(0, 20),
+        json_object=st.booleans(),
+    ),
+)
+
+
+@settings(max_examples=50)
+@given(REQUESTS, st.text(), st.sampled_from(Order), st.integers(min_value=0))
+def test_a_key_is_the_hash_of_canonical_json(
+    request: Request, judge: str, order: Order, draw: int
+) -> None:
+    """As Python's own encoder writes it, whatever the texts hold."""
+    content = {
+        "messages": [[turn.role, turn.content] for turn in request.messages],
+        "judge": judge,
+        "parameters": request.parameters.to_dict(),
+        "order": order.value,
+        "draw": draw,
+        "schema": 1,
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    assert key(request, judge, order, draw) == hashlib.sha256(text.encode()).hexdigest()
+
+
 def test_every_part_of_a_call_changes_its_key() -> None:
     said, sent = ASKED.messages, ASKED.parameters
     others = [

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 
+import httpx
 import pytest
 
 from arena.domain.answer import (
@@ -15,6 +16,7 @@ from arena.domain.answer import (
     TextDelta,
     TokenLogprob,
 )
+from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
@@ -167,6 +169,15 @@ async def test_a_whole_answer_brings_its_log_probabilities(
     )
     sent = server.requests[-1].body
     assert (sent["stream"], sent["logprobs"], sent["top_logprobs"]) == (False, True, 2)
+
+
+async def test_a_whole_answer_is_utf_8_whatever_the_header_says() -> None:
+    said = '{"choices": [{"message": {"content": "Größe"}}]}'.encode()
+    latin = {"content-type": "application/json; charset=iso-8859-1"}
+    speaker = httpx.MockTransport(lambda _: httpx.Response(200, headers=latin, content=said))
+    endpoints = Endpoints({}, transports={"said://": speaker})
+    model = Model(id="m", name="M", endpoint="said://here", model="m")
+    assert (await endpoints.complete(model, PROMPT)).text == "Größe"
 
 
 async def test_no_log_probabilities_are_asked_for_unless_wanted(
