@@ -17,7 +17,8 @@ ANSWERS = ("endpoint", "model", "kind", "system_prompt", "decoding", "recording"
 
 def fingerprint(model: Model) -> str:
     """SHA-256 of all that makes a model answer as it does."""
-    said = {name: asdict(model)[name] for name in ANSWERS}
+    whole = asdict(model)
+    said = {name: whole[name] for name in ANSWERS}
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -17,6 +17,7 @@ from arena.cli import cli
 from arena.publish.rate import rate_source
 from rating import Comparisons, RateOptions, Report, rate
 from tests.serving import Served, serve
+from tests.sqlite import new_sqlite
 
 pytestmark = pytest.mark.published
 
@@ -111,8 +112,7 @@ def recorded(folder: Path, outputs: Mapping[str, Path]) -> Iterator[Served]:
     ]
     roster = folder / "roster.toml"
     roster.write_text("\n".join(tables), encoding="utf-8")
-    database = f"sqlite:///{folder}/arena.db"
-    with serve(database=database, roster=roster, characters_per_s=1e6) as served:
+    with serve(database=new_sqlite(folder), roster=roster, characters_per_s=1e6) as served:
         yield served
 
 

@@ -224,23 +224,24 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
     command: Command, arena: Arena
 ) -> None:
     arena.verdicts(owl="longest")
-    told = command("study", "judge", "votes.csv", "verdicts.csv", COLUMNS="200")
+    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
+    told = command(*words, COLUMNS="200")
     first, second, *_ = told.stdout.splitlines()
     assert first == "owl: No. It does no better than picking the longer answer."
     assert second.startswith("100 % of its verdicts are those of picking the longer answer")
-    page = command("study", "judge", "votes.csv", "verdicts.csv", "--format", "md").stdout
+    page = command(*words, "--format", "md").stdout
     assert "## owl: No. It does no better than picking the longer answer." in page[:600]
 
 
 def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:
     arena.verdicts(owl="perfect")
-    found = study(command)
+    found = study(command, "--rounds", "200")
     assert (
         found["agreement"]["without_ties"]["rate"]
         > found["human_agreement"]["without_ties"]["rate"]
     )
-    told = command("study", "judge", "votes.csv", "verdicts.csv", COLUMNS="200")
-    assert told.stdout.startswith("owl: Yes")
+    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
+    assert command(*words, COLUMNS="200").stdout.startswith("owl: Yes")
 
 
 def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not(
@@ -258,7 +259,7 @@ def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not
     verdicts += [(*one[:3], person(*one[3:]), "ada") for one in items]
     written(arena.folder / "votes.csv", head, votes)
     written(arena.folder / "verdicts.csv", f"{head},judge", verdicts)
-    found = study(command)["judges"]
+    found = study(command, "--rounds", "200")["judges"]
     ceiling = found["owl"]["ceiling"]
     assert ceiling["value"] == pytest.approx(0.8, abs=0.03)
     best, like_people = (found[name]["agreement"]["without_ties"] for name in ("owl", "ada"))
@@ -268,12 +269,13 @@ def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not
 
 def test_a_coin_is_not_shown_to_do_better_than_one(command: Command, arena: Arena) -> None:
     arena.verdicts(owl="coin")
-    told = command("study", "judge", "votes.csv", "verdicts.csv", COLUMNS="200")
-    assert told.stdout.startswith("owl: No.")
+    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
+    assert command(*words, COLUMNS="200").stdout.startswith("owl: No.")
 
 
 def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> None:
-    told = command("study", "judge", "votes.csv", "verdicts.csv", "--out", "found/deep")
+    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "50")
+    told = command(*words, "--out", "found/deep")
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout == "The report is found/deep/report.html.\n"
     folder = arena.folder / "found" / "deep"

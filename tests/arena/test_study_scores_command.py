@@ -43,7 +43,7 @@ def good(folder: Path) -> Path:
 
 
 def said(arena: Command, *words: object) -> dict[str, Any]:
-    told = arena("study", "scores", *map(str, words), "--format", "json")
+    told = arena("study", "scores", *map(str, words), "--format", "json", "--rounds", "200")
     assert told.returncode == 0, told.stderr
     found: dict[str, Any] = json.loads(told.stdout)
     return found
@@ -135,7 +135,8 @@ def test_a_board_without_errors_gives_no_intervals_and_says_so(
 def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Path) -> None:
     good(tmp_path)
     votes(tmp_path)
-    told = arena("study", "scores", "scores.csv", "votes.csv", "--out", "study", "--seed", "7")
+    words = ("--seed", "7", "--rounds", "200")
+    told = arena("study", "scores", "scores.csv", "votes.csv", "--out", "study", *words)
     assert told.stdout == "The report is study/scores.html.\n"
     assert sorted(file.name for file in (tmp_path / "study").iterdir()) == [
         f"scores.{ending}" for ending in ("html", "json", "md", "parquet", "tex")
@@ -144,7 +145,7 @@ def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Pa
     assert page.count("<svg") == 2  # none of the column without a score
     assert f"<title>{NAMES[0]}</title>" in page
     assert not re.search(r'(?:src|href)="|url\(', page)
-    assert "arena study scores scores.csv votes.csv --seed 7 --out scores" in page
+    assert "arena study scores scores.csv votes.csv --rounds 200 --seed 7 --out scores" in page
     for wanted in ("Scores are taken as exact", "MMLU", "no rating: else."):
         assert wanted in page
         assert wanted in (tmp_path / "study" / "scores.md").read_text()
@@ -153,7 +154,7 @@ def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Pa
 def test_a_terminal_shows_the_correlations(arena: Command, tmp_path: Path) -> None:
     good(tmp_path)
     votes(tmp_path)
-    told = arena("study", "scores", "scores.csv", "votes.csv")
+    told = arena("study", "scores", "scores.csv", "votes.csv", "--rounds", "200")
     assert [word for word in ("MMLU", "Spearman", "else") if word not in told.stdout] == []
 
 

@@ -4,22 +4,34 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from arena.store.engine import open_engine
 from tests.faulty_server import Behaviour, Fault, faulty_server
+from tests.postgresql import new_database
 from tests.serving import Served, client_of, heard_text, parse_events, quick_arena, served_by
+from tests.sqlite import new_sqlite
 
 LONG = "A sentence that goes on. " * 40
 
 
-@pytest.fixture
-def quick(database_url: str, tmp_path: Path) -> Iterator[Served]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def quick(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     """An arena on SQLite, and one on PostgreSQL, of three models that answer at once."""
-    with quick_arena(tmp_path, database=database_url) as served:
-        yield served
+    folder = tmp_path_factory.mktemp("quick")
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = new_sqlite(folder)
+        else:
+            server = request.getfixturevalue("postgresql")
+            template = request.getfixturevalue("postgresql_template")
+            url = stack.enter_context(new_database(server, template))
+        yield stack.enter_context(quick_arena(folder, database=url))
 
 
 def test_a_battle_is_opened_followed_voted_and_revealed(quick: Served) -> None:
@@ -296,14 +308,16 @@ def test_health_is_told(quick: Served) -> None:
         assert ada.get("/health/ready").json() == {"status": "ready"}
 
 
-def test_a_failing_database_is_503_and_the_vote_can_be_sent_again(quick: Served) -> None:
-    with quick.visitor() as ada:
+def test_a_failing_database_is_503_and_the_vote_can_be_sent_again(
+    database_url: str, tmp_path: Path
+) -> None:
+    with quick_arena(tmp_path, database=database_url) as served, served.visitor() as ada:
         battle_id, key = ada.play(), str(uuid.uuid4())
-        rename(quick, "vote", "vote_away")
+        rename(served, "vote", "vote_away")
         answer = ada.vote(battle_id, "tie", key)
         assert answer.status_code == 503
         assert "Send the same request again" in answer.json()["detail"]
-        rename(quick, "vote_away", "vote")
+        rename(served, "vote_away", "vote")
         assert ada.vote(battle_id, "tie", key).json()["outcome"] == "tie"
 
 

@@ -1,5 +1,6 @@
 """The API keeps to its own description, whatever is sent to it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from tests.serving import Served
+from tests.serving import Served, quick_arena
 
 CHECKS = [
     not_a_server_error,
@@ -37,13 +39,24 @@ OPERATIONS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One arena for every operation: each plays a battle of its own, as a visitor of its own."""
+    with quick_arena(tmp_path_factory.mktemp("served")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def schema(served: Served) -> OpenApiSchema:
+    return schemathesis.openapi.from_url(f"{served.url}/api/openapi.json")
+
+
 @pytest.mark.parametrize("voted", [False, True], ids=["ready", "voted"])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
-    quick: Served, path: str, method: str, voted: bool
+    served: Served, schema: OpenApiSchema, path: str, method: str, voted: bool
 ) -> None:
-    schema = schemathesis.openapi.from_url(f"{quick.url}/api/openapi.json")
-    with quick.visitor() as ada:
+    with served.visitor() as ada:
         battle_id = ada.play()
         if voted:
             ada.vote(battle_id, "tie")
@@ -64,7 +77,6 @@ def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
         send()
 
 
-def test_every_documented_operation_is_walked(quick: Served) -> None:
-    schema = schemathesis.openapi.from_url(f"{quick.url}/api/openapi.json")
+def test_every_documented_operation_is_walked(schema: OpenApiSchema) -> None:
     found = [r.ok() for r in schema.get_all_operations() if isinstance(r, Ok)]
     assert {(operation.path, operation.method.upper()) for operation in found} == set(OPERATIONS)

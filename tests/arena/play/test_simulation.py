@@ -21,6 +21,7 @@ from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store
 from tests.command import Command, examples
 from tests.serving import serve
+from tests.sqlite import new_sqlite
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 ROSTER = Roster(POCKET_MODELS)
@@ -28,7 +29,7 @@ ROSTER = Roster(POCKET_MODELS)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(f"sqlite:///{tmp_path}/arena.db")
+    made = Store(new_sqlite(tmp_path))
     made.register(POCKET_MODELS, NOON)
     yield made
     made.close()
@@ -66,7 +67,7 @@ async def test_a_run_that_was_broken_off_goes_on_as_if_it_had_not_been(
 ) -> None:
     assert [await vote(store, n) for n in (7, 12, 12, 5)] == [7, 5, 0, 0]
     (tmp_path / "whole").mkdir()
-    other = Store(f"sqlite:///{tmp_path}/whole/arena.db")
+    other = Store(new_sqlite(tmp_path / "whole"))
     other.register(POCKET_MODELS, NOON)
     await vote(other, 12)
     other.close()

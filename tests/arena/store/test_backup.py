@@ -19,6 +19,7 @@ from arena.store.store import Store
 from arena.store.tables import Table
 from tests.arena.store.battles import MODELS, NOW, ballot, new_battle, ready
 from tests.postgresql import new_database
+from tests.sqlite import new_sqlite
 
 
 def quiet(done: int, total: int) -> None:
@@ -108,7 +109,7 @@ def test_a_backup_of_a_database_in_use_is_one_moment(played: Store, tmp_path: Pa
     writer = threading.Thread(target=play)
     writer.start()
     try:
-        made = [back_up(url_of(played), tmp_path / f"{n}.db", quiet) for n in range(8)]
+        made = [back_up(url_of(played), tmp_path / f"{n}.db", quiet) for n in range(4)]
     finally:
         halt.set()
         writer.join()
@@ -161,15 +162,23 @@ def test_a_restore_that_fails_halfway_leaves_nothing(
     other.close()
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A good backup, to be spoilt."""
-    store = Store(f"sqlite:///{tmp_path}/arena.db")
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A good backup of thirty votes."""
+    folder = tmp_path_factory.mktemp("good")
+    store = Store(url := new_sqlite(folder))
     store.register(MODELS, NOW)
     for n in range(30):
         store.cast(ballot(ready(store, f"b{n}")))
     store.close()
-    back_up(f"sqlite:///{tmp_path}/arena.db", tmp_path / "b.db", quiet)
+    back_up(url, folder / "b.db", quiet)
+    return (folder / "b.db").read_bytes()
+
+
+@pytest.fixture
+def file(good: bytes, tmp_path: Path) -> Path:
+    """A good backup, to be spoilt."""
+    (tmp_path / "b.db").write_bytes(good)
     return tmp_path / "b.db"
 
 
@@ -227,12 +236,12 @@ def test_a_backup_overwrites_nothing_and_makes_no_database(tmp_path: Path) -> No
     with pytest.raises(StoreError, match=r"no database.*gone.db"):
         back_up(f"sqlite:///{tmp_path}/gone.db", tmp_path / "b.db", quiet)
     assert list(tmp_path.iterdir()) == []
-    Store(f"sqlite:///{tmp_path}/arena.db").close()
+    url = new_sqlite(tmp_path)
     (tmp_path / "b.db").write_text("precious")
     with pytest.raises(StoreError, match=r"b\.db' exists already"):
-        back_up(f"sqlite:///{tmp_path}/arena.db", tmp_path / "b.db", quiet)
+        back_up(url, tmp_path / "b.db", quiet)
     with pytest.raises(StoreError, match="No such file"):
-        back_up(f"sqlite:///{tmp_path}/arena.db", tmp_path / "no" / "b.db", quiet)
+        back_up(url, tmp_path / "no" / "b.db", quiet)
 
 
 def test_a_database_of_another_schema_is_not_backed_up(database_url: str, tmp_path: Path) -> None:
@@ -270,8 +279,7 @@ def test_an_older_backup_is_brought_to_this_schema(tmp_path: Path) -> None:
 
 
 def test_an_empty_database_can_be_backed_up(tmp_path: Path) -> None:
-    Store(f"sqlite:///{tmp_path}/arena.db").close()
-    copied = back_up(f"sqlite:///{tmp_path}/arena.db", tmp_path / "b.db", quiet)
+    copied = back_up(new_sqlite(tmp_path), tmp_path / "b.db", quiet)
     assert copied == Copied(rows=1, votes=0, head="")
 
 
