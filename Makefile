@@ -35,6 +35,9 @@ fix: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The workers take all cores: threads of linear algebra beside them would only wait for each other.
+test slow: export OPENBLAS_NUM_THREADS = 1
+
 test: lint
 	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
