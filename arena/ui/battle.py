@@ -4,8 +4,6 @@ The script ``static/arena.js`` votes, stops and reveals over the HTTP API; the p
 only takes prompts and shows the battles' text.
 """
 
-import os
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -13,18 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-# Read when Gradio loads: it is to call nobody, and not to build a table of its last 10,000
-# events, with pandas, at the end of each event.
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # noqa: TID251
-os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(sys.maxsize)  # noqa: TID251
-
-import gradio as gr
 from fastapi import FastAPI
 from starlette.routing import Mount
 
 from arena.domain.voter import Voter
 from arena.ui import fixed
 from arena.ui.calls import PageCalls
+from arena.ui.loading import gr
 from arena.ui.markdown import DISPLAY_MATHS, INLINE_MATHS
 from arena.ui.view import Battles, PageView, ask, attach, empty_view
 
@@ -150,7 +143,8 @@ def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
     )
     mounted = app.routes[-1]
     assert isinstance(mounted, Mount)
-    mounted.app = PageCalls(mounted.app, {n: len(fn.inputs) for n, fn in page.fns.items()})
+    inputs = {number: len(event.inputs) for number, event in page.fns.items()}
+    mounted.app = PageCalls(mounted.app, inputs, page._queue.pending_messages_per_session)
     return app
 
 

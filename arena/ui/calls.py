@@ -2,15 +2,17 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import NoneType
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/gradio_api/"
 JOIN = f"{PREFIX}queue/join"
+EVENTS = f"{PREFIX}queue/data"
 CALLS = {JOIN, f"{PREFIX}cancel", f"{PREFIX}reset"}
 """All that the page ever posts; Gradio would take more, such as files."""
 
@@ -24,24 +26,42 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }
 """What Gradio expects in a body that joins its queue."""
 
+NOT_FOUND = {
+    "msg": "unexpected_error",
+    "message": "The arena has no such session. Load the page again.",
+    "session_not_found": True,
+    "success": False,
+}
+"""What Gradio's script is told of a session that has not joined, as one from before a restart.
+
+Gradio would say so too, and then fail: a traceback in the log for each page that was open.
+"""
+
 
 class PageCalls:
-    """Refuses posts that the page would not make, before Gradio fails at them.
+    """Refuses what the page would not ask, before Gradio fails at it.
 
     Parameters
     ----------
     inputs : mapping of int to int
         How many values each of the page's events takes, by its ``fn_index``.
+    sessions : container of str
+        The sessions that have joined the queue and have events to come.
     """
 
-    def __init__(self, app: ASGIApp, inputs: Mapping[int, int]) -> None:
+    def __init__(self, app: ASGIApp, inputs: Mapping[int, int], sessions: Container[str]) -> None:
         self.app = app
         self.inputs = inputs
+        self.sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; raises `HTTPException`, which the arena answers, to refuse it."""
-        path = scope["path"].rstrip("/")
-        if scope["type"] == "http" and scope["method"] == "POST" and path.startswith(PREFIX):
+        path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
+        if path == EVENTS and not self._joined(Request(scope)):
+            told = f"data: {json.dumps(NOT_FOUND)}\n\n"
+            await Response(told, media_type="text/event-stream")(scope, receive, send)
+            return
+        if path.startswith(PREFIX) and scope["method"] == "POST":
             if path not in CALLS:
                 raise HTTPException(404, "The page does not ask this. Programs: /api/v1/battles.")
             if path == JOIN:
@@ -52,6 +72,9 @@ class PageCalls:
                 self._check(body)
                 receive = _again(body, receive)
         await self.app(scope, receive, send)
+
+    def _joined(self, request: Request) -> bool:
+        return request.query_params.get("session_hash") in self.sessions
 
     def _check(self, body: bytes) -> None:
         try:

@@ -93,3 +93,15 @@ def test_what_the_page_sends_is_answered(visitor: Visitor) -> None:
     told = visitor.get("/gradio_api/queue/data?session_hash=s").text
     assert "So says" in told
     assert '"success":true' in told
+
+
+@pytest.mark.parametrize("session", ["never-joined", ""])
+def test_a_session_that_has_not_joined_is_told_so_without_a_fault(
+    visitor: Visitor, caplog: pytest.LogCaptureFixture, session: str
+) -> None:
+    told = visitor.get("/gradio_api/queue/data", params={"session_hash": session})
+    assert told.status_code == 200
+    assert told.headers["content-type"].startswith("text/event-stream")
+    message = json.loads(told.text.removeprefix("data: "))
+    assert message["session_not_found"] is True
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
