@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -74,9 +75,10 @@ class Process:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal, unless it has ended."""
+        assert self._process.pid
         if self._process.is_alive():
-            assert self._process.pid
-            os.kill(self._process.pid, number)
+            with suppress(ProcessLookupError):  # its end is told after it is gone
+                os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """End it as if the power had gone."""
