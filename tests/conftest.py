@@ -83,11 +83,29 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what takes longest first, so that the last worker does not end alone."""
-    whole = Path(__file__).parent / "arena"  # tests of the whole arena, most in processes
-    items.sort(
-        key=lambda item: (item.get_closest_marker("browser") is None, item.path.parent != whole)
+    """Mix files that wait, for a browser or a server, with files that compute.
+
+    So no core is idle while the others queue. What takes longest comes first, so that the last
+    worker does not end alone.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = sorted((file for file in files if _waits(file)), key=_waits, reverse=True)
+    computing = [file for file in files if not _waits(file)]
+    place = {file: i / len(waiting) * 0.75 for i, file in enumerate(waiting)}
+    place |= {file: i / len(computing) for i, file in enumerate(computing)}
+    items.sort(key=lambda item: place[item.path])
+
+
+def _waits(file: Path) -> int:
+    """Give how much a file's tests wait for other processes."""
+    tests = Path(__file__).parent
+    rooms = (
+        tests / "arena" / "store",
+        tests / "arena" / "api",
+        tests / "arena",
+        tests / "browser",
     )
+    return rooms.index(file.parent) + 1 if file.parent in rooms else 0
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
