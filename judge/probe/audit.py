@@ -153,22 +153,36 @@ class _Work:
         except (JudgeError, RatingError):
             return None
 
-    def cast(self, arenas: int, *, permuted: bool = False) -> list[Rated]:
+    def theta(self, votes: Votes) -> Floats | None:
+        """Rate votes of a simulated arena, without intervals; None where they give no rating."""
+        try:
+            return self.measure.theta(votes, self.rng)
+        except (JudgeError, RatingError):
+            return None
+
+    def cast(self, arenas: int) -> list[Rated]:
         """Rate casts of votes, without those that give no rating."""
         found = []
         for _ in range(arenas):
-            votes = self.world.cast(self.rng)
-            found.append(self.rate(votes.permuted(self.rng) if permuted else votes))
+            found.append(self.rate(self.world.cast(self.rng)))
             self.tell()
         return [one for one in found if one is not None]
 
-    def correlation(self, rated: Rated) -> float:
+    def permuted(self, arenas: int) -> list[Floats]:
+        """Rate casts of votes with permuted results, without those that give no rating."""
+        found = []
+        for _ in range(arenas):
+            found.append(self.theta(self.world.cast(self.rng).permuted(self.rng)))
+            self.tell()
+        return [one for one in found if one is not None]
+
+    def correlation(self, theta: Floats) -> float:
         """Return the rank correlation with the truth; zero for a flat board: it has no order."""
-        return float(np.nan_to_num(spearman(rated.theta, self.truth)))
+        return float(np.nan_to_num(spearman(theta, self.truth)))
 
 
 def _reruns(work: _Work, seen: Votes, cast: Sequence[Rated]) -> Desideratum:
-    runs = [work.measure.rate(seen.shuffled(work.rng), work.rng).theta for _ in range(RERUNS)]
+    runs = [work.measure.theta(seen.shuffled(work.rng), work.rng) for _ in range(RERUNS)]
     if len(cast) < 2:
         return unknown("reruns", f"{len(cast)} simulated arena gave ratings: no error to compare.")
     se = np.sqrt(np.var([one.theta for one in cast], axis=0, ddof=1).mean())
@@ -176,8 +190,8 @@ def _reruns(work: _Work, seen: Votes, cast: Sequence[Rated]) -> Desideratum:
 
 
 def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
-    permuted = work.cast(arenas // 2, permuted=True)
-    oracle = work.rate(work.world.oracle())
+    permuted = work.permuted(arenas // 2)
+    oracle = work.theta(work.world.oracle())
     if min(len(cast), len(permuted)) < 2 or oracle is None:
         return unknown("validity", f"Votes of {arenas - len(cast)} of {arenas} arenas gave none.")
     errors = np.array([one.theta for one in cast]) - work.truth
@@ -185,7 +199,7 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
     covered = (np.abs(errors) <= np.array(halves)).mean(axis=1) if halves else None
     return on_validity(
         Truth(
-            spearman=Simulated.of(np.array([work.correlation(one) for one in cast])),
+            spearman=Simulated.of(np.array([work.correlation(one.theta) for one in cast])),
             rmse=float(np.sqrt((errors**2).mean())),
             covered=None if covered is None else Simulated.of(covered),
             permuted=Simulated.of(np.array([work.correlation(one) for one in permuted])),
@@ -216,10 +230,10 @@ def _looks(work: _Work, votes: Votes, parts: int) -> Floats | None:
     for moment in range(parts):
         part = votes.taken(slice(moment, None, parts))
         for seed in range(SEEDS):
-            rated = work.rate(part.shuffled(work.rng))
-            if rated is None:
+            theta = work.theta(part.shuffled(work.rng))
+            if theta is None:
                 return None
-            scores[:, seed, moment] = rated.theta
+            scores[:, seed, moment] = theta
     return scores
 
 
@@ -238,7 +252,7 @@ def _monotone(work: _Work, arenas: int) -> Desideratum:
     rows = []
     for _ in range(arenas):
         votes = work.world.cast(work.rng).shuffled(work.rng)
-        rated = [work.rate(_first(votes, float(share))) for share in MORE]
+        rated = [work.theta(_first(votes, float(share))) for share in MORE]
         rows.append([work.correlation(one) for one in rated if one is not None])
         work.tell()
     whole = [row for row in rows if len(row) == len(MORE)]

@@ -44,6 +44,7 @@ class Rated:
 
 
 Rate = Callable[[Votes, np.random.Generator], Rated]
+Strengths = Callable[[Votes, np.random.Generator], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,20 @@ class Measure:
     ----------
     knobs : mapping of str to Rate
         By what was chosen otherwise.
+    strengths : callable, optional
+        The same ``theta`` without intervals, where those take time of their own.
     """
 
     name: str
     rate: Rate
     knobs: Mapping[str, Rate]
+    strengths: Strengths | None = None
+
+    def theta(self, votes: Votes, rng: np.random.Generator) -> Floats:
+        """Return the strengths of the models, where nobody asks for their intervals."""
+        if self.strengths is not None:
+            return self.strengths(votes, rng)
+        return self.rate(votes, rng).theta
 
 
 def by_bradley_terry(
@@ -83,6 +93,11 @@ def by_bradley_terry(
     bar = reach * np.sqrt(square.clip(min=0))
     gap = found.theta[:, None] - found.theta
     return Rated(found.theta, reach * np.sqrt(variance), gap > np.maximum(bar, _EQUAL))
+
+
+def bradley_terry_strengths(votes: Votes, rng: np.random.Generator) -> Floats:
+    """Return the strengths of `by_bradley_terry`, a tie half a win."""
+    return fit(votes.comparisons()).theta
 
 
 def by_bootstrap(votes: Votes, rng: np.random.Generator) -> Rated:
@@ -121,6 +136,7 @@ BRADLEY_TERRY = Measure(
         "intervals by bootstrap": by_bootstrap,
         "another order of votes": in_another_order(by_bradley_terry),
     },
+    bradley_terry_strengths,
 )
 INDEPENDENT = Measure(
     "Bradley-Terry, votes as independent",
@@ -130,6 +146,7 @@ INDEPENDENT = Measure(
         "intervals by voter": by_bradley_terry,
         "another order of votes": in_another_order(partial(by_bradley_terry, independent=True)),
     },
+    bradley_terry_strengths,
 )
 ONLINE_ELO = Measure(
     "Online Elo",

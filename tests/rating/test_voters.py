@@ -200,16 +200,18 @@ def chance_of_wins(won: int, n: int, gap: float, taste_sd: float) -> float:
 def test_on_average_the_evidence_against_an_honest_voter_is_one(taste_sd: float) -> None:
     """Over all 2^8 ways to vote eight times on two models, exactly."""
     theta, n = np.array([0.3, -0.3]), 8
-    order = np.arange(n)
-    left, right = order % 2, 1 - order % 2
-    expected = 0.0
-    for bits in range(2**n):
-        score = ((bits >> order) & 1).astype(float)
-        found = check_voters(
-            left, right, score, np.zeros(n, dtype=int), theta, taste_sd, ["x", "y"]
-        )[0]
-        first_won = int(np.where(left == 0, score, 1 - score).sum())
-        expected += chance_of_wins(first_won, n, 0.6, taste_sd) * np.exp(found.log_e)
+    ways, order = np.arange(2**n), np.arange(n)
+    score = ((ways[:, None] >> order) & 1).astype(float)
+    left = np.tile(order % 2, 2**n)
+    found = check_voters(
+        left, 1 - left, score.ravel(), np.repeat(ways, n), theta, taste_sd, ["x", "y"]
+    )
+    first_won = np.where(order % 2 == 0, score, 1 - score).sum(axis=1).astype(int)
+    chance = [chance_of_wins(won, n, 0.6, taste_sd) for won in range(n + 1)]
+    assert [check.n for check in found] == [n] * 2**n
+    expected = sum(
+        chance[won] * np.exp(check.log_e) for won, check in zip(first_won, found, strict=True)
+    )
     assert expected == pytest.approx(1, abs=0.02)  # what Laplace leaves
 
 

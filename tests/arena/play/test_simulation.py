@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +11,12 @@ from random import Random
 
 import pytest
 
-from arena.app import TOY_EXAMPLES, build_endpoints
-from arena.domain.model import Roster
+from arena.app import TOY_EXAMPLES
+from arena.domain.answer import Chunk, Finished, Message, TextDelta
+from arena.domain.model import Model, Roster
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
-from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
+from arena.endpoints.pocket import POCKET_MODELS
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store
@@ -35,11 +36,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
+async def ask(model: Model, _messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
+    """Answer in a word: simulated voters look at who answers, not at what is said."""
+    yield TextDelta(model.id)
+    yield Finished("stop", 1, 1)
+
+
 async def vote(store: Store, votes: int, seed: int = 3) -> int:
-    endpoints = build_endpoints(ROSTER, {}, PocketTransport(seed, speedup=1e9))
     simulation = Simulation(
         store,
-        endpoints.stream,
+        ask,
         ROSTER,
         TASTES,
         prompts=TOY_EXAMPLES,
@@ -48,7 +54,6 @@ async def vote(store: Store, votes: int, seed: int = 3) -> int:
     )
     told: list[tuple[int, int]] = []
     made = await simulation.run(votes, lambda done, whole: told.append((done, whole)))
-    await endpoints.aclose()
     assert told[-1:] == ([(votes, votes)] if made else [])
     return made
 

@@ -118,6 +118,15 @@ def test_every_model_and_the_caption_are_in_the_svg(n: int, tmp_path: Path) -> N
         assert picture.caption in as_one_line(" ".join(texts(root)))
 
 
+def test_the_cells_of_more_than_a_hundred_models_are_one_image(tmp_path: Path) -> None:
+    drawn = pictures(names_of(101))
+    for kind in ("win_rates", "votes"):
+        root = svg_of(drawn[kind], tmp_path)
+        assert len(list(root.iter(f"{SVG}image"))) == 1, kind
+        assert (tmp_path / "picture.svg").stat().st_size < 2e5, kind
+
+
+@pytest.mark.slow
 def test_two_hundred_models_are_drawn(tmp_path: Path) -> None:
     for kind, picture in pictures(names_of(200)).items():
         svg_of(picture, tmp_path)
@@ -127,7 +136,9 @@ def test_two_hundred_models_are_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suffix", "themes"),
     [
-        *((suffix, (theme, theme)) for suffix in (".png", ".svg") for theme in THEMES),
+        (".png", ("light", "light")),
+        pytest.param(".png", ("dark", "dark"), marks=pytest.mark.slow),
+        *((".svg", (theme, theme)) for theme in THEMES),
         (".html", ("light", "dark")),  # a page holds both
     ],
 )
@@ -227,7 +238,7 @@ def test_the_line_stands_at_the_anchor(anchor: object) -> None:
     assert "Dashed line: x=y, held at 1,200." in picture.caption
 
 
-@pytest.mark.parametrize("n", [2, 3, 20, 59])
+@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow), 20, 59])
 @pytest.mark.parametrize("kind", ["intervals", "win_rates", "votes", "time"])
 def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
     with drawing():

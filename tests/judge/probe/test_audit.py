@@ -1,10 +1,12 @@
 """The audit passes the board's defaults and fails each planted fault by name."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.probe.audit import Audit, audit
@@ -15,11 +17,14 @@ from judge.probe.measures import (
     ONLINE_ELO,
     Measure,
     Rated,
+    bradley_terry_strengths,
     by_bradley_terry,
 )
 from judge.probe.worlds import Votes, World
 
 FEW = 30
+
+Floats = NDArray[np.float64]
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -31,15 +36,26 @@ def audited(measure: Measure, taste: float, *, arenas: int = FEW, seed: int = 5)
     return audit(measure, World.of_size(draw, taste=taste), arenas=arenas, rng=draw)
 
 
+def of_other_votes(name: str, change: Callable[[Votes, np.random.Generator], Votes]) -> Measure:
+    """Rate by Bradley-Terry what a planted fault makes of the votes."""
+
+    def rate(votes: Votes, draw: np.random.Generator) -> Rated:
+        return by_bradley_terry(change(votes, draw), draw)
+
+    def strengths(votes: Votes, draw: np.random.Generator) -> Floats:
+        return bradley_terry_strengths(change(votes, draw), draw)
+
+    return Measure(name, rate, {"again": rate}, strengths)
+
+
 def judge_that_wavers(world: World) -> Measure:
     """A planted fault: a judge that knows the truth, and draws every verdict anew each time."""
 
-    def rate(votes: Votes, draw: np.random.Generator) -> Rated:
+    def verdicts(votes: Votes, draw: np.random.Generator) -> Votes:
         chance = 1 / (1 + np.exp(world.strengths[votes.b] - world.strengths[votes.a]))
-        score = np.where(draw.random(votes.n) < chance, 1.0, 0.0)
-        return by_bradley_terry(replace(votes, score=score), draw)
+        return replace(votes, score=np.where(draw.random(votes.n) < chance, 1.0, 0.0))
 
-    return Measure("Judge that wavers", rate, {"another run": rate})
+    return of_other_votes("Judge that wavers", verdicts)
 
 
 def order_of_names(votes: Votes, draw: np.random.Generator) -> Rated:
@@ -48,11 +64,11 @@ def order_of_names(votes: Votes, draw: np.random.Generator) -> Rated:
     return Rated(theta, np.full(len(theta), 0.01), theta[:, None] > theta)
 
 
-def led_astray(votes: Votes, draw: np.random.Generator) -> Rated:
+def led_astray(votes: Votes, draw: np.random.Generator) -> Votes:
     """A planted fault: the more votes there are, the more of them are replaced by coins."""
     coins = draw.integers(2, size=votes.n).astype(float)
     replaced = draw.random(votes.n) < votes.n / 3000
-    return by_bradley_terry(replace(votes, score=np.where(replaced, coins, votes.score)), draw)
+    return replace(votes, score=np.where(replaced, coins, votes.score))
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.8])
@@ -92,8 +108,7 @@ def test_an_order_that_does_not_come_from_votes_is_found_out() -> None:
 
 
 def test_a_measure_that_votes_lead_astray_fails_to_be_monotone() -> None:
-    astray = Measure("Led astray", led_astray, {"again": led_astray})
-    assert "monotone" in audited(astray, 0.0).failed
+    assert "monotone" in audited(of_other_votes("Led astray", led_astray), 0.0).failed
 
 
 def test_models_that_are_all_alike_cannot_be_told_apart() -> None:

@@ -68,6 +68,11 @@ def test_a_claim_is_of_one_order_only_and_follows_the_strengths(votes: Votes) ->
         assert abs(found.theta.sum()) < 1e-8
 
 
+def test_strengths_alone_are_those_beside_intervals(votes: Votes) -> None:
+    for measure in MEASURES:
+        assert (measure.theta(votes, rng()) == measure.rate(votes, rng()).theta).all()
+
+
 def test_online_elo_is_the_pass_over_the_votes_and_claims_every_difference(votes: Votes) -> None:
     found = by_online_elo(votes, rng())
     points = online_elo(votes.a, votes.b, votes.score, 5)

@@ -35,20 +35,18 @@ def changed(each: Perturbation, text: str, seed: int = 1) -> str:
     return each.apply(text, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
 @given(text=prose, seed=st.integers(0, 9))
-def test_the_same_seed_makes_the_same_copy(each: Perturbation, text: str, seed: int) -> None:
-    assert changed(each, text, seed) == changed(each, text, seed)
+def test_the_same_seed_makes_the_same_copy(text: str, seed: int) -> None:
+    for each in ALL:
+        assert changed(each, text, seed) == changed(each, text, seed), each.name
 
 
-@pytest.mark.parametrize(
-    "each", [RANDOM_CASE, WIDE_SPACING, SENTENCE_SHUFFLE, WORD_SHUFFLE], ids=lambda each: each.name
-)
 @given(text=prose, seed=st.integers(0, 9))
 def test_what_only_looks_or_stands_differently_keeps_the_bag_of_words(
-    each: Perturbation, text: str, seed: int
+    text: str, seed: int
 ) -> None:
-    assert Counter(words(changed(each, text, seed))) == Counter(words(text))
+    for each in (RANDOM_CASE, WIDE_SPACING, SENTENCE_SHUFFLE, WORD_SHUFFLE):
+        assert Counter(words(changed(each, text, seed))) == Counter(words(text)), each.name
 
 
 @given(text=prose, seed=st.integers(0, 9))
