@@ -9,6 +9,7 @@ import numpy as np
 
 from arena.domain.policy import Policy
 from arena.errors import DataError
+from arena.publish.engine import connected
 from arena.store.records import LoggedVote
 
 COLUMNS = {
@@ -93,7 +94,7 @@ def _row(vote: LoggedVote, policy: Policy) -> tuple[object, ...]:
 def _write(columns: dict[str, Sequence[object]], path: Path) -> None:
     arrays = {name: _array(COLUMNS[name], values) for name, values in columns.items()}
     casts = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items())
-    with duckdb.connect() as connection:
+    with connected() as connection:
         connection.register("votes", arrays)
         target = str(path).replace("'", "''")
         query = f"SELECT {casts} FROM votes"  # noqa: S608 - the names are ours

@@ -173,6 +173,8 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     import duckdb  # this and numpy take half a second to import, and only Parquet needs them
     import numpy as np
 
+    from arena.publish.engine import connected
+
     names = list(rows[0]) if rows else []
     kinds = {name: COLUMNS.get(name, "VARCHAR") for name in names}
     arrays = {name: np.array([row[name] for row in rows], dtype=object) for name in names}
@@ -180,7 +182,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in kinds.items())
     target = str(path).replace("'", "''")
     try:
-        with duckdb.connect() as connection:
+        with connected() as connection:
             connection.register("board", {n: x.astype(object) for n, x in texts.items()})
             query = f"SELECT {casts} FROM board"  # noqa: S608 - the names are ours
             connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)")

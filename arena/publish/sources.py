@@ -18,6 +18,7 @@ from arena.errors import DataError
 from arena.publish import packing
 from arena.publish.coding import Coded, Codes, checked, coded
 from arena.publish.columns import COUNTS
+from arena.publish.engine import connected
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
@@ -26,6 +27,9 @@ JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
 ENDINGS = (".parquet", *PLAIN, *JSON)
 N = "__n"
 """Column of a count; no table of votes has one of this name."""
+
+FEW = 10_000
+"""Rows up to which the names of duckdb are coded here: to ask it to takes longer than to do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ def _opened_file(path: Path, wanted: Callable[[Sequence[str]], Sequence[str]]) -
     if not path.is_file():
         msg = f"Cannot read {str(path)!r}: there is no such file."
         raise DataError(msg)
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with tempfile.TemporaryDirectory() as folder, connected() as connection:
         if ending != ".parquet":
             path = _as_parquet(connection, path, ending, Path(folder) / "votes.parquet", wanted)
         yield nw.from_native(connection.read_parquet(_literal(path)))
@@ -244,6 +248,14 @@ def _fetch_lazy(
         *(_text(schema, name).alias(role) for role, name in texts.items()),
         *(_number(schema, name).alias(role) for role, name in numbers.items()),
     )
+
+    def first(role: str) -> int | None:
+        return _first_blank_lazy(frame, texts[role])
+
+    few = _few(base.to_native())
+    if few is not None:
+        coded_few = {role: _coded(name, few[role].tolist()) for role, name in texts.items()}
+        return _table(coded_few, {role: _filled(few[role]) for role in numbers}, first)
     rows = base
     names: dict[str, list[Any]] = {}
     # People first: rows counted in this order are in that of the cells they will be.
@@ -253,10 +265,6 @@ def _fetch_lazy(
         index = found.with_row_index(f"{role}_code", order_by=role)
         names[role] = list(_arrays(index.sort(f"{role}_code"))[role])
         rows = rows.join(index, on=role, how="left").drop(role)
-
-    def first(role: str) -> int | None:
-        return _first_blank_lazy(frame, texts[role])
-
     sizes = {f"{role}_code": len(found) for role, found in names.items()}
     if not numbers and packing.fits([*sizes.values()]):
         codes, n = _counted(rows, sizes, group=group)
@@ -264,6 +272,22 @@ def _fetch_lazy(
     arrays = _arrays(rows.select(*(nw.col(key).cast(nw.Int32()) for key in sizes), *numbers))
     columns = _columns(texts, names, [_codes(arrays[key]) for key in sizes])
     return _table(columns, {role: _filled(arrays[role]) for role in numbers}, first)
+
+
+def _few(rows: object) -> Mapping[str, NDArray[Any]] | None:
+    """Fetch rows of duckdb as they are, if they are few."""
+    if not isinstance(rows, duckdb.DuckDBPyRelation):
+        return None
+    arrays: Mapping[str, NDArray[Any]] = rows.limit(FEW + 1).fetchnumpy()
+    return None if any(len(values) > FEW for values in arrays.values()) else arrays
+
+
+def _coded(column: str, values: list[str | None]) -> Coded:
+    """Code names in their own order, as the engine does: that of the rows leaves no trace."""
+    names = sorted({value for value in values if value is not None})
+    place: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+    place[None] = -1
+    return checked(column, names, np.array([place[value] for value in values], dtype=np.int32))
 
 
 def _columns(

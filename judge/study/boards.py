@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from judge.study.correlation import FEW_MODELS, MIN_MODELS, correlations
+from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
 from judge.study.preferences import Preferences
 from judge.study.resampling import FEW_PROMPTS, drawn_sums, interval
@@ -180,12 +180,12 @@ def correlated(moved: Moved, first: int, second: int) -> dict[str, Floats]:
     one, other = moved.theta[first], moved.theta[second]
     if one.shape[1] < MIN_MODELS:
         return {kind: np.full(len(one), np.nan) for kind in KINDS}
-    rows = [correlations(y, x) for x, y in zip(one, other, strict=True)]
+    rows = row_correlations(other, one)
     places = np.ix_([first, second], [first, second])
     spread = one.var(axis=1, ddof=1), other.var(axis=1, ddof=1)
     found = {}
     for kind in KINDS:
-        raw = np.array([getattr(row, kind) for row in rows])
+        raw = rows[kind]
         found[kind] = np.r_[raw[0], _without_noise(kind, raw, spread, moved.noise[places])[1:]]
     return found
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.boards import KINDS, Moved, around, correlated
-from judge.study.correlation import FEW_MODELS, MIN_MODELS, correlations
+from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
 from judge.study.resampling import interval
 
@@ -125,11 +125,8 @@ def _models_drawn(
 ) -> dict[str, Floats]:
     if len(ratings) < MIN_MODELS:
         return {kind: np.full(rounds, np.nan) for kind in KINDS}
-    rows = [
-        correlations(scores[some], ratings[some])
-        for some in rng.integers(len(ratings), size=(rounds, len(ratings)))
-    ]
-    return {kind: np.array([getattr(row, kind) for row in rows]) for kind in KINDS}
+    some = rng.integers(len(ratings), size=(rounds, len(ratings)))
+    return row_correlations(scores[some], ratings[some])
 
 
 def _ends(found: Estimate, drawn: Floats, level: float) -> Ends:

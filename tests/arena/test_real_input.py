@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -29,6 +29,8 @@ PLANTED = (
     "GPT-NeoXT-Chat-Base (20B)",
     "Dolly v2 (12B)",
 )
+Upset = Callable[[int, int], bool]
+"""Whether a vote, by its number and how far apart the planted ranks are, goes the other way."""
 NAMES = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
 
 
@@ -58,19 +60,37 @@ def test_three_recordings_of_805_instructions_play_vote_and_rank(
     assert "30 votes" in page
 
 
+@pytest.mark.slow
 def test_three_hundred_battles_rank_six_recorded_models_as_planted(
     published_data: Path, tmp_path: Path
 ) -> None:
+    def upset(vote: int, gap: int) -> bool:
+        return vote % (4 + 3 * gap) == 0  # now and then, and more so for a close pair
+
+    assert board_of(published_data, tmp_path, voters=30, upset=upset) == list(PLANTED)
+
+
+def test_ninety_battles_of_six_recorded_models_make_the_board_of_their_export(
+    published_data: Path, tmp_path: Path
+) -> None:
+    def upset(vote: int, _: int) -> bool:
+        return vote % 3 == 0  # so often that every model wins and loses
+
+    ranked = board_of(published_data, tmp_path, voters=9, upset=upset)
+    assert sorted(ranked) == sorted(PLANTED)
+
+
+def board_of(published_data: Path, tmp_path: Path, *, voters: int, upset: Upset) -> list[str]:
+    """Let people vote ten times each; check the board against that of the export."""
     outputs = write_recordings(published_data / "votes" / "llmfao", tmp_path)
     prompts = [row["prompt"] for row in rows(outputs[PLANTED[0]])]
     with recorded(tmp_path, outputs) as served:
         with ThreadPoolExecutor(10) as pool:
-            list(pool.map(lambda n: vote_ten_times(served, prompts, n), range(30)))
+            list(pool.map(lambda n: vote_ten_times(served, prompts, n, upset), range(voters)))
         with served.visitor() as ada:
             board = ada.get("/api/v1/leaderboard").json()
         votes = export(served, tmp_path / "votes.parquet")
-    assert board["votes"] == len(votes["winner"]) == 300
-    assert [row["model"] for row in board["ratings"]] == list(PLANTED)
+    assert board["votes"] == len(votes["winner"]) == 10 * voters
     columns = (votes["model_a"], votes["model_b"], votes["winner"])
     direct = rate(Comparisons.from_arrays(*columns, voter=votes["voter"]))
     rated = rate_source(str(tmp_path / "votes.parquet"), RateOptions())
@@ -79,10 +99,11 @@ def test_three_hundred_battles_rank_six_recorded_models_as_planted(
     for report in (direct, rated):
         for shown, row in zip(board["ratings"], report.ratings, strict=True):
             assert {name: shown[name] for name in NAMES} == {n: getattr(row, n) for n in NAMES}
+    return [row["model"] for row in board["ratings"]]
 
 
-def vote_ten_times(served: Served, prompts: Sequence[str], voter: int) -> None:
-    """Vote for the planted better model, now and then the other way, more so for a close one."""
+def vote_ten_times(served: Served, prompts: Sequence[str], voter: int, upset: Upset) -> None:
+    """Vote for the planted better model, and the other way where there is an upset."""
     with served.visitor() as visitor:
         for n in range(10):
             battle_id = visitor.play(prompts[(voter + n) % len(prompts)])
@@ -90,8 +111,8 @@ def vote_ten_times(served: Served, prompts: Sequence[str], voter: int) -> None:
             better = "model_a" if PLANTED.index(a) < PLANTED.index(b) else "model_b"
             worse = "model_b" if better == "model_a" else "model_a"
             gap = abs(PLANTED.index(a) - PLANTED.index(b))
-            upset = (voter * 10 + n) % (4 + 3 * gap) == 0
-            assert visitor.vote(battle_id, worse if upset else better).status_code == 200
+            choice = worse if upset(voter * 10 + n, gap) else better
+            assert visitor.vote(battle_id, choice).status_code == 200
 
 
 def answering(served: Served, battle_id: str, side: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,13 @@ NAMES = [f"m{i:02}" for i in range(N)]
 
 def votes(folder: Path, *, n: int = 1500) -> Path:
     """Write votes on twelve models, each a little better than the last."""
+    path = folder / "votes.csv"
+    path.write_text(_cast(n), encoding="utf-8")
+    return path
+
+
+@cache
+def _cast(n: int) -> str:
     rng = np.random.default_rng(3)
     lines = ["model_a,model_b,winner,voter"]
     for vote in range(n):
@@ -24,9 +32,7 @@ def votes(folder: Path, *, n: int = 1500) -> Path:
         won = rng.random() < 1 / (1 + np.exp(-0.3 * (a - b)))
         winner = "model_a" if won else "model_b"
         lines.append(f"{NAMES[a]},{NAMES[b]},{winner},v{vote % 60}")
-    path = folder / "votes.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return "\n".join(lines) + "\n"
 
 
 def table(folder: Path, text: str, name: str = "scores.csv") -> Path:

@@ -3,7 +3,8 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,15 @@ SOURCES: dict[str, Source] = {
     "duckdb": relation,
 }
 
-each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+each_source = pytest.mark.parametrize("source", SOURCES, indirect=True)
+
+
+@contextmanager
+def as_many() -> Iterator[None]:
+    """Let duckdb code the names, as it does of more rows than a test writes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("arena.publish.sources.FEW", -1)
+        yield
 
 
 def cells(votes: Votes) -> Counter[tuple[str, ...]]:

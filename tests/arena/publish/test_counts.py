@@ -24,6 +24,7 @@ def test_a_model_seen_only_on_side_b_is_a_model() -> None:
     assert read_votes(pl.DataFrame(table)).models == ("x", "y", "z")
 
 
+@pytest.mark.usefixtures("as_many")
 def test_voters_that_nobody_names_are_not_known() -> None:
     table = pa.table(columns([{**row, "voter": None} for row in ROWS]))
     for source in (table, duckdb.from_arrow(table)):
@@ -56,6 +57,7 @@ def test_both_bad_is_an_outcome_a_tie_or_left_out() -> None:
     assert cells(dropped) == own - Counter({("x", "y", "both_bad"): 1})
 
 
+@pytest.mark.usefixtures("as_many")
 def test_groups_part_the_votes() -> None:
     for source in (pa.table(columns(ROWS)), relation(ROWS, Path())):
         groups = read_groups(source, replace(PLAIN, columns=Columns(by="language")))
@@ -66,6 +68,7 @@ def test_groups_part_the_votes() -> None:
         assert groups["English"].report.self_battles == 1
 
 
+@pytest.mark.usefixtures("as_many")
 def test_a_weight_counts_in_the_sums_and_not_in_the_votes() -> None:
     table = columns(ROWS) | {"pair_probability": [0.5, 0.25, 1, 1, 1, 1, 1, 1], "w": range(8)}
     for source in (pa.table(table), pl.DataFrame(table), duckdb.from_arrow(pa.table(table))):
@@ -81,6 +84,7 @@ def test_a_weight_counts_in_the_sums_and_not_in_the_votes() -> None:
         assert given_ones.sum() == sum(range(8)) - 6
 
 
+@pytest.mark.usefixtures("as_many")
 def test_styles_are_compared_and_standardised() -> None:
     table = columns(ROWS) | {
         "length_a": [3, 1, 1, 1, 1, 1, 1, 1],

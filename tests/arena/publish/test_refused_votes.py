@@ -73,6 +73,7 @@ def test_a_name_that_is_no_name_is_refused(value: Any) -> None:
         read_votes(frame)
 
 
+@pytest.mark.usefixtures("as_many")
 def test_names_may_be_whole_numbers_but_not_fractions() -> None:
     table = {"model_a": [1, 2], "model_b": [2, 10], "winner": ["model_a", "tie"]}
     for frame in (pl.DataFrame(table), pd.DataFrame(table), pa.table(table)):
@@ -90,6 +91,7 @@ def test_no_votes_at_all_is_an_error(source: Source, tmp_path: Path) -> None:
         read_votes(source(ROWS[6:7], tmp_path))
 
 
+@pytest.mark.usefixtures("as_many")
 def test_an_empty_table_is_an_error() -> None:
     empty = pl.DataFrame({"model_a": [], "model_b": [], "winner": []})
     for source in (
@@ -111,6 +113,7 @@ def test_an_empty_table_is_an_error() -> None:
         ("w", float("inf"), "A weight in 'w' is inf"),
     ],
 )
+@pytest.mark.usefixtures("as_many")
 def test_a_weight_that_is_none_is_refused(column: str, value: float | None, said: str) -> None:
     table = pa.table(columns(ROWS) | {column: [value] + [1.0] * 7})
     weight = "sampling" if column == "pair_probability" else column
@@ -119,6 +122,7 @@ def test_a_weight_that_is_none_is_refused(column: str, value: float | None, said
             read_votes(source, replace(PLAIN, weight=weight))
 
 
+@pytest.mark.usefixtures("as_many")
 def test_a_missing_moment_matters_only_where_time_does() -> None:
     table = pa.table(columns(broken(tstamp=None)))
     for source in (table, duckdb.from_arrow(table)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from judge.errors import DataError
-from judge.study.correlation import correlations
+from judge.study.correlation import correlations, row_correlations
 from tests.judge.published import rows
 
 values = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=15)
@@ -39,6 +39,23 @@ def test_the_published_table_of_correlations(published_data: Path) -> None:
         printed = [want[f"{name}_pub"] for name in ("p_top", "p_all", "s_all", "k_all")]
         for our, their in zip(ours, printed, strict=True):
             assert their is None or our == pytest.approx(their, abs=0.001), want["metric"]
+
+
+@pytest.mark.parametrize("cells", [1, 300, 1 << 20])
+def test_rows_are_correlated_one_by_one_to_the_last_digit(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.study.correlation._CELLS", cells)
+    draw = np.random.default_rng(4)
+    scores = np.asfortranarray(np.round(draw.normal(1000, 9, size=(20, 11)), 1))
+    reference = np.round(draw.normal(size=11), 1) + 0.05 * scores
+    scores[3] = 1000.1
+    found = row_correlations(scores, reference)
+    alone = [correlations(*both) for both in zip(scores, reference, strict=True)]
+    for kind, values in found.items():
+        assert np.array_equal(values, [getattr(one, kind) for one in alone], equal_nan=True)
+    assert math.isnan(found["kendall"][3])
+    assert np.isfinite(found["kendall"]).sum() == 19
 
 
 def test_models_without_a_score_are_left_out() -> None:

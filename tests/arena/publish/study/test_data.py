@@ -10,6 +10,7 @@ from arena.domain.vote import Choice
 from arena.errors import DataError
 from arena.publish.study.data import StudyData, read_study, repetition
 from arena.store.store import Store
+from tests.arena.publish.sources import as_many
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 
 VOTES = """prompt_id,model_a,model_b,winner,voter
@@ -258,6 +259,17 @@ def test_a_file_of_parquet_is_read_like_one_of_text(study: Files) -> None:
     duckdb.read_csv(source).write_parquet(str(table))
     found = read_study(str(table), str(study.folder / "verdicts.csv"))
     assert labels(found) == labels(expected)
+
+
+def test_many_rows_are_read_as_few_are(study: Files) -> None:
+    few, few_of_a_run = study(), study(votes=RUN)
+    with as_many():
+        many, many_of_a_run = study(), study(votes=RUN)
+    assert labels(many) == labels(few)
+    assert many.voters == few.voters
+    assert many.judges[0].verdicts.label.tolist() == few.judges[0].verdicts.label.tolist()
+    assert labels(many_of_a_run) == labels(few_of_a_run)
+    assert many_of_a_run.warnings == few_of_a_run.warnings
 
 
 @pytest.mark.parametrize(
