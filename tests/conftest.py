@@ -1,18 +1,20 @@
-"""Fixtures that all houses share."""
+"""Fixtures that all houses share.
+
+They import the arena where they need it: the process that starts the workers does without.
+"""
 
 import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from sqlalchemy.engine import make_url
 
-from tests.postgresql import new_database, postgresql_server
-from tests.serving import Served, quick_arena
-from tests.sqlite import bring_to_schema, new_sqlite
+if TYPE_CHECKING:
+    from tests.serving import Served
 
 # The same examples on every run, and no clock on a busy machine.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -37,6 +39,8 @@ def published_data() -> Path:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """URL of a real PostgreSQL; started by the first test that asks for it."""
+    from tests.postgresql import postgresql_server
+
     with postgresql_server() as url:
         yield url
 
@@ -44,6 +48,11 @@ def postgresql() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def postgresql_template(postgresql: str) -> Iterator[str]:
     """Name of a database with the arena's tables, to copy."""
+    from sqlalchemy.engine import make_url
+
+    from tests.postgresql import new_database
+    from tests.sqlite import bring_to_schema
+
     with new_database(postgresql) as url:
         bring_to_schema(url)
         yield str(make_url(url).database)
@@ -52,6 +61,9 @@ def postgresql_template(postgresql: str) -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """URL of a database that nobody has used: a test that asks for it runs on both kinds."""
+    from tests.postgresql import new_database
+    from tests.sqlite import new_sqlite
+
     if request.param == "sqlite":
         yield new_sqlite(tmp_path)
     else:
@@ -61,8 +73,10 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 
 @pytest.fixture
-def quick(tmp_path: Path) -> Iterator[Served]:
+def quick(tmp_path: Path) -> Iterator["Served"]:
     """An arena, without the page, of three models that answer at once."""
+    from tests.serving import quick_arena
+
     with quick_arena(tmp_path) as served:
         yield served
 
