@@ -91,9 +91,11 @@ def bare(seconds: float) -> Iterator[Server]:
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(command, cwd=folder) as process,
     ):
-        _wait_for(url)
-        yield Server(url, process.pid)
-        process.kill()
+        try:
+            _wait_for(url)
+            yield Server(url, process.pid)
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -125,10 +127,12 @@ def serving(seconds: float) -> Iterator[Server]:
             assert process.stdout is not None
             url = re.search(r"http://\S+", process.stdout.readline())
             assert url is not None
-            _wait_for(url.group())
-            yield Server(url.group(), process.pid)
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
+            try:
+                _wait_for(url.group())
+                yield Server(url.group(), process.pid)
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.wait(30)
 
 
 def _wait_for(url: str) -> None:

@@ -73,12 +73,17 @@ class Process:
         assert found, f"it ended without an address: {line!r}"
         return found.group()
 
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        assert self._process.pid
+        return self._process.pid
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal, unless it has ended."""
-        assert self._process.pid
         if self._process.is_alive():
             with suppress(ProcessLookupError):  # its end is told after it is gone
-                os.kill(self._process.pid, number)
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it as if the power had gone."""

@@ -1,4 +1,4 @@
-"""How a serving process ends."""
+"""How a serving process rests, and how it ends."""
 
 import signal
 import sqlite3
@@ -38,6 +38,24 @@ def until(answer: httpx.Response, ada: Visitor) -> httpx.Response:
         time.sleep(0.02)
         answer = ada.post("/api/v1/battles", json={"prompt": "Hi"})
     return answer
+
+
+def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
+    """Each look for work is a change of context; Gradio's own pace makes a thousand a second."""
+    with (
+        faulty_server({"x": SLOW, "y": SLOW}) as server,
+        process(tmp_path, server, ARENA_PAGE="1") as running,
+        visitor(running) as ada,
+    ):
+        assert ada.get("/").status_code == 200
+        before = looks(running)
+        time.sleep(2)
+        assert looks(running) - before < 400
+
+
+def looks(running: Process) -> int:
+    status = Path(f"/proc/{running.pid}/status").read_text(encoding="utf-8")
+    return int(status.partition("voluntary_ctxt_switches:")[2].split()[0])
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
