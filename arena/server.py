@@ -11,6 +11,11 @@ import uvicorn
 from arena.errors import SettingsError
 from arena.settings import Settings
 
+KEEP_ALIVE_S = 75
+"""How long an idle connection is kept: one that is let go while a vote comes in over it fails.
+
+People vote some seconds after they have read, so uvicorn's 5 s would be about the worst.
+"""
 LAST_STREAMS_S = 2
 """How long open streams may go on once all battles have ended."""
 
@@ -50,6 +55,7 @@ def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config
         log_config=None,
         log_level="warning",
         access_log=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=LAST_STREAMS_S,
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -51,6 +52,18 @@ def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
         before = looks(running)
         time.sleep(2)
         assert looks(running) - before < 400
+
+
+def test_a_connection_is_still_there_after_a_while_of_reading(tmp_path: Path) -> None:
+    """The server is not to let go of it just when a vote comes in over it."""
+    with faulty_server({"x": SLOW, "y": SLOW}) as server, process(tmp_path, server) as running:
+        url = httpx.URL(running.url())
+        with closing(HTTPConnection(url.host, url.port)) as connection:
+            for pause_s in (0, 6):
+                time.sleep(pause_s)
+                connection.request("GET", "/health/ready")
+                answer = connection.getresponse()
+                assert (answer.status, answer.read() != b"") == (200, True)
 
 
 def looks(running: Process) -> int:
