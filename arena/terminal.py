@@ -147,7 +147,7 @@ def _table(*columns: tuple[str, Any]) -> Table:
 def _ranks(row: Row) -> str:
     low, high = row["rank_low"], row["rank_high"]
     if low is None or high is None:
-        return str(row["rank"])
+        return "–"
     return str(low) if low == high else f"{low}–{high}"
 
 

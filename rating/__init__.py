@@ -5,6 +5,7 @@ from rating.bootstrap import Bootstrap, bootstrap
 from rating.clusters import Activity, Cluster, activity
 from rating.comparisons import Comparisons
 from rating.connectivity import Connectivity, connectivity
+from rating.contrasts import Contrasts, Inference, infer
 from rating.covariance import Covariance, Method, covariance
 from rating.deviance import Deviance
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError, RatingError
@@ -18,7 +19,7 @@ from rating.planning import NeighbourGap, neighbour_gaps, votes_to_separate
 from rating.profile import ProfileIntervals, profile_intervals
 from rating.quasi import QuasiErrors, quasi_standard_errors
 from rating.ranks import RankRanges, critical_value, rank_ranges
-from rating.report import Estimate, ModelRating, Provenance, Report, VotesUsed
+from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
 from rating.sandwich import hessian_covariance, sandwich_covariance
 from rating.scale import to_nats, to_points
 from rating.ties import Ties
@@ -30,9 +31,11 @@ __all__ = [
     "Cluster",
     "Comparisons",
     "Connectivity",
+    "Contrasts",
     "ConvergenceError",
     "Covariance",
     "DataError",
+    "DesignEffect",
     "Deviance",
     "Dropped",
     "Estimate",
@@ -40,6 +43,7 @@ __all__ = [
     "Fit",
     "Flip",
     "GoodnessOfFit",
+    "Inference",
     "Method",
     "ModelRating",
     "NeighbourGap",
@@ -67,6 +71,7 @@ __all__ = [
     "fit_bradley_terry",
     "goodness_of_fit",
     "hessian_covariance",
+    "infer",
     "neighbour_gaps",
     "profile_intervals",
     "quasi_standard_errors",

@@ -1,6 +1,8 @@
 """Rate every model: the fit, its spread, the ranks, and what a reader should know."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,18 +10,22 @@ from numpy.typing import NDArray
 from rating.cautions import (
     few_points,
     named,
+    on_clusters_behind,
     on_few_points,
-    on_lone_models,
+    on_no_interval,
+    on_no_ranks,
     on_quasi_errors,
-    on_ranks,
+    on_these_voters,
     on_ties,
+    seen_of,
 )
-from rating.clusters import Activity, activity
+from rating.clusters import KINDS, Activity, activity
 from rating.comparisons import Comparisons
+from rating.contrasts import quantiles
 from rating.errors import DataError
 from rating.fit import Fit, Parameter, fit
 from rating.options import RateOptions
-from rating.quasi import quasi_standard_errors
+from rating.quasi import difference_variances, quasi_standard_errors
 from rating.ranks import (
     EQUAL_NATS,
     MIN_EFFECTIVE_FOR_RANKS,
@@ -27,8 +33,8 @@ from rating.ranks import (
     joint_rank_ranges,
     rank_ranges,
 )
-from rating.report import Estimate, ModelRating, Provenance, Report, VotesUsed
-from rating.spread import Spread, quantile, spread
+from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
+from rating.spread import Spread, clusters_of, spread
 
 QUASI_WORST = 0.1
 """Quasi-standard errors that miss a pair by more than this are left out."""
@@ -63,15 +69,27 @@ def rate(
     if options.style != data.feature_names:
         raise DataError(f"style is {options.style}, and the votes carry {data.feature_names}.")
     options = options.resolved(data)
-    found = fit(data, ties=options.ties, ridge=options.ridge, order_effect=options.order_effect)
-    off = spread(found, data, options)
+    fitted = fit(data, ties=options.ties, ridge=options.ridge, order_effect=options.order_effect)
+    off = spread(fitted, data, options, np.random.default_rng(options.seed))
+    rng = np.random.default_rng([options.seed, 1])
+    return report_of(fitted, data, off, options, source, rng)
+
+
+def report_of(
+    fitted: Fit,
+    data: Comparisons,
+    off: Spread,
+    options: RateOptions,
+    source: Provenance,
+    rng: np.random.Generator,
+) -> Report:
+    """Put a fit and its spread together, with rank ranges: see `rate`."""
     voters = None if data.voter is None else activity(data)
-    quasi, worst = _quasi(off, found)
-    claimed = _few(data, voters, off) is None and off.covariance is not None
-    ranges = _ranges(data, found, off, options, claimed=claimed)
-    rows = _rows(data, found, off, options, quasi, ranges)
+    quasi, worst = _quasi(off, fitted)
+    ranges = _ranges(data, fitted, off, options, rng)
+    rows = _rows(data, fitted, off, options, quasi, ranges)
     return Report(
-        options=options,
+        options=_as_used(options, off),
         provenance=source,
         votes=VotesUsed(
             used=data.n_votes,
@@ -81,112 +99,133 @@ def rate(
             effective_voters=voters.effective if voters else None,
             top_voter_share=voters.top_share if voters else None,
         ),
-        log_loss=found.log_loss,
-        deviance=found.deviance.value if found.deviance else None,
-        parameters=_parameters(found, off, options),
+        design_effect=_design_effect(off),
+        log_loss=fitted.log_loss,
+        deviance=fitted.deviance.value if fitted.deviance else None,
+        parameters=_parameters(fitted, off, options),
         ratings=rows,
         quasi_se_error=worst,
-        warnings=_warnings(data, options, off, voters, rows, worst),
+        warnings=tuple(_warnings(data, options, off, voters, rows, worst)),
     )
 
 
-def _few(
-    data: Comparisons, voters: Activity | None, off: Spread
-) -> tuple[Activity | None, str] | None:
-    """Return the activity that is too small to claim ranks, and of whom; None if none is."""
-    needed = max(MIN_EFFECTIVE_FOR_RANKS, data.n_models)
-    if voters is not None and voters.effective < needed:
-        return voters, "voter"
-    if off.activity is not None and off.activity.effective < needed:
-        return off.activity, "prompt"
-    known = voters is not None or off.activity is not None
-    return (None, "vote") if not known and data.n_votes < needed else None
+def _as_used(options: RateOptions, off: Spread) -> RateOptions:
+    """Name the clusters that were used, where one kind had too few."""
+    if options.interval != "sandwich":
+        return options
+    kinds = () if off.inference is None else [kind.cluster for kind in off.inference.kinds]
+    return replace(options, cluster="both" if len(kinds) == 2 else [*kinds, "none"][0])
 
 
-def _quasi(off: Spread, found: Fit) -> tuple[Floats, float | None]:
+def _design_effect(off: Spread) -> DesignEffect:
+    if off.inference is None:
+        return DesignEffect(None, None)
+    return DesignEffect(*(off.inference.design_effect(kind) for kind in KINDS))
+
+
+def _quasi(off: Spread, fitted: Fit) -> tuple[Floats, float | None]:
     """Return quasi-standard errors in nats, NaN where they would mislead, and their error."""
-    unknown = np.full(found.n_models, np.nan)
-    if off.covariance is None:
+    unknown = np.full(fitted.n_models, np.nan)
+    if off.inference is not None:
+        variances = off.inference.pairs.table(off.inference.pairs.each.variance)
+    elif off.drawn is not None:
+        variances = difference_variances(off.drawn)
+    else:
         return unknown, None
-    k = found.n_models
     try:
-        quasi, worst = quasi_standard_errors(off.covariance[:k, :k])
+        quasi, worst = quasi_standard_errors(variances)
     except DataError:
         return unknown, None
     return (quasi if worst <= QUASI_WORST else unknown), worst
 
 
 def _ranges(
-    data: Comparisons, found: Fit, off: Spread, options: RateOptions, *, claimed: bool
+    data: Comparisons,
+    fitted: Fit,
+    off: Spread,
+    options: RateOptions,
+    rng: np.random.Generator,
 ) -> RankRanges | None:
-    k = found.n_models
-    if options.interval == "none":
+    """Return the ranks that the votes allow; None where no claim can be made."""
+    if options.interval == "none" or _too_few(data, off, options) is not None:
         return None
-    if not claimed or off.covariance is None:
-        return RankRanges(low=np.ones(k, dtype=np.int64), high=np.full(k, k))
-    rng = np.random.default_rng(options.seed)
-    if off.by_formula is not None:
-        return joint_rank_ranges(found, data, off.by_formula, rng=rng, level=options.level)
-    return rank_ranges(
-        found.theta,
-        off.covariance[:k, :k],
-        rng=rng,
-        df=off.df,
-        level=options.level,
-        comparable=np.array([name not in off.lone_models for name in found.models]),
-    )
+    if off.inference is not None:
+        return joint_rank_ranges(off.inference, rng=rng, level=options.level)
+    if off.drawn is None:
+        return None
+    return rank_ranges(fitted.theta, off.drawn, rng=rng, level=options.level)
+
+
+def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None:
+    """Say who is too few for any claim on ranks; None where claims can be made.
+
+    By leaving out voters or prompts, a claim on two models rests on what is behind these
+    (`rating.ranks.joint_rank_ranges`). Other intervals have no such care.
+    """
+    if off.inference is not None and off.inference.kinds:
+        return None
+    needed = max(MIN_EFFECTIVE_FOR_RANKS, data.n_models)
+    kinds = clusters_of(options)
+    if options.claims == "population" and data.voter is not None and "voter" not in kinds:
+        kinds = ("voter", *kinds)
+    for kind in kinds:
+        if activity(data, kind).effective < needed:
+            return seen_of(activity(data, kind), kind)
+    few = not kinds and data.n_votes < needed
+    return f"{data.n_votes} votes are" if few else None
 
 
 def _rows(
     data: Comparisons,
-    found: Fit,
+    fitted: Fit,
     off: Spread,
     options: RateOptions,
     quasi: Floats,
     ranges: RankRanges | None,
 ) -> tuple[ModelRating, ...]:
     per_nat = options.scale / math.log(10)
-    points = per_nat * found.theta + _shift(found, options, per_nat)
-    ranks = 1 + (found.theta[:, None] > found.theta[None, :] + EQUAL_NATS).sum(axis=0)
+    theta = fitted.theta
+    points = per_nat * theta + _shift(fitted, off, options, per_nat)
+    ranks = 1 + (theta[:, None] > theta[None, :] + EQUAL_NATS).sum(axis=0)
     votes = data.votes_per_model()
+    claimed = np.zeros(len(theta), dtype=bool) if ranges is None else ranges.claimed
     rows = [
         ModelRating(
             model=model,
             rating=float(points[i]),
             strength=float(off.estimate[i]),
             se=float(per_nat * off.se[i]),
+            df=float(off.df[i]),
+            effective_voters=float(off.effective[i]),
             quasi_se=float(per_nat * quasi[i]),
             lower=float(points[i] + per_nat * (off.low[i] - off.estimate[i])),
             upper=float(points[i] + per_nat * (off.high[i] - off.estimate[i])),
             rank=int(ranks[i]),
-            rank_low=None if ranges is None else int(ranges.low[i]),
-            rank_high=None if ranges is None else int(ranges.high[i]),
+            rank_low=int(ranges.low[i]) if ranges is not None and claimed[i] else None,
+            rank_high=int(ranges.high[i]) if ranges is not None and claimed[i] else None,
             votes=int(votes[i]),
         )
-        for i, model in enumerate(found.models)
+        for i, model in enumerate(fitted.models)
     ]
     return tuple(sorted(rows, key=lambda row: (row.rank, row.model)))
 
 
-def _shift(found: Fit, options: RateOptions, per_nat: float) -> float:
+def _shift(fitted: Fit, off: Spread, options: RateOptions, per_nat: float) -> float:
     """Return the points of strength zero."""
-    if options.anchor is None:
+    if options.anchor is not None:
+        model, points = options.anchor
+        return points - per_nat * float(fitted.theta[fitted.models.index(model)])
+    if fitted.absolute:
         return options.mean
-    model, points = options.anchor
-    return points - per_nat * float(found.theta[found.models.index(model)])
+    return options.mean - per_nat * float(fitted.theta[off.averaged].mean())
 
 
-def _parameters(found: Fit, off: Spread, options: RateOptions) -> dict[str, Estimate]:
-    wide, k = quantile(options.level, off.df), found.n_models
-    known = off.covariance is not None and len(off.covariance) > k
-    place = {p.name: k + i for i, p in enumerate(p for p in found.parameters if p.free)}
+def _parameters(fitted: Fit, off: Spread, options: RateOptions) -> dict[str, Estimate]:
+    free = iter(zip(off.parameter_se, quantiles(options.level, off.parameter_df), strict=True))
     estimates = {}
-    for p in found.parameters:
-        error = math.nan
-        if known and p.free:
-            assert off.covariance is not None
-            error = math.sqrt(max(off.covariance[place[p.name], place[p.name]], 0.0))
-        estimates[p.name] = _estimate(p, error, wide)
+    for p in fitted.parameters:
+        error, wide = next(free) if p.free else (math.nan, math.nan)
+        estimates[p.name] = _estimate(p, float(error), float(wide))
     return estimates
 
 
@@ -204,36 +243,52 @@ def _warnings(
     voters: Activity | None,
     rows: tuple[ModelRating, ...],
     worst: float | None,
-) -> tuple[str, ...]:
+) -> Iterator[str]:
     if options.interval == "none":
-        return ()
-    said = list(off.warnings)
-    if voters is None and not off.clustered:
-        said.append(
+        return
+    yield from off.warnings
+    yield from _on_clusters(data, options, off, voters)
+    few = _too_few(data, off, options)
+    if few is not None:
+        yield on_no_ranks(few, data.n_models)
+    elif off.inference is not None and off.inference.kinds:
+        yield from on_clusters_behind(off.inference)
+    if options.interval == "sandwich" and options.ties == "half":
+        yield from on_ties(data)
+    if not _profiled(data, options) or not few_points(data):
+        yield from on_few_points(data)
+    unbounded = [row.model for row in rows if math.isinf(row.lower) or math.isinf(row.upper)]
+    if unbounded:
+        yield f"The interval has no finite end for {named(unbounded)}: null stands for it."
+    unknown = [row.model for row in rows if math.isnan(row.lower) and not math.isnan(row.se)]
+    if unknown and options.interval == "sandwich":
+        yield on_no_interval(unknown)
+    if worst is not None and worst > QUASI_WORST:
+        yield on_quasi_errors(worst)
+
+
+def _on_clusters(
+    data: Comparisons, options: RateOptions, off: Spread, voters: Activity | None
+) -> Iterator[str]:
+    """Say what the intervals take as independent, and whom they speak for."""
+    clustered = bool(clusters_of(options))
+    if voters is None and not clustered:
+        yield (
             "Voters are not known: the intervals treat votes as independent, "
             "and are too narrow where people voted often."
         )
-    elif voters is not None and not off.clustered and off.activity is None:
-        said.append(
+    elif voters is not None and options.claims == "these-voters":
+        yield on_these_voters(voters)
+    elif voters is not None and not clustered:
+        yield (
             f"The intervals treat votes as independent, though {voters.n_clusters} voters cast "
             "them: they are too narrow where people voted often."
         )
-    few = _few(data, voters, off)
-    if few is not None:
-        said.append(on_ranks(data, *few))
-    if off.lone_models:
-        noun = "voter" if options.cluster in ("voter", "both") else "prompt"
-        said.append(on_lone_models(off.lone_models, noun))
-    if options.interval == "sandwich" and options.ties == "half":
-        said += on_ties(data)
-    if not _profiled(data, options) or not few_points(data):
-        said += on_few_points(data)
-    unbounded = [row.model for row in rows if math.isinf(row.lower) or math.isinf(row.upper)]
-    if unbounded:
-        said.append(f"The interval has no finite end for {named(unbounded)}: null stands for it.")
-    if worst is not None and worst > QUASI_WORST:
-        said.append(on_quasi_errors(worst))
-    return tuple(said)
+    if data.prompt is None and options.interval == "sandwich" and clustered:
+        yield (
+            "Prompts are not known: the intervals are too narrow where people voted on the same "
+            "prompts."
+        )
 
 
 def _profiled(data: Comparisons, options: RateOptions) -> bool:

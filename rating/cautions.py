@@ -6,30 +6,81 @@ import numpy as np
 
 from rating.clusters import Activity
 from rating.comparisons import Comparisons
+from rating.contrasts import WELL_FOUNDED, Inference
+from rating.ranks import is_small
 from rating.sandwich import decided_groups
 
 FEW_POINTS = 10
+FEW_PROMPTS = 20
 NAMED_AT_MOST = 5
 
 
-def on_lone_models(models: Sequence[str], noun: str = "voter") -> str:
-    """Name the models that one voter, or one prompt, alone joins to the rest."""
+def seen_of(activity: Activity, noun: str) -> str:
+    """Say how many voters or prompts there are, with a verb.
+
+    >>> seen_of(Activity(8, 7.2, 0.3), "voter")
+    '8 voters, as good as 7.2 equally busy ones, are'
+    """
+    if activity.n_clusters == 1:
+        return f"One {noun} is"
+    even = f"as good as {activity.effective:.1f} equally busy ones"
+    return f"{activity.n_clusters} {noun}s, {even}, are"
+
+
+def on_no_ranks(seen: str, n_models: int) -> str:
+    """Say that no rank is claimed, for the votes, or those behind them, are too few."""
+    return f"{seen} too few to bound the ranks of {n_models} models: none is ruled out."
+
+
+def on_clusters_behind(inference: Inference) -> Iterator[str]:
+    """Say what rests on few voters, or prompts, and whether votes on one prompt are alike."""
+    models = inference.fit.models
+    few = [
+        seen_of(kind.activity, kind.cluster)
+        for kind in inference.shared
+        if is_small(inference, kind)
+    ]
+    if few:
+        yield (
+            f"{' and '.join(few)} few for {len(models)} models: a rank is ruled out only where a "
+            "pair of models by itself leaves next to no doubt."
+        )
+    newcomers = [models[i] for i in np.flatnonzero(~inference.founded)]
+    if newcomers:
+        noun = " or ".join(f"{kind.cluster}s" for kind in inference.shared)
+        yield (
+            f"Fewer than {WELL_FOUNDED} effective {noun} stand behind {named(newcomers)}: the "
+            "intervals there allow for tastes as they differ on other models, and the average is "
+            "that of the others."
+        )
+    seen = inference.prompt_effect
+    if seen is not None and seen.value > 1 + 2 * seen.error:
+        yield (
+            f"Votes on one prompt are alike: that makes the variance {seen.value:.1f} times as "
+            "large, which the intervals allow for."
+        )
+    if inference.between is not None and inference.data.n_prompts < FEW_PROMPTS:
+        yield (
+            f"{inference.data.n_prompts} prompts say little of others like them: the intervals "
+            "are rough."
+        )
+
+
+def on_these_voters(voters: Activity) -> str:
+    """Say whom claims for these voters speak for."""
     return (
-        f"One {noun} alone joins {named(models)} to the other models: those "
-        "votes are treated as independent there, and no rank is claimed."
+        f"Intervals and ranks are for these {voters.n_clusters} voters alone: how they would "
+        "rate with endless votes, each with the same share of them. Of other people they say "
+        "nothing."
     )
 
 
-def on_ranks(data: Comparisons, activity: Activity | None, noun: str = "voter") -> str:
-    """Say that the votes, or the voters or prompts behind them, are too few for ranks."""
-    if activity is None:
-        seen = f"{data.n_votes} votes are"
-    elif activity.n_clusters == 1:
-        seen = f"One {noun} is"
-    else:
-        even = f"as good as {activity.effective:.1f} equally busy ones"
-        seen = f"{activity.n_clusters} {noun}s, {even}, are"
-    return f"{seen} too few to bound the ranks of {data.n_models} models: none is ruled out."
+def on_no_interval(models: Sequence[str]) -> str:
+    """Name the models whose ratings rest on so few voters that no interval can be given."""
+    return (
+        f"No interval is given for {named(models)}: next to nothing but one voter, or one "
+        "prompt, stands behind it."
+    )
 
 
 def on_quasi_errors(worst: float) -> str:

@@ -11,6 +11,7 @@ from rating.counting import dense
 from rating.errors import DataError
 
 Cluster = Literal["voter", "prompt"]
+KINDS: tuple[Cluster, Cluster] = ("voter", "prompt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,29 @@ class Design:
             moved["gap"] += self.covariates[:, column] * shift[cluster, k + column]
         return [moved[name] for name in self.coordinates]
 
+    def across(self, vectors: Floats) -> list[Floats]:
+        """Return how each local coordinate moves along each of some shifts of all parameters.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n_parameters, m)
+
+        Returns
+        -------
+        list of ndarray of shape (n, m)
+        """
+        a, b, k = vectors[self.a], vectors[self.b], self.n_models
+        moved = []
+        for name in self.coordinates:
+            if name == "gap":
+                gap = a - b
+                if self.n_covariates:
+                    gap += self.covariates @ vectors[k : k + self.n_covariates]
+                moved.append(gap)
+            else:
+                moved.append((a + b) / 2 if name == "level" else np.tile(vectors[-1], (len(a), 1)))
+        return moved
+
     def inner(self, matrix: Floats, c: int, d: int) -> Floats:
         """Return ``x_i' M y_i`` of each row, x and y the directions of two coordinates.
 

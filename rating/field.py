@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.covariance import Covariance
+from rating.contrasts import Inference
 from rating.errors import DataError
-from rating.fit import Fit
-from rating.spread import quantile
 
 Floats = NDArray[np.float64]
 
@@ -30,20 +28,18 @@ class FieldRates:
     high: Floats
 
 
-def field_rates(fit: Fit, covariance: Covariance, *, level: float = 0.95) -> FieldRates:
+def field_rates(inference: Inference, *, level: float = 0.95) -> FieldRates:
     """Average a model's expected win rate over all the others.
 
     ``w_i = sum_(j != i) p_ij / (n_models - 1)`` with
     ``p_ij = sigmoid(theta_i - theta_j)``. The interval is by the delta method
-    on the log-odds of ``w_i``, from the whole covariance (others' errors
-    count), with Student's t where that has finite degrees of freedom.
+    on the log-odds of ``w_i``: others' errors count. Its effective voters are those behind the
+    rating, see `rating.contrasts`.
 
     Parameters
     ----------
-    fit : Fit
-        With ties as half wins and without an order effect.
-    covariance : Covariance
-        Of this fit.
+    inference : Inference
+        Of a fit with ties as half wins and without an order effect.
 
     Raises
     ------
@@ -52,14 +48,13 @@ def field_rates(fit: Fit, covariance: Covariance, *, level: float = 0.95) -> Fie
 
     Examples
     --------
-    >>> from rating import Comparisons, covariance, fit
+    >>> from rating import Comparisons, fit, infer
     >>> outcomes = ["model_a"] * 3 + ["model_b"]
     >>> data = Comparisons.from_arrays(["x"] * 4, ["y"] * 4, outcomes)
-    >>> found = fit(data)
-    >>> spread = covariance(found, data, method="sandwich", cluster=None)
-    >>> field_rates(found, spread).rate.round(6).tolist()
+    >>> field_rates(infer(fit(data), data, ())).rate.round(6).tolist()
     [0.75, 0.25]
     """
+    fit = inference.fit
     if fit.parameters:
         named = ", ".join(p.name for p in fit.parameters)
         raise DataError(f"Rates against the field are of strengths alone; this fit has {named}.")
@@ -71,8 +66,9 @@ def field_rates(fit: Fit, covariance: Covariance, *, level: float = 0.95) -> Fie
     slope = -chance * (1 - chance) / others
     np.fill_diagonal(slope, 0.0)
     np.fill_diagonal(slope, -slope.sum(axis=1))
-    variance = np.einsum("ij,jk,ik->i", slope, covariance.strengths, slope).clip(min=0)
-    reach = quantile(level, covariance.df) * np.sqrt(variance) / (rate * (1 - rate))
+    slope /= (rate * (1 - rate))[:, None]
+    behind = [kind.own.effective for kind in inference.shared]
+    reach = inference.of(slope, behind).half_width(level)
     odds = np.log(rate / (1 - rate))
     return FieldRates(
         models=fit.models,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
 from rating.connectivity import strong_groups
+from rating.design import blocks
 from rating.fit import Fit, has_finite_fit
 from rating.newton import minimise
 from rating.sandwich import (
@@ -29,8 +31,34 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LeftOut:
+    """Some clusters and how far the parameters move without each.
+
+    Attributes
+    ----------
+    clusters : ndarray of shape (n,), int64
+    shift : ndarray of shape (n, n_models + n_free)
+    share : ndarray of shape (n,)
+        Of the information: ``trace(H^- H_c)`` over its sum, one for all clusters.
+    stranded : ndarray of shape (n_models,), bool
+        Models that the votes without them do not join to the rest.
+    """
+
+    clusters: Ints
+    shift: Floats
+    share: Floats
+    stranded: Bools
+
+
+class Shifts(Protocol):
+    """Takes every cluster's shift as it comes: `rating.wild.SignSums`."""
+
+    def add(self, left_out: LeftOut) -> None: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Jackknife:
-    """Covariance when the votes of one cluster hang together.
+    """Covariance when the votes of one cluster depend on each other.
 
     Attributes
     ----------
@@ -39,13 +67,18 @@ class Jackknife:
     lone_models : tuple of str
         Models that one cluster alone joins to the rest: without it they have
         no place, so their spread over clusters cannot be seen.
+    lengths : ndarray of shape (n_clusters,)
+        How far the strengths move without each cluster, squared.
     """
 
     matrix: Floats
     lone_models: tuple[str, ...]
+    lengths: Floats
 
 
-def jackknife(fit: Fit, data: Comparisons, groups: Grouping) -> Jackknife:
+def jackknife(
+    fit: Fit, data: Comparisons, groups: Grouping, shifts: Shifts | None = None
+) -> Jackknife:
     """Estimate the covariance by leaving out one cluster at a time (CR3).
 
     ``(U - 1) / U * sum_c d_c d_c'``, where ``d_c`` is how far the parameters
@@ -59,6 +92,11 @@ def jackknife(fit: Fit, data: Comparisons, groups: Grouping) -> Jackknife:
     were independent: ties that alone join two groups (see
     `rating.sandwich.bare_tie_meat`), and the votes of a cluster that alone
     joins models to the rest, named in ``lone_models``.
+
+    Parameters
+    ----------
+    shifts : optional
+        Is given every cluster's shift on the way: one pass serves both.
 
     Raises
     ------
@@ -76,41 +114,50 @@ def jackknife(fit: Fit, data: Comparisons, groups: Grouping) -> Jackknife:
     """
     u = checked_activity(data, groups).n_clusters
     bread = hessian_covariance(fit)
+    k, meat = data.n_models, bare_tie_meat(fit, data.merged())
+    lone, lengths = np.zeros(k, dtype=bool), np.zeros(groups.size)
     leverage = _leverage(fit, data, groups, bread)
-    heavy = np.flatnonzero(leverage >= REFIT_LEVERAGE)
-    spread = np.zeros_like(bread)
-    for _, shift in _light_shifts(fit, data, groups, bread, leverage):
-        spread += shift.T @ shift
-    whole = data.merged()
-    meat = bare_tie_meat(fit, whole)
-    lone = np.zeros(data.n_models, dtype=bool)
-    for cluster in heavy:
-        left_out = _leave_out(fit, without(data, whole, groups.index == cluster))
-        spread += np.outer(left_out.shift, left_out.shift)
-        lone |= left_out.stranded
+    alone = np.zeros(groups.size, dtype=bool)
+    if shifts is None and fit.likelihood.coordinates == ("gap",):
+        alone = (np.bincount(groups.index, minlength=groups.size) == 1) & (
+            leverage < REFIT_LEVERAGE
+        )
+    spread = _of_lone_cells(fit, data, groups, bread, alone, lengths)
+    for left_out in _leave_out_each(fit, data, groups, bread, leverage, ~alone):
+        spread += left_out.shift.T @ left_out.shift
+        lengths[left_out.clusters] = (left_out.shift[:, :k] ** 2).sum(axis=1)
+        if shifts is not None:
+            shifts.add(left_out)
         if left_out.stranded.any():
-            meat += scored_cells(fit, data.subset(groups.index == cluster)).vote_meat()
+            lone |= left_out.stranded
+            own = data.subset(np.isin(groups.index, left_out.clusters))
+            meat += scored_cells(fit, own).vote_meat()
     return Jackknife(
         matrix=(u - 1) / u * spread + bread @ meat @ bread,
         lone_models=tuple(data.models[i] for i in np.flatnonzero(lone)),
+        lengths=lengths,
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LeftOut:
-    """Some clusters and how far the parameters move without each.
+def _of_lone_cells(
+    fit: Fit, data: Comparisons, groups: Grouping, bread: Floats, alone: Bools, lengths: Floats
+) -> Floats:
+    """Sum the squares of the shifts of clusters with one cell, and note their lengths.
 
-    Attributes
-    ----------
-    clusters : ndarray of shape (n,), int64
-    shift : ndarray of shape (n, n_models + n_free)
-    share : ndarray of shape (n,)
-        Of the information: ``trace(H^- H_c)`` over its sum, one for all clusters.
+    Where a vote moves the gap alone, ``H_c = q x x'`` and ``s_c = s x``, so that
+    ``(H - H_c)^- s_c = H^- x s / (1 - q x' H^- x)``: no step is repeated.
     """
-
-    clusters: Ints
-    shift: Floats
-    share: Floats
+    k, spread = data.n_models, np.zeros_like(bread)
+    of_strengths = bread[:, :k] @ bread[:k]
+    cells_alone = np.flatnonzero(alone[groups.index])
+    for part in blocks(len(cells_alone)):
+        rows = cells_alone[part]
+        cells = scored_cells(fit, data.subset(rows))
+        leverage = cells.weight * cells.curve[0, 0] * cells.design.inner(bread, 0, 0)
+        square = (cells.weight * cells.slope[0] / (1 - leverage)) ** 2
+        spread += cells.design.hessian({(0, 0): square})
+        lengths[groups.index[rows]] = square * cells.design.inner(of_strengths, 0, 0)
+    return np.asarray(bread @ spread @ bread)
 
 
 def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[LeftOut]:
@@ -127,21 +174,29 @@ def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[Lef
     checked_activity(data, groups)
     bread = hessian_covariance(fit)
     leverage = _leverage(fit, data, groups, bread)
+    everybody = np.ones(groups.size, dtype=bool)
+    yield from _leave_out_each(fit, data, groups, bread, leverage, everybody)
+
+
+def _leave_out_each(
+    fit: Fit,
+    data: Comparisons,
+    groups: Grouping,
+    bread: Floats,
+    leverage: Floats,
+    wanted: Bools,
+) -> Iterator[LeftOut]:
+    """Yield the clusters that are wanted, left out."""
     share = leverage / leverage.sum()
-    for light, shift in _light_shifts(fit, data, groups, bread, leverage):
-        yield LeftOut(light, shift, share[light])
+    nobody = np.zeros(data.n_models, dtype=bool)
+    light = wanted & (leverage < REFIT_LEVERAGE)
+    for clusters, shift in _light_shifts(fit, data, groups, bread, leverage, light):
+        yield LeftOut(clusters, shift, share[clusters], nobody)
     whole = data.merged()
-    for cluster in np.flatnonzero(leverage >= REFIT_LEVERAGE):
-        left_out = _leave_out(fit, without(data, whole, groups.index == cluster))
-        yield LeftOut(np.array([cluster]), left_out.shift[None], share[cluster : cluster + 1])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LeftOut:
-    """How the parameters move without one cluster, and which models lose their place."""
-
-    shift: Floats
-    stranded: Bools
+    for cluster in np.flatnonzero(wanted & (leverage >= REFIT_LEVERAGE)):
+        shift, stranded = _leave_out(fit, without(data, whole, groups.index == cluster))
+        at = np.array([cluster])
+        yield LeftOut(at, shift[None], share[at], stranded)
 
 
 def _leverage(fit: Fit, data: Comparisons, groups: Grouping, bread: Floats) -> Floats:
@@ -157,14 +212,19 @@ def _leverage(fit: Fit, data: Comparisons, groups: Grouping, bread: Floats) -> F
 
 
 def _light_shifts(
-    fit: Fit, data: Comparisons, groups: Grouping, bread: Floats, leverage: Floats
+    fit: Fit,
+    data: Comparisons,
+    groups: Grouping,
+    bread: Floats,
+    leverage: Floats,
+    wanted: Bools,
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield clusters of little leverage and their one-step shifts, so many as fit in memory.
 
     Clusters are taken in the order of their leverage: those that matter less
     need fewer rounds.
     """
-    light = np.flatnonzero(leverage < REFIT_LEVERAGE)
+    light = np.flatnonzero(wanted)
     light = light[np.argsort(leverage[light], kind="stable")]
     place = np.full(groups.size, len(light))
     place[light] = np.arange(len(light))
@@ -219,15 +279,14 @@ def without(data: Comparisons, whole: Comparisons, out: Bools) -> Comparisons:
     return replace(whole.subset(kept), votes=votes[kept].astype(np.int64), weight=weight[kept])
 
 
-def _leave_out(fit: Fit, rest: Comparisons) -> _LeftOut:
+def _leave_out(fit: Fit, rest: Comparisons) -> tuple[Floats, Bools]:
+    """Return how the parameters move without one cluster, and which models lose their place."""
     met = rest.wins()
     connected = strong_groups(met + met.T > 0)
     stranded = connected != np.bincount(connected).argmax()
     problem = fit.objective(rest)
     if has_finite_fit(fit, rest):
-        shift = minimise(problem, fit.x).x - fit.x
-        return _LeftOut(shift, np.zeros_like(stranded))
+        return minimise(problem, fit.x).x - fit.x, np.zeros_like(stranded)
     at = problem.evaluate(fit.x)
-    return _LeftOut(
-        -np.linalg.pinv(at.hessian, rcond=1e-9, hermitian=True) @ at.gradient, stranded
-    )
+    shift = -np.linalg.pinv(at.hessian, rcond=1e-9, hermitian=True) @ at.gradient
+    return np.asarray(shift), stranded

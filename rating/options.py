@@ -13,10 +13,12 @@ from rating.ties import LIKELIHOODS, Ties
 
 Interval = Literal["sandwich", "hessian", "bootstrap", "profile", "none"]
 Clusters = Literal["voter", "prompt", "both", "none"]
+Claims = Literal["population", "these-voters"]
 BothBad = Literal["tie", "drop", "outcome"]
 
 INTERVALS = ("sandwich", "hessian", "bootstrap", "profile", "none")
 CLUSTERS = ("voter", "prompt", "both", "none")
+CLAIMS = ("population", "these-voters")
 BOTH_BAD = ("tie", "drop", "outcome")
 
 
@@ -32,8 +34,11 @@ class RateOptions:
     interval : {"sandwich", "hessian", "bootstrap", "profile", "none"}
         Sandwich with clusters leaves out one of them at a time (CR3, Student's t).
     cluster : {"voter", "prompt", "both", "none"} or None
-        None is ``voter`` where voters are known and the interval can use them,
-        otherwise ``none``.
+        None is what is known of voters and prompts, if the interval can use it: of both, the
+        bootstrap takes voters.
+    claims : {"population", "these-voters"}
+        Whom intervals and ranks speak for: people like the voters, or these voters alone, as if
+        each went on voting for ever, with the same share of all votes.
     ridge : float
         See `rating.fit`.
     order_effect : bool
@@ -68,6 +73,7 @@ class RateOptions:
     both_bad: BothBad = "tie"
     interval: Interval = "sandwich"
     cluster: Clusters | None = None
+    claims: Claims = "population"
     ridge: float = 0.0
     order_effect: bool = False
     style: tuple[str, ...] = ()
@@ -113,8 +119,7 @@ class RateOptions:
                 known = _some(data.models)
                 raise DataError(f"The {role} {model!r} has no rating; there are {known}.")
         if self.cluster is None:
-            by_voter = data.voter is not None and self.interval in ("sandwich", "bootstrap")
-            return replace(self, cluster="voter" if by_voter else "none")
+            return replace(self, cluster=self._known_clusters(data))
         known_kinds = {"voter": data.voter is not None, "prompt": data.prompt is not None}
         wanted = ("voter", "prompt") if self.cluster == "both" else (self.cluster,)
         for kind in wanted:
@@ -125,6 +130,15 @@ class RateOptions:
                 )
         return self
 
+    def _known_clusters(self, data: Comparisons) -> Clusters:
+        by_voter = data.voter is not None and self.claims == "population"
+        by_prompt = data.prompt is not None
+        if self.interval not in ("sandwich", "bootstrap"):
+            return "none"
+        if by_voter and by_prompt and self.interval == "sandwich":
+            return "both"
+        return "voter" if by_voter else "prompt" if by_prompt else "none"
+
 
 def _check_names(options: RateOptions) -> None:
     allowed: tuple[tuple[str, str | None, Collection[str]], ...] = (
@@ -132,6 +146,7 @@ def _check_names(options: RateOptions) -> None:
         ("both_bad", options.both_bad, BOTH_BAD),
         ("interval", options.interval, INTERVALS),
         ("cluster", options.cluster, CLUSTERS),
+        ("claims", options.claims, CLAIMS),
     )
     for name, value, values in allowed:
         if value is not None and value not in values:
@@ -165,6 +180,11 @@ def _check_together(options: RateOptions) -> None:
         raise DataError(
             f"A {options.interval} interval takes votes as independent, and cluster is "
             f"{options.cluster!r}: choose interval sandwich, or cluster none."
+        )
+    if options.claims == "these-voters" and options.cluster in ("voter", "both"):
+        raise DataError(
+            "Claims for these voters take them as they are, and cluster is "
+            f"{options.cluster!r}: leave it out, or choose prompt or none."
         )
     if options.interval == "bootstrap" and options.cluster == "both":
         raise DataError(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
+from rating.contrasts import Inference
 from rating.elo import expected_score
 from rating.errors import DataError
 from rating.scale import POINTS_PER_NAT
@@ -27,7 +27,8 @@ class NeighbourGap:
         Whether the difference stands up already.
     more_votes : int or None
         Votes to come on the whole board, in the present mix; 0 when
-        separated, None when the gap is zero: no number of votes separates it.
+        separated, None when the gap is zero: no number of votes separates it,
+        or when nothing can be said of how sure it is.
     """
 
     ahead: int
@@ -136,34 +137,21 @@ def votes_for_field(
     return ceil((n_models - 1) * needed**2 / (p * (1 - p)) * design_effect)
 
 
-def neighbour_gaps(
-    theta: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    n_votes: int,
-    *,
-    level: float = 0.95,
-    design_effect: float = 1.0,
-) -> tuple[NeighbourGap, ...]:
+def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[NeighbourGap, ...]:
     """Say for each pair of neighbours how many more votes separate it.
 
     The gap is taken to be what the votes say it is, and the variance to fall
     as one over the votes under the present mix of pairs and voters: more
     votes from more people, not more from the same. A gap stands up when it
-    exceeds ``z(level)`` standard errors; one pair at a time, so the ranks of
-    many models together need more. Where the true gap is the estimated one,
-    the votes given reach it in half of all cases.
+    exceeds its half-width, by the voters and prompts behind this pair
+    (`rating.contrasts`); one pair at a time, so the ranks of many models
+    together need more. Where the true gap is the estimated one, the votes
+    given reach it in half of all cases.
 
     Parameters
     ----------
-    theta : ndarray of shape (n_models,)
-        Strengths in nats.
-    covariance : ndarray of shape (n_models, n_models)
-        Of the strengths, in squared nats.
-    n_votes : int
-        Votes behind the fit.
-    design_effect : float, default 1
-        What to multiply ``covariance`` by: 1 when it is clustered by voter
-        already.
+    inference : Inference
+        Of the votes so far.
 
     Returns
     -------
@@ -173,30 +161,35 @@ def neighbour_gaps(
     Raises
     ------
     DataError
-        If there are no votes, or ``level`` or ``design_effect`` is out of range.
+        If ``level`` is out of range.
 
     Examples
     --------
-    A gap of one standard error needs 1.96 ** 2 = 3.84 times the votes.
+    Sixty wins to forty: a gap of 2.0 standard errors stands up.
 
-    >>> gaps = neighbour_gaps(np.array([0.2, 0.0]), np.array([[0.04, 0], [0, 0]]), 100)
-    >>> gaps[0].more_votes
-    285
+    >>> from rating import Comparisons, fit, infer
+    >>> sides = ["model_a"] * 60 + ["model_b"] * 40
+    >>> data = Comparisons.from_arrays(["x"] * 100, ["y"] * 100, sides)
+    >>> gaps = neighbour_gaps(infer(fit(data), data, ()))
+    >>> gaps[0].separated, gaps[0].more_votes
+    (True, 0)
     """
     _check_level(level)
-    _check_design_effect(design_effect)
-    if n_votes < 1:
-        raise DataError(f"n_votes must be at least 1, not {n_votes}: nothing to extrapolate.")
+    theta, n_votes = inference.fit.theta, inference.data.n_votes
     order = np.argsort(-theta, kind="stable")
-    bar = _two_sided(level)
-    found = []
-    for i, j in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
-        gap = float(theta[i] - theta[j])
-        square = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-        se = float(np.sqrt(design_effect * square))
-        more = None if gap == 0 else max(0, ceil(n_votes * ((bar * se / gap) ** 2 - 1)))
-        found.append(NeighbourGap(i, j, gap, se, gap > bar * se, more))
-    return tuple(found)
+    ahead, behind = order[:-1], order[1:]
+    identity = np.eye(len(inference.fit.x))
+    each = inference.of(identity[ahead] - identity[behind])
+    half = each.half_width(level)
+    gaps = []
+    for i, j, gap, reach, se in zip(
+        ahead.tolist(), behind.tolist(), each.value, half, np.sqrt(each.variance), strict=True
+    ):
+        apart = bool(gap > reach)
+        known = gap > 0 and np.isfinite(reach)
+        more = max(0, ceil(n_votes * ((reach / gap) ** 2 - 1))) if known else None
+        gaps.append(NeighbourGap(i, j, float(gap), float(se), apart, more))
+    return tuple(gaps)
 
 
 def selection_inflation(se: float, n_variants: int) -> float:

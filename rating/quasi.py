@@ -27,17 +27,17 @@ class QuasiErrors(NamedTuple):
     worst_error: float
 
 
-def quasi_standard_errors(covariance: Floats) -> QuasiErrors:
+def quasi_standard_errors(variances: Floats) -> QuasiErrors:
     """Find the variances q that best give the variance of every difference as ``q_i + q_j``.
 
     Minimises ``sum_(i<j) (log v_ij - log(q_i + q_j))^2`` by Gauss-Newton steps,
-    where ``v_ij = V_ii + V_jj - 2 V_ij``. They depend on no reference model.
+    where ``v_ij`` is the variance of the difference of i and j. They depend on no reference model.
     A q that would be negative ends at zero, and shows in ``worst_error``.
 
     Parameters
     ----------
-    covariance : ndarray of shape (n_models, n_models)
-        Of the strengths; at least two models.
+    variances : ndarray of shape (n_models, n_models)
+        Of the differences, see `difference_variances`; at least two models.
 
     Raises
     ------
@@ -53,11 +53,11 @@ def quasi_standard_errors(covariance: Floats) -> QuasiErrors:
     --------
     Independent strengths are their own quasi-variances.
 
-    >>> found = quasi_standard_errors(np.diag([1.0, 4.0, 9.0]))
+    >>> found = quasi_standard_errors(difference_variances(np.diag([1.0, 4.0, 9.0])))
     >>> found.qse.round(6).tolist()
     [1.0, 2.0, 3.0]
     """
-    target = difference_variances(covariance)
+    target = np.array(variances)
     k = len(target)
     off = ~np.eye(k, dtype=bool)
     if k < 2 or not (target[off] > 0).all():

@@ -5,19 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.clusters import grouping
-from rating.comparisons import Comparisons
-from rating.covariance import Covariance
-from rating.fit import Fit
-from rating.wild import wild_critical_value
+from rating.contrasts import WELL_FOUNDED, ByCluster, Inference, quantile, quantiles
+from rating.wild import WILD_UP_TO
 
-MIN_EFFECTIVE_FOR_RANKS = 15
-"""Effective voters from which ranks are claimed, if there are as many as models."""
+MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
+"""Effective clusters behind the votes from which ranks are claimed by changed signs."""
 EQUAL_NATS = 1e-9
 """Strengths this close share a rank."""
 DRAWS = 10_000
-WILD_UP_TO = 100
-"""Models beyond which the maximum is drawn from a multivariate t."""
 CHUNK_ENTRIES = 1_000_000
 
 
@@ -34,27 +29,32 @@ class RankRanges:
     low: NDArray[np.int64]
     high: NDArray[np.int64]
 
+    @property
+    def claimed(self) -> NDArray[np.bool_]:
+        """Models of which some rank is ruled out, shape (n_models,)."""
+        return np.asarray((self.low > 1) | (self.high < len(self.low)))
+
 
 def joint_rank_ranges(
-    fit: Fit,
-    data: Comparisons,
-    covariance: Covariance,
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
+    inference: Inference, *, rng: np.random.Generator, level: float = 0.95
 ) -> RankRanges:
     """Bound every model's rank by the differences that stand up together: the board's way.
 
-    With one kind of cluster, left out one at a time (CR3), and up to
-    `WILD_UP_TO` models, the bar is the largest t statistic when clusters
-    change their sign (see `rating.wild`); otherwise it is drawn from a
-    multivariate normal or t as in `rank_ranges`. No claim is made on models
-    that one cluster alone joins to the rest.
+    For votes taken as independent the bar is drawn from a multivariate normal, as in
+    `rank_ranges`. With clusters, a difference with `WELL_FOUNDED` effective clusters behind it
+    must exceed the largest t statistic when clusters change their sign (see `rating.wild`; above
+    `WILD_UP_TO` models that of a multivariate t), the larger one of voters and prompts. One with
+    fewer must exceed Student's t, with its own degrees of freedom, at the level that all m pairs
+    leave to one (Bonferroni). So must every difference where fewer clusters than
+    `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind the votes: there the taste model is
+    not relied on, changed signs are too few to say anything, and of voters and prompts the fewer
+    give the degrees of freedom, less one. No difference counts that independent votes would not
+    show, ``z`` at the same level.
 
     Parameters
     ----------
-    covariance : Covariance
-        Of this fit and these votes.
+    inference : Inference
+        Made with a generator.
 
     References
     ----------
@@ -63,16 +63,45 @@ def joint_rank_ranges(
        academic achievement across countries", Review of Economic Studies
        91(1), 2024, pp. 476-518.
     """
-    comparable = np.array([name not in covariance.lone_models for name in fit.models])
-    matrix = covariance.strengths
-    if _is_wild(covariance):
-        groups = grouping(data, covariance.cluster)  # type: ignore[arg-type]
-        bar = wild_critical_value(
-            fit, data, groups, matrix, rng=rng, level=level, comparable=comparable
-        )
-    else:
-        bar = critical_value(matrix, rng=rng, df=covariance.df, level=level)
-    return _ranges(fit.theta, matrix, bar, comparable)
+    k = inference.fit.n_models
+    if not inference.kinds:
+        return rank_ranges(inference.fit.theta, inference.matrix[:k, :k], rng=rng, level=level)
+    pairs = inference.pairs
+    each, first, second = pairs.each, pairs.first, pairs.second
+    small = any(is_small(inference, kind) for kind in inference.shared)
+    founded = (each.effective >= WELL_FOUNDED) & (not small)
+    one_of_all = 1 - (1 - level) / len(first)
+    variance, df = (each.by_clusters, each.effective - 1) if small else (each.variance, each.df)
+    bar = quantiles(one_of_all, df) * np.sqrt(variance)
+    if founded.any():
+        among = first[founded], second[founded]
+        joint = max(_bar(inference, kind, among, rng, level) for kind in inference.shared)
+        bar[founded] = joint * np.sqrt(each.by_clusters[founded])
+    bar = np.fmax(bar, quantile(one_of_all, np.inf) * np.sqrt(each.independent))
+    better = np.zeros((k, k), dtype=bool)
+    better[first, second] = each.value > bar
+    better[second, first] = -each.value > bar
+    return RankRanges(low=1 + better.sum(axis=0), high=k - better.sum(axis=1))
+
+
+def is_small(inference: Inference, kind: ByCluster) -> bool:
+    """Whether so few clusters voted that each claim must stand by itself."""
+    return kind.activity.effective < max(MIN_EFFECTIVE_FOR_RANKS, inference.fit.n_models)
+
+
+def _bar(
+    inference: Inference,
+    kind: ByCluster,
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+    rng: np.random.Generator,
+    level: float,
+) -> float:
+    k = inference.fit.n_models
+    matrix = kind.matrix[:k, :k]
+    if k > WILD_UP_TO:
+        return critical_value(matrix, rng=rng, df=kind.activity.effective - 1, level=level)
+    assert kind.signs is not None
+    return kind.signs.critical_value(matrix, pairs, level=level)
 
 
 def overlap_ranks(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -94,11 +123,6 @@ def overlap_ranks(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDA
     [1, 3, 1]
     """
     return np.asarray(1 + (lower[None, :] > upper[:, None]).sum(axis=1))
-
-
-def _is_wild(covariance: Covariance) -> bool:
-    one_kind = covariance.cluster in ("voter", "prompt")
-    return covariance.method == "cr3" and one_kind and covariance.n_models <= WILD_UP_TO
 
 
 def rank_ranges(

@@ -53,6 +53,22 @@ class VotesUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class DesignEffect:
+    """By how much votes that share a voter, or a prompt, raise the variance of the ratings.
+
+    Attributes
+    ----------
+    voter : float or None
+        Over that of independent votes; None where voters were not used.
+    prompt : float or None
+        Over that of votes on prompts of their own, whoever voted.
+    """
+
+    voter: float | None
+    prompt: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A parameter beside the ratings.
 
@@ -80,12 +96,16 @@ class ModelRating:
     rating, se, quasi_se, lower, upper : float
         Points. With a reference, se, lower and upper are of the difference from it.
     strength : float
-        Nats: summing to zero, or zero for the reference (grounded: absolute).
+        Nats: summing to zero over the models that the average is of, or zero for the reference
+        (grounded: absolute).
     rank : int
         1 for the highest rating; equal ratings share a rank.
+    df, effective_voters : float
+        Degrees of freedom of ``se`` (infinite: the normal distribution); effective voters behind
+        the rating, NaN where voters were not used.
     rank_low, rank_high : int or None
-        Best and worst rank that the votes allow, for all models at once; from
-        first to last where they claim nothing, None without an interval.
+        Best and worst rank that the votes allow, for all models at once; None where they
+        rule out none.
     votes : int
         On either side.
     """
@@ -94,6 +114,8 @@ class ModelRating:
     rating: float
     strength: float
     se: float
+    df: float
+    effective_voters: float
     quasi_se: float
     lower: float
     upper: float
@@ -126,6 +148,7 @@ class Report:
     options: RateOptions
     provenance: Provenance
     votes: VotesUsed
+    design_effect: DesignEffect
     log_loss: float
     deviance: float | None
     parameters: Mapping[str, Estimate]
@@ -138,6 +161,7 @@ class Report:
         return {
             "method": _method(self.options, self.provenance),
             "votes": self.votes.to_dict(),
+            "design_effect": _plain(self.design_effect),
             "log_loss": self.log_loss,
             "deviance": self.deviance,
             "parameters": {name: _plain(found) for name, found in self.parameters.items()},

@@ -118,7 +118,7 @@ class ScoredCells:
     slope: tuple[Floats, ...]
     curve: dict[tuple[int, int], Floats]
 
-    def rows(self, chosen: Ints) -> "ScoredCells":
+    def rows(self, chosen: Ints | slice) -> "ScoredCells":
         """Return some of the cells, in the order given."""
         return ScoredCells(
             self.design.rows(chosen),
@@ -142,6 +142,25 @@ class ScoredCells:
             if c != d:
                 change[d] += self.weight * value * moved[c]
         return self.design.scores(tuple(change), cluster, len(shift))
+
+    def information_along(self, vectors: Floats) -> Floats:
+        """Return ``v' H_i v`` of each cell and each of some shifts of all parameters.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n_parameters, m)
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+        """
+        moved = self.design.across(vectors)
+        total = np.zeros((len(self.weight), vectors.shape[1]))
+        for (c, d), value in self.curve.items():
+            part = moved[c] * moved[d]
+            part *= (self.weight * value * (1.0 if c == d else 2.0))[:, None]
+            total += part
+        return total
 
     def vote_meat(self) -> Floats:
         """Return ``sum_i weight_i^2 s_i s_i'``."""

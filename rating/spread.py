@@ -4,17 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from rating.bootstrap import bootstrap
 from rating.cautions import few_points, named
-from rating.clusters import Activity, Cluster, activity
+from rating.clusters import Cluster, activity
 from rating.comparisons import Comparisons
-from rating.covariance import Covariance, covariance
+from rating.contrasts import Inference, infer
 from rating.fit import Fit
 from rating.options import RateOptions
 from rating.profile import profile_intervals
+from rating.sandwich import hessian_covariance
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
 
@@ -28,22 +28,20 @@ class Spread:
     Attributes
     ----------
     estimate : ndarray of shape (n_models,)
-        Strengths, less that of the reference if there is one.
+        Strengths, less those of the average (see ``averaged``), or that of the reference.
     se, low, high : ndarray of shape (n_models,)
         Of the estimate; NaN where unknown, infinite where unbounded.
-    covariance : ndarray or None
-        Of the strengths and free parameters, from which differences are read;
-        None without.
-    by_formula : Covariance or None
-        Where it came from; None for one counted from rounds of a bootstrap.
-    df : float
-        Degrees of freedom; infinite for the normal distribution.
-    activity : Activity or None
-        Of the clusters; None without.
-    clustered : bool
-        Whether clusters were left out, or drawn.
-    lone_models : tuple of str
-        Models that one cluster alone joins to the rest.
+    df, effective : ndarray of shape (n_models,)
+        Degrees of freedom, infinite for the normal distribution; effective clusters behind the
+        rating, NaN without clusters.
+    averaged : ndarray of shape (n_models,), bool
+        Models whose average has the strength zero, unless the scale is absolute.
+    parameter_se, parameter_df : ndarray of shape (n_free,)
+        Of the free parameters beside the strengths; NaN where unknown.
+    inference : Inference or None
+        From which any other contrast is read; None where intervals have no formula.
+    drawn : ndarray of shape (n_models, n_models), or None
+        Covariance over the rounds of a bootstrap.
     warnings : tuple of str
     """
 
@@ -51,26 +49,31 @@ class Spread:
     se: Floats
     low: Floats
     high: Floats
-    covariance: Floats | None
-    by_formula: Covariance | None = None
-    df: float = np.inf
-    activity: Activity | None = None
-    clustered: bool = False
-    lone_models: tuple[str, ...] = ()
+    df: Floats
+    effective: Floats
+    averaged: NDArray[np.bool_]
+    parameter_se: Floats
+    parameter_df: Floats
+    inference: Inference | None = None
+    drawn: Floats | None = None
     warnings: tuple[str, ...] = ()
 
 
 class _Maker(Protocol):
-    def __call__(self, fit: Fit, data: Comparisons, options: RateOptions) -> Spread: ...
+    def __call__(
+        self, fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+    ) -> Spread: ...
 
 
-def spread(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
+def spread(fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator) -> Spread:
     """Estimate how far each rating may be off.
 
     Parameters
     ----------
     options : RateOptions
         Resolved: see `RateOptions.resolved`.
+    rng : numpy.random.Generator
+        For the bootstrap, and for claims on ranks.
     """
     make: dict[str, _Maker] = {
         "none": _unknown,
@@ -79,109 +82,161 @@ def spread(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
         "profile": _profile,
         "bootstrap": _bootstrap,
     }
-    return make[options.interval](fit, data, options)
+    return make[options.interval](fit, data, options, rng)
 
 
-def quantile(level: float, df: float) -> float:
-    """Return by how many standard errors an interval reaches out on either side."""
-    if np.isinf(df):
-        return float(scipy.special.ndtri((1 + level) / 2))
-    return float(scipy.special.stdtrit(df, (1 + level) / 2))
-
-
-def _unknown(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
-    estimate = _from_reference(fit, options)
+def _unknown(
+    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+) -> Spread:
     unknown = np.full(fit.n_models, np.nan)
-    return Spread(estimate, unknown, unknown, unknown, None)
+    return _plain(_from_reference(fit, options), unknown, unknown, unknown, fit)
 
 
-def _hessian(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
-    found = covariance(fit, data, method="hessian", cluster=None)
-    return replace(_wald(fit, found, options), warnings=_on_half_ties(fit, data))
+def _plain(estimate: Floats, se: Floats, low: Floats, high: Floats, fit: Fit) -> Spread:
+    """Return a spread without degrees of freedom, around the average of all models."""
+    k, n_free = fit.n_models, len(fit.x) - fit.n_models
+    return Spread(
+        estimate,
+        se,
+        low,
+        high,
+        df=np.full(k, np.inf),
+        effective=np.full(k, np.nan),
+        averaged=np.ones(k, dtype=bool),
+        parameter_se=np.full(n_free, np.nan),
+        parameter_df=np.full(n_free, np.inf),
+    )
 
 
-def _sandwich(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
-    if options.cluster == "none":
-        found = _wald(fit, covariance(fit, data, method="sandwich", cluster=None), options)
-        rare = data.voter is None and options.reference is None and not options.weighted
-        return _with_profiles(found, fit, data, options) if rare else found
-    kinds: tuple[Cluster, ...] = ("voter", "prompt")
-    wanted = kinds if options.cluster == "both" else [k for k in kinds if k == options.cluster]
-    busy = [activity(data, kind) for kind in wanted]
-    least = min(busy, key=lambda one: one.effective)
-    if least.effective < MIN_EFFECTIVE_FOR_CLUSTERS:
-        found = _wald(fit, covariance(fit, data, method="sandwich", cluster=None), options)
-        noun = wanted[busy.index(least)]
-        said = (
-            f"One {noun} has {least.top_share:.0%} of the votes: the intervals treat votes as "
-            f"independent, and speak for that {noun} alone."
-        )
-        return replace(found, activity=least, warnings=(said,))
-    by = covariance(fit, data, method="cr3", cluster=options.cluster)
-    return _wald(fit, by, options)
+def _hessian(
+    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+) -> Spread:
+    by_curvature = Inference(fit, data, hessian_covariance(fit), (), None)
+    return replace(_judged(by_curvature, options), warnings=_on_half_ties(fit, data))
 
 
-def _profile(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
-    found = _hessian(fit, data, options)
+def _sandwich(
+    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+) -> Spread:
+    clusters, warnings = _usable(data, options)
+    spread = _judged(infer(fit, data, clusters, rng=rng), options)
+    rare = data.voter is None and options.reference is None and not options.weighted
+    if options.cluster == "none" and rare:
+        spread = _with_profiles(spread, fit, data, options)
+    return replace(spread, warnings=(*warnings, *spread.warnings))
+
+
+def _usable(
+    data: Comparisons, options: RateOptions
+) -> tuple[tuple[Cluster, ...], tuple[str, ...]]:
+    """Return the kinds of cluster with two effective ones, and what is to say of the others."""
+    usable, warnings = [], []
+    for kind in clusters_of(options):
+        seen = activity(data, kind)
+        if seen.effective >= MIN_EFFECTIVE_FOR_CLUSTERS:
+            usable.append(kind)
+        else:
+            warnings.append(
+                f"One {kind} has {seen.top_share:.0%} of the votes: the intervals speak for that "
+                f"{kind} alone."
+            )
+    return tuple(usable), tuple(warnings)
+
+
+def clusters_of(options: RateOptions) -> tuple[Cluster, ...]:
+    """Return the kinds of cluster that resolved options ask for."""
+    kinds: dict[str | None, tuple[Cluster, ...]] = {
+        "voter": ("voter",),
+        "prompt": ("prompt",),
+        "both": ("voter", "prompt"),
+    }
+    return kinds.get(options.cluster, ())
+
+
+def _judged(inference: Inference, options: RateOptions) -> Spread:
+    fit = inference.fit
+    each = inference.ratings()
+    if options.reference is not None:
+        identity = np.eye(len(fit.x))
+        base = identity[fit.models.index(options.reference)]
+        each = inference.of(identity[: fit.n_models] - base)
+    half = each.half_width(options.level)
+    if options.reference is not None:
+        half[fit.models.index(options.reference)] = 0.0
+    beside = inference.parameters()
+    spread = _plain(each.value, np.sqrt(each.variance), each.value - half, each.value + half, fit)
+    return replace(
+        spread,
+        df=each.df,
+        effective=_effective_voters(inference),
+        averaged=inference.founded,
+        parameter_se=np.sqrt(beside.variance),
+        parameter_df=beside.df,
+        inference=inference,
+    )
+
+
+def _effective_voters(inference: Inference) -> Floats:
+    """Return the effective voters behind each rating, NaN where voters were not used."""
+    k = inference.fit.n_models
+    for kind in inference.kinds:
+        if kind.cluster == "voter":
+            return kind.own.effective[:k]
+    return np.full(k, np.nan)
+
+
+def _profile(
+    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+) -> Spread:
+    spread = _hessian(fit, data, options, rng)
     ends = profile_intervals(fit, data, level=options.level)
-    return replace(found, low=ends.low, high=ends.high)
+    return replace(spread, low=ends.low, high=ends.high)
 
 
-def _bootstrap(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
-    cluster: Cluster | None = None if options.cluster == "none" else options.cluster  # type: ignore[assignment]
-    rng = np.random.default_rng(options.seed)
-    drawn = bootstrap(fit, data, rounds=options.rounds, cluster=cluster, rng=rng)
+def _bootstrap(
+    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+) -> Spread:
+    kinds = clusters_of(options)
+    drawn = bootstrap(
+        fit, data, rounds=options.rounds, cluster=kinds[0] if kinds else None, rng=rng
+    )
     rounds = _rounds_from_reference(drawn.theta, fit, options)
     low, high = replace(drawn, theta=rounds).interval(options.level)
+    alike = ~(high - low > 1e-9)
+    if options.reference is not None:
+        alike[fit.models.index(options.reference)] = False
+    low[alike], high[alike] = np.nan, np.nan
     finite = np.isfinite(drawn.theta).all()
     enough = bool(finite) and options.rounds > 1
-    return Spread(
-        estimate=_from_reference(fit, options),
-        se=_deviations(rounds),
-        low=low,
-        high=high,
-        covariance=np.cov(drawn.theta.T) if enough else None,
-        activity=None if cluster is None else activity(data, cluster),
-        clustered=cluster is not None,
-        warnings=_on_rounds(drawn.n_degenerate, options.rounds),
+    spread = _plain(_from_reference(fit, options), _deviations(rounds), low, high, fit)
+    return replace(
+        spread,
+        drawn=np.cov(drawn.theta.T) if enough else None,
+        warnings=_on_rounds(drawn.n_degenerate, options.rounds)
+        + _on_alike([fit.models[i] for i in np.flatnonzero(alike)]),
     )
 
 
-def _wald(fit: Fit, found: Covariance, options: RateOptions) -> Spread:
-    estimate, at = _from_reference(fit, options), found.strengths
-    variance = np.diag(at)
-    if options.reference is not None:
-        base = fit.models.index(options.reference)
-        variance = variance + at[base, base] - 2 * at[base]
-        variance[base] = 0.0
-    errors = np.sqrt(variance.clip(min=0))
-    reach = quantile(options.level, found.df) * errors
-    return Spread(
-        estimate=estimate,
-        se=errors,
-        low=estimate - reach,
-        high=estimate + reach,
-        covariance=found.matrix,
-        by_formula=found,
-        df=found.df,
-        activity=found.activity,
-        clustered=found.cluster is not None,
-        lone_models=found.lone_models,
-        warnings=found.warnings,
+def _on_alike(models: list[str]) -> tuple[str, ...]:
+    if not models:
+        return ()
+    return (
+        f"All rounds of the bootstrap give {named(models)} one rating: how far it may be off "
+        "cannot be seen this way. Choose interval sandwich.",
     )
 
 
-def _with_profiles(found: Spread, fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
+def _with_profiles(spread: Spread, fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
     """Take the profile likelihood for models that rarely won, or rarely lost."""
     rare = few_points(data)
     if not rare:
-        return found
+        return spread
     ends = profile_intervals(fit, data, models=rare, level=options.level)
     at = [fit.models.index(name) for name in rare]
-    low, high = found.low.copy(), found.high.copy()
+    low, high = spread.low.copy(), spread.high.copy()
     low[at], high[at] = ends.low, ends.high
-    said = f"Intervals by profile likelihood, for they won or lost too rarely: {named(rare)}."
-    return replace(found, low=low, high=high, warnings=(*found.warnings, said))
+    warning = f"Intervals by profile likelihood, for they won or lost too rarely: {named(rare)}."
+    return replace(spread, low=low, high=high, warnings=(*spread.warnings, warning))
 
 
 def _from_reference(fit: Fit, options: RateOptions) -> Floats:

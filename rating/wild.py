@@ -3,30 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.clusters import Grouping
-from rating.comparisons import Comparisons
-from rating.fit import Fit
-from rating.jackknife import LeftOut, leave_one_out
+from rating.jackknife import LeftOut
 
 DRAWS = 999
+WILD_UP_TO = 100
+"""Models beyond which the maximum is drawn from a multivariate t: see `rating.ranks`."""
 CLUSTERS_AT_ONCE = 2000
 CHUNK = 1_000_000
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-def wild_critical_value(
-    fit: Fit,
-    data: Comparisons,
-    groups: Grouping,
-    covariance: Floats,
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    comparable: NDArray[np.bool_] | None = None,
-    draws: int = DRAWS,
-) -> float:
-    """Draw the quantile of the largest absolute t statistic, without any refit.
+class SignSums:
+    """What the largest statistic needs of the clusters, summed as each is left out.
 
     The score of cluster c at the fit, ``s_c``, is too small where c has pulled
     the fit to itself; ``z_c = (I - H_c H^-)^-1 s_c`` undoes that. A draw
@@ -44,24 +34,13 @@ def wild_critical_value(
 
         T = |N| / sqrt(sum_c (e_c a_c - w_c N)^2 / (1 - w_c)^2)
 
-    the same statistic as the board's, whose squared error is
-    ``sum_c a_c^2`` (CR3); `DRAWS` draws of its maximum over pairs, of which
-    the ``level (DRAWS + 1)``-th is returned. What ``covariance`` holds beside
-    the clusters (ties that alone join two groups, see
-    `rating.sandwich.bare_tie_meat`) enters as independent normal noise of
-    known variance.
+    the same statistic as the leaderboard's, whose squared error is
+    ``sum_c a_c^2`` (CR3); `DRAWS` draws of its maximum over pairs.
 
     Where we deviate: the literature tests one contrast at a time, and has no
     need of ``H_c = w_c H``. With each cluster's own H_c the bar is .3 to .4 %
     higher on the board of 10 models and 200 uneven voters that
     docs/statistics.md calls D1.
-
-    Parameters
-    ----------
-    covariance : ndarray of shape (n_models, n_models)
-        CR3 of the strengths with these clusters, see `rating.jackknife`.
-    comparable : ndarray of shape (n_models,), bool, optional
-        Models that claims are made about. All by default.
 
     References
     ----------
@@ -72,20 +51,9 @@ def wild_critical_value(
        of Applied Econometrics 38(5), 2023, pp. 671-694 (the scores z_c: their
        bootstrap "S").
     """
-    among = np.arange(fit.n_models) if comparable is None else np.flatnonzero(comparable)
-    if len(among) < 2:
-        return np.inf
-    sums = _Sums(len(among), draws)
-    for left_out in leave_one_out(fit, data, groups):
-        sums.add(left_out, among, rng)
-    largest = np.sort(sums.largest(covariance[np.ix_(among, among)], rng))
-    return float(largest[min(int(np.ceil(level * (draws + 1))), draws) - 1])
 
-
-class _Sums:
-    """What all pairs' statistics need of the clusters, summed cluster by cluster."""
-
-    def __init__(self, n_models: int, draws: int) -> None:
+    def __init__(self, n_models: int, rng: np.random.Generator, draws: int = DRAWS) -> None:
+        self._rng = rng
         self.clusters = 0
         self.spread = np.zeros((n_models, n_models))  # sum d d'
         self.widened = np.zeros((n_models, n_models))  # sum d d' / (1 - w)^2
@@ -93,12 +61,14 @@ class _Sums:
         self.crossed = np.zeros((draws, n_models))  # sum e d w / (1 - w)^2
         self.projected = 0.0  # sum w^2 / (1 - w)^2
 
-    def add(self, left_out: LeftOut, among: NDArray[np.int64], rng: np.random.Generator) -> None:
+    def add(self, left_out: LeftOut) -> None:
+        """Give every cluster a sign in every draw."""
+        k = len(self.spread)
         for first in range(0, len(left_out.clusters), CLUSTERS_AT_ONCE):
             part = slice(first, first + CLUSTERS_AT_ONCE)
-            shift, share = left_out.shift[part][:, among], left_out.share[part]
+            shift, share = left_out.shift[part, :k], left_out.share[part]
             widening = 1 / (1 - np.minimum(share, 1 - 1e-9)) ** 2
-            sign = rng.integers(2, size=(len(self.delta), len(share))) * 2.0 - 1.0
+            sign = self._rng.integers(2, size=(len(self.delta), len(share))) * 2.0 - 1.0
             self.clusters += int((share > 0).sum())
             self.spread += shift.T @ shift
             self.widened += (shift.T * widening) @ shift
@@ -106,15 +76,34 @@ class _Sums:
             self.crossed += sign @ (shift * (share * widening)[:, None])
             self.projected += float((share**2 * widening).sum())
 
-    def largest(self, covariance: Floats, rng: np.random.Generator) -> Floats:
-        """Return the largest statistic of each draw, shape (draws,)."""
-        first, second = np.triu_indices(len(covariance), k=1)
+    def critical_value(
+        self, covariance: Floats, pairs: tuple[Ints, Ints], *, level: float = 0.95
+    ) -> float:
+        """Return the quantile of the largest absolute t statistic over some pairs of models.
+
+        Parameters
+        ----------
+        covariance : ndarray of shape (n_models, n_models)
+            CR3 of the strengths with these clusters, see `rating.jackknife`. What it holds beside
+            the clusters (ties that alone join two groups, see `rating.sandwich.bare_tie_meat`)
+            enters as independent normal noise of known variance.
+        pairs : (ndarray, ndarray)
+            Positions of the two models of each pair. Without a pair the value is infinite.
+        """
+        if not len(pairs[0]):
+            return np.inf
+        largest = np.sort(self._largest(covariance, pairs))
+        draws = len(largest)
+        return float(largest[min(int(np.ceil(level * (draws + 1))), draws) - 1])
+
+    def _largest(self, covariance: Floats, pairs: tuple[Ints, Ints]) -> Floats:
+        first, second = pairs
         shrink = (self.clusters - 1) / self.clusters
         beside = covariance - shrink * self.spread
-        noise = _noise(beside, np.abs(covariance).max(), len(self.delta), rng)
+        noise = _noise(beside, np.abs(covariance).max(), len(self.delta), self._rng)
         own = shrink * _squares(self.widened)[first, second]
         known = _squares(beside)[first, second].clip(min=0)
-        found = []
+        parts = []
         for rows in np.array_split(np.arange(len(noise)), -(-len(noise) * len(own) // CHUNK)):
             delta, crossed, extra = (
                 each[rows][:, first] - each[rows][:, second]
@@ -123,8 +112,8 @@ class _Sums:
             square = own + shrink * delta * (delta * self.projected - 2 * crossed) + known
             reach, error = np.sqrt(shrink) * delta + extra, np.sqrt(square.clip(min=0))
             ratio = np.divide(np.abs(reach), error, out=np.zeros_like(reach), where=error > 0)
-            found.append(ratio.max(axis=1))
-        return np.concatenate(found)
+            parts.append(ratio.max(axis=1))
+        return np.concatenate(parts)
 
 
 def _noise(beside: Floats, scale: float, draws: int, rng: np.random.Generator) -> Floats:

@@ -7,12 +7,13 @@ import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
-from rating.covariance import Covariance
+from rating.contrasts import Inference, Pairs
 from rating.errors import DataError
 from rating.fit import Fit
 from rating.ties import SCORE_A
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,15 +46,13 @@ class WinRates:
     n: Floats
 
 
-def win_rates(
-    fit: Fit, data: Comparisons, covariance: Covariance, *, level: float = 0.95
-) -> WinRates:
+def win_rates(inference: Inference, *, level: float = 0.95) -> WinRates:
     """Set the win rates that a fit expects beside those observed.
 
     The interval of the expected rate is by the delta method on its log-odds,
-    with Student's t where the covariance has finite degrees of freedom. The
-    observed one takes votes as independent, ``weight^2 / weight_sq`` of them,
-    and a tie as if it were decided: wide rather than narrow.
+    with the variance and the degrees of freedom of the pair. The observed one
+    takes votes as independent, ``weight^2 / weight_sq`` of them, and a tie as
+    if it were decided: wide rather than narrow.
 
     Raises
     ------
@@ -67,28 +66,26 @@ def win_rates(
 
     Examples
     --------
-    >>> from rating import covariance, fit
+    >>> from rating import fit, infer
     >>> outcomes = ["model_a"] * 3 + ["model_b"]
     >>> data = Comparisons.from_arrays(["x"] * 4, ["y"] * 4, outcomes)
-    >>> found = fit(data)
-    >>> spread = covariance(found, data, method="sandwich", cluster=None)
-    >>> float(win_rates(found, data, spread).expected[0, 1].round(6))
+    >>> float(win_rates(infer(fit(data), data, ())).expected[0, 1].round(6))
     0.75
     """
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
-    rate, variance = _expected(fit, covariance.matrix)
-    wide = float(scipy.special.stdtrit(covariance.df, (1 + level) / 2))
-    if np.isinf(covariance.df):
-        wide = float(scipy.special.ndtri((1 + level) / 2))
+    fit, pairs = inference.fit, inference.pairs
+    rate, slope = _expected(fit, pairs.first, pairs.second)
+    on_odds = slope / (rate * (1 - rate))[:, None]
+    reach = inference.of(on_odds, pairs.behind).half_width(level)
     odds = np.log(rate / (1 - rate))
-    reach = wide * np.sqrt(variance) / (rate * (1 - rate))
-    observed, observed_low, observed_high, n = _observed(data, level)
+    low, high = 1 / (1 + np.exp(reach - odds)), 1 / (1 + np.exp(-reach - odds))
+    observed, observed_low, observed_high, n = _observed(inference.data, level)
     return WinRates(
         models=fit.models,
-        expected=rate,
-        low=1 / (1 + np.exp(reach - odds)),
-        high=1 / (1 + np.exp(-reach - odds)),
+        expected=_mirrored(pairs, rate, 1 - rate),
+        low=_mirrored(pairs, low, 1 - high),
+        high=_mirrored(pairs, high, 1 - low),
         observed=observed,
         observed_low=observed_low,
         observed_high=observed_high,
@@ -96,23 +93,34 @@ def win_rates(
     )
 
 
-def _expected(fit: Fit, matrix: Floats) -> tuple[Floats, Floats]:
-    """Return the expected rates and their variances, NaN on the diagonal."""
-    k = fit.n_models
-    row, column = np.divmod(np.arange(k * k), k)
-    rate, slope = np.zeros(k * k), np.zeros((3, k * k))
+def _mirrored(pairs: Pairs, value: Floats, other: Floats) -> Floats:
+    """Lay out a value of each pair, and that of its second model; NaN on the diagonal."""
+    size = int(pairs.second[-1]) + 1
+    laid = np.full((size, size), np.nan)
+    laid[pairs.first, pairs.second], laid[pairs.second, pairs.first] = value, other
+    return laid
+
+
+def _expected(fit: Fit, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+    """Return the rates of pairs, and their derivatives in all parameters."""
+    k, n = fit.n_models, np.arange(len(first))
+    rate, slope, along = np.zeros(len(first)), np.zeros((3, len(first))), np.zeros(len(first))
     order = fit.x[k] if fit.order_effect else 0.0
-    gap, level = fit.theta[row] - fit.theta[column], (fit.theta[row] + fit.theta[column]) / 2
-    on_order = np.zeros(k * k)
+    gap, level = fit.theta[first] - fit.theta[second], (fit.theta[first] + fit.theta[second]) / 2
     for side in (1.0, -1.0):
         share, change = _score(fit, side * gap + order, level)
         rate += (share if side > 0 else 1 - share) / 2
         slope += np.stack([change[0], side * change[1], side * change[2]]) / 2
-        on_order += side * change[0] / 2
-    at = (rate.reshape(k, k), _delta(fit, matrix, row, column, slope, on_order).reshape(k, k))
-    for table in at:
-        np.fill_diagonal(table, np.nan)
-    return at
+        along += side * change[0] / 2
+    on_gap, on_tie, on_level = slope
+    on_all = np.zeros((len(first), len(fit.x)))
+    on_all[n, first] = on_gap + on_level / 2
+    on_all[n, second] = on_level / 2 - on_gap
+    if fit.order_effect:
+        on_all[:, k] = along
+    if "tie" in fit.likelihood.coordinates:
+        on_all[:, -1] = on_tie
+    return rate, on_all
 
 
 def _score(fit: Fit, gap: Floats, level: Floats) -> tuple[Floats, Floats]:
@@ -127,24 +135,6 @@ def _score(fit: Fit, gap: Floats, level: Floats) -> tuple[Floats, Floats]:
         for name, value in zip(names, local.slope, strict=True):
             change[("gap", "tie", "level").index(name)] -= part * value
     return share, change
-
-
-def _delta(
-    fit: Fit,
-    matrix: Floats,
-    row: NDArray[np.int64],
-    column: NDArray[np.int64],
-    slope: Floats,
-    on_order: Floats,
-) -> Floats:
-    """Return the variance of each rate from its derivatives in the parameters."""
-    on_gap, on_tie, on_level = slope
-    parts = [(row, on_gap + on_level / 2), (column, on_level / 2 - on_gap)]
-    if fit.order_effect:
-        parts.append((np.full_like(row, fit.n_models), on_order))
-    if "tie" in fit.likelihood.coordinates:
-        parts.append((np.full_like(row, len(matrix) - 1), on_tie))
-    return np.asarray(sum(x * y * matrix[i, j] for i, x in parts for j, y in parts))
 
 
 def _observed(data: Comparisons, level: float) -> tuple[Floats, Floats, Floats, Floats]:

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from rating import (
+    Cluster,
     Comparisons,
-    Covariance,
-    Fit,
+    Inference,
+    NotIdentifiedError,
     RankRanges,
-    covariance,
     fit_bradley_terry,
+    infer,
     rank_ranges,
-    sandwich_covariance,
 )
 from rating.bradley_terry import solve
-from rating.ranks import MIN_EFFECTIVE_FOR_RANKS, joint_rank_ranges
+from rating.ranks import is_small, joint_rank_ranges
+from rating.scale import POINTS_PER_NAT
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -34,20 +35,32 @@ class Design:
     """A board to simulate.
 
     ``busy`` is the law of the votes per voter: a lognormal with log-mean
-    ``log_votes`` and log-sd ``tail``, or a Pareto of index ``tail`` from 4
-    votes. ``taste`` is the sd in nats of a voter's own shift of every model,
-    ``spread`` the strength of the best model in nats.
+    ``log_votes`` and log-sd ``tail``, a Pareto of index ``tail`` from 4
+    votes, or ``each`` votes of everybody; one voter may cast the share
+    ``heaviest`` of all. ``taste`` is the sd in nats of a voter's own shift of
+    every model, ``spread`` the strength of the best model in nats. The last
+    model may be a ``newcomer`` that so many voters met so many times each.
+    ``n_prompts`` prompts are shared, if there are any, and suit each model by
+    ``liking`` nats more or less; sides lean to the left by ``lean`` nats.
+    With ``adaptive``, most later votes are on neighbours of the board so far.
     """
 
     name: str = "D1"
     n_models: int = 10
     n_voters: int = 200
-    busy: Literal["lognormal", "pareto"] = "lognormal"
+    busy: Literal["lognormal", "pareto", "even"] = "lognormal"
     log_votes: float = 1.7
     tail: float = 1.4
     taste: float = 0.4
     tie_rate: float = 0.0
     spread: float = 0.8
+    each: int = 0
+    heaviest: float = 0.0
+    newcomer: tuple[int, int] | None = None
+    n_prompts: int = 0
+    liking: float = 0.0
+    lean: float = 0.0
+    adaptive: bool = False
 
     @property
     def strengths(self) -> Floats:
@@ -57,7 +70,7 @@ class Design:
         """Bradley-Terry strengths of the voters together, under uniform pairs."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(41)
         gap = self.strengths[:, None] - self.strengths[None, :]
-        shifted = gap[..., None] + np.sqrt(2) * self.taste * nodes
+        shifted = gap[..., None] + np.sqrt(2) * np.hypot(self.taste, self.liking) * nodes
         chance = (1 / (1 + np.exp(-shifted))) @ (weights / weights.sum())
         chance = (1 - self.tie_rate) * chance + self.tie_rate / 2
         np.fill_diagonal(chance, 0.0)
@@ -68,18 +81,62 @@ class Design:
         return [f"m{i:02}" for i in range(self.n_models)]
 
     def draw(self, rng: np.random.Generator) -> Comparisons:
+        if self.adaptive:
+            return self._drawn_adaptively(rng)
         voter, a, b = self.draw_pairs(rng)
-        gap = self.draw_gaps(rng, voter, a, b)
+        return self.counted(voter, a, b, rng, self.draw_gaps(rng, voter, a, b))
+
+    def counted(
+        self, voter: Codes, a: Codes, b: Codes, rng: np.random.Generator, gap: Floats
+    ) -> Comparisons:
+        prompt = None
+        gap = gap + self.lean
+        if self.n_prompts:
+            prompt = rng.integers(self.n_prompts, size=len(voter))
+            suits = rng.normal(0, self.liking, (self.n_prompts, self.n_models))
+            gap = gap + suits[prompt, a] - suits[prompt, b]
         outcome = np.where(rng.random(len(voter)) < 1 / (1 + np.exp(-gap)), 0, 1)
         outcome = np.where(rng.random(len(voter)) < self.tie_rate, 2, outcome)
-        return Comparisons.from_codes(self.names, a, b, outcome, voter=voter)
+        return Comparisons.from_codes(self.names, a, b, outcome, voter=voter, prompt=prompt)
 
     def draw_pairs(self, rng: np.random.Generator) -> tuple[Codes, Codes, Codes]:
         """The voter and the models on side A and side B of every vote."""
-        voter = np.repeat(np.arange(self.n_voters), self._votes_per_voter(rng))
-        a = rng.integers(self.n_models, size=len(voter))
-        b = (a + rng.integers(1, self.n_models, size=len(voter))) % self.n_models
-        return voter, a, b
+        votes = self._votes_per_voter(rng)
+        if self.heaviest:
+            votes[0] = int(self.heaviest / (1 - self.heaviest) * votes[1:].sum())
+        voter = np.repeat(np.arange(self.n_voters), votes)
+        k = self.n_models - (self.newcomer is not None)
+        a = rng.integers(k, size=len(voter))
+        b = (a + rng.integers(1, k, size=len(voter))) % k
+        if self.newcomer is None:
+            return voter, a, b
+        n_fans, times = self.newcomer
+        fans = np.repeat(rng.choice(self.n_voters, n_fans, replace=False), times)
+        other, new = rng.integers(k, size=len(fans)), np.full(len(fans), k)
+        left = rng.random(len(fans)) < 0.5
+        sides = np.where(left, new, other), np.where(left, other, new)
+        return np.r_[voter, fans], np.r_[a, sides[0]], np.r_[b, sides[1]]
+
+    def _drawn_adaptively(self, rng: np.random.Generator) -> Comparisons:
+        """A fifth at a time; from then on three votes of four are on neighbours."""
+        voter, a, b = self.draw_pairs(rng)
+        taste = self.strengths + rng.normal(0, self.taste, (self.n_voters, self.n_models))
+        order = rng.permutation(len(voter))
+        voter, won = voter[order], np.zeros(len(voter))
+        for rows in np.array_split(np.arange(len(voter)), 5):
+            if rows[0]:
+                score = np.bincount(a[: rows[0]], won[: rows[0]] - 0.5, self.n_models)
+                score -= np.bincount(b[: rows[0]], won[: rows[0]] - 0.5, self.n_models)
+                ranked = np.argsort(-score)
+                near = rows[rng.random(len(rows)) < 0.75]
+                place = rng.integers(self.n_models - 1, size=len(near))
+                up = rng.random(len(near)) < 0.5
+                a[near] = ranked[np.where(up, place, place + 1)]
+                b[near] = ranked[np.where(up, place + 1, place)]
+            gap = taste[voter[rows], a[rows]] - taste[voter[rows], b[rows]]
+            won[rows] = rng.random(len(rows)) < 1 / (1 + np.exp(-gap))
+        outcome = np.where(won == 1, 0, 1)
+        return Comparisons.from_codes(self.names, a, b, outcome, voter=voter)
 
     def draw_gaps(self, rng: np.random.Generator, voter: Codes, a: Codes, b: Codes) -> Floats:
         """By how much each vote's voter likes side A better, in nats."""
@@ -93,6 +150,8 @@ class Design:
         return np.random.default_rng([seed, name, round(10 * self.taste)])
 
     def _votes_per_voter(self, rng: np.random.Generator) -> Codes:
+        if self.busy == "even":
+            return np.full(self.n_voters, self.each)
         if self.busy == "lognormal":
             drawn = rng.lognormal(self.log_votes, self.tail, self.n_voters)
         else:
@@ -122,125 +181,131 @@ class Share:
         return f"{self.mean:.3f}±{self.error:.3f}"
 
 
-Half = Callable[[Fit, Comparisons, Covariance], Floats]
+Half = Callable[[Inference], Floats]
 
 
-def leaving_voters_out(fit: Fit, data: Comparisons, found: Covariance) -> Floats:
+def on_the_board(inference: Inference) -> Floats:
     """Half widths of the board's intervals."""
-    return np.asarray(stdtrit(found.df, 0.975) * np.sqrt(np.diag(found.strengths)))
+    return inference.ratings().half_width(0.95)
 
 
-def leaving_voters_out_normal(fit: Fit, data: Comparisons, found: Covariance) -> Floats:
-    return np.asarray(NORMAL_95 * np.sqrt(np.diag(found.strengths)))
+def by_one_t(inference: Inference) -> Floats:
+    """A planted error: leaving out voters, with the same Student's t for every model."""
+    df = inference.kinds[0].activity.effective - 1
+    return np.asarray(stdtrit(df, 0.975) * np.sqrt(np.diag(inference.kinds[0].matrix)))
 
 
-def as_if_independent(fit: Fit, data: Comparisons, found: Covariance) -> Floats:
+def as_if_independent(inference: Inference) -> Floats:
     """A planted error: half widths for votes that have nothing to do with each other."""
-    return np.asarray(NORMAL_95 * np.sqrt(np.diag(sandwich_covariance(fit, data))))
+    return np.asarray(NORMAL_95 * np.sqrt(np.diag(inference.matrix)))
 
 
 INTERVALS: dict[str, Half] = {
-    "CR3 t": leaving_voters_out,
-    "CR3 normal": leaving_voters_out_normal,
+    "board": on_the_board,
+    "one t": by_one_t,
     "independent": as_if_independent,
 }
 
-
-@cache
-def coverage(design: Design, runs: int, seed: int) -> dict[str, Share]:
-    """How often each kind of 95 % interval holds the truth, over models and boards."""
-    rng, truth = design.generator(seed), design.pseudo_true()
-    held: dict[str, list[float]] = {name: [] for name in INTERVALS}
-    for _ in range(runs):
-        data = design.draw(rng)
-        fit = fit_bradley_terry(data)
-        found = covariance(fit, data)
-        for name, half in INTERVALS.items():
-            held[name].append(float(np.mean(np.abs(fit.theta - truth) <= half(fit, data, found))))
-    return {name: Share.of(np.array(shares)) for name, shares in held.items()}
+Rule = Callable[[Inference, np.random.Generator], RankRanges]
 
 
-@dataclass(frozen=True, slots=True)
-class RankStudy:
-    """Boards whose rank ranges claim something false, and pairs told apart.
-
-    Attributes
-    ----------
-    claimed : float
-        Share of the boards on which ranks are claimed.
-    false : Share
-        Of all boards: those that put some model above one as good or better.
-    apart : Share
-        Of the pairs on boards that claim ranks.
-    """
-
-    claimed: float
-    false: Share
-    apart: Share
+def as_on_the_board(inference: Inference, rng: np.random.Generator) -> RankRanges:
+    return joint_rank_ranges(inference, rng=rng)
 
 
-Rule = Callable[[Fit, Comparisons, Covariance, np.random.Generator], RankRanges]
+def by_multivariate_t(inference: Inference, rng: np.random.Generator) -> RankRanges:
+    by_voter = inference.kinds[0]
+    if is_small(inference, by_voter):
+        k = inference.fit.n_models
+        return RankRanges(low=np.ones(k, dtype=np.int64), high=np.full(k, k))
+    df = by_voter.activity.effective - 1
+    return rank_ranges(inference.fit.theta, by_voter.matrix, rng=rng, df=df)
 
 
-def as_on_the_board(
-    fit: Fit, data: Comparisons, found: Covariance, rng: np.random.Generator
-) -> RankRanges:
-    return joint_rank_ranges(fit, data, found, rng=rng)
-
-
-def by_multivariate_t(
-    fit: Fit, data: Comparisons, found: Covariance, rng: np.random.Generator
-) -> RankRanges:
-    return rank_ranges(fit.theta, found.strengths, rng=rng, df=found.df)
-
-
-def unadjusted(
-    fit: Fit, data: Comparisons, found: Covariance, rng: np.random.Generator
-) -> RankRanges:
+def unadjusted(inference: Inference, rng: np.random.Generator) -> RankRanges:
     """A planted error: each pair told apart at 95 % by itself."""
-    matrix = found.strengths
+    matrix, theta = inference.kinds[0].matrix, inference.fit.theta
+    df = inference.kinds[0].activity.effective - 1
     square = np.diag(matrix)[:, None] + np.diag(matrix) - 2 * matrix
-    bar = stdtrit(found.df, 0.975) * np.sqrt(square.clip(min=0))
-    above = fit.theta[:, None] - fit.theta > np.where(np.eye(len(bar)), np.inf, bar)
+    bar = stdtrit(df, 0.975) * np.sqrt(square.clip(min=0))
+    above = theta[:, None] - theta > np.where(np.eye(len(bar)), np.inf, bar)
     return RankRanges(low=1 + above.sum(axis=0), high=len(bar) - above.sum(axis=1))
 
 
 RULES: dict[str, Rule] = {
-    "wild": as_on_the_board,
+    "board": as_on_the_board,
     "multivariate t": by_multivariate_t,
     "unadjusted": unadjusted,
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What many boards of one design say.
+
+    Attributes
+    ----------
+    covered : dict of str to Share
+        By each kind of interval: share of the models whose interval holds the truth; the
+        newcomer, where there is one, is left out.
+    newcomer : dict of str to Share
+        The same of the newcomer; empty without one.
+    newcomer_points : dict of str to float
+        Median half width of its interval.
+    false : dict of str to Share
+        Boards on which a rank range leaves out the model's true rank, by each rule.
+    apart : dict of str to Share
+        Pairs told apart.
+    """
+
+    covered: dict[str, Share]
+    newcomer: dict[str, Share]
+    newcomer_points: dict[str, float]
+    false: dict[str, Share]
+    apart: dict[str, Share]
+
+
 @cache
-def ranks(design: Design, runs: int, seed: int) -> dict[str, RankStudy]:
-    """How often each rule for the ranks says something false, and how much it says."""
-    rng, k = design.generator(seed), design.n_models
+def study(
+    design: Design, runs: int, seed: int, clusters: tuple[Cluster, ...] = ("voter",)
+) -> Study:
+    """Draw boards, and hold intervals and claims against the truth."""
+    rng, k, new = design.generator(seed), design.n_models, design.newcomer is not None
+    truth = design.pseudo_true()
     better = (design.strengths[:, None] > design.strengths[None, :]).sum(axis=0)
     worse = (design.strengths[:, None] < design.strengths[None, :]).sum(axis=0)
+    held: dict[str, list[float]] = {name: [] for name in INTERVALS}
     false: dict[str, list[float]] = {rule: [] for rule in RULES}
     apart: dict[str, list[float]] = {rule: [] for rule in RULES}
-    claimed = 0
-    for _ in range(runs):
-        data = design.draw(rng)
-        fit = fit_bradley_terry(data)
-        found = covariance(fit, data)
-        claims = found.df + 1 >= max(MIN_EFFECTIVE_FOR_RANKS, k)
-        claimed += claims
+    newcomer: dict[str, list[float]] = {name: [] for name in INTERVALS if new}
+    points: dict[str, list[float]] = {name: [] for name in INTERVALS if new}
+    while len(held["board"]) < runs:
+        try:
+            data = design.draw(rng)
+            inference = infer(fit_bradley_terry(data), data, clusters, rng=rng)
+        except NotIdentifiedError:  # a newcomer that never won, or never lost
+            continue
+        theta, of = inference.fit.theta, inference.founded
+        for name, half in INTERVALS.items():
+            centre = of if name == "board" else np.ones(k, dtype=bool)
+            off = np.abs((theta - theta[centre].mean()) - (truth - truth[centre].mean()))
+            reach = half(inference)
+            held[name].append(float((off <= reach)[: k - new].mean()))
+            if new:
+                newcomer[name].append(float(off[-1] <= reach[-1]))
+                points[name].append(float(POINTS_PER_NAT * reach[-1]))
         for rule, bound in RULES.items():
-            if not claims:
-                false[rule].append(0.0)
-                continue
-            ranges = bound(fit, data, found, rng)
+            ranges = bound(inference, rng)
             wrong = (ranges.low > 1 + better) | (ranges.high < k - worse)
             false[rule].append(float(wrong.any()))
             apart[rule].append(float((ranges.low - 1).sum()) / (k * (k - 1) / 2))
-    return {
-        rule: RankStudy(
-            claimed / runs, Share.of(np.array(false[rule])), Share.of(np.array(apart[rule]))
-        )
-        for rule in RULES
-    }
+    return Study(
+        {name: Share.of(np.array(shares)) for name, shares in held.items()},
+        {name: Share.of(np.array(shares)) for name, shares in newcomer.items()},
+        {name: float(np.median(half)) for name, half in points.items()},
+        {rule: Share.of(np.array(shares)) for rule, shares in false.items()},
+        {rule: Share.of(np.array(shares)) for rule, shares in apart.items()},
+    )
 
 
 def at(design: str, taste: float, *, spread: float = 0.8, tie_rate: float = 0.0) -> Design:

@@ -31,7 +31,14 @@ Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="voter|prompt|both|none",
-        help="What may be alike within; voter where the column is there.",
+        help="What may be alike within: by default all of voter and prompt that is there.",
+    ),
+]
+Claims = Annotated[
+    str,
+    typer.Option(
+        metavar="population|these-voters",
+        help="Whom intervals and ranks speak for: people like the voters, or these alone.",
     ),
 ]
 Ridge = Annotated[float, typer.Option(help="1/2 ridge times squared strengths is added.")]

@@ -59,6 +59,15 @@ class BoardRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RankAmong:
+    """Best and worst place of a model among these voters alone; None where they rule out none."""
+
+    model: str
+    rank_low: int | None
+    rank_high: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """A model without a rating, and why, in words: ``has not lost yet``, ``no votes yet``."""
 
@@ -143,6 +152,8 @@ class Board:
     history : tuple of Moment
         The board at some past dates, oldest first, without the present; empty while the votes
         are of a few days.
+    among : tuple of RankAmong
+        Ranks for these voters alone, best first, where they are too few to say much of others.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
     """
@@ -168,6 +179,7 @@ class Board:
     holds: tuple[Hold, ...]
     fit_check: FitCheck | None
     history: tuple[Moment, ...]
+    among: tuple[RankAmong, ...]
     health: tuple[Health, ...]
     warnings: tuple[str, ...]
     reason: str | None

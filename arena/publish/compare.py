@@ -2,17 +2,20 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import scipy  # its submodules load on first use
-
 from arena.errors import DataError
+from rating.contrasts import quantile
 
 SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")
 """Options that change what the points mean: boards that differ in them are not compared."""
 
+WITHOUT_DF = (
+    "The board in {which} does not say its degrees of freedom, as boards of before: the intervals "
+    "take the normal distribution for it, and are too narrow where few people voted."
+)
 SAME = "Both boards are of the same votes: what moved, moved by the method."
 APART = (
     "The interval of a move takes the two boards as having no vote in common; where they share "
@@ -55,7 +58,8 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     -------
     dict
         ``old`` and ``new`` (version and data_hash), ``same_votes``, ``moved`` (a row a model:
-        model, old, new, moved, lower, upper, rank_old, rank_new), ``gone``, ``added``, ``note``.
+        model, old, new, moved, lower, upper, df, rank_old, rank_new), ``gone``, ``added``,
+        ``note``. ``df`` is null for the normal distribution.
 
     Raises
     ------
@@ -66,8 +70,15 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     before = {row["model"]: row for row in old["ratings"]}
     after = {row["model"]: row for row in new["ratings"]}
     same = old["method"]["data_hash"] == new["method"]["data_hash"]
-    wide = _wide(float(new["method"]["level"]))
-    moved = [_move(before[name], after[name], wide, same=same) for name in after if name in before]
+    level = float(new["method"]["level"])
+    moved = [
+        _move(before[name], after[name], level, same=same) for name in after if name in before
+    ]
+    bare = [
+        which for which, board in (("old", old), ("new", new)) if not _says_df(board["ratings"])
+    ]
+    notes = [SAME if same else APART]
+    notes += [WITHOUT_DF.format(which=which) for which in bare if not same]
     return {
         "old": {name: old["method"][name] for name in ("version", "data_hash")},
         "new": {name: new["method"][name] for name in ("version", "data_hash")},
@@ -75,7 +86,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         "moved": sorted(moved, key=lambda row: (-abs(row["moved"]), row["model"])),
         "gone": sorted(before.keys() - after.keys()),
         "added": sorted(after.keys() - before.keys()),
-        "note": SAME if same else APART,
+        "note": " ".join(notes),
     }
 
 
@@ -89,16 +100,21 @@ def _require_one_scale(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
             raise DataError(msg)
 
 
-def _wide(level: float) -> float:
-    return float(scipy.special.ndtri((1 + level) / 2))
+def _says_df(ratings: Sequence[Mapping[str, Any]]) -> bool:
+    return all("df" in row for row in ratings)
 
 
 def _move(
-    old: Mapping[str, Any], new: Mapping[str, Any], wide: float, *, same: bool
+    old: Mapping[str, Any], new: Mapping[str, Any], level: float, *, same: bool
 ) -> dict[str, Any]:
+    """Say how far a model moved, with Welch's interval: each board by its degrees of freedom."""
     moved = new["rating"] - old["rating"]
     known = not same and old["se"] is not None and new["se"] is not None
-    reach = wide * math.hypot(old["se"], new["se"]) if known else None
+    squares = [_error(row, level) ** 2 for row in (old, new)] if known else []
+    total = sum(squares)
+    share = sum(v**2 / _df(row) for v, row in zip(squares, (old, new), strict=False))
+    df = total**2 / share if share else math.inf
+    reach = quantile(level, df) * math.sqrt(total) if 0 < total < math.inf else None
     return {
         "model": new["model"],
         "old": old["rating"],
@@ -106,6 +122,20 @@ def _move(
         "moved": moved,
         "lower": None if reach is None else moved - reach,
         "upper": None if reach is None else moved + reach,
+        "df": df if math.isfinite(df) else None,
         "rank_old": old["rank"],
         "rank_new": new["rank"],
     }
+
+
+def _df(row: Mapping[str, Any]) -> float:
+    df = row.get("df")
+    return math.inf if df is None else float(df)
+
+
+def _error(row: Mapping[str, Any], level: float) -> float:
+    """Return the standard error that the interval stands for: no smaller than the board's."""
+    if row["lower"] is None or row["upper"] is None:
+        return math.inf
+    half = (row["upper"] - row["lower"]) / 2
+    return float(max(row["se"], half / quantile(level, _df(row))))

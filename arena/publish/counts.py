@@ -1,7 +1,7 @@
 """Votes in: from a file or a table to counted cells of whole numbers, nothing passed over."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,8 @@ class Votes:
     voter, prompt : ndarray of shape (n_cells,), int, or None
     features : ndarray of shape (n_cells, n_features), float64, or None
         Styles in standard deviations; ``feature_scale`` holds these.
+    unprompted : int
+        Votes without a prompt where others have one, for which prompts are not known.
     data_hash : str
         SHA-256 of the sorted cells, names among them: the same votes have the same hash
         whatever the file and the order of its rows.
@@ -85,6 +87,7 @@ class Votes:
     feature_scale: Floats | None
     report: Report
     data_hash: str
+    unprompted: int = 0
 
 
 def read_votes(source: object, reading: Reading | None = None) -> Votes:
@@ -214,8 +217,13 @@ def _finish(table: Table, reading: Reading) -> Votes:
     elif reading.both_bad == "tie":
         outcome[both_bad] = OUTCOMES.index(Outcome.TIE)
     sieve.set_aside_self_battles(a, b)
-    groups = {role: sieve.people(role) for role in ("voter", "prompt")}
-    return _votes(sieve, reading, (names, a, b, outcome), groups, moments)
+    unprompted = 0 if reading.all_prompts else sieve.unprompted()
+    groups = {
+        "voter": sieve.people("voter"),
+        "prompt": None if unprompted else sieve.people("prompt"),
+    }
+    votes = _votes(sieve, reading, (names, a, b, outcome), groups, moments)
+    return replace(votes, unprompted=unprompted)
 
 
 def _votes(

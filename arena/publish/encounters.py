@@ -76,7 +76,7 @@ def _expected(fitted: Fitted) -> dict[tuple[str, str], _Expected]:
 
 
 def _rates(fitted: Fitted) -> WinRates:
-    return win_rates(fitted.fit, fitted.data, fitted.covariance, level=OPTIONS.level)
+    return win_rates(fitted.inference, level=OPTIONS.level)
 
 
 def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:

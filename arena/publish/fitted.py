@@ -15,15 +15,18 @@ from arena.publish.reading import Reading
 from arena.store.records import LoggedColumns
 from rating import (
     Comparisons,
-    Covariance,
     Fit,
+    Inference,
     NotIdentifiedError,
     Provenance,
     RateOptions,
     Report,
+    infer,
     to_points,
 )
-from rating.spread import Spread, spread
+from rating.board import report_of
+from rating.ranks import is_small, joint_rank_ranges
+from rating.spread import Spread, clusters_of, spread
 
 OPTIONS = RateOptions()
 """The defaults of `arena rate`. The seed is among them: the same votes give the same board."""
@@ -54,10 +57,10 @@ class Fitted:
     newcomers: tuple[str, ...]
 
     @property
-    def covariance(self) -> Covariance:
-        """Of the strengths."""
-        assert self.spread.by_formula is not None
-        return self.spread.by_formula
+    def inference(self) -> Inference:
+        """How sure any contrast of the strengths is."""
+        assert self.spread.inference is not None
+        return self.spread.inference
 
     def report(self) -> Report:
         """Rate as `arena rate` does, with ranks and warnings."""
@@ -67,7 +70,25 @@ class Fitted:
             self_battles=self.votes.report.self_battles,
             dropped=self.votes.report.dropped,
         )
-        return rating.rate(self.data, OPTIONS, source)
+        options = OPTIONS.resolved(self.data)
+        rng = np.random.default_rng([options.seed, 1])
+        return report_of(self.fit, self.data, self.spread, options, source, rng)
+
+    def ranks_among_voters(self) -> dict[str, tuple[int, int]]:
+        """Bound ranks for these voters alone, where they are few: of models that are told apart.
+
+        How they would rate with endless votes, see `rating.RateOptions`.
+        """
+        kinds = self.inference.kinds
+        if not any(kind.cluster == "voter" and is_small(self.inference, kind) for kind in kinds):
+            return {}
+        options = replace(OPTIONS, claims="these-voters").resolved(self.data)
+        rng = np.random.default_rng([OPTIONS.seed, 2])
+        these = infer(self.fit, self.data, clusters_of(options), rng=rng)
+        ranges = joint_rank_ranges(these, rng=rng, level=OPTIONS.level)
+        places = zip(self.fit.models, ranges.low.tolist(), ranges.high.tolist(), strict=True)
+        claimed = ranges.claimed.tolist()
+        return {model: (a, b) for (model, a, b), said in zip(places, claimed, strict=True) if said}
 
     def voter_points(self) -> dict[str, float]:
         """Give each model's rating if every voter had the same weight in all."""
@@ -122,7 +143,7 @@ def _fitted(
     log: LoggedColumns, votes: Votes, data: Comparisons, newcomers: tuple[str, ...]
 ) -> Fitted:
     fit = rating.fit(data)
-    off = spread(fit, data, OPTIONS.resolved(data))
+    off = spread(fit, data, OPTIONS.resolved(data), np.random.default_rng(OPTIONS.seed))
     return Fitted(log, votes, data, fit, off, newcomers)
 
 

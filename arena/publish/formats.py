@@ -24,6 +24,8 @@ COLUMNS = {
     "rating": "DOUBLE",
     "strength": "DOUBLE",
     "se": "DOUBLE",
+    "df": "DOUBLE",
+    "effective_voters": "DOUBLE",
     "quasi_se": "DOUBLE",
     "lower": "DOUBLE",
     "upper": "DOUBLE",

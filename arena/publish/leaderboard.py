@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
 from arena import __version__
-from arena.domain.board import Board, BoardRow, Health, Waiting
+from arena.domain.board import Board, BoardRow, Health, RankAmong, Waiting
 from arena.domain.evidence import Moment
 from arena.domain.model import Kind
 from arena.domain.policy import Policy
@@ -21,9 +21,11 @@ from arena.store.records import LoggedColumns, ModelRecord, RatedModel, RatingRu
 from arena.store.store import Store
 from rating import Comparisons, NotIdentifiedError, Report, field_rates
 from rating.cautions import on_quasi_errors
-from rating.ranks import MIN_EFFECTIVE_FOR_RANKS
 
 METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
+METHOD_BY_BOTH = (
+    "Bradley-Terry, ties half; 95 % intervals by leaving out one voter, and one prompt, at a time"
+)
 METHOD_BY_VOTE = "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
 NO_VOTES = "There are no votes yet. Play a battle and be the first."
 
@@ -175,6 +177,7 @@ def _unrated(votes: Votes, policy: Policy, version: str, now: datetime) -> Board
         holds=(),
         fit_check=None,
         history=(),
+        among=(),
         health=(),
         warnings=(),
         reason=None,
@@ -186,20 +189,36 @@ def _with_ratings(
 ) -> Board:
     report = fitted.report()
     order = [row.model for row in report.ratings]
-    by_voter = fitted.covariance.method == "cr3"
+    kinds = {kind.cluster for kind in fitted.inference.kinds}
+    by_voter = "voter" in kinds
     return replace(
         board,
         data_hash=fitted.votes.data_hash,
         by_voter=by_voter,
         effective_voters=report.votes.effective_voters,
         top_voter_share=report.votes.top_voter_share,
-        method=METHOD_BY_VOTER if by_voter else METHOD_BY_VOTE,
+        method=_method(kinds),
         rows=_rows(fitted, report, records),
         waiting=_waiting(order, records, everyone),
         holds=holds(fitted),
         fit_check=fit_check(fitted, order),
+        among=_among(fitted, order),
         warnings=_warnings(report, fitted.newcomers),
     )
+
+
+def _method(kinds: Set[str]) -> str:
+    if "voter" not in kinds:
+        return METHOD_BY_VOTE
+    return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
+
+
+def _among(fitted: Fitted, order: Sequence[str]) -> tuple[RankAmong, ...]:
+    """Give the ranks for these voters, where some are claimed."""
+    ranges = fitted.ranks_among_voters()
+    nothing = (None, None)
+    places = [(model, *ranges.get(model, nothing)) for model in order] if ranges else []
+    return tuple(RankAmong(model=m, rank_low=low, rank_high=high) for m, low, high in places)
 
 
 def _since(columns: LoggedColumns) -> datetime | None:
@@ -215,9 +234,6 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
     known = {record.id: record for record in records}
     wins = _wins(fitted)
     even = fitted.voter_points()
-    claimed = (report.votes.effective_voters or 0) >= max(
-        MIN_EFFECTIVE_FOR_RANKS, len(report.ratings)
-    )
     return tuple(
         BoardRow(
             model=row.model,
@@ -229,8 +245,8 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
             lower=row.lower,
             upper=row.upper,
             rank=row.rank,
-            rank_low=row.rank_low if claimed else None,
-            rank_high=row.rank_high if claimed else None,
+            rank_low=row.rank_low,
+            rank_high=row.rank_high,
             votes=row.votes,
             win_rate=wins[row.model][0],
             win_rate_low=wins[row.model][1],
@@ -246,7 +262,7 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
 
 def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
     """Give each model's chance against an average opponent, with its interval."""
-    found = field_rates(fitted.fit, fitted.covariance, level=OPTIONS.level)
+    found = field_rates(fitted.inference, level=OPTIONS.level)
     columns = (column.tolist() for column in (found.rate, found.low, found.high))
     return dict(zip(found.models, zip(*columns, strict=True), strict=True))
 

@@ -23,9 +23,7 @@ def holds(fitted: Fitted) -> tuple[Hold, ...]:
     See `rating.influence.fewest_to_flip` and `rating.planning.neighbour_gaps`.
     """
     data, models = fitted.data, fitted.fit.models
-    gaps = neighbour_gaps(
-        fitted.fit.theta, fitted.covariance.strengths, data.n_votes, level=OPTIONS.level
-    )[:MOST_PAIRS]
+    gaps = neighbour_gaps(fitted.inference, level=OPTIONS.level)[:MOST_PAIRS]
     pairs = [(models[gap.ahead], models[gap.behind]) for gap in gaps]
     by_prompt = _by_prompt(fitted)
     votes = _fewest(fitted, data, "vote", pairs, data.n_votes)

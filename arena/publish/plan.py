@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 import rating
 from arena.errors import DataError
 from arena.publish.rate import in_our_words, read_source, to_comparisons
@@ -88,10 +90,9 @@ def plan_source(source: str, options: RateOptions) -> Plan:
 
 def _plan(data: Comparisons, options: RateOptions) -> Plan:
     found = rating.fit(data, ties=options.ties, ridge=options.ridge)
-    off = spread(found, data, options)
-    assert off.covariance is not None
-    k = found.n_models
-    gaps = neighbour_gaps(found.theta, off.covariance[:k, :k], data.n_votes, level=options.level)
+    off = spread(found, data, options, np.random.default_rng(options.seed))
+    assert off.inference is not None
+    gaps = neighbour_gaps(off.inference, level=options.level)
     tied = float(data.weight[data.score_a == 0.5].sum() / data.weight.sum())
     table = data.table(data.votes).sum(axis=-1)
     met = table + table.T

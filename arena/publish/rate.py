@@ -81,9 +81,11 @@ def read_source(source: str, options: RateOptions) -> Votes:
 
 def reading_of(options: RateOptions) -> Reading:
     """Say how votes are read for these options."""
+    needed = options.cluster in ("prompt", "both")
     return Reading(
         columns=Columns.named(options.columns, by=options.by),
-        prompts=options.cluster in ("prompt", "both"),
+        prompts=needed or (options.cluster is None and options.interval == "sandwich"),
+        all_prompts=needed,
         both_bad=options.both_bad,
         weight=options.weights,
         style=options.style,
@@ -140,8 +142,13 @@ def _rated(votes: Votes, options: RateOptions) -> Report:
     with in_our_words():
         report = rating.rate(data, options, source)
     n_orders = votes.report.dropped.get(orders.IN_BOTH, 0)
-    said = (orders.warning(n_orders),) if n_orders else ()
-    return replace(report, warnings=(*said, *report.warnings))
+    warnings = [orders.warning(n_orders)] if n_orders else []
+    if votes.unprompted:
+        warnings.append(
+            f"{votes.unprompted:,} votes name no prompt, so prompts are not used: leave these "
+            "votes out to let the intervals allow for prompts."
+        )
+    return replace(report, warnings=(*warnings, *report.warnings))
 
 
 def _style_sd(votes: Votes) -> dict[str, float]:

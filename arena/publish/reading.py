@@ -28,6 +28,8 @@ class Reading:
         Which column says what, where the names are not the known ones.
     voters, prompts : bool
         Keep who voted, and on what; cells are then counted apart.
+    all_prompts : bool
+        Refuse votes of which some have no prompt; otherwise prompts are then not known.
     both_bad : {"outcome", "tie", "drop"}
         Both bad as an outcome of its own, as a tie, or left out and counted.
     weight : str or None
@@ -47,6 +49,7 @@ class Reading:
     columns: Columns = field(default_factory=Columns)
     voters: bool = True
     prompts: bool = False
+    all_prompts: bool = False
     both_bad: BothBad = "outcome"
     weight: str | None = None
     style: tuple[str, ...] = ()

@@ -120,6 +120,13 @@ class Sieve:
         a, b = (_placed(column, place) for column in sides)
         return names, a, b
 
+    def unprompted(self) -> int:
+        """Count the votes without a prompt, where others have one."""
+        if "prompt" not in self.table.texts:
+            return 0
+        missing = self._missing("prompt")
+        return 0 if (missing == self.live).all() else int(self.n[missing].sum())
+
     def people(self, role: str) -> Coded | None:
         """Read who voted, or on which prompt; None when no row says so.
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.probe.worlds import Votes
-from rating import Cluster, bootstrap, covariance
+from rating import Cluster, bootstrap, infer
 from rating.elo import online_elo
 from rating.fit import Fit, fit
 from rating.ties import Ties
@@ -83,16 +82,13 @@ def by_bradley_terry(
     """
     data = votes.comparisons()
     found = fit(data, ties=ties)
-    if independent or data.voter is None:
-        off = covariance(found, data, method="sandwich", cluster=None)
-    else:
-        off = covariance(found, data)
-    reach = float(scipy.special.stdtrit(min(off.df, 1e9), (1 + LEVEL) / 2))
-    variance = np.diag(off.strengths)
-    square = variance[:, None] + variance - 2 * off.strengths
-    bar = reach * np.sqrt(square.clip(min=0))
+    by_voter = data.voter is not None and not independent
+    inference = infer(found, data, ("voter",) if by_voter else ())
+    pairs = inference.pairs
+    bar = pairs.table(pairs.each.half_width(LEVEL))
     gap = found.theta[:, None] - found.theta
-    return Rated(found.theta, reach * np.sqrt(variance), gap > np.maximum(bar, _EQUAL))
+    half = inference.ratings().half_width(LEVEL)
+    return Rated(found.theta, half, gap > np.maximum(bar, _EQUAL))
 
 
 def bradley_terry_strengths(votes: Votes, rng: np.random.Generator) -> Floats:

@@ -12,8 +12,8 @@ from judge.study.powered_bradley_terry import Problem, bread_at, problem_of
 from judge.study.powered_ratings import PoweredRatings, powered_ratings
 from judge.study.prediction_powered import PoweredMean
 from rating.bradley_terry import win_probability
+from rating.contrasts import quantile
 from rating.scale import POINTS_PER_NAT
-from rating.spread import quantile
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
+from rating.contrasts import quantile
 from rating.covariance import FEW_PROMPTS
-from rating.spread import quantile
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

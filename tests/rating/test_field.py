@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rating import DataError, covariance, field_rates, fit, win_rates
+from rating import DataError, field_rates, fit, infer, win_rates
 from tests.rating.builders import random_votes, votes
 from tests.simulation import Design
 
@@ -9,8 +9,8 @@ from tests.simulation import Design
 def test_two_models_have_the_interval_of_their_pair() -> None:
     data = votes([("x", "y", "model_a")] * 30 + [("x", "y", "model_b")] * 10)
     found = fit(data)
-    off = covariance(found, data, method="sandwich", cluster=None)
-    field, pair = field_rates(found, off), win_rates(found, data, off)
+    off = infer(found, data, ())
+    field, pair = field_rates(off), win_rates(off)
     assert field.rate[0] == pytest.approx(0.75)
     assert (field.low[0], field.high[0]) == pytest.approx((pair.low[0, 1], pair.high[0, 1]))
 
@@ -18,8 +18,8 @@ def test_two_models_have_the_interval_of_their_pair() -> None:
 def test_a_rate_is_the_mean_over_the_others_and_all_average_one_half() -> None:
     data = Design().draw(np.random.default_rng(3))
     found = fit(data)
-    off = covariance(found, data)
-    field, pair = field_rates(found, off), win_rates(found, data, off)
+    off = infer(found, data, ("voter",))
+    field, pair = field_rates(off), win_rates(off)
     assert field.rate == pytest.approx(np.nanmean(pair.expected, axis=1))
     assert field.rate.mean() == pytest.approx(0.5)
     assert (field.low < field.rate).all()
@@ -29,7 +29,7 @@ def test_a_rate_is_the_mean_over_the_others_and_all_average_one_half() -> None:
 def test_the_interval_follows_the_gradient_of_the_rate(rng: np.random.Generator) -> None:
     data = votes(random_votes(rng))
     found = fit(data)
-    off = covariance(found, data)
+    off = infer(found, data, ("voter",))
     step, theta = 1e-6, found.theta
     others = found.n_models - 1
 
@@ -40,8 +40,8 @@ def test_the_interval_follows_the_gradient_of_the_rate(rng: np.random.Generator)
         (rate_of(theta + step * unit) - rate_of(theta - step * unit)) / (2 * step)
         for unit in np.eye(found.n_models)
     ]
-    error = np.sqrt(slope @ off.strengths @ np.array(slope))
-    field = field_rates(found, off)
+    error = np.sqrt(slope @ off.kinds[0].matrix @ np.array(slope))
+    field = field_rates(off)
     odds = [np.log(x / (1 - x)) for x in (field.low[0], field.rate[0], field.high[0])]
     wide = error / (field.rate[0] * (1 - field.rate[0]))
     assert odds[2] - odds[1] == pytest.approx(odds[1] - odds[0])
@@ -52,7 +52,7 @@ def test_another_model_of_ties_is_refused(rng: np.random.Generator) -> None:
     data = votes(random_votes(rng))
     found = fit(data, ties="davidson")
     with pytest.raises(DataError, match="nu"):
-        field_rates(found, covariance(found, data))
+        field_rates(infer(found, data, ("voter",)))
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])
@@ -60,4 +60,4 @@ def test_a_level_outside_zero_to_one_is_refused(level: float, rng: np.random.Gen
     data = votes(random_votes(rng))
     found = fit(data)
     with pytest.raises(DataError, match="level"):
-        field_rates(found, covariance(found, data), level=level)
+        field_rates(infer(found, data, ("voter",)), level=level)

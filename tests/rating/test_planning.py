@@ -2,8 +2,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 
+from rating import Cluster, Comparisons, Inference, fit, infer
 from rating.errors import DataError
 from rating.planning import (
     neighbour_gaps,
@@ -11,7 +12,7 @@ from rating.planning import (
     votes_for_field,
     votes_to_separate,
 )
-from tests.rating.builders import golden
+from tests.rating.builders import golden, votes, wins
 
 
 def test_a_head_to_head_needs_the_votes_of_the_golden_table() -> None:
@@ -67,37 +68,48 @@ def test_the_planned_field_has_the_planned_variance() -> None:
     assert lead * np.log(10) / 400 / se == pytest.approx(norm.ppf(0.975) + norm.ppf(0.8), rel=1e-4)
 
 
+def judged(data: Comparisons, *clusters: Cluster) -> Inference:
+    return infer(fit(data), data, clusters)
+
+
 def test_neighbours_are_read_down_the_board() -> None:
-    gaps = neighbour_gaps(np.array([0.0, 2.0, 1.0]), 0.01 * np.eye(3), 100)
-    assert [(gap.ahead, gap.behind) for gap in gaps] == [(1, 2), (2, 0)]
-    assert [gap.gap for gap in gaps] == [1.0, 1.0]
+    data = wins(
+        [("x", "y", 300), ("y", "x", 100), ("y", "z", 300), ("z", "y", 100), ("x", "z", 1)]
+    )
+    gaps = neighbour_gaps(judged(data))
+    assert [(data.models[gap.ahead], data.models[gap.behind]) for gap in gaps] == [
+        ("x", "y"),
+        ("y", "z"),
+    ]
+    assert [gap.gap for gap in gaps] == pytest.approx([np.log(3), np.log(3)], abs=0.01)
     assert all(gap.separated and gap.more_votes == 0 for gap in gaps)
 
 
 def test_the_votes_still_needed_bring_the_gap_to_the_bar() -> None:
-    theta, covariance = np.array([0.3, 0.1, 0.0]), np.diag([0.02, 0.03, 0.01])
-    for gap in neighbour_gaps(theta, covariance, 1000):
-        assert not gap.separated
-        assert gap.more_votes is not None
-        se_then = gap.se * np.sqrt(1000 / (1000 + gap.more_votes))
-        assert gap.gap / se_then == pytest.approx(norm.ppf(0.975), rel=1e-3)
+    data = wins([("x", "y", 220), ("y", "x", 200)])
+    gap = neighbour_gaps(judged(data))[0]
+    assert not gap.separated
+    assert gap.more_votes is not None
+    se_then = gap.se * np.sqrt(420 / (420 + gap.more_votes))
+    assert gap.gap / se_then == pytest.approx(norm.ppf(0.975), rel=1e-3)
 
 
-def test_a_covariance_between_neighbours_is_counted() -> None:
-    apart = neighbour_gaps(np.array([0.1, 0.0]), np.array([[1.0, 0.9], [0.9, 1.0]]), 100)
-    assert apart[0].se == pytest.approx(np.sqrt(0.2))
-
-
-def test_a_design_effect_asks_for_more_votes_of_neighbours() -> None:
-    theta, covariance = np.array([0.1, 0.0]), 0.01 * np.eye(2)
-    once = neighbour_gaps(theta, covariance, 500)[0].more_votes
-    twice = neighbour_gaps(theta, covariance, 500, design_effect=2)[0].more_votes
-    assert once is not None
-    assert twice == pytest.approx(2 * (once + 500) - 500, abs=2)
+def test_few_voters_ask_for_more_votes_than_the_normal_law() -> None:
+    """Five voters of fifty-five wins and forty-five losses each, or nearly."""
+    rows = [
+        ("x", "y", "model_a" if i < 50 + 4 * (v - 1) else "model_b", f"v{v}")
+        for v in range(5)
+        for i in range(100)
+    ]
+    data = votes(rows)
+    by_voter = neighbour_gaps(judged(data, "voter"))[0]
+    assert by_voter.more_votes is not None
+    needed = (500 + by_voter.more_votes) / 500 * (by_voter.gap / by_voter.se) ** 2
+    assert needed == pytest.approx(t.ppf(0.975, 4) ** 2, rel=0.01)
 
 
 def test_equal_neighbours_are_never_separated() -> None:
-    gap = neighbour_gaps(np.zeros(2), 0.01 * np.eye(2), 500)[0]
+    gap = neighbour_gaps(judged(wins([("x", "y", 30), ("y", "x", 30)])))[0]
     assert gap.more_votes is None
     assert not gap.separated
     assert gap.to_dict()["more_votes"] is None
@@ -126,7 +138,6 @@ def test_the_inflation_is_the_one_tabled(n: int, published: float) -> None:
         (lambda: votes_to_separate(10, tie_rate=1), r"tie_rate must lie in \[0, 1\), not 1"),
         (lambda: votes_for_field(1, 10), "at least two models, not 1"),
         (lambda: votes_for_field(3, 10, design_effect=0), "design_effect must be positive"),
-        (lambda: neighbour_gaps(np.zeros(2), np.eye(2), 0), "n_votes must be at least 1, not 0"),
         (lambda: selection_inflation(1, 0), "n_variants must be at least 1, not 0"),
         (lambda: selection_inflation(-1, 2), "se must be finite and not negative, not -1"),
     ],

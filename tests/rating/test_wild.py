@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm, studentized_range
 
-from rating import Comparisons, covariance, fit, rank_ranges
+from rating import Comparisons, fit, infer, rank_ranges, sandwich_covariance
 from rating.clusters import grouping
-from rating.jackknife import leave_one_out
+from rating.jackknife import jackknife, leave_one_out
 from rating.ranks import joint_rank_ranges
-from rating.wild import wild_critical_value
+from rating.wild import SignSums
 from tests.rating.builders import random_votes, votes
 from tests.simulation import D1, Design
 
@@ -17,17 +17,9 @@ ERROR = 0.12
 
 
 def drawn(data: Comparisons, level: float = 0.95, draws: int = 5000, seed: int = 1) -> float:
-    found = fit(data)
-    matrix = covariance(found, data).strengths
-    return wild_critical_value(
-        found,
-        data,
-        grouping(data, "voter"),
-        matrix,
-        rng=np.random.default_rng(seed),
-        level=level,
-        draws=draws,
-    )
+    signs = SignSums(data.n_models, np.random.default_rng(seed), draws)
+    matrix = jackknife(fit(data), data, grouping(data, "voter"), signs).matrix
+    return signs.critical_value(matrix, np.triu_indices(data.n_models, k=1), level=level)
 
 
 def every_sign(data: Comparisons) -> np.ndarray:
@@ -98,24 +90,11 @@ def test_ties_that_alone_join_two_groups_count_with_their_known_variance() -> No
     assert 1.9 < found < 4
 
 
-def test_no_claim_is_made_on_a_model_that_one_voter_alone_joins() -> None:
-    rows = random_votes(np.random.default_rng(9), n=600, n_voters=40)
-    rows += [("new", "m0", "model_a", "v1")] * 40 + [("new", "m0", "model_b", "v1")] * 2
-    data = votes(rows)
-    found = fit(data)
-    by_voter = covariance(found, data)
-    assert by_voter.lone_models == ("new",)
-    ranges = joint_rank_ranges(found, data, by_voter, rng=np.random.default_rng(1))
-    new = data.models.index("new")
-    assert (ranges.low[new], ranges.high[new]) == (1, data.n_models)
-
-
 def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
     data = D1.draw(np.random.default_rng(10))
     found = fit(data)
-    by_vote = covariance(found, data, method="sandwich", cluster=None)
-    ranges = joint_rank_ranges(found, data, by_vote, rng=np.random.default_rng(2))
-    same = rank_ranges(found.theta, by_vote.strengths, rng=np.random.default_rng(2))
+    ranges = joint_rank_ranges(infer(found, data, ()), rng=np.random.default_rng(2))
+    same = rank_ranges(found.theta, sandwich_covariance(found, data), rng=np.random.default_rng(2))
     assert ranges.low.tolist() == same.low.tolist()
     assert ranges.high.tolist() == same.high.tolist()
 
@@ -123,10 +102,10 @@ def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
 def test_many_models_have_the_bar_of_the_multivariate_t(monkeypatch: pytest.MonkeyPatch) -> None:
     data = D1.draw(np.random.default_rng(10))
     found = fit(data)
-    by_voter = covariance(found, data)
     monkeypatch.setattr("rating.ranks.WILD_UP_TO", 9)
-    ranges = joint_rank_ranges(found, data, by_voter, rng=np.random.default_rng(2))
-    same = rank_ranges(
-        found.theta, by_voter.strengths, rng=np.random.default_rng(2), df=by_voter.df
-    )
+    inference = infer(found, data, ("voter",))
+    ranges = joint_rank_ranges(inference, rng=np.random.default_rng(2))
+    by_voter = inference.kinds[0]
+    df = by_voter.activity.effective - 1
+    same = rank_ranges(found.theta, by_voter.matrix, rng=np.random.default_rng(2), df=df)
     assert ranges.low.tolist() == same.low.tolist()

@@ -3,10 +3,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rating import DataError, Ties, covariance, fit, goodness_of_fit, win_rates
+from rating import (
+    Comparisons,
+    DataError,
+    Inference,
+    Ties,
+    fit,
+    goodness_of_fit,
+    hessian_covariance,
+    infer,
+    win_rates,
+)
 from rating.win_rates import _expected
 from tests.rating.builders import golden, wins
 from tests.rating.drawn import draw
+
+
+def by_curvature(data: Comparisons) -> Inference:
+    found = fit(data)
+    return Inference(found, data, hessian_covariance(found), (), None)
+
 
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
 
@@ -18,7 +34,8 @@ def test_rates_of_a_pair_add_up_to_one_and_lie_in_their_intervals(
     rows = draw(rng, ties, order=0.3)
     data = rows.comparisons(voter=rows.voter)
     found = fit(data, ties=ties, order_effect=True)
-    rates = win_rates(found, data, covariance(found, data))
+    inference = infer(found, data, ("voter",))
+    rates = win_rates(inference)
     off = ~np.eye(5, dtype=bool)
     assert (rates.expected + rates.expected.T)[off] == pytest.approx(np.ones(20))
     assert (rates.low + rates.high.T)[off] == pytest.approx(np.ones(20))
@@ -26,7 +43,7 @@ def test_rates_of_a_pair_add_up_to_one_and_lie_in_their_intervals(
     assert (rates.observed_low < rates.observed)[off].all()
     assert np.isnan(np.diag(rates.expected)).all()
     assert rates.expected[off] == pytest.approx(rates.observed[off], abs=0.15)
-    wide = win_rates(found, data, covariance(found, data), level=0.99)
+    wide = win_rates(inference, level=0.99)
     assert (wide.low < rates.low)[off].all()
 
 
@@ -36,23 +53,23 @@ def test_the_variance_of_a_rate_is_the_delta_method_by_finite_differences(
 ) -> None:
     data = draw(rng, ties, order=0.3).comparisons()
     found = fit(data, ties=ties, order_effect=True)
-    matrix = covariance(found, data, method="sandwich", cluster=None).matrix
-    _, variance = _expected(found, matrix)
+    inference = infer(found, data, ())
+    pair = np.array([0]), np.array([3])
+    variance = inference.of(_expected(found, *pair)[1]).variance
 
     def rate(x: np.ndarray) -> float:
         raw = [replace(p, raw=float(v)) for p, v in zip(found.parameters, x[5:], strict=True)]
         moved = replace(found, theta=x[:5], parameters=tuple(raw))
-        return float(_expected(moved, matrix)[0][0, 3])
+        return float(_expected(moved, *pair)[0][0])
 
     h = 1e-5 * np.eye(len(found.x))
     slope = np.array([(rate(found.x + s) - rate(found.x - s)) / 2e-5 for s in h])
-    assert variance[0, 3] == pytest.approx(slope @ matrix @ slope, rel=1e-5)
+    assert variance[0] == pytest.approx(slope @ inference.matrix @ slope, rel=1e-5)
 
 
 def test_the_observed_share_has_wilsons_interval() -> None:
     data = wins([("x", "y", 8), ("y", "x", 2)])
-    found = fit(data)
-    rates = win_rates(found, data, covariance(found, data, method="hessian", cluster=None))
+    rates = win_rates(by_curvature(data))
     assert rates.n[0, 1] == 10
     assert (rates.observed[0, 1], rates.expected[0, 1]) == pytest.approx((0.8, 0.8))
     # Wilson 1927 for 8 of 10
@@ -65,8 +82,7 @@ def test_the_observed_share_has_wilsons_interval() -> None:
 
 def test_a_pair_that_never_met_is_expected_and_not_observed() -> None:
     data = wins([("x", "y", 3), ("y", "x", 1), ("y", "z", 3), ("z", "y", 1)])
-    found = fit(data)
-    rates = win_rates(found, data, covariance(found, data, method="hessian", cluster=None))
+    rates = win_rates(by_curvature(data))
     assert rates.expected[0, 2] == pytest.approx(9 / 10)  # odds of 3 times 3
     assert np.isnan(rates.observed[0, 2])
     assert np.isnan(rates.observed_low[0, 2])
@@ -74,9 +90,8 @@ def test_a_pair_that_never_met_is_expected_and_not_observed() -> None:
 
 def test_a_level_outside_zero_to_one_raises() -> None:
     data = wins([("x", "y", 3), ("y", "x", 1)])
-    found = fit(data)
     with pytest.raises(DataError, match="level"):
-        win_rates(found, data, covariance(found, data, method="hessian", cluster=None), level=2)
+        win_rates(by_curvature(data), level=2)
 
 
 # Goodness of fit

@@ -8,8 +8,8 @@ import numpy as np
 from arena.publish.study.data import JudgeSaid, StudyData
 from judge.study.buying import Purchase, Sending, Signal, sending, votes_to_buy
 from judge.study.powered_ratings import PoweredRatings
+from rating.contrasts import quantile
 from rating.scale import POINTS_PER_NAT
-from rating.spread import quantile
 
 WANTED = (100.0, 50.0, 30.0, 20.0, 10.0, 5.0)
 """Half-widths in points that are planned for, as far as they are not reached."""

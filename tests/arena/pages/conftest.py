@@ -123,6 +123,7 @@ def a_board(**changes: object) -> Board:
         "holds": (a_hold(),),
         "fit_check": FitCheck(pairs=12, far=0, left_out=3, worst=()),
         "history": (),
+        "among": (),
         "health": (Health(model="quartz-8b", battles=440, failed=14, abandoned=8),),
         "warnings": (),
         "reason": None,

@@ -22,7 +22,7 @@ def cycle(n: int) -> list[Vote]:
 def test_a_cell_holds_what_the_ratings_expect_with_its_interval() -> None:
     log = logged(many())
     fitted = fit_log(log)
-    rates = win_rates(fitted.fit, fitted.data, fitted.covariance)
+    rates = win_rates(fitted.inference)
     cells = {(c.row, c.column): c for c in pair_cells(fitted.data, fitted)}
     first = cells["m0", "m1"]
     assert len(cells) == 3

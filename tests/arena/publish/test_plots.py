@@ -17,7 +17,7 @@ from arena.errors import DataError
 from arena.publish.drawing import FONT, LONGEST, labels, spread, width_of, wrapped
 from arena.publish.picture import THEMES, Picture, drawing
 from arena.publish.plots import intervals, over_time, pair_table, votes_per_pair, win_rates
-from rating import Comparisons, covariance, fit
+from rating import Comparisons, fit, infer
 from rating import win_rates as rating_win_rates
 
 MADE = date(2026, 5, 3)
@@ -329,7 +329,7 @@ def test_the_table_of_a_fit_becomes_pairs() -> None:
         ["x", "x", "y", "y"], ["y", "y", "z", "z"], ["model_a", "model_b", "model_a", "model_b"]
     )
     found = fit(data)
-    rates = rating_win_rates(found, data, covariance(found, data, method="sandwich", cluster=None))
+    rates = rating_win_rates(infer(found, data, ()))
     met = [(p["model_a"], p["model_b"], p["win_rate"], p["votes"]) for p in pair_table(rates)]
     assert met == [("x", "y", 0.5, 2.0), ("y", "z", 0.5, 2.0)]
     assert len(pair_table(rates, expected=True)) == 3

@@ -19,7 +19,17 @@ from tests.arena.publish.rated import PAIRS, Write, column, crowd, rated
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
 
 METHOD = {
-    *("ties", "both_bad", "interval", "cluster", "ridge", "order_effect", "style", "weights"),
+    *(
+        "ties",
+        "both_bad",
+        "interval",
+        "cluster",
+        "claims",
+        "ridge",
+        "order_effect",
+        "style",
+        "weights",
+    ),
     *("half_life", "since", "until", "columns"),
     *("rounds", "seed", "level", "scale", "mean", "anchor", "reference", "by"),
     *("style_sd", "version", "data_hash"),
@@ -63,17 +73,19 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
         ({"interval": "bootstrap", "rounds": 20}, {"rounds": 20, "cluster": "voter"}),
         ({"interval": "profile"}, {"interval": "profile", "cluster": "none"}),
         ({"interval": "none"}, {"interval": "none"}),
-        ({}, {"interval": "sandwich", "cluster": "voter"}),
+        ({}, {"interval": "sandwich", "cluster": "both", "claims": "population"}),
         ({"cluster": "prompt"}, {"cluster": "prompt"}),
         ({"cluster": "both"}, {"cluster": "both"}),
         ({"cluster": "none"}, {"cluster": "none"}),
+        ({"cluster": "voter"}, {"cluster": "voter"}),
+        ({"claims": "these-voters"}, {"claims": "these-voters", "cluster": "prompt"}),
         ({"ridge": 0.5}, {"ridge": 0.5}),
         ({"order_effect": True}, {"order_effect": True}),
         ({"style": ("length",)}, {"style": ["length"]}),
         ({"weights": "times"}, {"weights": "times"}),
         ({"weights": "sampling"}, {"weights": "sampling"}),
         ({"style": ("log2:size",)}, {"style": ["log2:size"], "style_sd": {"log2:size": 1.0}}),
-        ({"half_life": 7.0}, {"half_life": 7.0, "cluster": "voter"}),
+        ({"half_life": 7.0}, {"half_life": 7.0, "cluster": "both"}),
         (
             {
                 "since": datetime(2026, 1, 2, tzinfo=UTC),
@@ -135,9 +147,9 @@ def test_the_options_change_what_they_should(write: Write) -> None:
 
 def test_few_voters_claim_no_rank_and_few_points_are_profiled(write: Write) -> None:
     few = rated(write(crowd(n_voters=12)))
-    assert set(column(few, "rank_low").values()) == {1}
-    assert set(column(few, "rank_high").values()) == {3}
-    assert any("12 voters" in text and "too few" in text for text in few["warnings"])
+    assert set(column(few, "rank_low").values()) == {None}
+    assert set(column(few, "rank_high").values()) == {None}
+    assert any("12 voters" in text and "few for 3 models" in text for text in few["warnings"])
     rare = rated(write("model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,9,1,0\n"))
     assert any("profile likelihood" in text for text in rare["warnings"])
     gap = [2 * (row["lower"] - 1000) / POINTS_PER_NAT for row in rare["ratings"]]
@@ -151,7 +163,7 @@ def test_an_end_at_infinity_is_null_and_named(write: Write) -> None:
     assert column(board, "upper")["x"] is None
     assert column(board, "se")["x"] is None
     assert any("no finite end for" in text and "x" in text for text in board["warnings"])
-    assert set(column(board, "rank_high").values()) == {3}
+    assert set(column(board, "rank_high").values()) == {None}
 
 
 def test_the_same_votes_give_the_same_report(write: Write) -> None:

@@ -1,0 +1,600 @@
+"""How sure one contrast of the strengths is: its own variance and degrees of freedom."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from rating.clusters import Activity, Cluster, Grouping, checked_activity, grouping, intersection
+from rating.comparisons import Comparisons
+from rating.fit import Fit
+from rating.jackknife import jackknife
+from rating.sandwich import (
+    CHUNK_ENTRIES,
+    ScoredCells,
+    hessian_covariance,
+    sandwich_covariance,
+    scored_cells,
+)
+from rating.wild import WILD_UP_TO, SignSums
+
+WELL_FOUNDED = 15
+"""Effective clusters behind a contrast from which its clusters alone say how sure it is."""
+PRIOR_DF = 4.0
+"""Degrees of freedom that the taste model counts for where nearly all else is missing."""
+NEGLIGIBLE = 0.02
+"""Share of the taste model in a variance below which it is left out."""
+MOST_TERMS = 300_000_000
+"""Cells times pairs up to which the effective clusters of pairs are counted, not bounded."""
+CONTRASTS_AT_ONCE = 256
+ENTRIES_AT_ONCE = 1 << 18
+_TASTE_STEPS = 50
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Known = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contrasts:
+    """What votes say of m contrasts, in nats.
+
+    Attributes
+    ----------
+    value : ndarray of shape (m,)
+    variance, df : ndarray of shape (m,)
+        Of the value, and how well that variance is known; infinite for votes taken as
+        independent, 0 where nothing can be said.
+    by_clusters : ndarray of shape (m,)
+        Variance without the taste model: what leaving out clusters shows by itself.
+    independent : ndarray of shape (m,)
+        Variance if no two votes had a cluster in common.
+    effective : ndarray of shape (m,)
+        Effective clusters behind the contrast, ``(sum_c h_c)^2 / sum_c h_c^2`` with ``h_c`` the
+        share of cluster c in its information; of two kinds the smaller; NaN without clusters.
+    """
+
+    value: Floats
+    variance: Floats
+    df: Floats
+    by_clusters: Floats
+    independent: Floats
+    effective: Floats
+
+    def half_width(self, level: float) -> Floats:
+        """Return half the width of each interval; NaN where ``df`` is under one.
+
+        ``max(t_df sqrt(variance), z sqrt(independent))``: never narrower than if votes were
+        independent, for clusters that happen to agree show no spread.
+        """
+        reach = quantiles(level, self.df) * np.sqrt(self.variance)
+        floor = quantile(level, np.inf) * np.sqrt(self.independent)
+        known = (self.df >= 1) & (self.independent > 0)
+        return np.where(known, np.fmax(reach, floor), np.nan)
+
+
+def quantile(level: float, df: float) -> float:
+    """Return by how many standard errors an interval reaches out on either side."""
+    return float(quantiles(level, np.array([df]))[0])
+
+
+def quantiles(level: float, df: Floats) -> Floats:
+    """Return `quantile` of each number of degrees of freedom; infinite for none."""
+    finite = np.isfinite(df) & (df > 0)
+    reach = np.where(df > 0, scipy.special.ndtri((1 + level) / 2), np.inf)
+    reach[finite] = scipy.special.stdtrit(df[finite], (1 + level) / 2)
+    return np.asarray(reach)
+
+
+@dataclass(frozen=True, eq=False)
+class ByCluster:
+    """What one kind of cluster says of a fit.
+
+    Attributes
+    ----------
+    cluster : {"voter", "prompt"}
+    groups : Grouping
+    activity : Activity
+    matrix : ndarray of shape (n_parameters, n_parameters)
+        CR3, see `rating.jackknife`.
+    signs : SignSums or None
+        For claims; None where none are made.
+    """
+
+    fit: Fit
+    data: Comparisons
+    cluster: Cluster
+    groups: Grouping
+    activity: Activity
+    matrix: Floats
+    signs: SignSums | None
+
+    @cached_property
+    def own(self) -> "_Own":
+        """How the information on each model is shared by the clusters."""
+        return _own(self.fit, self.data, self.groups)
+
+    def effective(self, contrasts: Floats) -> Floats:
+        """Count the effective clusters of each contrast, shape (m,)."""
+        bread, parts = hessian_covariance(self.fit), [np.empty(0)]
+        for first in range(0, len(contrasts), CONTRASTS_AT_ONCE):
+            some = contrasts[first : first + CONTRASTS_AT_ONCE].T
+            vectors, square = bread @ some, np.zeros(some.shape[1])
+            for share in information_by_cluster(self.fit, self.data, self.groups, vectors):
+                square += (share**2).sum(axis=0)
+            parts.append(_effective((some * vectors).sum(axis=0), square))
+        return np.concatenate(parts)
+
+    def at_least(self, contrasts: Floats) -> Floats:
+        """Bound the effective clusters of each contrast from below, shape (m,).
+
+        ``h_c`` of a sum is at most the number of its terms times the sum of theirs.
+        """
+        squares = contrasts**2
+        most = ((squares @ self.own.shared) * squares).sum(axis=1)
+        total = quadratic(contrasts, hessian_covariance(self.fit))
+        return _effective(total, most * (contrasts != 0).sum(axis=1) ** 2)
+
+    def variance(
+        self, contrasts: Floats, independent: Floats, effective: Floats, trusted: float
+    ) -> Known:
+        """Return the variance of each contrast and its degrees of freedom.
+
+        With G effective clusters behind the contrast and G0 behind the votes, ``nu = G - 1`` and
+        ``n0 = 4 max(0, 1 - G / G0)``::
+
+            (n0 max(independent, taste) + nu CR3) / (n0 + nu), of n0 + nu degrees of freedom
+
+        where ``taste`` is what the fitted taste model expects: on a model that few clusters met,
+        the differences between clusters on all the others are evidence as well. It is left out
+        from ``trusted`` effective clusters on.
+        """
+        nu = np.maximum(effective - 1, 0.0)
+        n0 = PRIOR_DF * np.maximum(0.0, 1 - effective / self.activity.effective)
+        variance = quadratic(contrasts, self.matrix)
+        part = (n0 > NEGLIGIBLE * (n0 + nu)) & (effective < trusted)
+        if part.any():
+            expected = np.maximum(independent[part], quadratic(contrasts[part], self.tasteful))
+            mixed = n0[part] * expected + nu[part] * variance[part]
+            variance[part] = mixed / (n0 + nu)[part]
+        return variance, n0 + nu
+
+    @cached_property
+    def tasteful(self) -> Floats:
+        """Covariance of the parameters under the fitted taste model."""
+        return _tasteful(self.fit, self.data, self.groups)
+
+
+class Ratio(NamedTuple):
+    """A ratio of variances and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """What is needed to judge any contrast of a fit.
+
+    Attributes
+    ----------
+    fit : Fit
+    data : Comparisons
+    matrix : ndarray of shape (n_parameters, n_parameters)
+        Covariance for independent votes.
+    kinds : tuple of ByCluster
+        None, one, or voters and then prompts.
+    between : ndarray of shape (n_parameters, n_parameters), or None
+        CR3 of the votes of one voter on one prompt; None unless both kinds are there and prompts
+        were shared.
+    prompt_effect : Ratio or None
+        Trace of the covariance by prompt over that of ``between``.
+    """
+
+    fit: Fit
+    data: Comparisons
+    matrix: Floats
+    kinds: tuple[ByCluster, ...]
+    between: Floats | None
+    prompt_effect: Ratio | None = None
+
+    def design_effect(self, cluster: Cluster) -> float | None:
+        """Return by how much votes that share a voter, or a prompt, raise the variance.
+
+        Of the strengths together: by voter over that of independent votes; by prompt over that
+        of the votes of one voter on one prompt. None where that was not looked at.
+        """
+        if cluster == "prompt" and self.between is not None:
+            return None if self.prompt_effect is None else self.prompt_effect.value
+        k = self.fit.n_models
+        trace = {kind.cluster: float(np.trace(kind.matrix[:k, :k])) for kind in self.shared}
+        alone = float(np.trace(self.matrix[:k, :k]))
+        return trace[cluster] / alone if cluster in trace else None
+
+    @property
+    def shared(self) -> tuple[ByCluster, ...]:
+        """The kinds of cluster that tell votes apart: prompts only where voters share them."""
+        return self.kinds if self.between is not None else self.kinds[:1]
+
+    def of(
+        self,
+        contrasts: Floats,
+        effective: Sequence[Floats] | None = None,
+        *,
+        trusted: float = np.inf,
+    ) -> Contrasts:
+        """Judge contrasts of all parameters, each by itself.
+
+        With voters and prompts, ``A = max(0, V_prompt - V_voter-and-prompt)`` is what prompts
+        add, and ``V = V_voter + A`` has ``V^2 / (V_voter^2 / nu_voter + A^2 / nu_prompt)`` degrees
+        of freedom. Where no two voters shared a prompt, A is zero.
+
+        Parameters
+        ----------
+        contrasts : ndarray of shape (m, n_parameters)
+        effective : sequence of ndarray of shape (m,), optional
+            Effective clusters of each kind in `shared`; counted where not given.
+        trusted : float
+            Effective clusters from which the taste model is left out.
+        """
+        value, m = contrasts @ self.fit.x, len(contrasts)
+        independent = quadratic(contrasts, self.matrix)
+        if not self.kinds:
+            endless, unknown = np.full(m, np.inf), np.full(m, np.nan)
+            return Contrasts(value, independent, endless, independent, independent, unknown)
+        effective = effective or [kind.effective(contrasts) for kind in self.shared]
+        mixed = [
+            kind.variance(contrasts, independent, seen, trusted)
+            for kind, seen in zip(self.shared, effective, strict=True)
+        ]
+        variance, df = self._together(contrasts, *mixed)
+        plain = [(quadratic(contrasts, kind.matrix), np.full(m, np.inf)) for kind in self.shared]
+        by_clusters, _ = self._together(contrasts, *plain)
+        fewest = np.minimum.reduce(list(effective))
+        return Contrasts(value, variance, df, by_clusters, independent, fewest)
+
+    def _together(
+        self, contrasts: Floats, by_voter: Known, by_prompt: Known | None = None
+    ) -> Known:
+        """Add to the variance by one kind of cluster what the other adds to it (Satterthwaite)."""
+        if by_prompt is None or self.between is None:
+            return by_voter
+        (one, one_df), (whole, more_df) = by_voter, by_prompt
+        more = np.maximum(0.0, whole - quadratic(contrasts, self.between))
+        total = one + more
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = one**2 / one_df + more**2 / more_df
+            df = np.nan_to_num(np.where(more > 0, total**2 / share, one_df))
+        return total, df
+
+    @cached_property
+    def founded(self) -> NDArray[np.bool_]:
+        """Models whose ratings rest on `WELL_FOUNDED` effective clusters, shape (n_models,).
+
+        All of them where fewer than two do, and without clusters.
+        """
+        k = self.fit.n_models
+        enough = np.ones(k, dtype=bool)
+        for kind in self.shared:
+            enough &= kind.own.effective[:k] >= WELL_FOUNDED
+        return enough if enough.sum() > 1 else np.ones(k, dtype=bool)
+
+    def ratings(self) -> Contrasts:
+        """Judge each model against the average of the well-founded ones (`founded`).
+
+        A newcomer whom few voters met would otherwise make the place of every other model
+        uncertain. Strengths with a zero of their own are judged as they are.
+        """
+        k = self.fit.n_models
+        contrasts = np.eye(k, len(self.fit.x))
+        if not self.fit.absolute:
+            contrasts[:, :k] -= self.founded / self.founded.sum()
+        return self.of(contrasts, [kind.own.effective[:k] for kind in self.shared])
+
+    def parameters(self) -> Contrasts:
+        """Judge each free parameter beside the strengths."""
+        k = self.fit.n_models
+        beside = np.eye(len(self.fit.x))[k:]
+        return self.of(beside, [kind.own.effective[k:] for kind in self.shared])
+
+    @cached_property
+    def pairs(self) -> "Pairs":
+        """Judge every pair of models; see `Pairs`."""
+        first, second = np.triu_indices(self.fit.n_models, k=1)
+        parts, behind = [], []
+        for start in range(0, len(first), CONTRASTS_AT_ONCE):
+            some = slice(start, start + CONTRASTS_AT_ONCE)
+            gaps = np.zeros((len(first[some]), len(self.fit.x)))
+            gaps[np.arange(len(gaps)), first[some]] = 1.0
+            gaps[np.arange(len(gaps)), second[some]] = -1.0
+            behind.append([self._effective_of(kind, gaps) for kind in self.shared])
+            parts.append(self.of(gaps, behind[-1], trusted=WELL_FOUNDED))
+        columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(Contrasts)}
+        each = Contrasts(**{name: np.concatenate(column) for name, column in columns.items()})
+        return Pairs(first, second, each, tuple(map(np.concatenate, zip(*behind, strict=True))))
+
+    def _effective_of(self, kind: ByCluster, gaps: Floats) -> Floats:
+        """Bound the effective clusters of pairs; count those that may be too few."""
+        effective = kind.at_least(gaps)
+        few = effective < WELL_FOUNDED
+        if few.any() and len(self.data.votes) * int(few.sum()) <= MOST_TERMS:
+            effective[few] = kind.effective(gaps[few])
+        return effective
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Every pair of models.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,), int64
+        Positions of the models.
+    each : Contrasts
+        First less second. Of pairs with `WELL_FOUNDED` effective clusters or more, their number
+        is a bound from below, and the variance is that by clusters alone.
+    behind : tuple of ndarray of shape (n_pairs,)
+        Effective clusters of each kind in `Inference.shared`, bounded likewise.
+    """
+
+    first: Ints
+    second: Ints
+    each: Contrasts
+    behind: tuple[Floats, ...]
+
+    def table(self, value: Floats) -> Floats:
+        """Lay a value of each pair out by both models, whichever is first; zero between one."""
+        size = int(self.second.max(initial=0)) + 1
+        laid = np.zeros((size, size))
+        laid[self.first, self.second] = laid[self.second, self.first] = value
+        return laid
+
+
+def infer(
+    fit: Fit,
+    data: Comparisons,
+    clusters: Sequence[Cluster],
+    *,
+    rng: np.random.Generator | None = None,
+) -> Inference:
+    """Estimate what is needed to judge any contrast.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of these same votes.
+    clusters : sequence of {"voter", "prompt"}
+        None, one, or voters and then prompts.
+    rng : numpy.random.Generator, optional
+        For claims on all models at once, see `rating.ranks`.
+
+    Raises
+    ------
+    DataError
+        If the clusters are not known, or fewer than two of a kind voted.
+
+    References
+    ----------
+    .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference
+       with multiway clustering", Journal of Business and Economic Statistics
+       29(2), 2011, pp. 238-249.
+    .. [2] A. V. Carter, K. T. Schnepel and D. G. Steigerwald, "Asymptotic
+       behavior of a t-test robust to cluster heterogeneity", Review of
+       Economics and Statistics 99(4), 2017, pp. 698-709 (effective clusters of
+       one coefficient; ours are of the information, not of the variance).
+    """
+    kinds, lengths = [], []
+    for cluster in clusters:
+        groups = grouping(data, cluster)
+        activity = checked_activity(data, groups)
+        many = activity.effective >= max(WELL_FOUNDED, fit.n_models)
+        drawn = rng is not None and many and fit.n_models <= WILD_UP_TO
+        signs = SignSums(fit.n_models, rng) if drawn and rng is not None else None
+        left_out = jackknife(fit, data, groups, signs)
+        kinds.append(ByCluster(fit, data, cluster, groups, activity, left_out.matrix, signs))
+        lengths.append(left_out.lengths)
+    between, prompt_effect = None, None
+    if len(kinds) == 2:
+        crossed = intersection(data)
+        if crossed.size > kinds[1].activity.n_clusters:
+            inside = jackknife(fit, data, crossed)
+            between = inside.matrix
+            prompt = np.empty(crossed.size, dtype=np.int64)
+            prompt[crossed.index] = kinds[1].groups.index
+            part = np.bincount(prompt, inside.lengths, kinds[1].groups.size)
+            prompt_effect = _ratio(lengths[1], np.asarray(part, dtype=np.float64))
+    independent = sandwich_covariance(fit, data)
+    return Inference(fit, data, independent, tuple(kinds), between, prompt_effect)
+
+
+def _ratio(whole: Floats, inside: Floats) -> Ratio | None:
+    """Divide sums over clusters, with the error by leaving out one cluster at a time.
+
+    None where a single cluster holds all of the divisor.
+    """
+    total, parts = float(whole.sum()), float(inside.sum())
+    if parts <= inside.max():
+        return None
+    without = (total - whole) / (parts - inside)
+    n = len(whole)
+    error = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    return Ratio(total / parts, float(error))
+
+
+def quadratic(contrasts: Floats, matrix: Floats) -> Floats:
+    """Return ``c' M c`` of each row, shape (m,), rounding below zero taken for zero."""
+    return np.asarray(((contrasts @ matrix) * contrasts).sum(axis=1).clip(min=0))
+
+
+def information_by_cluster(
+    fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
+) -> Iterator[Floats]:
+    """Yield ``v' H_c v`` of every cluster c, so many at a time as the cache holds.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_parameters, m)
+
+    Yields
+    ------
+    ndarray of shape (some clusters, m)
+    """
+    if fit.likelihood.coordinates == ("gap",) and len(fit.x) == fit.n_models:
+        yield from _information_of_pairs(fit, data, groups, vectors)
+        return
+    order = np.argsort(groups.index, kind="stable")
+    index = groups.index[order]
+    at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
+    kept, last = np.zeros((1, vectors.shape[1])), -1
+    for first in range(0, len(order), CHUNK_ENTRIES):
+        rows = order[first : first + CHUNK_ENTRIES]
+        cells = scored_cells(fit, data.subset(rows))
+        for start in range(0, len(rows), at_once):
+            part = slice(start, start + at_once)
+            own = index[first + start : first + min(start + at_once, len(rows))]
+            starts = np.flatnonzero(np.r_[True, own[1:] != own[:-1]])
+            sums = np.add.reduceat(cells.rows(part).information_along(vectors), starts, axis=0)
+            if own[0] == last:
+                sums[0] += kept[0]
+            else:
+                yield kept
+            yield sums[:-1]
+            kept, last = sums[-1:], int(own[-1])
+    yield kept
+
+
+def _information_of_pairs(
+    fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
+) -> Iterator[Floats]:
+    """Yield the same where the information of a vote is that of its pair: Bradley-Terry alone."""
+    k = fit.n_models
+    low, high = data.pairs.min(axis=1).astype(np.int64), data.pairs.max(axis=1)
+    code = low * k + high
+    met = np.bincount(code, minlength=k * k) > 0
+    place = np.cumsum(met) - 1
+    first, second = np.divmod(np.flatnonzero(met), k)
+    chance = 1 / (1 + np.exp(fit.theta[second] - fit.theta[first]))
+    of_pair = vectors[first] - vectors[second]
+    of_pair *= of_pair
+    of_pair *= (chance * (1 - chance))[:, None]
+    votes = scipy.sparse.csr_array(
+        (data.weight, (groups.index, place[code])), shape=(groups.size, len(first))
+    )
+    at_once = max(1, CHUNK_ENTRIES // vectors.shape[1])
+    for start in range(0, groups.size, at_once):
+        yield votes[start : start + at_once] @ of_pair
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Own:
+    """The information of clusters on each parameter by itself.
+
+    Of a model that is its distance from the average of all, each weighed by its information: a
+    model that hardly anybody met does not enter into that of the others.
+
+    Attributes
+    ----------
+    shared : ndarray of shape (n_parameters, n_parameters)
+        ``sum_c h_c(i) h_c(j)``.
+    effective : ndarray of shape (n_parameters,)
+    """
+
+    shared: Floats
+    effective: Floats
+
+
+def _own(fit: Fit, data: Comparisons, groups: Grouping) -> _Own:
+    k, size = fit.n_models, len(fit.x)
+    contrasts = np.eye(size)
+    if not fit.absolute:
+        known = np.diag(fit.hessian)[:k]
+        contrasts[:k, :k] -= known / known.sum()
+    vectors = hessian_covariance(fit) @ contrasts.T
+    shared = np.zeros((size, size))
+    for share in information_by_cluster(fit, data, groups, vectors):
+        shared += share.T @ share
+    total = (contrasts.T * vectors).sum(axis=0)
+    return _Own(shared, _effective(total, np.diag(shared)))
+
+
+def _effective(total: Floats, square: Floats) -> Floats:
+    return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))
+
+
+def _tasteful(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
+    """Return the covariance of the parameters if every cluster had a taste of its own.
+
+    A taste adds to the strengths, for one cluster, independent normal numbers of variance
+    ``tau^2``. To first order the score of cluster c then has the variance::
+
+        H_c + tau^2 (H_c^2 - sum_i H_i^2)
+
+    its own votes' spread, and what the taste adds to pairs of its votes. ``tau^2`` is fitted to
+    the products of scores of different votes of one cluster, whose means are those of the second
+    term: each cluster weighs one over the variance of its own.
+    """
+    k, size = fit.n_models, len(fit.x)
+    bread = hessian_covariance(fit)
+    plain, taste = np.zeros((size, size)), np.zeros((size, size))
+    products, expected, scale = (np.zeros(groups.size) for _ in range(3))
+    order = np.argsort(groups.index, kind="stable")
+    index = groups.index[order]
+    at_once = max(1, CHUNK_ENTRIES // (k * 4))
+    for first in range(0, groups.size, at_once):
+        last = min(first + at_once, groups.size)
+        start, stop = np.searchsorted(index, [first, last])
+        cells = scored_cells(fit, data.subset(order[start:stop]))
+        own, n = index[start:stop] - first, last - first
+        gap = cells.design.coordinates.index("gap")
+        curve = cells.curve[gap, gap]
+        pulled = _pulled_together(cells, own, n, gap)
+        alone = 2 * cells.weight_sq * curve**2
+        plain += cells.design.hessian({(gap, gap): cells.weight_sq * curve})
+        taste += (pulled.T @ pulled).toarray() - cells.design.hessian({(gap, gap): alone})
+        score = cells.scores(own, n)[:, :k]
+        spread = 2 * cells.weight_sq * cells.slope[gap] ** 2
+        part = slice(first, last)
+        products[part] = (score**2).sum(axis=1) - np.bincount(own, spread, n)
+        square = np.asarray(pulled[:, :k].multiply(pulled[:, :k]).sum(axis=1)).ravel()
+        square = square.reshape(n, k).sum(axis=1)
+        expected[part] = square - np.bincount(own, 2 * alone, n)
+        scale[part] = np.bincount(own, 2 * cells.weight * curve, n)
+    return bread @ (plain + _taste_variance(products, expected, scale) * taste) @ bread
+
+
+def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.sparse.csr_array":
+    """Return ``H_c`` of every cluster, one below the other, shape (n * n_models, n_parameters).
+
+    Rows are the strengths that a taste moves.
+    """
+    design, k = cells.design, cells.design.n_models
+    value = cells.weight * cells.curve[gap, gap]
+    a, b = own * k + design.a, own * k + design.b
+    rows = [a, a, b, b]
+    columns = [design.a, design.b, design.a, design.b]
+    values = [value, -value, -value, value]
+    for column in range(design.n_covariates):
+        moved = value * design.covariates[:, column]
+        rows += [a, b]
+        columns += [np.full(len(a), k + column)] * 2
+        values += [moved, -moved]
+    at = (np.concatenate(rows), np.concatenate(columns))
+    return scipy.sparse.csr_array((np.concatenate(values), at), shape=(n * k, design.n_parameters))
+
+
+def _taste_variance(products: Floats, expected: Floats, scale: Floats) -> float:
+    """Fit the variance of tastes to the products of scores, each cluster by its precision."""
+    used = expected > 0
+    products, expected, scale = products[used], expected[used], scale[used]
+    variance = 0.0
+    for _ in range(_TASTE_STEPS):
+        weight = 1 / (1 + variance * expected / scale) ** 2
+        total = float(weight @ expected)
+        before, variance = variance, max(0.0, float(weight @ products) / total) if total else 0.0
+        if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
+            break
+    return variance
