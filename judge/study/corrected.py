@@ -9,21 +9,60 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
+from rating.spread import quantile
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 ASSUMPTION = (
-    "The judge errs as often where people did not vote as where they did, and its errors are "
-    "independent of one another."
+    "The judge errs as often where people did not vote as where they did, and its errors on "
+    "different prompts are independent of one another."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How often something happened of how many times."""
+    """How often something happened of how many times.
+
+    Attributes
+    ----------
+    hits, n : int
+    independent : float or None
+        Independent rows that carry as much as these n; None for n itself.
+    prompts : float or None
+        Effective prompts that the rows are of, ``(sum n)^2 / sum n^2``; None for n of them.
+    """
 
     hits: int
     n: int
+    independent: float | None = None
+    prompts: float | None = None
+
+    @classmethod
+    def by_prompt(cls, hits: Floats, n: Floats) -> "Counted":
+        """Count over prompts, given the hits and the rows of each, shape (n_prompts,).
+
+        The n rows are worth ``n / D`` independent ones, D the variance of the share clustered by
+        prompt over that for independent rows, and at least 1 [1]_. A share of 0 or 1 shows no
+        spread: there each prompt is worth one row.
+
+        References
+        ----------
+        .. [1] J. N. K. Rao and A. J. Scott, "A simple method for the analysis of clustered binary
+           data", Biometrics 48(2), 1992, pp. 577-585.
+        """
+        n_hits, total = round(float(hits.sum())), round(float(n.sum()))
+        if not total:
+            return cls(n_hits, total)
+        share, n_prompts = n_hits / total, int((n > 0).sum())
+        prompts = float(total**2 / (n @ n))
+        if 0 < share < 1 and n_prompts > 1:
+            apart = hits - share * n
+            clustered = n_prompts / (n_prompts - 1) * float(apart @ apart) / total**2
+            design = max(clustered * (total - 1) / (share * (1 - share)), 1.0)
+        else:
+            design = total / prompts
+        return cls(n_hits, total, total / design, prompts)
 
     def __post_init__(self) -> None:
         """Raise `DataError` unless it happened 0 to n times."""
@@ -36,8 +75,14 @@ class Counted:
         return self.hits / self.n if self.n else math.nan
 
     def smoothed(self, more: float) -> tuple[float, float]:
-        """Return the share and the number with ``more`` cases added, half of them hits."""
-        return (self.hits + more / 2) / (self.n + more), self.n + more
+        """Return the share and the independent rows with ``more`` added, half of them hits."""
+        rows = self.n if self.independent is None else self.independent
+        return (rows * self.share + more / 2) / (rows + more), rows + more
+
+    def df(self) -> tuple[float, float]:
+        """Return the degrees of freedom of its variance by prompt and by row, 1 or more."""
+        prompts = self.n if self.prompts is None else self.prompts
+        return max(prompts - 1.0, 1.0), max(self.n - 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +132,11 @@ def corrected_rate(
     over ``q0 + q1 - 1``, all of it smoothed, sizes included: it allows for the errors being
     estimated as well as for the verdicts being a sample.
 
+    Where counts say of how many prompts they are, each size is the number of independent rows
+    that they are worth, and the interval is wider by the quantile of Student's t for prompts over
+    the one for rows (degrees of freedom after Satterthwaite). With a prompt a row both change
+    nothing: it is the published interval [2]_.
+
     Parameters
     ----------
     positive : Counted
@@ -124,8 +174,9 @@ def corrected_rate(
     theta = _rate(p, q0, q1)
     of_no, of_yes = q0 * (1 - q0) / m0, q1 * (1 - q1) / m1
     shift = 2 * z * z * (theta * of_yes - (1 - theta) * of_no)
-    variance = p * (1 - p) / n + (1 - theta) ** 2 * of_no + theta**2 * of_yes
-    reach = z * math.sqrt(variance) / informed
+    parts = (p * (1 - p) / n, (1 - theta) ** 2 * of_no, theta**2 * of_yes)
+    wider = _wider((positive, specificity, sensitivity), parts, level)
+    reach = wider * z * math.sqrt(sum(parts)) / informed
     return Estimate(
         _rate(positive.share, specificity.share, sensitivity.share),
         _clipped(theta + shift - reach),
@@ -159,20 +210,23 @@ class Tally:
 
 
 def win_tallies(items: Items, people: Said, judge: Said) -> dict[str, Tally]:
-    """Count for each model what people and a judge prefer, in one pass over the items."""
-    (vote_b, vote_a), (says_b, says_a) = (_decisive(items, one) for one in (people, judge))
-    votes, no_votes = _for_model(items, vote_a, vote_b)
-    says, says_no = _for_model(items, says_a, says_b)
-    right, right_no = _for_model(items, vote_a * says_a, vote_b * says_b)
-    missed, wrong = _for_model(items, vote_a * says_b, vote_b * says_a)
+    """Count for each model what people and a judge prefer, by prompt."""
+    votes, says = (_decisive(items, one) for one in (people, judge))
+    (voted, against), (said, denied) = (
+        (counts.ravel(), counts[::-1].ravel()) for counts in (votes, says)
+    )
+    happened = np.stack([voted, said, against * denied, voted * said])
+    not_so = np.stack([against, denied, against * said, voted * denied])
+    key = items.pairs.T.ravel() * items.n_prompts + np.tile(items.prompt, 2)
+    cells, cell = np.unique(key, return_inverse=True)
+    hits, misses = (
+        np.array([np.bincount(cell, row, len(cells)) for row in rows])
+        for rows in (happened, not_so)
+    )
+    ends = np.searchsorted(cells, items.n_prompts * np.arange(len(items.models) + 1))
     return {
-        model: Tally(
-            Counted(votes[m], votes[m] + no_votes[m]),
-            Counted(says[m], says[m] + says_no[m]),
-            Counted(right_no[m], right_no[m] + wrong[m]),
-            Counted(right[m], right[m] + missed[m]),
-        )
-        for m, model in enumerate(items.models)
+        model: Tally(*map(Counted.by_prompt, hits[:, start:stop], (hits + misses)[:, start:stop]))
+        for model, start, stop in zip(items.models, ends[:-1], ends[1:], strict=True)
     }
 
 
@@ -182,8 +236,8 @@ def corrected_win_rate(
     """Correct how often a judge prefers a model, by its errors where people voted.
 
     Over rows that prefer a side. The errors are counted over pairs of a verdict and a vote of the
-    same item, so they hold people's own disagreement; `ASSUMPTION` must hold, and dependence
-    between items of a prompt is not allowed for.
+    same item, so they hold people's own disagreement; `ASSUMPTION` must hold. Rows of a prompt
+    are taken as dependent, and the three counts as independent of each other.
 
     Raises
     ------
@@ -250,6 +304,17 @@ def _uninformed(q0: float, q1: float) -> str:
     )
 
 
+def _wider(counts: tuple[Counted, ...], variances: tuple[float, ...], level: float) -> float:
+    """Return t for the prompts over t for the rows; 1 where no count knows prompts."""
+    if all(count.prompts is None for count in counts):
+        return 1.0
+    by_prompt, by_row = (
+        sum(variances) ** 2 / sum(v**2 / df for v, df in zip(variances, degrees, strict=True))
+        for degrees in zip(*(count.df() for count in counts), strict=True)
+    )
+    return quantile(level, by_prompt) / quantile(level, by_row)
+
+
 def _rate(p: float, q0: float, q1: float) -> float:
     return _clipped((p + q0 - 1) / (q0 + q1 - 1))
 
@@ -258,15 +323,8 @@ def _clipped(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _decisive(items: Items, said: Said) -> tuple[Ints, Ints]:
-    """Count rows for side B and for side A on each item."""
-    b, a = (np.bincount(said.item[said.label == sign], minlength=items.n) for sign in (-1, 1))
-    return b, a
-
-
-def _for_model(items: Items, as_a: Ints, as_b: Ints) -> tuple[list[int], list[int]]:
-    """Sum over the items of each model: counts of its own side, and those of the other side."""
-    n, (a, b) = len(items.models), items.pairs.T
-    own = np.bincount(a, as_a, n) + np.bincount(b, as_b, n)
-    other = np.bincount(a, as_b, n) + np.bincount(b, as_a, n)
-    return np.rint(own).astype(np.int64).tolist(), np.rint(other).astype(np.int64).tolist()
+def _decisive(items: Items, said: Said) -> Ints:
+    """Count rows for side A and for side B of each item, shape (2, n_items)."""
+    return np.stack(
+        [np.bincount(said.item[said.label == sign], minlength=items.n) for sign in (1, -1)]
+    )

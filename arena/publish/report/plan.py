@@ -52,8 +52,8 @@ def _purchases(name: str, plan: Plan) -> Table:
         ),
         note=(
             "Items with a vote that intervals of this half-width take, as a mean over the models, "
-            "if votes and verdicts go on as they are, on further prompts. A dash: more items than "
-            "were judged; judge more."
+            "if votes and verdicts go on as they are, by further voters on further prompts. A "
+            "dash: more items than were judged; judge more."
         ),
     )
 
@@ -107,8 +107,8 @@ def win_rate_section(judges: Judges, level: float) -> Section:
             ),
             note=(
                 "Ties left out. By people: on the items with votes alone. Corrected (Rogan and "
-                f"Gladen), with {100 * level:g} % intervals that allow for its errors being "
-                "estimated, and not for what depends within a prompt."
+                f"Gladen), with {100 * level:g} % intervals by prompt that allow for its errors "
+                "being estimated."
             ),
         )
         for judge in known
