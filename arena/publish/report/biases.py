@@ -54,7 +54,9 @@ def bias_section(judges: Judges, level: float) -> Section:
             "prompt, from one Bradley-Terry fit with these terms to votes, and the same to "
             "verdicts. The difference is the bias: that people, too, like longer answers is none "
             "of the judge's. Its own model: how far it leads the mean of the others on either "
-            "board; the difference is what the line through the other models does not explain."
+            "board; the difference is what the line through the other models does not explain, "
+            "with a prediction interval: it leaves out 0 only where the judge lifts or lowers no "
+            "other model nearly as far."
         ),
     )
     figures: tuple[Figure, ...] = ()

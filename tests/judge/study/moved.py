@@ -12,12 +12,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """What moves one source, in nats; ``scale`` stretches the strengths."""
+    """What moves one source, in nats; ``scale`` stretches the strengths.
+
+    ``favours`` is the sd of a liking of its own for each model, drawn anew for every study.
+    """
 
     position: float = 0.0
     length: float = 0.0
     favour: float = 0.0
     scale: float = 1.0
+    favours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Moved:
         first = rng.choice(np.array([-1, 1], dtype=np.int8), self.n)
         theta = by.scale * self.strengths
         theta[-1] += by.favour
+        if by.favours:
+            theta += rng.normal(0, by.favours, self.n_models)
         logit = theta[items.pairs[:, 0]] - theta[items.pairs[:, 1]] + suits
         logit = logit + by.position * first + by.length * items.gaps["length"]
         label = np.where(rng.random(self.n) < 1 / (1 + np.exp(-logit)), 1, -1)
