@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Items, Said
 from judge.study.powered_bradley_terry import Problem, bread_at, problem_of
-from judge.study.powered_ratings import PoweredRatings, powered_ratings
+from judge.study.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from judge.study.prediction_powered import PoweredMean
 from rating.bradley_terry import win_probability
 from rating.contrasts import quantile
@@ -34,7 +34,8 @@ class Signal:
     ----------
     variance : float
         Of the estimate from one item with votes, were there only that one: n times the variance
-        of the estimate by n of them.
+        of the estimate by n of them. That of ratings is read off their intervals, and so allows
+        for few voters.
     explained : float
         Share of it that the judge explains, from 0 to 1: its squared correlation with people.
     n_voted, n_items : int
@@ -48,26 +49,40 @@ class Signal:
 
     @classmethod
     def of_ratings(cls, found: PoweredRatings) -> "Signal":
-        """Read it off ratings, in squared points, the mean over the models.
+        """Read it off the intervals of ratings, in squared points, the mean over the models.
 
         Raises
         ------
         NotIdentifiedError
-            If no item has votes and a verdict.
+            If no item has votes and a verdict, or no rating has an interval.
         """
-        variance = float(np.diag(found.human_only.covariance).mean()) * POINTS_PER_NAT**2
-        return cls._of(found, variance)
+        wide = half_width(found.human_only) / quantile(found.level, np.inf)
+        return cls._of(found, wide**2)
 
     @classmethod
     def of_mean(cls, found: PoweredMean) -> "Signal":
         """Read it off a mean, in its unit squared; raises as `of_ratings`."""
-        return cls._of(found, found.gain * found.standard_error**2)
+        return cls._of(found, found.people_error**2)
 
     @classmethod
     def _of(cls, found: PoweredRatings | PoweredMean, variance: float) -> "Signal":
         if found.explained is None:
             raise NotIdentifiedError(NO_COMMON)
         return cls(found.n * variance, found.explained, found.n, found.n + found.n_judged)
+
+
+def half_width(found: Ratings) -> float:
+    """Return half of the intervals of ratings in points, the root of the mean square.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If no rating has an interval.
+    """
+    half = (found.upper - found.lower)[~np.isnan(found.lower)] / 2
+    if not len(half):
+        raise NotIdentifiedError("No rating has an interval: there is nothing to make narrower.")
+    return POINTS_PER_NAT * float(np.sqrt((half**2).mean()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +123,8 @@ def votes_to_buy(signal: Signal, half_width: float, *, level: float = 0.95) -> P
         n = s^2 (1 - r^2) / (t^2 - s^2 r^2 / M)
 
     if that is no more than M, else ``s^2 / t^2`` votes on more items. Variances are taken to fall
-    as one over the items: more votes and verdicts on more prompts, not more on the same.
+    as one over the items: more votes by more voters and verdicts on more prompts, not more of the
+    same.
 
     Parameters
     ----------

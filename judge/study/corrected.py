@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
-from rating.spread import quantile
+from rating.contrasts import quantile
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
+from judge.study.items import Estimate
 from rating.contrasts import quantile
 from rating.covariance import FEW_PROMPTS
 
@@ -22,6 +23,13 @@ ASSUMPTION = (
 NOTHING_TO_GAIN = (
     "No item has a verdict and no vote, or none has both: the judge adds nothing to the votes."
 )
+NO_RESIDUALS = (
+    "The verdicts explain every vote, prompt by prompt: how much they would leave open of others, "
+    "and so by how much they help, is not known."
+)
+_ALL = 1e-9
+FEWEST_PROMPTS = 5
+"""With votes on fewer, too few residuals show how far the judge is off: docs/statistics.md."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,12 +185,15 @@ class Clusters:
         Raises
         ------
         NotIdentifiedError
-            If the votes are on fewer than two: nothing shows how prompts differ.
+            If the votes are on fewer than `FEWEST_PROMPTS`.
         """
         total = np.bincount(prompt, weight)
         n = int((total > 0).sum())
-        if n < 2:
-            msg = f"The votes are on {n} prompt: an interval needs votes on several."
+        if n < FEWEST_PROMPTS:
+            msg = (
+                f"The votes are on {n} prompt{'s'[n == 1 :]}: what a judge adds to them takes "
+                f"votes on {FEWEST_PROMPTS} or more."
+            )
             raise NotIdentifiedError(msg)
         return cls(n, float(total.sum() ** 2 / (total @ total)))
 
@@ -200,7 +211,56 @@ class Clusters:
         """What to say of few prompts."""
         if self.n >= FEW_PROMPTS:
             return ()
-        return (
-            f"Votes on {self.n} prompt{'s'[self.n == 1 :]} are too few to resample: the intervals "
-            "are rough.",
-        )
+        return (f"Votes on {self.n} prompts are too few to resample: the intervals are rough.",)
+
+    def on_gain(self, gain: Estimate) -> tuple[str, ...]:
+        """Return what to say of a gain without a value."""
+        if gain.value is not None:
+            return ()
+        if self.n >= FEW_PROMPTS:
+            return (NO_RESIDUALS,)
+        return (f"Votes on {self.n} prompts do not tell how many votes the judge saves.",)
+
+    def gain(
+        self,
+        value: float,
+        alone: Floats,
+        powered: Floats,
+        explained: float | None,
+        level: float,
+    ) -> Estimate:
+        """Give the ratio of the variances without and with the judge its interval.
+
+        Delete-one jackknife over prompts of its logarithm, Student's t with the effective prompts
+        less two, one for each variance. Under `FEW_PROMPTS` it would hold the truth in .70 to .88
+        of simulated cases, and where the verdicts explain every vote it would have no width:
+        there the ratio has no value.
+
+        Parameters
+        ----------
+        value : float
+            The ratio.
+        alone, powered : ndarray of shape (n_prompts,)
+            What each prompt adds to either variance.
+        explained : float or None
+            See `Moments.explained`.
+
+        References
+        ----------
+        .. [1] R. G. Miller, "Jackknifing variances", Annals of Mathematical Statistics 39(2),
+           1968, pp. 567-582 (why the logarithm).
+        """
+        kept = (alone > 0) | (powered > 0)
+        without = [total.sum() - total[kept] for total in (alone, powered)]
+        all_explained = explained is not None and explained > 1 - _ALL
+        if (
+            self.n < FEW_PROMPTS
+            or all_explained
+            or min(part.min(initial=np.inf) for part in without) <= 0
+        ):
+            return Estimate(None, None, None, self.n)
+        ratio = np.log(alone.sum() / powered.sum())
+        moved = np.log(without[0] / without[1]) - ratio
+        error = float(np.sqrt((self.n - 1) / self.n * (moved @ moved)))
+        far = float(np.exp(quantile(level, max(self.effective - 2, 1.0)) * error))
+        return Estimate(value, value / far, value * far, self.n)

@@ -56,14 +56,18 @@ class Problem:
         return parts(self.voted, self.judged, self.chance)
 
 
-def scores(said: Said, n_items: int) -> Floats:
-    """Return the mean score of side A of each item; NaN where nothing was said.
+def row_scores(said: Said) -> Floats:
+    """Return the score of side A in each row.
 
     1 for side A, 1/2 for a tie, 0 for side B; the probability where one was given.
     """
-    score = np.where(np.isnan(said.chance), (said.label + 1) / 2, said.chance)
+    return np.where(np.isnan(said.chance), (said.label + 1) / 2, said.chance)
+
+
+def scores(said: Said, n_items: int) -> Floats:
+    """Return the mean score of side A of each item; NaN where nothing was said."""
     count = np.bincount(said.item, minlength=n_items)
-    total = np.bincount(said.item, score, n_items)
+    total = np.bincount(said.item, row_scores(said), n_items)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
@@ -158,7 +162,7 @@ def moments_at(problem: Problem, weigh: Parts, theta: Floats) -> Moments:
         for weight, residual in ((weigh.voted, people), (weigh.both, judge), (weigh.rest, judge))
     ]
     total = Moments(*np.zeros((5, k, k)))
-    for rows, n_prompts in _blocks(problem.prompt, k):
+    for rows, n_prompts in blocks(problem.prompt, k):
         prompt = problem.prompt[rows] - problem.prompt[rows.start]
         summed = [
             _pulls(prompt, n_prompts, problem.pairs[rows], weight[rows], residual[rows], mean)
@@ -187,11 +191,11 @@ def _pulls(
     return np.asarray(gradient.reshape(n, k) - np.bincount(prompt, weight, n)[:, None] * mean)
 
 
-def _blocks(prompt: Ints, k: int) -> Iterator[tuple[slice, int]]:
-    """Cut sorted items between prompts, so that a block's sums fit in memory."""
+def blocks(cluster: Ints, k: int) -> Iterator[tuple[slice, int]]:
+    """Cut rows that are sorted by prompts or voters between these, so that sums fit in memory."""
     size = max(1, CHUNK_ENTRIES // k)
     start = 0
-    while start < len(prompt):
-        stop = int(np.searchsorted(prompt, prompt[start] + size))
-        yield slice(start, stop), int(prompt[stop - 1] - prompt[start]) + 1
+    while start < len(cluster):
+        stop = int(np.searchsorted(cluster, cluster[start] + size))
+        yield slice(start, stop), int(cluster[stop - 1] - cluster[start]) + 1
         start = stop

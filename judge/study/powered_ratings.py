@@ -7,8 +7,14 @@ import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
-from judge.study.items import Items, Said
-from judge.study.power_tuning import ASSUMPTION, NOTHING_TO_GAIN, Clusters, Moments, Parts
+from judge.study.items import Estimate, Items, Said
+from judge.study.power_tuning import (
+    ASSUMPTION,
+    NOTHING_TO_GAIN,
+    Clusters,
+    Moments,
+    Parts,
+)
 from judge.study.powered_bradley_terry import (
     Problem,
     bread_at,
@@ -17,6 +23,7 @@ from judge.study.powered_bradley_terry import (
     pull,
     solved,
 )
+from judge.study.voters_and_prompts import uncertainty
 from rating.bradley_terry import win_probability
 
 Floats = NDArray[np.float64]
@@ -33,15 +40,16 @@ class Ratings:
     Attributes
     ----------
     theta, lower, upper : ndarray of shape (n_models,)
-        Nats; the strengths sum to zero.
-    covariance : ndarray of shape (n_models, n_models)
-        Rows sum to zero: read a difference, ``V[i, i] + V[j, j] - 2 V[i, j]``.
+        Nats; the strengths sum to zero. Ends are NaN where ``df`` is less than one.
+    variance, df : ndarray of shape (n_models,)
+        Of each strength, and the degrees of freedom by voters and prompts.
     """
 
     theta: Floats
     lower: Floats
     upper: Floats
-    covariance: Floats
+    variance: Floats
+    df: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +66,11 @@ class PoweredRatings:
         By the votes alone; each item counts once, however many voted on it.
     judge_weight : float
         ``lam``: from 0, people alone, to 1.
-    gain : float
+    gain : Estimate
         Total variance of ``human_only`` over that of ``ratings``: as many times the votes would
-        do without the judge.
+        do without the judge. 1 without an interval where the judge has no weight, and no value
+        where its verdicts explain every vote, or votes are on fewer than 20 prompts. ``n`` is the
+        number of prompts with votes.
     explained : float or None
         Share of the variance of the votes that endless verdicts on other prompts would take away:
         the squared correlation of what votes and verdicts do to the ratings. None without items
@@ -82,7 +92,7 @@ class PoweredRatings:
     ratings: Ratings
     human_only: Ratings
     judge_weight: float
-    gain: float
+    gain: Estimate
     explained: float | None
     level: float
     n: int
@@ -115,14 +125,17 @@ def powered_ratings(
     well, and those with a verdict alone; ``lam`` in [0, 1] minimises the total variance. What is
     estimated is Bradley-Terry under the pairs of the items, whatever the judge is like.
 
-    Items are summed by prompt, people's and the judge's part together, before they are squared.
-    The published covariance takes items as independent: too narrow where items share prompts.
-    Intervals are Student's t with the effective prompts of the votes less one.
+    Votes and verdicts are summed by voter and by prompt before they are squared, with Student's t
+    for the effective voters and prompts behind each rating: see
+    `judge.study.voters_and_prompts.uncertainty`. The published covariance takes items as
+    independent: too narrow where they share prompts, or votes share voters. ``lam`` is tuned on
+    the covariance by prompt.
 
     Parameters
     ----------
     people, judge : Said
-        A judge's repetitions and orders are averaged.
+        A judge's repetitions and orders are averaged. Where voters are not known, each vote is of
+        a voter of its own: the intervals then allow for prompts alone.
     chance : ndarray of shape (n_items,), optional
         With what probability each item was sent to people, where it was not the same for all.
 
@@ -130,7 +143,7 @@ def powered_ratings(
     ------
     NotIdentifiedError
         If the votes alone leave a strength without a finite value, show no spread or are on
-        fewer than two prompts, or the verdicts pull the loss down without end.
+        fewer than five prompts, or the verdicts pull the loss down without end.
     DataError
         For a chance that is none.
 
@@ -149,16 +162,22 @@ def powered_ratings(
     bread = bread_at(problem, weigh, alone, 0.0)
     lam = start.tuned(bread) if weigh.has_rest else 0.0
     _check_spread(start)
-    human_only = _ratings(alone, start.covariance(bread, 0.0), clusters, level)
-    found = human_only if lam == 0 else _powered(problem, weigh, lam, clusters, level)
+    explained = start.explained(bread)
+    human_only, by_prompt = _ratings(problem, people, weigh, alone, 0.0, level)
+    found, gain = human_only, Estimate(1.0, None, None, clusters.n)
+    if lam > 0:
+        theta = solved(problem, weigh, lam)
+        found, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level)
+        ratio = float(human_only.variance.sum() / found.variance.sum())
+        gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
     subset_p = _random_subset(problem, weigh, alone, start, clusters)
     return PoweredRatings(
         models=problem.models,
         ratings=found,
         human_only=human_only,
         judge_weight=lam,
-        gain=float(np.trace(human_only.covariance) / np.trace(found.covariance)),
-        explained=start.explained(bread),
+        gain=gain,
+        explained=explained,
         level=level,
         n=int(problem.voted.sum()),
         n_judged=int((problem.judged & ~problem.voted).sum()),
@@ -168,7 +187,9 @@ def powered_ratings(
             *left_out,
             *clusters.warnings,
             *_on_voters(people),
+            *_without_interval(problem.models, found),
             *_on_parts(problem, weigh, subset_p),
+            *clusters.on_gain(gain),
         ),
     )
 
@@ -179,19 +200,13 @@ def _check_spread(moments: Moments) -> None:
         raise NotIdentifiedError("The votes show no spread, such as ties alone: no intervals.")
 
 
-def _powered(
-    problem: Problem, weigh: Parts, lam: float, clusters: Clusters, level: float
-) -> Ratings:
-    theta = solved(problem, weigh, lam)
-    moments = moments_at(problem, weigh, theta)
-    bread = bread_at(problem, weigh, theta, lam)
-    return _ratings(theta, moments.covariance(bread, lam), clusters, level)
-
-
-def _ratings(theta: Floats, matrix: Floats, clusters: Clusters, level: float) -> Ratings:
-    matrix = clusters.correction * matrix
-    half = clusters.reach(level) * np.sqrt(np.diag(matrix))
-    return Ratings(theta, theta - half, theta + half, matrix)
+def _ratings(
+    problem: Problem, people: Said, weigh: Parts, theta: Floats, lam: float, level: float
+) -> tuple[Ratings, Floats]:
+    """Return strengths with their intervals, and what each prompt adds to the variances."""
+    found = uncertainty(problem, people, weigh, theta, lam)
+    half = found.half_width(level)
+    return Ratings(theta, theta - half, theta + half, found.variance, found.df), found.of_prompts
 
 
 def _random_subset(
@@ -239,6 +254,16 @@ def _on_voters(people: Said) -> tuple[str, ...]:
     if effective >= FEW_VOTERS:
         return ()
     return (
-        f"The votes are those of {effective:.1f} effective voters: the intervals allow for other "
-        "prompts, not for other voters.",
+        f"The votes are those of {effective:.1f} effective voters: the intervals of ratings by "
+        "people are for voters like these, and as wide as so few make them.",
+    )
+
+
+def _without_interval(models: tuple[str, ...], found: Ratings) -> tuple[str, ...]:
+    names = [model for model, low in zip(models, found.lower, strict=True) if np.isnan(low)]
+    if not names:
+        return ()
+    return (
+        "Ratings without an interval, for behind them stand less than two effective voters, or "
+        f"prompts: {', '.join(names)}.",
     )

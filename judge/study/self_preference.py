@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from judge.study.items import Estimate
 from judge.study.preferences import Preferences
+from rating.contrasts import quantile
 from rating.scale import POINTS_PER_NAT
-from rating.spread import quantile
 
 Floats = NDArray[np.float64]
 

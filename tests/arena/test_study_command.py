@@ -28,6 +28,7 @@ KEYS = [
     "warnings",
 ]
 ENDS = ["value", "lower", "upper"]
+GAIN = [f"effective_sample_gain{end}" for end in ("", "_lower", "_upper")]
 MODELS = ("basalt", "flint", "quartz", "slate", "umber")
 PAIRS = [(a, b) for a in range(5) for b in range(a)]
 SIDES = ("model_a", "tie", "model_b")
@@ -127,12 +128,35 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
     for name in ("position", "length"):
         assert list(found["bias"][name]) == ["people", "judge", "difference"]
         assert all(list(one) == [*ENDS, "n"] for one in found["bias"][name].values())
-    assert list(found["ppi"]) == ["ratings", "effective_sample_gain"]
+    assert list(found["ppi"]) == ["ratings", *GAIN]
     assert [list(row) for row in found["ppi"]["ratings"]] == 5 * [
-        ["model", "rating", "lower", "upper"]
+        ["model", "rating", "lower", "upper", "df"]
     ]
+    # All items have votes: the judge adds nothing, and its gain is 1 without an interval.
+    assert [found["ppi"][name] for name in GAIN] == [1, None, None]
     assert (found["groups"], found["n_unread"]) == ({}, 0)
     assert all(isinstance(text, str) for text in found["warnings"])
+
+
+def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
+    command: Command, arena: Arena
+) -> None:
+    """Three voters; then votes without a voter; then votes on three prompts of sixty."""
+    known = study(command, "--rounds", "20")
+    assert any("3.0 effective voters" in text for text in known["warnings"])
+    assert not any("do not say who cast them" in text for text in known["warnings"])
+    votes = arena.folder / "votes.csv"
+    rows = votes.read_text(encoding="utf-8")
+    votes.write_text(re.sub(r",v\d,", ",,", rows), encoding="utf-8")
+    unknown = study(command, "--rounds", "20")
+    assert any("do not say who cast them" in text for text in unknown["warnings"])
+    freedom = [[row["df"] for row in one["ppi"]["ratings"]] for one in (known, unknown)]
+    assert max(freedom[0]) < min(freedom[1])
+    kept = [row for row in rows.splitlines() if row.startswith(("prompt", "p1,", "p2,", "p3,"))]
+    votes.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    few = study(command, "--rounds", "20")
+    assert few["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
+    assert any("The votes are on 3 prompts: " in text for text in few["warnings"])
 
 
 def test_counts_are_those_of_the_files(command: Command, arena: Arena) -> None:
@@ -164,7 +188,7 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
     for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
         assert found[name]["value"] is None
     assert found["bias"] == dict.fromkeys(["position", "length", "format", "self"])
-    assert found["ppi"] == {"ratings": None, "effective_sample_gain": None}
+    assert found["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
     assert found["rank_correlation"]["kendall"] == dict.fromkeys(ENDS)
     said = " ".join(found["warnings"])
     kinds = [f"bias of {kind}" for kind in found["bias"]]

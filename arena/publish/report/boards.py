@@ -93,29 +93,44 @@ def _board_figure(judge: JudgeStudy) -> Figure | None:
 def powered_section(judges: Judges, level: float) -> Section:
     """Say what the judge's verdicts add to the votes."""
     known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
-    paragraphs = [
-        f"With the verdicts of {name}, {plural(found.n, 'item')} with votes are worth as much as "
-        f"{found.gain * found.n:,.0f} without (gain {found.gain:.2f}; weight of the judge "
-        f"{found.judge_weight:.2f}, from {plural(found.n_judged, 'item')} with a verdict and no "
-        "vote)."
-        for name, found in known
-    ]
+    paragraphs = [_gain(name, found) for name, found in known]
     paragraphs += list(dict.fromkeys(found.assumption for _, found in known))
     helped = [(name, found) for name, found in known if found.judge_weight > 0]
     tables = tuple(_powered_table(name, found, level) for name, found in helped)
     return Section("Ratings by people, with the judge's help", tuple(paragraphs), more=tables)
 
 
+def _gain(name: str, found: PoweredRatings) -> str:
+    if found.judge_weight == 0:
+        return f"The verdicts of {name} add nothing to {plural(found.n, 'item')} with votes."
+    if found.gain.value is None:
+        return (
+            f"How many votes the verdicts of {name} save beside {plural(found.n, 'item')} with "
+            f"votes is not known (weight of the judge {found.judge_weight:.2f})."
+        )
+    return (
+        f"With the verdicts of {name}, {plural(found.n, 'item')} with votes are worth "
+        f"{number_of(found.gain)} times as many without (weight of the judge "
+        f"{found.judge_weight:.2f}, from {plural(found.n_judged, 'item')} with a verdict and no "
+        "vote)."
+    )
+
+
 def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
     columns = []
     for found in (powered.human_only, powered.ratings):
         ends = [to_points(x) for x in (found.theta, found.lower, found.upper)]
-        columns.append(
-            [f"{v:,.0f} ({low:,.0f}–{high:,.0f})" for v, low, high in zip(*ends, strict=True)]
-        )
+        columns.append([_rating(*row) for row in zip(*ends, strict=True)])
     order = np.argsort(-powered.ratings.theta, kind="stable").tolist()
     return Table(
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
-        note=f"Points around 1000, with {100 * level:g} % intervals by prompt.",
+        note=f"Points around 1000, with {100 * level:g} % intervals by voter and prompt, and "
+        "without one where less than two effective voters, or prompts, stand behind a rating.",
     )
+
+
+def _rating(value: float, lower: float, upper: float) -> str:
+    if np.isnan(lower):
+        return f"{value:,.0f} ({NONE})"
+    return f"{value:,.0f} ({lower:,.0f}–{upper:,.0f})"

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from arena.publish.study.agreement import Rates
 from arena.publish.study.bias import Biases
 from judge.study.bias import Effect
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 Plain = dict[str, Any]
 
 BIASES = ("position", "length", "format", "self")
+RATING = ("rating", "lower", "upper", "df")
+GAIN = tuple(f"effective_sample_gain{end}" for end in ("", "_lower", "_upper"))
 
 WHY: Mapping[str, str] = {
     "agreement": "no item has both a vote and a verdict",
@@ -118,14 +122,17 @@ def _effect(effect: Effect | None) -> Plain | None:
 
 def _ppi(found: PoweredRatings | None) -> Plain:
     if found is None:
-        return {"ratings": None, "effective_sample_gain": None}
-    columns = (
-        to_points(x) for x in (found.ratings.theta, found.ratings.lower, found.ratings.upper)
-    )
+        return {"ratings": None, **dict.fromkeys(GAIN)}
+    ratings = found.ratings
+    points = (to_points(x) for x in (ratings.theta, ratings.lower, ratings.upper))
     return {
         "ratings": [
-            {"model": model, "rating": float(value), "lower": float(low), "upper": float(high)}
-            for model, value, low, high in zip(found.models, *columns, strict=True)
+            {"model": model, **dict(zip(RATING, map(_finite, row), strict=True))}
+            for model, *row in zip(found.models, *points, ratings.df, strict=True)
         ],
-        "effective_sample_gain": found.gain,
+        **dict(zip(GAIN, (found.gain.value, found.gain.lower, found.gain.upper), strict=True)),
     }
+
+
+def _finite(value: np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None

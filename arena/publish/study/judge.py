@@ -29,6 +29,10 @@ from judge.study.swaps import Swaps, swaps
 from rating import RatingError
 
 Found = TypeVar("Found")
+NO_VOTERS = (
+    "The votes do not say who cast them: intervals of the ratings with the judge's help allow for "
+    "prompts, and are too narrow where one person voted often."
+)
 Tell = Callable[[str], None]
 """Called with the part that is next."""
 
@@ -159,7 +163,7 @@ def study_judge(
         tell("bias")
         moved = _moved(data, judge, boards, options, warnings)
     tell("prediction-powered ratings")
-    powered = _powered(items, people, verdicts, options, warnings)
+    powered = _powered(data, verdicts, options, warnings)
     return JudgeStudy(
         name=judge.name,
         agreement=agreed,
@@ -230,15 +234,17 @@ def _moved(
 
 
 def _powered(
-    items: Items, people: Said, verdicts: Said, options: StudyOptions, warnings: list[str]
+    data: StudyData, verdicts: Said, options: StudyOptions, warnings: list[str]
 ) -> PoweredRatings | None:
     found = identified(
         "Prediction-powered ratings",
-        lambda: powered_ratings(items, people, verdicts, level=options.level),
+        lambda: powered_ratings(data.items, data.people, verdicts, level=options.level),
         warnings,
     )
     if found is not None:
         warnings += found.warnings
+        if not data.voters:
+            warnings.append(NO_VOTERS)
     return found
 
 

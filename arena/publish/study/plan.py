@@ -1,15 +1,12 @@
 """What to buy next beside a judge: how many votes, and on which items."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from arena.publish.study.data import JudgeSaid, StudyData
-from judge.study.buying import Purchase, Sending, Signal, sending, votes_to_buy
+from judge.study.buying import Purchase, Sending, Signal, half_width, sending, votes_to_buy
 from judge.study.powered_ratings import PoweredRatings
-from rating.contrasts import quantile
-from rating.scale import POINTS_PER_NAT
 
 WANTED = (100.0, 50.0, 30.0, 20.0, 10.0, 5.0)
 """Half-widths in points that are planned for, as far as they are not reached."""
@@ -61,14 +58,13 @@ def plan_votes(
     Raises
     ------
     NotIdentifiedError
-        If nothing shows what the judge is worth.
+        If nothing shows what the judge is worth, or no rating has an interval.
     """
     signal = Signal.of_ratings(powered)
-    wide = quantile(powered.level, math.inf) * POINTS_PER_NAT
-    half_width = wide * math.sqrt(float(np.diag(powered.ratings.covariance).mean()))
-    wanted = [width for width in WANTED if width < half_width][:MOST_WANTED]
+    now = half_width(powered.ratings)
+    wanted = [width for width in WANTED if width < now][:MOST_WANTED]
     bought = {width: votes_to_buy(signal, width, level=powered.level) for width in wanted}
-    return Plan(half_width, bought, _sent(data, judge, powered, rng))
+    return Plan(now, bought, _sent(data, judge, powered, rng))
 
 
 def _sent(

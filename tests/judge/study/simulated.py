@@ -22,7 +22,8 @@ class Study:
 
     Every prompt suits some models better: ``suits`` is the sd in nats of a liking that all votes
     on a prompt and a model share. The judge has its own strengths, turned round by ``bias``, and
-    follows ``signal`` times the liking.
+    follows ``signal`` times the liking. ``taste`` is the sd of what a voter likes of each model
+    beyond others; the voters take turns.
     """
 
     n_models: int = 8
@@ -34,6 +35,8 @@ class Study:
     bias: float = 1.0
     tie_rate: float = 0.1
     spread: float = 0.8
+    n_voters: int = 100
+    taste: float = 0.0
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -48,11 +51,11 @@ class Study:
         """As people's, plus a preference for every other model."""
         return self.strengths + self.bias * (np.arange(self.n_models) % 2 - 0.5)
 
-    def pseudo_true(self, strengths: Floats, follows: float = 1.0) -> Floats:
-        """Bradley-Terry strengths over all prompts, under uniform pairs."""
+    def pseudo_true(self, strengths: Floats) -> Floats:
+        """Bradley-Terry strengths over all prompts and voters, under uniform pairs."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(41)
         gap = strengths[:, None] - strengths[None, :]
-        shifted = gap[..., None] + np.sqrt(2) * follows * self.suits * nodes
+        shifted = gap[..., None] + np.sqrt(2) * np.hypot(self.suits, self.taste) * nodes
         chance = (1 / (1 + np.exp(-shifted))) @ (weights / weights.sum())
         chance = (1 - self.tie_rate) * chance + self.tie_rate / 2
         np.fill_diagonal(chance, 0.0)
@@ -74,11 +77,14 @@ class Study:
         b = (a + rng.integers(1, self.n_models, size=n)) % self.n_models
         liking = rng.normal(0, self.suits, (self.n_prompts, self.n_models))
         suits = liking[prompt, a] - liking[prompt, b]
-        votes = self._labels(rng, self.strengths[a] - self.strengths[b] + suits)
+        voter = np.arange(n) % self.n_voters
+        tastes = rng.normal(0, self.taste, (self.n_voters, self.n_models))
+        personal = tastes[voter, a] - tastes[voter, b]
+        votes = self._labels(rng, self.strengths[a] - self.strengths[b] + suits + personal)
         own = self.judge_strengths
         verdicts = self._labels(rng, own[a] - own[b] + self.signal * suits)
         items = Items(self.models, np.column_stack([a, b]), prompt)
-        people = said(np.arange(self.n_voted), votes[: self.n_voted], rng.integers(100, size=n))
+        people = said(np.arange(self.n_voted), votes[: self.n_voted], voter)
         return items, people, said(np.arange(n), verdicts)
 
     def _labels(self, rng: np.random.Generator, gap: Floats) -> NDArray[np.int8]:
@@ -98,6 +104,11 @@ def nothing() -> Said:
     return said(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8))
 
 
+def as_votes(rows: Said) -> Said:
+    """The same as if each row were a vote of another voter: an error."""
+    return replace(rows, rater=np.arange(rows.n))
+
+
 def apart(items: Items) -> Items:
     """The same items as if each had a prompt of its own: an error where prompts are shared."""
     return replace(items, prompt=np.arange(items.n))
@@ -111,12 +122,15 @@ class RatingStudy:
     ----------
     covered : dict of str to Share
         Share of the models whose 95 % interval holds the truth: ``powered`` and ``people`` (alone)
-        as they are given; ``judge`` (a board of its verdicts alone) and, where prompts are
-        shared, ``independent`` (powered as if they were not), the planted errors.
+        as they are given; the planted errors ``judge`` (a board of its verdicts alone), where
+        prompts are shared ``independent`` (powered as if they were not) and, where voters have
+        tastes, ``votes`` (powered as if each vote were of another voter).
     judge_weight, gain : float
         Means of what was printed, the gain as a ratio of mean variances.
     true_gain : Share
         Mean squared error by people alone over that by both, and its Monte Carlo error.
+    gain_covered : Share
+        Share of the studies whose interval of the gain, widened by 2 %, holds the true one.
     alarms : Share
         Share of the studies whose votes, a random subset, look like none at 5 %.
     """
@@ -125,6 +139,7 @@ class RatingStudy:
     judge_weight: float
     gain: float
     true_gain: Share
+    gain_covered: Share
     alarms: Share
 
 
@@ -136,6 +151,7 @@ def rating_study(study: Study, runs: int, seed: int) -> RatingStudy:
     squares: dict[str, list[float]] = defaultdict(list)
     variances: dict[str, list[float]] = defaultdict(list)
     weights: list[float] = []
+    gains: list[tuple[float, float]] = []
     alarms: list[float] = []
     for _ in range(runs):
         items, people, judge = study.draw(rng)
@@ -143,22 +159,31 @@ def rating_study(study: Study, runs: int, seed: int) -> RatingStudy:
         boards = {
             "powered": found.ratings,
             "people": found.human_only,
-            "judge": powered_ratings(items, judge, nothing()).human_only,
+            "judge": powered_ratings(items, as_votes(judge), nothing()).human_only,
         }
+        if study.taste:
+            boards["votes"] = powered_ratings(items, as_votes(people), judge).ratings
         if study.shares_prompts:
             boards["independent"] = powered_ratings(apart(items), people, judge).ratings
         for name, one in boards.items():
             inside[name].append(float(((one.lower <= truth) & (truth <= one.upper)).mean()))
             squares[name].append(float(((one.theta - truth) ** 2).mean()))
-            variances[name].append(float(np.diag(one.covariance).mean()))
+            variances[name].append(float(one.variance.mean()))
+        if found.gain.lower is not None and found.gain.upper is not None:
+            gains.append((found.gain.lower, found.gain.upper))
         weights.append(found.judge_weight)
         assert found.random_subset_p is not None
         alarms.append(float(found.random_subset_p < 0.05))
+    had = ratio(np.array(squares["people"]), np.array(squares["powered"]))
+    ends = np.array(gains).reshape(-1, 2)
     return RatingStudy(
         covered={name: Share.of(np.array(values)) for name, values in inside.items()},
         judge_weight=float(np.mean(weights)),
         gain=float(np.mean(variances["people"]) / np.mean(variances["powered"])),
-        true_gain=ratio(np.array(squares["people"]), np.array(squares["powered"])),
+        true_gain=had,
+        gain_covered=Share.of(
+            ((0.98 * ends[:, 0] <= had.mean) & (had.mean <= 1.02 * ends[:, 1])).astype(np.float64)
+        ),
         alarms=Share.of(np.array(alarms)),
     )
 

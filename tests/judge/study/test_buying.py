@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import DataError, NotIdentifiedError
-from judge.study.buying import Signal, sending, votes_to_buy
+from judge.study.buying import Signal, half_width, sending, votes_to_buy
 from judge.study.items import Items, Said
 from judge.study.powered_ratings import powered_ratings
 from judge.study.prediction_powered import effective_sample, powered_mean
-from rating.scale import POINTS_PER_NAT
 from tests.judge.study.simulated import Study
 
 Z = 1.959964
@@ -72,8 +71,7 @@ def test_buying_what_the_ratings_have_gives_their_half_width() -> None:
     study = Study(n_prompts=9_000, n_voted=1_000, signal=2.0, suits=1.5)
     found = powered_ratings(*study.draw(np.random.default_rng(2)))
     signal = Signal.of_ratings(found)
-    points = Z * POINTS_PER_NAT * np.sqrt(np.diag(found.ratings.covariance).mean())
-    assert votes_to_buy(signal, float(points)).votes == pytest.approx(1_000, rel=0.03)
+    assert votes_to_buy(signal, half_width(found.ratings)).votes == pytest.approx(1_000, rel=0.03)
     assert 0.1 < signal.explained < 0.9
     with pytest.raises(NotIdentifiedError, match="nothing shows what the judge is worth"):
         Signal.of_ratings(replace(found, explained=None))
@@ -84,11 +82,11 @@ def test_a_judge_of_the_items_with_votes_alone_shows_its_signal_all_the_same() -
     items, people, judge = study.draw(np.random.default_rng(3))
     whole = powered_ratings(items, people, judge)
     alone = powered_ratings(items, people, judge.only(judge.item < 2_000))
-    assert alone.gain == 1
+    assert alone.gain.value == 1
     assert alone.explained == pytest.approx(whole.explained)
     assert whole.explained is not None
     # What PPI++ gains at its best is 1 / (1 - explained N / (n + N)).
-    assert whole.gain == pytest.approx(1 / (1 - whole.explained * 2 / 3), rel=0.03)
+    assert whole.gain.value == pytest.approx(1 / (1 - whole.explained * 2 / 3), rel=0.03)
 
 
 def test_a_plan_out_of_range_is_refused() -> None:

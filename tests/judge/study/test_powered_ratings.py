@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Items, Said
-from judge.study.powered_bradley_terry import scores
-from judge.study.powered_ratings import PoweredRatings, powered_ratings
+from judge.study.powered_bradley_terry import bread_at, moments_at, problem_of, scores
+from judge.study.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from rating import Comparisons, covariance, fit_bradley_terry
 from tests.judge.study.simulated import Study, said
 
@@ -75,10 +75,22 @@ def published(
     return beta, inverse @ meat @ inverse, float(best)
 
 
-def differences(found: PoweredRatings) -> tuple[np.ndarray, np.ndarray]:
+def differences(data: Drawn, found: PoweredRatings) -> tuple[np.ndarray, np.ndarray]:
     """Strengths less that of the first model, and their covariance."""
     to = np.hstack([-np.ones((len(found.models) - 1, 1)), np.eye(len(found.models) - 1)])
-    return to @ found.ratings.theta, to @ found.ratings.covariance @ to.T
+    return to @ found.ratings.theta, to @ by_prompt(*data, found) @ to.T
+
+
+def by_prompt(
+    items: Items, people: Said, judge: Said, found: PoweredRatings, *, alone: bool = False
+) -> np.ndarray:
+    """The covariance of PPI++ with items summed by prompt, at the ratings that were found."""
+    problem, _ = problem_of(items, people, judge, None)
+    weigh, lam = problem.parts, 0.0 if alone else found.judge_weight
+    theta = (found.human_only if alone else found.ratings).theta
+    moments = moments_at(problem, weigh, theta)
+    correction = found.n_prompts / (found.n_prompts - 1)
+    return correction * moments.covariance(bread_at(problem, weigh, theta, lam), lam)
 
 
 @pytest.mark.parametrize("signal", [1.0, 3.0])
@@ -86,7 +98,7 @@ def test_a_general_optimiser_finds_the_same_where_items_are_independent(signal: 
     data = own_prompts(drawn(replace(SMALL, signal=signal)))
     found = powered_ratings(*data)
     theta, matrix, best = published(*data, found.judge_weight)
-    ours, our_matrix = differences(found)
+    ours, our_matrix = differences(data, found)
     assert 0.1 < found.judge_weight < 1
     np.testing.assert_allclose(ours, theta, atol=1e-6)
     np.testing.assert_allclose(our_matrix, matrix, rtol=1e-6, atol=1e-9)
@@ -95,21 +107,24 @@ def test_a_general_optimiser_finds_the_same_where_items_are_independent(signal: 
     assert found.judge_weight == pytest.approx(best, abs=0.05)
 
 
-def test_the_votes_alone_are_the_plain_fit_clustered_by_prompt() -> None:
+def test_the_votes_alone_are_the_plain_fit() -> None:
     items, people, judge = drawn()
-    found = powered_ratings(items, people, judge).human_only
+    whole = powered_ratings(items, people, judge)
+    found = whole.human_only
     data = as_comparisons(items, people)
     fit = fit_bradley_terry(data)
     np.testing.assert_allclose(found.theta, fit.theta, atol=1e-8)
-    by_prompt = covariance(fit, data, method="cr1", cluster="prompt").strengths
-    np.testing.assert_allclose(found.covariance, by_prompt, atol=1e-10)
+    plain = covariance(fit, data, method="cr1", cluster="prompt").strengths
+    ours = by_prompt(items, people, judge, whole, alone=True)
+    np.testing.assert_allclose(ours, plain, atol=1e-10)
     assert abs(found.theta.sum()) < 1e-12
 
 
 def test_a_judge_that_saw_only_what_people_saw_leaves_the_votes_alone() -> None:
     items, people, judge = drawn()
     found = powered_ratings(items, people, judge.only(judge.item < people.n))
-    assert (found.judge_weight, found.gain, found.n_judged) == (0, 1, 0)
+    assert (found.judge_weight, found.gain.value, found.n_judged) == (0, 1, 0)
+    assert found.gain.lower is None
     assert found.ratings is found.human_only
     assert any("adds nothing" in warning for warning in found.warnings)
     assert found.random_subset_p is None
@@ -125,7 +140,11 @@ def test_a_judge_that_is_the_crowd_makes_every_verdict_a_vote() -> None:
     everything = fit_bradley_terry(as_comparisons(items, same))
     assert found.judge_weight == pytest.approx(300 / 30_300 * 100, abs=0.02)
     np.testing.assert_allclose(found.ratings.theta, everything.theta, atol=0.02)
-    assert found.gain == pytest.approx(101, rel=0.15)
+    gain = found.human_only.variance.sum() / found.ratings.variance.sum()
+    assert gain == pytest.approx(101, rel=0.15)
+    # What it would get wrong was not seen: a hundredfold gain is not claimed.
+    assert found.gain.value is None
+    assert any("explain every vote" in warning for warning in found.warnings)
 
 
 def test_swapping_the_sides_or_the_models_changes_no_rating() -> None:
@@ -136,7 +155,8 @@ def test_swapping_the_sides_or_the_models_changes_no_rating() -> None:
         turned, replace(people, label=-people.label), replace(judge, label=-judge.label)
     )
     np.testing.assert_allclose(swapped.ratings.theta, found.ratings.theta, atol=1e-9)
-    np.testing.assert_allclose(swapped.ratings.covariance, found.ratings.covariance, atol=1e-10)
+    np.testing.assert_allclose(swapped.ratings.variance, found.ratings.variance, atol=1e-10)
+    np.testing.assert_allclose(swapped.ratings.df, found.ratings.df, rtol=1e-7)
     order = np.array([3, 0, 4, 1, 2])
     renamed = replace(
         items,
@@ -160,20 +180,101 @@ def test_copies_of_everything_in_the_same_prompts_are_no_news() -> None:
     doubled = Items(items.models, np.tile(items.pairs, (2, 1)), np.tile(items.prompt, 2))
     found = powered_ratings(doubled, twice(people), twice(judge))
     np.testing.assert_allclose(found.ratings.theta, once.ratings.theta, atol=1e-8)
-    np.testing.assert_allclose(found.ratings.covariance, once.ratings.covariance, atol=1e-9)
+    # Where prompts and voters show less than votes by themselves would, these are the floor.
+    np.testing.assert_allclose(found.ratings.variance, once.ratings.variance, rtol=0.005)
+    np.testing.assert_allclose(found.ratings.df, once.ratings.df, rtol=0.01)
 
 
 def test_blocks_of_prompts_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = powered_ratings(*drawn())
-    monkeypatch.setattr("judge.study.powered_bradley_terry.CHUNK_ENTRIES", 35)
+    for module in ("powered_bradley_terry", "voters_and_prompts"):
+        monkeypatch.setattr(f"judge.study.{module}.CHUNK_ENTRIES", 35)
     pieces = powered_ratings(*drawn())
-    np.testing.assert_allclose(pieces.ratings.covariance, whole.ratings.covariance, atol=1e-12)
+    np.testing.assert_allclose(pieces.ratings.variance, whole.ratings.variance, atol=1e-12)
+    np.testing.assert_allclose(pieces.ratings.df, whole.ratings.df, rtol=1e-9)
+    assert pieces.gain.value == pytest.approx(whole.gain.value)
 
 
 def test_sharing_prompts_widens_the_intervals() -> None:
     data = drawn(Study(n_prompts=20, n_voted=800, suits=2.0))
     joint, apart = powered_ratings(*data), powered_ratings(*own_prompts(data))
-    assert np.trace(joint.ratings.covariance) > 1.5 * np.trace(apart.ratings.covariance)
+    assert joint.ratings.variance.sum() > 1.5 * apart.ratings.variance.sum()
+
+
+def half(found: Ratings) -> np.ndarray:
+    return np.asarray((found.upper - found.lower) / 2)
+
+
+TASTES = Study(n_models=6, n_prompts=9000, n_voted=800, n_judged=1600, n_voters=20, taste=0.8)
+
+
+def test_voters_with_tastes_of_their_own_widen_the_intervals() -> None:
+    items, people, judge = drawn(TASTES)
+    known = powered_ratings(items, people, judge)
+    hidden = powered_ratings(items, replace(people, rater=np.arange(people.n)), judge)
+    for by_voters, by_votes in (
+        (known.ratings, hidden.ratings),
+        (known.human_only, hidden.human_only),
+    ):
+        np.testing.assert_array_equal(by_voters.theta, by_votes.theta)
+        assert (half(by_voters) > half(by_votes)).all()
+        assert half(by_voters).mean() > 1.25 * half(by_votes).mean()
+
+
+def test_with_distinct_prompts_the_votes_alone_are_clustered_by_voter() -> None:
+    items, people, judge = own_prompts(drawn(TASTES))
+    found = powered_ratings(items, people, judge).human_only
+    a, b = items.pairs[people.item].T
+    outcome = np.array([2, 0, 1])[people.label]
+    data = Comparisons.from_codes(items.models, a, b, outcome, voter=people.rater)
+    fit = fit_bradley_terry(data)
+    exact = np.diag(covariance(fit, data, method="cr3", cluster="voter").strengths)
+    np.testing.assert_allclose(found.variance, exact, rtol=0.03)
+    assert ((found.df > 15) & (found.df <= 19)).all()
+
+
+def test_with_a_voter_a_vote_the_variance_is_that_by_prompt() -> None:
+    data = drawn(Study(n_models=5, n_prompts=40, n_voted=800, suits=1.5))
+    items, people, judge = data[0], replace(data[1], rater=np.arange(800)), data[2]
+    found = powered_ratings(items, people, judge)
+    wide = np.diag(by_prompt(items, people, judge, found))
+    np.testing.assert_allclose(found.ratings.variance, wide, rtol=0.03)
+
+
+def test_no_two_way_variance_is_below_that_of_independent_votes() -> None:
+    """As where each pair of models has a voter of its own, whose residuals nearly cancel."""
+    items, people, judge = own_prompts(drawn())
+    of_pair = np.unique(items.pairs[people.item] @ [5, 1], return_inverse=True)[1]
+    apart = powered_ratings(items, replace(people, rater=np.arange(people.n)), judge)
+    turned = replace(people, rater=of_pair)
+    floor = 0.97 * apart.human_only.variance  # which leaving votes out raises by 2 %
+    assert (powered_ratings(items, turned, judge).human_only.variance >= floor).all()
+
+
+def test_a_model_rated_by_one_voter_alone_has_no_interval() -> None:
+    items, people, judge = drawn(TASTES)
+    of_last = (items.pairs[people.item] == 5).any(axis=1)
+    one = people.only(~of_last | (people.rater == 3))
+    found = powered_ratings(items, one, judge)
+    assert np.isnan(found.ratings.lower).tolist() == 5 * [False] + [True]
+    assert any("two effective voters, or prompts: m05" in warning for warning in found.warnings)
+    assert (found.ratings.df[:5] > 5).all()
+
+
+def test_votes_on_four_prompts_are_refused() -> None:
+    items, people, judge = drawn()
+    few = replace(items, prompt=items.prompt % 4)
+    with pytest.raises(NotIdentifiedError, match=r"on 4 prompts: .* on 5 or more"):
+        powered_ratings(few, people, judge)
+
+
+def test_the_gain_has_an_interval() -> None:
+    gain = powered_ratings(*own_prompts(drawn(replace(SMALL, signal=3.0, suits=2.0)))).gain
+    assert gain.value is not None
+    assert gain.lower is not None
+    assert gain.upper is not None
+    assert 1 < gain.lower < gain.value < gain.upper < 2 * gain.lower
+    assert gain.n == 300
 
 
 def test_votes_on_an_item_and_a_judges_repetitions_are_averaged() -> None:
@@ -199,7 +300,10 @@ def test_what_a_judge_gives_as_a_probability_says_more_than_its_verdict() -> Non
     follows = np.zeros(items.n)
     follows[people.item] = people.label
     near = np.clip(0.5 + 0.3 * follows + rng.normal(0, 0.05, items.n), 0, 1)
-    assert powered_ratings(data[0], people, replace(judge, chance=near)).gain > verdicts.gain
+    gain = powered_ratings(data[0], people, replace(judge, chance=near)).gain.value
+    assert gain is not None
+    assert verdicts.gain.value is not None
+    assert gain > verdicts.gain.value
 
 
 def test_models_that_nobody_voted_on_are_named_and_left_out() -> None:
@@ -241,7 +345,7 @@ def test_votes_that_are_no_random_subset_are_reported_and_chances_make_up_for_th
     weighed = powered_ratings(*data, chance=chance)
 
     def off(found: PoweredRatings) -> float:
-        errors = np.sqrt(np.diag(found.ratings.covariance))
+        errors = np.sqrt(found.ratings.variance)
         return float(np.abs((found.ratings.theta - truth) / errors).max())
 
     assert off(weighed) < 3
@@ -254,6 +358,8 @@ def test_a_few_voters_are_pointed_out() -> None:
     assert not powered_ratings(items, people, judge).warnings
     alone = powered_ratings(items, replace(people, rater=people.rater * 0), judge)
     assert any("1.0 effective voters" in warning for warning in alone.warnings)
+    assert np.isnan(alone.ratings.lower).all()
+    assert any("two effective voters, or prompts: m00, m01" in text for text in alone.warnings)
 
 
 def test_what_cannot_be_rated_is_refused() -> None:

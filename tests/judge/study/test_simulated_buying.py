@@ -56,7 +56,7 @@ def bought() -> tuple[dict[str, Share], Share, dict[str, Share]]:
         for name, one in boards.items():
             inside = (one.ratings.lower <= truth) & (truth <= one.ratings.upper)
             covered[name].append(float(inside.mean()))
-            variances[name].append(float(np.diag(one.ratings.covariance).mean()))
+            variances[name].append(float(one.ratings.variance.mean()))
             first[name].append(float(one.ratings.theta[0] - truth[0]))
     return (
         {name: Share.of(np.array(values)) for name, values in covered.items()},

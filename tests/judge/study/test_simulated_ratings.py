@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 Record = Callable[[str, object], None]
 
 STUDIES = 1000
+FEWER = 400
 SEED = 1
 SHARED = {
     signal: Study(n_models=6, n_prompts=80, n_voted=800, n_judged=4000, suits=1.5, signal=signal)
@@ -24,6 +25,19 @@ SHARED = {
 OWN = {
     signal: Study(n_models=6, n_prompts=5000, n_voted=400, n_judged=4000, suits=2.0, signal=signal)
     for signal in (0.0, 1.0, 4.0)
+}
+VOTERS = {
+    (prompts, taste): Study(
+        n_models=6,
+        n_prompts=prompts,
+        n_voted=800,
+        n_judged=2400,
+        suits=0.8,
+        n_voters=20,
+        taste=taste,
+    )
+    for prompts in (60, 9000)
+    for taste in (0.0, 0.8)
 }
 
 
@@ -39,6 +53,7 @@ def row(signal: float, found: RatingStudy) -> dict[str, object]:
         "weight": f"{found.judge_weight:.2f}",
         "gain": f"{found.gain:.3f}",
         "true gain": str(found.true_gain),
+        "its interval": str(found.gain_covered),
         "alarms": str(found.alarms),
     }
 
@@ -69,6 +84,28 @@ def test_intervals_hold_the_truth_where_every_item_has_its_prompt(
     found = rating_study(OWN[signal], STUDIES, SEED)
     record_property(f"ratings with a judge, own prompts, {STUDIES} a row", row(signal, found))
     assert holds(found.covered["powered"])
+
+
+@pytest.mark.parametrize(("prompts", "taste"), VOTERS)
+def test_intervals_hold_the_truth_where_twenty_voters_cast_forty_votes_each(
+    prompts: int, taste: float, record_property: Record
+) -> None:
+    found = rating_study(VOTERS[prompts, taste], FEWER, SEED)
+    columns = {name: str(found.covered[name]) for name in ("powered", "people")}
+    if taste:
+        columns["as if each vote a voter"] = str(found.covered["votes"])
+    record_property(
+        f"ratings with a judge, 20 voters x 40 votes, {FEWER} a row",
+        {"prompts": prompts, "taste": taste, **columns},
+    )
+    for name in ("powered", "people"):
+        assert 0.93 - 3 * found.covered[name].error <= found.covered[name].mean <= 0.98
+
+
+@pytest.mark.parametrize("prompts", [60, 9000])
+def test_intervals_that_leave_out_voters_fail_where_these_have_tastes(prompts: int) -> None:
+    wrong = rating_study(VOTERS[prompts, 0.8], FEWER, SEED).covered["votes"]
+    assert wrong.mean + 3 * wrong.error < 0.93
 
 
 @pytest.mark.parametrize("study", [*SHARED.values(), *OWN.values()], ids=str)

@@ -90,6 +90,17 @@ def test_where_every_item_has_votes_none_are_sent_and_an_older_list_goes(
     assert every.judges[0].win_rates == ()
 
 
+def test_the_gain_stands_with_its_interval_or_not_at_all(found: Study, tmp_path: Path) -> None:
+    title = "Ratings by people, with the judge's help"
+    powered = found.judges[0].powered
+    assert powered is not None
+    gain = powered.gain
+    words = f"are worth {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times as many"
+    assert words in section(found, title).paragraphs[0]
+    of_few = section(studied(tmp_path, voted=12), title).paragraphs[0]
+    assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")
+
+
 def test_win_rates_are_corrected_for_the_errors_that_votes_show(found: Study) -> None:
     judge = found.data.judges[0].verdicts
     (table,) = section(found, "Win rates, corrected for its errors").more
