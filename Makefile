@@ -59,6 +59,7 @@ bench: .venv/.run
 	touch $@
 
 bench-rating: .venv-bench/.done
+	.venv-bench/bin/python benchmarks/coverage.py
 	.venv-bench/bin/python benchmarks/rating.py --sizes tiny a b
 
 lock:

@@ -15,13 +15,17 @@ from rating import (
     Inference,
     NotIdentifiedError,
     RankRanges,
+    activity,
     fit_bradley_terry,
+    hessian_covariance,
     infer,
     rank_ranges,
 )
 from rating.bradley_terry import solve
 from rating.ranks import is_small, joint_rank_ranges
+from rating.sampling import arena_pairs, gain_pairs, score_variances
 from rating.scale import POINTS_PER_NAT
+from rating.spread import MIN_EFFECTIVE_FOR_CLUSTERS
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -42,7 +46,8 @@ class Design:
     model may be a ``newcomer`` that so many voters met so many times each.
     ``n_prompts`` prompts are shared, if there are any, and suit each model by
     ``liking`` nats more or less; sides lean to the left by ``lean`` nats.
-    With ``adaptive``, most later votes are on neighbours of the board so far.
+    Pairs are uniform, or ``adaptive``: drawn by the votes so far, see
+    `rating.sampling`.
     """
 
     name: str = "D1"
@@ -60,7 +65,7 @@ class Design:
     n_prompts: int = 0
     liking: float = 0.0
     lean: float = 0.0
-    adaptive: bool = False
+    adaptive: Literal["", "arena", "gain"] = ""
 
     @property
     def strengths(self) -> Floats:
@@ -118,24 +123,29 @@ class Design:
         return np.r_[voter, fans], np.r_[a, sides[0]], np.r_[b, sides[1]]
 
     def _drawn_adaptively(self, rng: np.random.Generator) -> Comparisons:
-        """A fifth at a time; from then on three votes of four are on neighbours."""
+        """A fifth at a time: after the first, pairs are drawn by the votes so far."""
         voter, a, b = self.draw_pairs(rng)
-        taste = self.strengths + rng.normal(0, self.taste, (self.n_voters, self.n_models))
-        order = rng.permutation(len(voter))
-        voter, won = voter[order], np.zeros(len(voter))
+        voter = rng.permutation(voter)
+        liking = self.strengths + rng.normal(0, self.taste, (self.n_voters, self.n_models))
+        wins = np.zeros((self.n_models, self.n_models))
+        outcome = np.zeros(len(voter), dtype=np.int64)
         for rows in np.array_split(np.arange(len(voter)), 5):
             if rows[0]:
-                score = np.bincount(a[: rows[0]], won[: rows[0]] - 0.5, self.n_models)
-                score -= np.bincount(b[: rows[0]], won[: rows[0]] - 0.5, self.n_models)
-                ranked = np.argsort(-score)
-                near = rows[rng.random(len(rows)) < 0.75]
-                place = rng.integers(self.n_models - 1, size=len(near))
-                up = rng.random(len(near)) < 0.5
-                a[near] = ranked[np.where(up, place, place + 1)]
-                b[near] = ranked[np.where(up, place + 1, place)]
-            gap = taste[voter[rows], a[rows]] - taste[voter[rows], b[rows]]
-            won[rows] = rng.random(len(rows)) < 1 / (1 + np.exp(-gap))
-        outcome = np.where(won == 1, 0, 1)
+                chance = arena_pairs(wins + wins.T, score_variances(wins))
+                if self.adaptive == "gain":
+                    at = fit_bradley_terry(_as_votes(wins), ridge=0.1)
+                    chance = gain_pairs(at.theta, hessian_covariance(at))
+                first, second = np.divmod(
+                    rng.choice(chance.size, size=len(rows), p=chance.ravel() / chance.sum()),
+                    self.n_models,
+                )
+                left = rng.random(len(rows)) < 0.5
+                a[rows], b[rows] = np.where(left, first, second), np.where(left, second, first)
+            gap = liking[voter[rows], a[rows]] - liking[voter[rows], b[rows]]
+            won = rng.random(len(rows)) < 1 / (1 + np.exp(-gap))
+            np.add.at(wins, (a[rows], b[rows]), won)
+            np.add.at(wins, (b[rows], a[rows]), ~won)
+            outcome[rows] = np.where(won, 0, 1)
         return Comparisons.from_codes(self.names, a, b, outcome, voter=voter)
 
     def draw_gaps(self, rng: np.random.Generator, voter: Codes, a: Codes, b: Codes) -> Floats:
@@ -157,6 +167,12 @@ class Design:
         else:
             drawn = MEAN_PARETO_VOTES * (1 + rng.pareto(self.tail, self.n_voters))
         return np.ceil(drawn).astype(np.int64)
+
+
+def _as_votes(wins: Floats) -> Comparisons:
+    a, b = np.nonzero(wins)
+    names = [f"m{i:02}" for i in range(len(wins))]
+    return Comparisons.from_codes(names, a, b, 0 * a, votes=wins[a, b].astype(np.int64))
 
 
 D1 = Design()
@@ -282,6 +298,8 @@ def study(
     while len(held["board"]) < runs:
         try:
             data = design.draw(rng)
+            if activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS:
+                continue  # one voter's board speaks for that voter
             inference = infer(fit_bradley_terry(data), data, clusters, rng=rng)
         except NotIdentifiedError:  # a newcomer that never won, or never lost
             continue

@@ -43,10 +43,10 @@ def sandwich(task: str, source: Any) -> Points:
 
 
 def cr3(source: Any) -> Points:
-    """Fit, and leave out one voter at a time."""
+    """Fit, and judge every rating by the voters behind it."""
     data = counted(source, "cr3")
     found = rating.fit(data)
-    rating.covariance(found, data, method="cr3", cluster="voter")
+    rating.infer(found, data, ("voter",)).ratings()
     return points(found)
 
 

@@ -23,7 +23,7 @@ TASKS = {
     "rounds-1000": "fit, 1,000 bootstrap rounds",
     "voters-100": "fit, 100 rounds by voter",
     "voters-1000": "fit, 1,000 rounds by voter",
-    "cr3": "fit, leaving out one voter at a time",
+    "cr3": "fit, intervals by voter",
     "style": "fit with 4 features, sandwich intervals",
     "davidson": "Davidson, from counts",
     "rao-kupper": "Rao-Kupper, from counts",

@@ -35,7 +35,8 @@ OTHERS = {
     "one voter has 30 %": replace(EQUAL, heaviest=0.3),
     "three votes of ten are ties": replace(EQUAL, tie_rate=0.3),
     "sides lean to the left": replace(EQUAL, lean=0.4),
-    "pairs by the board so far": replace(EQUAL, adaptive=True),
+    "pairs by the arena's rule": replace(EQUAL, adaptive="arena"),
+    "pairs by what they tell": replace(EQUAL, adaptive="gain"),
 }
 
 
