@@ -95,6 +95,6 @@ def check_not_separated(
 
 def _schur(matrix: Floats, k: int, c: int) -> Floats:
     cross = matrix[:k, k : k + c]
-    return np.asarray(
-        matrix[k : k + c, k : k + c] - cross.T @ np.linalg.solve(matrix[:k, :k], cross)
-    )
+    # Votes that are all foretold leave no curvature of the strengths either: a singular block.
+    explained = np.linalg.lstsq(matrix[:k, :k], cross, rcond=None)[0]
+    return np.asarray(matrix[k : k + c, k : k + c] - cross.T @ explained)

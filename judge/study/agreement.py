@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import TIE, Estimate, Items, Said
-from judge.study.resampling import clustered, sums_by_prompt
+from judge.study.resampling import SHARE, clustered, sums_by_prompt
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,9 +45,7 @@ def pair_agreement(
     Returns
     -------
     Estimate
-        ``n`` is the number of pairs, or of items that have one. The interval draws prompts; where
-        every pair agrees, or none does, there is nothing to draw, and the open end is that of
-        as many independent prompts (Clopper-Pearson).
+        ``n`` is the number of pairs, or of items that have one. The interval draws prompts.
 
     References
     ----------
@@ -155,7 +153,8 @@ def one_vs_rest(
     rates = np.zeros(items.n)
     rates[many] = _with_rest(found[many])
     stats = sums_by_prompt(items, np.column_stack([rates, many]))
-    return clustered(stats, _ratio, n=int(many.sum()), rounds=rounds, rng=rng, level=level)
+    n = int(many.sum())
+    return clustered(stats, _ratio, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
 
 
 def majority(items: Items, said: Said) -> Said:
@@ -210,18 +209,7 @@ def _rate(
         total = (total > 0).astype(np.float64)
     n = int(total.sum())
     stats = sums_by_prompt(items, np.column_stack([agree, total]))
-    found = clustered(stats, _ratio, n=n, rounds=rounds, rng=rng, level=level)
-    return _opened(found, int((stats[:, 1] > 0).sum()), level)
-
-
-def _opened(found: Estimate, n_prompts: int, level: float) -> Estimate:
-    """Give the exact interval of ``n_prompts`` that all agree, or all do not."""
-    away = 1 - ((1 - level) / 2) ** (1 / n_prompts) if n_prompts else 0.0
-    if found.value == 1:
-        return Estimate(1.0, 1 - away, 1.0, found.n)
-    if found.value == 0:
-        return Estimate(0.0, 0.0, away, found.n)
-    return found
+    return clustered(stats, _ratio, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
 
 
 def _kappas(sums: Floats) -> Floats:

@@ -11,7 +11,7 @@ from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
 from judge.study.logistic import Rows, expit
 from judge.study.preferences import from_influence
-from judge.study.resampling import clustered, drawn_sums, interval, sums_within
+from judge.study.resampling import SHARE, clustered, drawn_sums, interval, sums_within, with_width
 from rating.newton import minimise
 
 Floats = NDArray[np.float64]
@@ -192,7 +192,7 @@ def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[Bin, ...]:
 
 
 def _ends(drawn: Floats, level: float) -> tuple[float | None, float | None]:
-    return interval(drawn, level) if len(drawn) else (None, None)
+    return with_width(*interval(drawn, level)) if len(drawn) else (None, None)
 
 
 def _ece(stats: Floats, drawn: Floats, level: float) -> Estimate:
@@ -203,7 +203,7 @@ def _ece(stats: Floats, drawn: Floats, level: float) -> Estimate:
     misses = _misses(drawn)
     left = np.sqrt(np.maximum(misses**2 - 2 * misses.var(axis=0), 0)).sum(axis=1)
     low, high = np.quantile(left, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, min(float(low), value), max(float(high), value), n)
+    return Estimate(value, *with_width(min(float(low), value), max(float(high), value)), n)
 
 
 def _misses(sums: Floats) -> Floats:
@@ -220,7 +220,7 @@ def _brier(
     distance = cases.square - 2 * chance * cases.score + chance**2
     stats = _sums(cases, np.column_stack([distance, np.ones(len(distance))]))
     n = int(cases.votes.sum())
-    return clustered(stats, _mean, n=n, rounds=rounds, rng=rng, level=level)
+    return clustered(stats, _mean, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
 
 
 def _mean(sums: Floats) -> Floats:

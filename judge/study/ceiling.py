@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
-from judge.study.resampling import clustered, sums_by_prompt
+from judge.study.resampling import MeanOfPrompts, clustered, sums_by_prompt
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -21,6 +21,7 @@ CONDITION = (
 )
 MIN_VOTES_TO_FIT = 3
 
+_SHARE = MeanOfPrompts(0.0, 1.0, (2,))
 _LOG_SHAPES = np.linspace(math.log(1e-2), math.log(1e3), 231)
 """Shapes of the beta law that are tried, from all of one mind to a coin for every item."""
 
@@ -80,7 +81,8 @@ def ceiling(
     -------
     Ceiling
         ``n`` of every estimate is a number of items. Intervals draw prompts, and are joint: those
-        of the ratios hold the uncertainty of both parts.
+        of the ratios hold the uncertainty of both parts. Where every draw gives the same, the
+        bounds and the ratios have none.
 
     Examples
     --------
@@ -103,11 +105,11 @@ def ceiling(
     estimate = partial(clustered, stats, n=int(used.sum()), rounds=rounds, rng=rng, level=level)
     unknown = Estimate(None, None, None, int(used.sum()))
     return Ceiling(
-        people=estimate(_agreed),
+        people=estimate(_agreed, mean=_SHARE),
         lowest=estimate(lambda sums: np.maximum(_agreed(sums), 0.5)),
         highest=estimate(lambda sums: _highest(_agreed(sums))),
         fitted=_fitted(items, votes, used, rounds, rng, level),
-        judge=unknown if judge is None else estimate(_judged),
+        judge=unknown if judge is None else estimate(_judged, mean=_SHARE),
         to_people=unknown if judge is None else estimate(_to_people),
         to_highest=unknown
         if judge is None

@@ -5,9 +5,11 @@ from numpy.typing import NDArray
 
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
-from judge.study.resampling import clustered, sums_by_prompt
+from judge.study.resampling import MeanOfPrompts, clustered, sums_by_prompt
 
 Floats = NDArray[np.float64]
+
+_GAP = MeanOfPrompts(-1.0, 1.0, (1, 3))
 
 
 def over_another(
@@ -79,7 +81,7 @@ def _difference(
 ) -> Estimate:
     stats = sums_by_prompt(items, np.column_stack([first, second]))
     n = int(first[:, 1].sum())
-    return clustered(stats, _of_sums, n=n, rounds=rounds, rng=rng, level=level)
+    return clustered(stats, _of_sums, n=n, mean=_GAP, rounds=rounds, rng=rng, level=level)
 
 
 def _of_sums(sums: Floats) -> Floats:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
+from judge.study.resampling import with_width
 from rating import (
     Comparisons,
     ConvergenceError,
@@ -107,7 +108,7 @@ def from_influence(value: float, influence: Floats, *, n: int, level: float) -> 
     """Give a value the interval that the prompts' influences on it imply.
 
     Student's t with prompts less one, on ``sqrt(U / (U - 1) sum influence^2)``; prompts without
-    influence are not counted, and fewer than two give no interval.
+    influence are not counted, and fewer than two give no interval, nor does one without a width.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def from_influence(value: float, influence: Floats, *, n: int, level: float) -> 
         return Estimate(value, None, None, n)
     error = math.sqrt(n_prompts / (n_prompts - 1) * float(influence @ influence))
     reach = float(scipy.special.stdtrit(n_prompts - 1, (1 + level) / 2)) * error
-    return Estimate(value, value - reach, value + reach, n)
+    return Estimate(value, *with_width(value - reach, value + reach), n)
 
 
 def _term(items: Items, said: Said, name: str) -> Floats:

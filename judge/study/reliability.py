@@ -35,9 +35,25 @@ class Ratings:
     cluster: Ints
 
     @classmethod
-    def of_said(cls, items: Items, said: Said) -> "Ratings":
-        """Count what was said of items; the values are -1, 0 and 1."""
-        return cls(np.array([-1.0, 0.0, 1.0]), counts(items, said), items.prompt)
+    def of_said(cls, items: Items, said: Said, *, ties: bool = True) -> "Ratings":
+        """Count what was said of items; the values are -1, 0 and 1.
+
+        Parameters
+        ----------
+        ties : bool
+            Whether a tie could be given; else the values are -1 and 1.
+
+        Raises
+        ------
+        DataError
+            If there are ties where none could be given.
+        """
+        found = counts(items, said)
+        if ties:
+            return cls(np.array([-1.0, 0.0, 1.0]), found, items.prompt)
+        if found[:, 1].any():
+            raise DataError(f"{int(found[:, 1].sum())} ties where none could be given.")
+        return cls(np.array([-1.0, 1.0]), found[:, [0, 2]], items.prompt)
 
     @classmethod
     def of_matrix(cls, matrix: Floats, cluster: Ints | None = None) -> "Ratings":
@@ -119,7 +135,8 @@ def ac1(
 
     ``(agreed - chance) / (1 - chance)``: agreed is the mean over units of two ratings or more of
     the share of pairs that agree; chance is ``sum_k p_k (1 - p_k) / (q - 1)``, p_k the mean share
-    of value k over all rated units.
+    of value k over all rated units. The q values are those that could be given: a value that
+    nobody could give lowers the chance, so that coins seem to agree.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from judge.study.items import Estimate, Items, Said
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
+Ends = tuple[float | None, float | None]
 
 FEW_PROMPTS = 20
 """Under this many prompts an interval from drawing them is too narrow: say so beside it."""
@@ -19,7 +21,43 @@ MOST_CLUSTERS = 4096
 """More prompts than this are drawn in this many random groups, whose sums vary as theirs do: the
 width of an interval keeps to some 2 %, which is what a thousand rounds leave open as well."""
 
+NO_WIDTH = 1e-9
+"""An interval narrower than this has only the errors of arithmetic for its width."""
+
 _DRAWN_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfPrompts:
+    """What is known beforehand of a statistic that is a weighted mean over prompts.
+
+    Attributes
+    ----------
+    low, high : float
+        The least and the largest value that a prompt can add: 0 and 1 of a share.
+    weights : tuple of int
+        Columns of the sums that hold the weights; several of a difference of means.
+    """
+
+    low: float
+    high: float
+    weights: tuple[int, ...]
+
+    def opened(self, value: float, stats: Floats, level: float) -> Ends:
+        """Return the interval where every prompt says the same.
+
+        Of ``n`` effective prompts, ``(sum w)^2 / sum w^2``, none differs: at this level a share
+        of up to ``1 - ((1 - level) / 2)^(1 / n)`` of all prompts does (Clopper-Pearson), and lies
+        at worst at ``low`` or at ``high``.
+        """
+        weights = stats[:, self.weights]
+        n = float((weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0)).min())
+        others = 1 - ((1 - level) / 2) ** (1 / n)
+        return value - others * (value - self.low), value + others * (self.high - value)
+
+
+SHARE = MeanOfPrompts(0.0, 1.0, (1,))
+"""A share of which the first column counts the cases that are so, and the second all of them."""
 
 
 def clustered(
@@ -27,6 +65,7 @@ def clustered(
     statistic: Statistic,
     *,
     n: int,
+    mean: MeanOfPrompts | None = None,
     rounds: int = 1000,
     rng: np.random.Generator,
     level: float = 0.95,
@@ -37,6 +76,10 @@ def clustered(
     prompt stays together. A round in which the statistic is not defined counts as endless at both
     ends, and is not dropped: an end that falls on one is None.
 
+    Where all rounds are equal, for every prompt says the same or there is only one, drawing tells
+    nothing of other prompts. A mean then has the interval of `MeanOfPrompts.opened`; any other
+    statistic has none.
+
     Parameters
     ----------
     stats : ndarray of shape (n_prompts, k)
@@ -45,17 +88,20 @@ def clustered(
         Takes sums of shape (r, k) to values of shape (r,), NaN where not defined.
     n : int
         Comparisons behind the estimate, to hand on.
+    mean : MeanOfPrompts, optional
+        If the statistic is one.
 
     Returns
     -------
     Estimate
-        Without a value where the statistic is not defined, without an interval where fewer than
-        two prompts add to it.
+        Without a value where the statistic is not defined.
 
     References
     ----------
     .. [1] A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997,
        section 3.8 (clusters) and 5.3 (percentiles).
+    .. [2] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated
+       in the case of the binomial", Biometrika 26(4), 1934.
 
     Examples
     --------
@@ -70,10 +116,12 @@ def clustered(
     if math.isnan(value):
         return Estimate(None, None, None, n)
     used = stats[(stats != 0).any(axis=1)]
-    if len(used) < 2:
-        return Estimate(value, None, None, n)
-    drawn = statistic(drawn_sums(used, rounds, rng))
-    lower, upper = interval(drawn, level)
+    drawn = statistic(drawn_sums(used, rounds if len(used) >= 2 else 0, rng))
+    drawn = np.append(drawn, value)  # of a single prompt, the only round
+    if np.nanmax(drawn) - np.nanmin(drawn) > NO_WIDTH:
+        lower, upper = with_width(*interval(drawn[:-1], level))
+    else:
+        lower, upper = (None, None) if mean is None else mean.opened(value, used, level)
     return Estimate(value, lower, upper, n)
 
 
@@ -94,8 +142,8 @@ def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> Floats:
     return counts.reshape(rounds, n).astype(np.float64)
 
 
-def interval(drawn: Floats, level: float) -> tuple[float | None, float | None]:
-    """Return the percentile interval of rounds; NaN is endless at both ends.
+def interval(drawn: Floats, level: float) -> Ends:
+    """Return the percentile interval of rounds; NaN is endless at both ends, which is None.
 
     Raises
     ------
@@ -108,6 +156,16 @@ def interval(drawn: Floats, level: float) -> tuple[float | None, float | None]:
     low = np.quantile(np.where(np.isnan(drawn), -np.inf, drawn), tails[0], method="lower")
     high = np.quantile(np.where(np.isnan(drawn), np.inf, drawn), tails[1], method="higher")
     return _finite(low), _finite(high)
+
+
+def with_width(lower: float | None, upper: float | None) -> Ends:
+    """Return the ends of an interval, None for both where it has no width.
+
+    That no draw moves an estimate is not certainty: it says nothing of other data.
+    """
+    if lower is not None and upper is not None and upper - lower <= NO_WIDTH:
+        return None, None
+    return lower, upper
 
 
 def prompts_behind(items: Items, *said: Said) -> int:

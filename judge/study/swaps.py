@@ -1,15 +1,18 @@
 """What a judge says of the same two responses in both orders."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
-from judge.study.resampling import Statistic, clustered, sums_by_prompt
+from judge.study.resampling import MeanOfPrompts, Statistic, clustered, sums_by_prompt
 
 Floats = NDArray[np.float64]
+
+_SHARE = MeanOfPrompts(0.0, 1.0, (3,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,9 @@ def swaps(
     a_first, b_first = (counts(items, judge.only(judge.first == side)) for side in (1, -1))
     pairs = a_first[:, :, None] * b_first[:, None, :]
     parts = [np.trace(pairs, axis1=1, axis2=2), _below(pairs), _below(pairs.transpose(0, 2, 1))]
-    stats = sums_by_prompt(items, np.column_stack(parts))
-    found = [
-        clustered(stats, _share_of(k), n=int(stats.sum()), rounds=rounds, rng=rng, level=level)
-        for k in range(3)
-    ]
-    return Swaps(*found)
+    stats = sums_by_prompt(items, np.column_stack([*parts, pairs.sum(axis=(1, 2))]))
+    share = partial(clustered, stats, n=int(stats[:, 3].sum()), mean=_SHARE, level=level)
+    return Swaps(*(share(_share_of(k), rounds=rounds, rng=rng) for k in range(3)))
 
 
 def _below(pairs: Floats) -> Floats:
@@ -66,7 +66,6 @@ def _below(pairs: Floats) -> Floats:
 
 def _share_of(k: int) -> Statistic:
     def share(sums: Floats) -> Floats:
-        total = sums.sum(axis=1)
-        return np.asarray(sums[:, k] / np.where(total > 0, total, np.nan))
+        return np.asarray(sums[:, k] / np.where(sums[:, 3] > 0, sums[:, 3], np.nan))
 
     return share

@@ -11,8 +11,6 @@ from judge.study.agreement import kappa, majority, own_agreement, own_kappa, pai
 from judge.study.items import Estimate, Items, Said
 from judge.study.reliability import Ratings, ac1, alpha
 
-NOTHING = Estimate(None, None, None, 0)
-
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -53,9 +51,12 @@ class Agreement:
 
 
 def agreement(items: Items, people: Said, verdicts: Said, options: StudyOptions) -> Agreement:
-    """Compare verdicts with votes, and votes with votes on the same items."""
+    """Compare verdicts with votes, and votes with votes on the same items.
+
+    Where no vote is a tie, nobody could give one: AC1 then knows two answers.
+    """
     alike = people.only(np.isin(people.item, verdicts.item))
-    ratings = Ratings.of_said(items, alike)
+    ratings = Ratings.of_said(items, alike, ties=bool((people.label == 0).any()))
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     votes = voted(items, alike, options)
     return Agreement(

@@ -72,6 +72,21 @@ def test_nearly_all_of_one_label_lowers_alpha_and_not_ac1() -> None:
     assert ac1(ratings, **_quick()).value == pytest.approx(0.98, abs=0.001)
 
 
+def test_coins_agree_no_more_than_chance_if_nobody_could_give_a_tie() -> None:
+    rng = np.random.default_rng(1)
+    votes = said([(i, int(x)) for i in range(4000) for x in rng.choice([-1, 1], 2)])
+    items = items_of(4000)
+    two, three = (Ratings.of_said(items, votes, ties=ties) for ties in (False, True))
+    assert ac1(two, **_quick()).value == pytest.approx(0, abs=0.05)
+    assert ac1(three, **_quick()).value == pytest.approx(1 / 3, abs=0.05)
+    assert alpha(two, **_quick()).value == pytest.approx(alpha(three, **_quick()).value)
+
+
+def test_ties_where_none_could_be_given_are_refused() -> None:
+    with pytest.raises(DataError, match="2 ties where none could be given"):
+        Ratings.of_said(items_of(2), said([(0, 0), (1, 0), (1, 1)]), ties=False)
+
+
 def test_what_cannot_be_told_has_no_value() -> None:
     one_value = Ratings.of_said(items_of(2), said([(0, 1), (0, 1), (1, 1), (1, 1)]))
     assert alpha(one_value, **_quick()).value is None

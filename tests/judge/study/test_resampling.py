@@ -11,6 +11,7 @@ from scipy.stats import bootstrap
 from judge.errors import DataError
 from judge.study.resampling import (
     MOST_CLUSTERS,
+    SHARE,
     Floats,
     clustered,
     draw_counts,
@@ -18,6 +19,7 @@ from judge.study.resampling import (
     interval,
     prompts_behind,
     sums_by_prompt,
+    with_width,
 )
 from tests.judge.study.said import items_of, said
 
@@ -107,9 +109,33 @@ def test_the_interval_holds_within_what_the_prompts_say(pairs: list[tuple[int, i
     stats = np.array([(min(x, y), y) for x, y in pairs], dtype=float)
     found = clustered(stats, _mean, n=1, rounds=50, rng=np.random.default_rng(1))
     rates = stats[:, 0] / stats[:, 1]
-    assert found.lower is not None
-    assert found.upper is not None
-    assert rates.min() - 1e-12 <= found.lower <= found.upper <= rates.max() + 1e-12
+    if found.lower is None or found.upper is None:
+        assert np.ptp(rates) < 1e-9
+    else:
+        assert rates.min() - 1e-12 <= found.lower < found.upper <= rates.max() + 1e-12
+
+
+def test_prompts_of_one_mind_leave_the_interval_of_as_many_that_count() -> None:
+    rng = np.random.default_rng(1)
+    whole = clustered(np.full((30, 2), 4.0), _mean, n=120, mean=SHARE, rng=rng)
+    assert (whole.value, whole.upper) == (1, 1)
+    assert whole.lower == pytest.approx(0.025 ** (1 / 30))  # Clopper-Pearson
+    # One prompt of 9 and nine of 1: (9 + 9)^2 / (81 + 9) = 3.6 effective prompts.
+    uneven = np.repeat(np.array([[0.0, 9.0], [0.0, 1.0]]), [1, 9], axis=0)
+    none = clustered(uneven, _mean, n=18, mean=SHARE, rng=rng)
+    assert (none.value, none.lower) == (0, 0)
+    assert none.upper == pytest.approx(1 - 0.025 ** (1 / 3.6))
+    # Another prompt may be all of one side or all of the other.
+    split = clustered(np.tile([1.0, 2.0], (30, 1)), _mean, n=60, mean=SHARE, rng=rng)
+    away = 1 - 0.025 ** (1 / 30)
+    assert (split.lower, split.upper) == pytest.approx((0.5 - away / 2, 0.5 + away / 2))
+
+
+def test_what_is_no_mean_has_no_interval_where_no_draw_moves_it() -> None:
+    found = clustered(np.full((30, 2), 4.0), _mean, n=120, rng=np.random.default_rng(1))
+    assert (found.value, found.lower, found.upper) == (1, None, None)
+    assert with_width(0.3, 0.3) == (None, None)
+    assert with_width(0.3, None) == (0.3, None)
 
 
 def test_rows_are_summed_within_their_prompt() -> None:
