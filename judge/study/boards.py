@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
 from judge.study.preferences import Preferences
-from judge.study.resampling import FEW_PROMPTS, drawn_sums, interval
+from judge.study.resampling import FEW_PROMPTS, drawn_sums, interval, with_width
 
 Floats = NDArray[np.float64]
 
 KINDS = ("spearman", "kendall", "pearson")
+NOISE_FREED = "_noise_freed"
+FIGURES = (*KINDS, *(kind + NOISE_FREED for kind in KINDS))
+"""Correlations as found, and freed of the noise in both boards."""
 
 _NORMAL: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
     "spearman": (
@@ -41,7 +44,10 @@ class BoardsCompared:
     models : tuple of str
         Those on both boards.
     spearman, kendall, pearson : Estimate
-        Of the strengths; ``n`` is the number of models.
+        Of the strengths as found, with the interval of boards of as many votes and verdicts;
+        ``n`` is the number of models.
+    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
+        Of the boards of endless votes and verdicts: noise lowers a correlation.
     separated_by_people, separated_by_judge : float or None
         Share of the pairs of models whose intervals do not overlap.
     confident_agreement : float or None
@@ -58,6 +64,9 @@ class BoardsCompared:
     spearman: Estimate
     kendall: Estimate
     pearson: Estimate
+    spearman_noise_freed: Estimate
+    kendall_noise_freed: Estimate
+    pearson_noise_freed: Estimate
     separated_by_people: float | None
     separated_by_judge: float | None
     confident_agreement: float | None
@@ -79,8 +88,8 @@ def compare_boards(
     and both boards move by the prompts' influences (one step, no refits). Noise in either board
     lowers a correlation, and drawing adds it once more, so percentiles of the rounds would lie
     too low, and those shifted by the median's bias still do: each round is corrected for noise as
-    in `correlated`. The intervals are thus for the boards of endless votes and verdicts, widened
-    to hold the value found. The models are taken as given: nothing is said of others.
+    in `correlated`, once for the correlation of boards of this size, twice for that of endless
+    votes and verdicts. The models are taken as given: nothing is said of others.
 
     Separation, and agreement where both are confident, are those of Arena-Hard, with intervals by
     prompt in place of its rounds; a pair that people do not separate is left out.
@@ -92,16 +101,12 @@ def compare_boards(
     """
     names = common_models(people, judge)
     moved = moved_boards((people, judge), names, rounds, rng)
-    found = {
-        kind: around(values, len(names), level) for kind, values in correlated(moved, 0, 1).items()
-    }
+    found = both_correlations(moved, 0, 1, level)
     sides = [board.of_models(names) for board in (people, judge)]
     apart = [_separated(theta, influence, level) for theta, influence in sides]
     return BoardsCompared(
         models=names,
-        spearman=found["spearman"],
-        kendall=found["kendall"],
-        pearson=found["pearson"],
+        **found,
         separated_by_people=_share(apart[0] != 0),
         separated_by_judge=_share(apart[1] != 0),
         confident_agreement=_share((apart[0] * apart[1])[apart[0] != 0]),
@@ -153,18 +158,36 @@ def moved_boards(
     )
 
 
-def correlated(moved: Moved, first: int, second: int) -> dict[str, Floats]:
-    """Correlate two boards in each row: as found, then each round corrected for noise.
+def both_correlations(moved: Moved, first: int, second: int, level: float) -> dict[str, Estimate]:
+    """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`."""
+    n = moved.theta[0].shape[1]
+    return {
+        name: around(values, n, level)
+        for freed, suffix in ((False, ""), (True, NOISE_FREED))
+        for kind, values in correlated(moved, first, second, freed=freed).items()
+        for name in (kind + suffix,)
+    }
 
-    A round holds the noise of the data and as much again. With ``s`` the variances of a round's
-    boards and ``n`` their noise, a correlation r is, without noise,
+
+def correlated(moved: Moved, first: int, second: int, *, freed: bool) -> dict[str, Floats]:
+    """Correlate two boards in each row: the data, then each round, less the noise of drawing.
+
+    The boards found hold the noise of the data, and a round as much again. With ``s`` the
+    variances of a row's boards, ``n`` their noise and k how often it is taken away, a correlation
+    r becomes
 
     ::
 
-        (r sqrt(s_1 s_2) - 2 n_12) / sqrt((s_1 - 2 n_1) (s_2 - 2 n_2))
+        (r sqrt(s_1 s_2) - k n_12) / sqrt((s_1 - k n_1) (s_2 - k n_2))
 
     clipped to -1 and 1, where it ends up if noise leaves no variance. Rank correlations go
     through the Pearson correlation of the normal law that has them, and back.
+
+    Parameters
+    ----------
+    freed : bool
+        Whether the noise of the data is taken away as well: k is 1 for the data and 2 for a
+        round, else 0 and 1.
 
     Returns
     -------
@@ -183,15 +206,17 @@ def correlated(moved: Moved, first: int, second: int) -> dict[str, Floats]:
     rows = row_correlations(other, one)
     places = np.ix_([first, second], [first, second])
     spread = one.var(axis=1, ddof=1), other.var(axis=1, ddof=1)
-    found = {}
-    for kind in KINDS:
-        raw = rows[kind]
-        found[kind] = np.r_[raw[0], _without_noise(kind, raw, spread, moved.noise[places])[1:]]
-    return found
+    times = int(freed) + (np.arange(len(one)) > 0)
+    noise = times[:, None, None] * moved.noise[places]
+    left = {kind: _without_noise(kind, rows[kind], spread, noise) for kind in KINDS}
+    return {kind: np.where(times > 0, left[kind], rows[kind]) for kind in KINDS}
 
 
 def around(values: Floats, n: int, level: float) -> Estimate:
-    """Return the first value, with the percentile interval of the others, widened to hold it."""
+    """Return the first value, with the percentile interval of the others, widened to hold it.
+
+    Without an interval where the others are all equal.
+    """
     value = float(values[0])
     if math.isnan(value):
         return Estimate(None, None, None, n)
@@ -200,13 +225,13 @@ def around(values: Floats, n: int, level: float) -> Estimate:
     lower, upper = interval(values[1:], level)
     if lower is None or upper is None:
         return Estimate(value, lower, upper, n)
-    return Estimate(value, min(lower, value), max(upper, value), n)
+    return Estimate(value, *with_width(min(lower, value), max(upper, value)), n)
 
 
 def _without_noise(kind: str, raw: Floats, spread: tuple[Floats, Floats], noise: Floats) -> Floats:
     to_normal, back = _NORMAL[kind]
-    left = [np.maximum(s - 2 * noise[k, k], _NOTHING_LEFT * s) for k, s in enumerate(spread)]
-    shared = to_normal(raw) * np.sqrt(spread[0] * spread[1]) - 2 * noise[0, 1]
+    left = [np.maximum(s - noise[:, k, k], _NOTHING_LEFT * s) for k, s in enumerate(spread)]
+    shared = to_normal(raw) * np.sqrt(spread[0] * spread[1]) - noise[:, 0, 1]
     whole = np.sqrt(left[0] * left[1])
     return back(np.clip(shared / np.where(whole > 0, whole, np.nan), -1, 1))
 

@@ -18,8 +18,8 @@ class Contest:
     models : tuple of str
         Those on all three boards.
     spearman, kendall, pearson : Estimate
-        The first judge's correlation less the second's: with an interval that holds 0 the two
-        are not told apart.
+        The first judge's correlation less the second's, as found: with an interval that holds 0
+        the two are not told apart. Without an interval where they are the same in every draw.
     """
 
     models: tuple[str, ...]
@@ -43,6 +43,6 @@ def contest(
     """
     names = common_models(people, first, second)
     moved = moved_boards((people, first, second), names, rounds, rng)
-    ours, theirs = correlated(moved, 0, 1), correlated(moved, 0, 2)
+    ours, theirs = (correlated(moved, 0, judge, freed=False) for judge in (1, 2))
     gaps = {kind: around(ours[kind] - theirs[kind], len(names), level) for kind in ours}
     return Contest(names, gaps["spearman"], gaps["kendall"], gaps["pearson"])

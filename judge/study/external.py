@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import DataError
-from judge.study.boards import KINDS, Moved, around, correlated
+from judge.study.boards import FIGURES, KINDS, Moved, both_correlations
 from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
-from judge.study.resampling import interval
+from judge.study.resampling import Ends, interval, with_width
 
 Floats = NDArray[np.float64]
-Ends = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,10 @@ class ScoreCorrelations:
     Attributes
     ----------
     spearman, kendall, pearson : Estimate
-        With intervals for these models: by how uncertain the ratings are. None where the scores
-        or the ratings do not vary, or under three models have both.
+        As found, with intervals for these models: by how uncertain the ratings are. None where
+        the scores or the ratings do not vary, or under three models have both.
+    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
+        With ratings by endless votes.
     other_models : mapping of str to pair of float or None
         Percentile intervals for models like these: models drawn with replacement.
     warnings : tuple of str
@@ -33,6 +34,9 @@ class ScoreCorrelations:
     spearman: Estimate
     kendall: Estimate
     pearson: Estimate
+    spearman_noise_freed: Estimate
+    kendall_noise_freed: Estimate
+    pearson_noise_freed: Estimate
     other_models: dict[str, Ends]
     warnings: tuple[str, ...]
 
@@ -44,13 +48,11 @@ class ScoreCorrelations:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         found: dict[str, Any] = {"n": self.n}
-        for kind in KINDS:
-            lower, upper = self.other_models[kind]
-            one: Estimate = getattr(self, kind)
-            found[kind] = {
-                **{end: getattr(one, end) for end in ("value", "lower", "upper")},
-                "other_models": {"lower": lower, "upper": upper},
-            }
+        for name in FIGURES:
+            one: Estimate = getattr(self, name)
+            found[name] = {end: getattr(one, end) for end in ("value", "lower", "upper")}
+        for kind, (lower, upper) in self.other_models.items():
+            found[kind]["other_models"] = {"lower": lower, "upper": upper}
         return found
 
 
@@ -69,7 +71,7 @@ def score_correlations(
     corrects each round for noise as `judge.study.boards.correlated` does, the scores being
     exact: a benchmark's own uncertainty is not in it. The interval for other models draws models
     with replacement, scores and ratings as found; a round in which a column does not vary counts
-    as endless at both ends.
+    as endless at both ends. Where all rounds are equal, there is no interval.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def score_correlations(
         covariance = covariance[np.ix_(both, both)]
     moved = _moved(ratings[both], covariance, scores[both], rounds, rng)
     n = int(both.sum())
-    found = {kind: around(values, n, level) for kind, values in correlated(moved, 0, 1).items()}
+    found = both_correlations(moved, 0, 1, level)
     drawn = _models_drawn(ratings[both], scores[both], rounds, rng)
     ends = {kind: _ends(found[kind], drawn[kind], level) for kind in KINDS}
     return ScoreCorrelations(**found, other_models=ends, warnings=_warnings(n, found["pearson"]))
@@ -130,7 +132,7 @@ def _models_drawn(
 
 
 def _ends(found: Estimate, drawn: Floats, level: float) -> Ends:
-    return (None, None) if found.value is None else interval(drawn, level)
+    return (None, None) if found.value is None else with_width(*interval(drawn, level))
 
 
 def _warnings(n: int, found: Estimate) -> tuple[str, ...]:

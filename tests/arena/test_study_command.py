@@ -122,7 +122,9 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
     for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
         assert list(found[name]) == [*ENDS, "n"]
         assert found[name]["lower"] <= found[name]["value"] <= found[name]["upper"]
-    assert list(found["rank_correlation"]) == ["spearman", "kendall", "pearson"]
+    kinds = ["spearman", "kendall", "pearson"]
+    freed = [f"{kind}_noise_freed" for kind in kinds]
+    assert list(found["rank_correlation"]) == [*kinds, *freed]
     assert all(list(one) == ENDS for one in found["rank_correlation"].values())
     assert list(found["bias"]) == ["position", "length", "format", "self"]
     for name in ("position", "length"):

@@ -14,6 +14,7 @@ from arena.publish.report.words import (
 )
 from arena.publish.study.judge import JudgeStudy
 from arena.publish.study.words import plural
+from judge.study.boards import KINDS, NOISE_FREED
 from judge.study.contest import Contest
 from judge.study.powered_ratings import PoweredRatings
 from rating.scale import to_points
@@ -26,9 +27,11 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
     known = [(judge.name, judge.compared) for judge in judges if judge.compared is not None]
     found = [compared for _, compared in known]
     rows = {
-        "Spearman": [number_of(one.spearman) for one in found],
-        "Kendall": [number_of(one.kendall) for one in found],
-        "Pearson": [number_of(one.pearson) for one in found],
+        **{
+            f"{kind.title()}{said}": [number_of(getattr(one, kind + suffix)) for one in found]
+            for said, suffix in (("", ""), (", noise-freed", NOISE_FREED))
+            for kind in KINDS
+        },
         "Pairs that people separate": [percent(one.separated_by_people) for one in found],
         "Pairs that the judge separates": [percent(one.separated_by_judge) for one in found],
         "Agreement where both are sure": [_two(one.confident_agreement) for one in found],
@@ -38,8 +41,10 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
         head=("The two boards", *(name for name, _ in known)),
         rows=tuple((name, *cells) for name, cells in rows.items()),
         note=(
-            "Correlations of the ratings by the judge with those by people, 1 for the same order; "
-            "intervals carry the uncertainty of both boards, for these models. A pair is "
+            "Correlations of the ratings by the judge with those by people, 1 for the same order: "
+            "first of boards of as many votes and verdicts, then without the noise in both, which "
+            "lowers them, as of endless votes. Intervals carry the uncertainty of both boards, "
+            "for these models. A pair is "
             "separated where intervals do not overlap. Agreement where both are sure: over the "
             "pairs that people separate, 1 where the judge does too, −1 where it has them the "
             "other way round, 0 where it cannot tell."
@@ -60,8 +65,8 @@ def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:
             )
             for (one, other), found in contests.items()
         ),
-        note="Differences of correlations, the same prompts drawn for both judges: with an "
-        "interval that holds 0 the two are not told apart.",
+        note="Differences of correlations with the noise in them, the same prompts drawn for both "
+        "judges: with an interval that holds 0 the two are not told apart.",
     )
 
 

@@ -14,7 +14,7 @@ from arena.publish.report.page import Figure, Page, Section, Table
 from arena.publish.report.plots import Mark, scatter, spanning
 from arena.publish.report.words import NONE, minus, number_of
 from arena.publish.scores.scored import Draws, Scored
-from judge.study.boards import KINDS
+from judge.study.boards import FIGURES, KINDS, NOISE_FREED
 
 NAME = "scores"
 OPENING = (
@@ -73,10 +73,19 @@ def correlation_section(found: Scored) -> Section:
                 (name, *(number_of(getattr(one, kind)) for kind in KINDS), f"{one.n:,}")
                 for name, one in found.columns.items()
             ),
-            note=f"1 is the same order, 0 none. {level} intervals for these very models, by how "
-            "uncertain the votes leave their ratings.",
+            note=f"1 is the same order, 0 none. {level} intervals for these very models and as "
+            "many votes, by how uncertain these leave the ratings.",
         ),
         more=(
+            Table(
+                head=("Without the noise of votes", *map(str.title, KINDS)),
+                rows=tuple(
+                    (name, *(number_of(getattr(one, kind + NOISE_FREED)) for kind in KINDS))
+                    for name, one in found.columns.items()
+                ),
+                note=f"The same by endless votes, with {level} intervals: noise in ratings lowers "
+                "a correlation.",
+            ),
             Table(
                 head=("For models like these", *map(str.title, KINDS)),
                 rows=tuple(
@@ -93,7 +102,7 @@ def correlation_section(found: Scored) -> Section:
 def rows(found: Scored) -> Iterator[dict[str, Any]]:
     """Give every correlation as a row."""
     for name, one in found.to_dict()["columns"].items():
-        for kind in KINDS:
+        for kind in FIGURES:
             ends = {end: one[kind][end] for end in ("value", "lower", "upper")}
             yield {"score": name, "figure": kind, **ends, "n": one["n"]}
 

@@ -8,7 +8,7 @@ import numpy as np
 from arena.publish.study.agreement import Rates
 from arena.publish.study.bias import Biases
 from judge.study.bias import Effect
-from judge.study.boards import KINDS, BoardsCompared
+from judge.study.boards import FIGURES, BoardsCompared
 from judge.study.items import Estimate
 from judge.study.powered_ratings import PoweredRatings
 from rating.scale import to_points
@@ -101,7 +101,7 @@ def _rate(estimate: Estimate) -> Plain:
 
 
 def _correlation(found: BoardsCompared | None) -> Plain:
-    kinds = {kind: None if found is None else getattr(found, kind) for kind in KINDS}
+    kinds = {kind: None if found is None else getattr(found, kind) for kind in FIGURES}
     return {
         kind: {end: getattr(one, end, None) for end in ("value", "lower", "upper")}
         for kind, one in kinds.items()

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.study.items import Items, Said
+from judge.study.items import Estimate, Items, Said
 from tests.judge.published import Row, rows
 
 SIGN = {"model_a": 1, "model_b": -1, "tie": 0, "both_bad": 0}
@@ -101,6 +101,13 @@ def by_turn(folder: Path) -> dict[int, NDArray[np.bool_]]:
     expert = np.array([row["voter"].startswith("expert") for row in votes])
     turn = np.array([row["turn"] for row in votes])
     return {number: expert & (turn == number) for number in (1, 2)}
+
+
+def held(one: Estimate, want: float) -> bool:
+    """Whether an interval holds a value; one that is not given claims nothing."""
+    if one.lower is None or one.upper is None:
+        return True
+    return one.lower - 1e-9 <= want <= one.upper + 1e-9
 
 
 labelled = st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 1)), min_size=1, max_size=60)

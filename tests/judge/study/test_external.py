@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from judge.errors import DataError
-from judge.study.boards import KINDS
+from judge.study.boards import FIGURES, KINDS, NOISE_FREED
 from judge.study.correlation import correlations
 from judge.study.external import ScoreCorrelations, score_correlations
 from judge.study.items import Estimate
 from tests.judge.published import rows
+from tests.judge.study.said import held
 
 
 def _found(
@@ -64,12 +65,15 @@ def test_alpaca_eval_goes_with_the_arena_as_published(published_data: Path) -> N
         assert found.other_models["spearman"] == pytest.approx((lower, upper), abs=0.012)
 
 
-def test_what_is_sure_has_no_width_and_what_is_not_has() -> None:
+def test_ratings_without_an_error_give_no_interval_and_no_noise_to_be_freed_of() -> None:
     scores = [1, 3, 2, 4, 5, 7, 6, 8, 9, 11, 10, 12]
     sure, unsure = (_found(range(12), error, scores) for error in (0.0, 1.0))
-    ends = (sure.spearman.lower, sure.spearman.upper)
-    assert ends == pytest.approx((sure.spearman.value, sure.spearman.value))
-    assert (unsure.spearman.lower or 1) < (sure.spearman.lower or 0)
+    assert (sure.spearman.lower, sure.spearman.upper) == (None, None)
+    assert sure.spearman_noise_freed.value == pytest.approx(sure.spearman.value)
+    assert unsure.spearman.value == sure.spearman.value
+    assert unsure.spearman.lower is not None
+    assert unsure.spearman.lower < (unsure.spearman.value or 0)
+    assert (unsure.spearman_noise_freed.value or 0) > (unsure.spearman.value or 1)
 
 
 def test_what_moves_all_ratings_alike_moves_no_correlation() -> None:
@@ -77,11 +81,10 @@ def test_what_moves_all_ratings_alike_moves_no_correlation() -> None:
     draws = {"rounds": 200, "level": 0.95}
     alone, shifted = (
         score_correlations(ratings, cov, scores, rng=np.random.default_rng(1), **draws)  # type: ignore[arg-type]
-        for cov in (np.zeros((12, 12)), np.ones((12, 12)))
+        for cov in (np.eye(12), np.eye(12) + np.ones((12, 12)))
     )
-    for kind in KINDS:
-        one, other = getattr(alone, kind), getattr(shifted, kind)
-        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), abs=1e-6)
+    for name in FIGURES:
+        assert getattr(shifted, name).value == pytest.approx(getattr(alone, name).value), name
 
 
 def _covered(error: float, runs: int) -> dict[str, float]:
@@ -100,8 +103,7 @@ def _covered(error: float, runs: int) -> dict[str, float]:
         )
         truth = correlations(scores, true)
         for kind in KINDS:
-            one = getattr(found, kind)
-            inside[kind] += one.lower - 1e-9 <= getattr(truth, kind) <= one.upper + 1e-9
+            inside[kind] += held(getattr(found, kind + NOISE_FREED), getattr(truth, kind))
     return {kind: hits / runs for kind, hits in inside.items()}
 
 
@@ -143,7 +145,10 @@ def test_the_unit_of_scores_and_ratings_does_not_matter(values: list[int], unit:
     ratings = np.arange(len(values), dtype=float)
     one, other = _found(ratings, 0.3, values, 30), _found(unit * ratings, 0.3 * unit, values, 30)
     turned = _found(ratings, 0.3, [-unit * value for value in values], 30)
-    for kind in KINDS:
-        here = getattr(one, kind)
-        assert getattr(other, kind).lower == pytest.approx(here.lower)
-        assert getattr(turned, kind).lower == pytest.approx(-here.upper, abs=1e-9)
+    for name in FIGURES:
+        here = getattr(one, name)
+        assert getattr(other, name).lower == pytest.approx(here.lower)
+        if here.upper is None:
+            assert getattr(turned, name).lower is None
+        else:
+            assert getattr(turned, name).lower == pytest.approx(-here.upper, abs=1e-9)
