@@ -66,6 +66,13 @@ def judge(
             help="Part the items by a column, such as turn; or by pair of models.",
         ),
     ] = None,
+    raters: Annotated[
+        str,
+        typer.Option(
+            metavar="expert|skilled|crowd",
+            help="What the people are: a judge may fall behind one of them by .2, .15 or .1.",
+        ),
+    ] = "crowd",
     outputs: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What the models answered: for length and examples."),
@@ -77,7 +84,7 @@ def judge(
     seed: Annotated[int, typer.Option(help="Another seed draws other prompts.")] = 0,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
 ) -> None:
-    """Say whether a judge may stand in for people, and how sure that is.
+    """Say whether a judge may stand in for people: yes, no, with care, or that it cannot be told.
 
     Items are matched by item_id, else by prompt and pair of models. A verdict that was not read
     is counted and is no tie; what the votes cannot tell is null with a warning. Exit code 2:
@@ -93,6 +100,7 @@ def judge(
         pairs=pairs,  # type: ignore[arg-type]  # it checks the choice itself
         voters=voters,
         by=by,
+        raters=raters,  # type: ignore[arg-type]
         outputs=outputs,
         prompts=prompts,
         rounds=rounds,
@@ -232,8 +240,9 @@ def _show(found: "Study") -> None:
     for answer in page.answers:
         parts.append(Text(f"{answer.judge}: {answer.headline}", style="bold"))
         parts.append(Text(" ".join(answer.sentences)))
-    if page.first.table is not None:
-        parts.append(_table(page.first.table.head, page.first.table.rows))
+    for table in (page.first.table, *page.first.more):
+        if table is not None:
+            parts.append(_table(table.head, table.rows))
     parts += [Text(f"! {text}", style="yellow") for text in found.warnings]
     Console().print(Group(*parts))
 

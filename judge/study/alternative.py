@@ -1,8 +1,8 @@
 """May a judge take the place of one of the people? The alternative-annotator test."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -10,18 +10,15 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.agreement import LABELS, counts
+from judge.study.baselines import larger
+from judge.study.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
 from judge.study.items import Items, Said
 from judge.study.resampling import sums_within
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Kind = Literal["expert", "skilled", "crowd"]
 
-MARGINS: dict[Kind, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""What a judge may lose to a person and still be worth its lower price."""
-MIN_ITEMS = 30
-"""Fewer of a person's items than this give the t-test no footing."""
-PASS = 0.5
+_COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +71,60 @@ class AlternativeTest:
     n_left_out: int
     margin: float
 
+    @property
+    def n_tested(self) -> int:
+        """How many people were tested."""
+        return len(self.annotators)
+
+
+def alternative(
+    items: Items, people: Said, judge: Said, *, raters: Raters = "crowd"
+) -> Alternative | None:
+    """Test a judge, a coin and the longer answer in the place of people, on the same items.
+
+    What passes where people hardly agree is no proof of a judge: a coin may. It is tested by
+    expectation, without a throw: a person's d on an item is the mean over both sides, and the
+    square of its error has their variance in it, as that of a thrown coin has on average.
+
+    Parameters
+    ----------
+    raters : {"expert", "skilled", "crowd"}
+        What kind of raters the people are: gives the margin, as in `MARGINS`.
+
+    Returns
+    -------
+    Alternative or None
+        None where fewer than `MIN_PEOPLE` have `MIN_ITEMS` items that were judged and that
+        others voted on as well.
+    """
+    margin = MARGINS[raters]
+    found = alternative_test(items, people, judge, margin=margin)
+    if found.winning_rate is None or found.advantage is None or found.n_tested < MIN_PEOPLE:
+        return None
+    judged = np.isin(np.arange(items.n), judge.item)
+    coin = _tested(items, people, [judged[:, None] * side for side in _COIN], margin).winning_rate
+    assert coin is not None  # on the judge's items, with the same people
+    longest = None
+    if "length" in items.gaps:
+        rule = larger(items, "length")
+        tested = alternative_test(items, people, rule.only(judged[rule.item]), margin=margin)
+        longest = tested.winning_rate if tested.n_tested >= MIN_PEOPLE else None
+    return Alternative(
+        winning_rate=found.winning_rate,
+        advantage=found.advantage,
+        margin=margin,
+        people_tested=found.n_tested,
+        coin=coin,
+        longest=longest,
+    )
+
 
 def alternative_test(
     items: Items,
     people: Said,
     judge: Said,
     *,
-    margin: float = MARGINS["expert"],
+    margin: float = MARGINS["crowd"],
     min_items: int = MIN_ITEMS,
     false_discoveries: float = 0.05,
 ) -> AlternativeTest:
@@ -115,20 +159,43 @@ def alternative_test(
     """
     if not 0 <= margin <= 1:
         raise DataError(f"The margin is a share from 0 to 1, not {margin}.")
-    judged = counts(items, judge)
+    return _tested(items, people, [counts(items, judge)], margin, min_items, false_discoveries)
+
+
+def _tested(
+    items: Items,
+    people: Said,
+    sides: Sequence[Floats],
+    margin: float,
+    min_items: int = MIN_ITEMS,
+    false_discoveries: float = 0.05,
+) -> AlternativeTest:
+    """Test what says, of each item, one of ``sides`` with the same probability.
+
+    Parameters
+    ----------
+    sides : sequence of ndarray of shape (n_items, 3)
+        Counts of labels, as of `counts`; one of a judge, two of a coin.
+    """
     votes = counts(items, people)
+    known = sides[0].sum(axis=1) > 0
+    at_least = max(min_items, 2)
     tested, left_out = [], 0
     by_rater = np.argsort(people.rater, kind="stable")
     raters, starts = np.unique(people.rater[by_rater], return_index=True)
     for rater, rows in zip(raters.tolist(), np.split(by_rater, starts[1:]), strict=True):
-        at, own = _labels(people.only(rows))
-        others = votes[at] - own
-        used = (others.sum(axis=1) > 0) & (judged[at].sum(axis=1) > 0)
-        if used.sum() < max(min_items, 2):
+        if len(rows) < at_least:
             left_out += 1
             continue
-        prompt = items.prompt[at[used]]
-        tested.append(_against(rater, prompt, judged[at[used]], own[used], others[used], margin))
+        at, own = _labels(people.only(rows))
+        others = votes[at] - own
+        used = (others.sum(axis=1) > 0) & known[at]
+        if used.sum() < at_least:
+            left_out += 1
+            continue
+        at, own, others = at[used], own[used], others[used]
+        judged = [side[at] for side in sides]
+        tested.append(_against(rater, items.prompt[at], judged, own, others, margin))
     rejected = _rejected(np.array([one.p_value for one in tested]), false_discoveries)
     annotators = tuple(
         Annotator(one.rater, one.judge_wins, one.person_wins, one.p_value, bool(found), one.n)
@@ -142,16 +209,18 @@ def alternative_test(
 
 
 def _against(
-    rater: int, prompt: Ints, judged: Floats, own: Floats, others: Floats, margin: float
+    rater: int, prompt: Ints, judged: Sequence[Floats], own: Floats, others: Floats, margin: float
 ) -> Annotator:
-    by_judge, by_person = _shared(judged, others), _shared(own, others)
+    by_judge = np.stack([_shared(labels, others) for labels in judged])
+    by_person = _shared(own, others)
     judge_wins = (by_judge >= by_person - 1e-12).astype(np.float64)
     person_wins = (by_person >= by_judge - 1e-12).astype(np.float64)
+    gap = person_wins - judge_wins
     return Annotator(
         rater=rater,
         judge_wins=float(judge_wins.mean()),
         person_wins=float(person_wins.mean()),
-        p_value=_p_value(person_wins - judge_wins, prompt, margin),
+        p_value=_p_value(gap.mean(axis=0), gap.var(axis=0), prompt, margin),
         rejected=False,
         n=len(prompt),
     )
@@ -170,14 +239,20 @@ def _shared(labels: Floats, others: Floats) -> Floats:
     return np.asarray((labels * share).sum(axis=1) / labels.sum(axis=1))
 
 
-def _p_value(difference: Floats, prompt: Ints, margin: float) -> float:
-    """Test by prompts that the mean is the margin or more, against its being less."""
+def _p_value(difference: Floats, thrown: Floats, prompt: Ints, margin: float) -> float:
+    """Test by prompts that the mean is the margin or more, against its being less.
+
+    Parameters
+    ----------
+    thrown : ndarray of shape (n_items,)
+        Variance of each difference by itself: 0 but of a coin.
+    """
     known, place = np.unique(prompt, return_inverse=True)
     mean, m = float(difference.mean()), len(known)
     if m < 2:
         return 1.0
     away = sums_within(place, (difference - mean)[:, None], m)[:, 0]
-    error = math.sqrt(m / (m - 1) * float(away @ away)) / len(difference)
+    error = math.sqrt(m / (m - 1) * float(away @ away) + float(thrown.sum())) / len(difference)
     if error == 0:
         return 0.0 if mean < margin else 1.0
     return float(scipy.special.stdtr(m - 1, (mean - margin) / error))

@@ -13,6 +13,7 @@ from tests.command import Command, examples, refused
 
 SEED = 11
 KEYS = [
+    "first_answer",
     "agreement",
     "human_agreement",
     "ceiling",
@@ -21,6 +22,7 @@ KEYS = [
     "alpha",
     "ac1",
     "rank_correlation",
+    "alternative",
     "bias",
     "ppi",
     "groups",
@@ -126,6 +128,11 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
     freed = [f"{kind}_noise_freed" for kind in kinds]
     assert list(found["rank_correlation"]) == [*kinds, *freed]
     assert all(list(one) == ENDS for one in found["rank_correlation"].values())
+    tested = ["winning_rate", "advantage", "margin", "people_tested", "coin", "longest"]
+    assert list(found["alternative"]) == tested
+    assert (found["alternative"]["margin"], found["alternative"]["people_tested"]) == (0.1, 3)
+    assert list(found["first_answer"]) == ["verdict", "reasons"]
+    assert all(isinstance(text, str) for text in found["first_answer"]["reasons"])
     assert list(found["bias"]) == ["position", "length", "format", "self"]
     for name in ("position", "length"):
         assert list(found["bias"][name]) == ["people", "judge", "difference"]
@@ -181,6 +188,8 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
     assert found["agreement"]["with_ties"] == pytest.approx(
         {"rate": 1, "lower": 0.025, "upper": 1, "n": 1}
     )
+    assert found["alternative"] is None
+    assert found["first_answer"]["verdict"] == "cannot_tell"
     assert found["human_agreement"]["with_ties"] == {
         "rate": None,
         "lower": None,
@@ -194,7 +203,8 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
     assert found["rank_correlation"]["kendall"] == dict.fromkeys(ENDS)
     said = " ".join(found["warnings"])
     kinds = [f"bias of {kind}" for kind in found["bias"]]
-    for figure in ("human_agreement", "ceiling", "kappa", "alpha", "ac1", *kinds):
+    whole = ("human_agreement", "ceiling", "kappa", "alpha", "ac1", "alternative")
+    for figure in (*whole, *kinds):
         assert f"There is no {figure}:" in said
     for part in (
         "Boards:",
@@ -243,6 +253,7 @@ def test_the_examples_run(command: Command, arena: Arena) -> None:
     assert (table.returncode, table.stderr) == (0, "")
     assert "Two people" in table.stdout
     assert "Longest answer" in table.stdout
+    assert "People it may take the place of" in table.stdout
     assert json.loads(in_json.stdout)["groups"].keys() == {"long", "short"}
 
 
@@ -315,6 +326,7 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
     [
         (["--format", "csv"], "There is no format 'csv' of a study"),
         (["--pairs", "most"], "There is no --pairs 'most'"),
+        (["--raters", "guests"], "There is no --raters 'guests'"),
         (["--by", "colour"], "There is no column 'colour'"),
         (["--voters", "expert_*"], "fits 'expert_*'"),
         (["--level", "1"], "--level 1 is no level"),

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from arena.publish.report.page import Figure, Section, Table
 from arena.publish.report.plots import Axis, Line, Mark, dots, scatter, spanning
-from arena.publish.report.words import (
+from arena.publish.study.judge import JudgeStudy
+from arena.publish.study.words import plural
+from judge.study.calibration import Calibration
+from judge.study.items import Estimate
+from judge.study.words import (
     minus,
     number_of,
     percent,
     percent_of,
     points_of,
 )
-from arena.publish.study.judge import JudgeStudy
-from arena.publish.study.words import plural
-from judge.study.calibration import Calibration
-from judge.study.items import Estimate
 
 EFFECTS = {
     "position": "Shown first",

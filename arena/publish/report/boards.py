@@ -6,17 +6,17 @@ import numpy as np
 
 from arena.publish.report.page import Figure, Section, Table
 from arena.publish.report.plots import Mark, scatter, spanning
-from arena.publish.report.words import (
-    NONE,
-    minus,
-    number_of,
-    percent,
-)
 from arena.publish.study.judge import JudgeStudy
 from arena.publish.study.words import plural
 from judge.study.boards import KINDS, NOISE_FREED
 from judge.study.contest import Contest
 from judge.study.powered_ratings import PoweredRatings
+from judge.study.words import (
+    NONE,
+    minus,
+    number_of,
+    percent,
+)
 from rating.scale import to_points
 
 Judges = Sequence[JudgeStudy]

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from arena.publish.report.page import Section, Table
-from arena.publish.report.words import NONE, percent, percent_of
 from arena.publish.study.data import StudyData
 from arena.publish.study.judge import JudgeStudy
 from arena.publish.study.plan import Plan, Sent
 from arena.publish.study.words import plural
 from judge.study.corrected import ASSUMPTION
+from judge.study.words import NONE, percent, percent_of
 
 Judges = Sequence[JudgeStudy]
 

@@ -12,9 +12,9 @@ from arena import __version__
 from arena.publish.report.files import write_forms
 from arena.publish.report.page import Figure, Page, Section, Table
 from arena.publish.report.plots import Mark, scatter, spanning
-from arena.publish.report.words import NONE, minus, number_of
 from arena.publish.scores.scored import Draws, Scored
 from judge.study.boards import FIGURES, KINDS, NOISE_FREED
+from judge.study.words import NONE, minus, number_of
 
 NAME = "scores"
 OPENING = (

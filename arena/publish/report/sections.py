@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from arena.publish.report.page import Figure, Section, Table
 from arena.publish.report.plots import Axis, Line, Mark, dots
-from arena.publish.report.words import (
+from arena.publish.study.agreement import Rates
+from arena.publish.study.judge import JudgeStudy
+from judge.study.ceiling import CONDITION
+from judge.study.gates import PASS, RANDOM, RATERS
+from judge.study.items import Estimate
+from judge.study.words import (
     NONE,
     gap_of,
     number_of,
     percent,
     percent_of,
 )
-from arena.publish.study.agreement import Rates
-from arena.publish.study.baselines import RANDOM
-from arena.publish.study.judge import JudgeStudy
-from judge.study.ceiling import CONDITION
-from judge.study.items import Estimate
 
 PEOPLE = "Two people"
 CEILING = "Best possible judge"
@@ -37,7 +37,16 @@ def agreement_section(judges: Judges, level: float) -> Section:
         strong=tuple(range(len(judges))),
     )
     lines = tuple(line for _, line in rows if line is not None)
-    figure = Figure(
+    return Section(
+        "How often it says what people say",
+        table=table,
+        figures=(_agreement_figure(lines, level),) if lines else (),
+        more=(_lead_table(judges), *_alternative_table(judges)),
+    )
+
+
+def _agreement_figure(lines: Sequence[Line], level: float) -> Figure:
+    return Figure(
         dots(
             lines,
             Axis(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
@@ -45,12 +54,6 @@ def agreement_section(judges: Judges, level: float) -> Section:
         ),
         f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
         f"{CEILING}: {CONDITION}",
-    )
-    return Section(
-        "How often it says what people say",
-        table=table,
-        figures=(figure,),
-        more=(_lead_table(judges),),
     )
 
 
@@ -92,20 +95,50 @@ def _ceiling_row(top: Estimate) -> Row:
 def _lead_table(judges: Judges) -> Table:
     """By how much judges are ahead of people and of each rule, the same draws for both."""
     rows = [("Two people", [gap_of(judge.over_people_without_ties) for judge in judges])]
-    for rule in judges[0].baselines:
-        if rule.lead_without_ties.value is None:
-            continue
+    for name in dict.fromkeys(rule.name for judge in judges for rule in judge.baselines):
         leads = [
-            next((gap_of(r.lead_without_ties) for r in j.baselines if r.name == rule.name), NONE)
+            next((gap_of(r.lead_without_ties) for r in j.baselines if r.name == name), NONE)
             for j in judges
         ]
-        rows.append((rule.name, leads))
+        rows.append((name, leads))
     return Table(
         head=("Ahead of", *(judge.name for judge in judges)),
         rows=tuple((name, *cells) for name, cells in rows),
         note=(
             "By how many points of a per cent a judge agrees with a person more often, ties left "
             "out; the same prompts are drawn for both. An interval that holds 0 shows no lead."
+        ),
+    )
+
+
+def _alternative_table(judges: Judges) -> tuple[Table, ...]:
+    """Put the alternative-annotator test of judges beside that of what reads nothing."""
+    tested = [judge.alternative for judge in judges]
+    if not any(tested):
+        return ()
+    names = {
+        "winning_rate": "People it may take the place of",
+        "coin": "A coin may, of these people",
+        "longest": "Picking the longer answer may",
+        "advantage": "As good as the person it would replace",
+    }
+    rows = [
+        (said, *(NONE if test is None else percent(getattr(test, name)) for test in tested))
+        for name, said in names.items()
+    ]
+    n = [NONE if test is None else f"{test.people_tested:,}" for test in tested]
+    margins = [percent(test.margin) for test in tested if test is not None]
+    return (
+        Table(
+            head=("In the place of people", *(judge.name for judge in judges)),
+            rows=(*rows, ("People tested", *n)),
+            note=(
+                "The alternative-annotator test: of the people with enough votes, the share with "
+                "whom others agree no more often than with the judge, by more than "
+                f"{margins[0]} of items, the margin for {RATERS[judges[0].raters]}. "
+                f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. The "
+                "fourth row: share of items on which others agree as often with the judge."
+            ),
         ),
     )
 
@@ -144,20 +177,14 @@ def chance_section(judges: Judges) -> Section:
         ):
             cells = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
             rows.append((name, cells))
-    tested = [judge.alternative for judge in judges]
-    if any(test is not None and test.winning_rate is not None for test in tested):
-        cells = [NONE if test is None else percent(test.winning_rate) for test in tested]
-        rows.append(("People it can take the place of", cells))
     table = Table(
         head=("Measure", *(judge.name for judge in judges)),
         rows=tuple((name, *cells) for name, cells in rows),
         note=(
-            "0 is what chance gives and 1 is agreement for kappa, alpha and AC1, ties being a "
-            "third answer. Alpha falls where nearly all answers are of one kind and AC1 does not: "
-            f"read them together. The best possible judge: {CONDITION[0].lower()}{CONDITION[1:]} "
-            "People it can take the place of: share of those with enough votes with whom others "
-            "agree no more often than with the judge, by more than a margin of 20 points "
-            "(alternative-annotator test); a half or more passes."
+            "1 is agreement for kappa, alpha and AC1, a tie being a third answer if any vote is "
+            "one; each has its own idea of what chance gives. Alpha falls where nearly all "
+            "answers are of one kind and AC1 does not: read them together. "
+            f"The best possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
     return Section("Beyond chance, and against what people allow", table=table)

@@ -1,27 +1,28 @@
 """A study as a report to hand on: one HTML file, and the same for other programs beside it."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from arena import __version__
 from arena.publish import formats
-from arena.publish.report.answers import answer
 from arena.publish.report.biases import bias_section, calibration_section
 from arena.publish.report.boards import board_section, powered_section
 from arena.publish.report.files import write_forms
-from arena.publish.report.page import Example, Page, Section, Table
+from arena.publish.report.page import Answer, Example, Page, Section, Table, Tone
 from arena.publish.report.plan import SEND, plan_section, send_rows, win_rate_section
 from arena.publish.report.sections import agreement_section, chance_section, group_section
-from arena.publish.report.words import listed
 from arena.publish.study.data import JudgeSaid
 from arena.publish.study.examples import Differing, differing
+from arena.publish.study.judge import JudgeStudy
 from arena.publish.study.judges import Study
 from arena.publish.study.texts import RowTexts, read_texts
 from arena.publish.study.words import plural
 from judge.methods.named import PAIRS, named
+from judge.study.gates import MIN_CASES, RATERS, Verdict
+from judge.study.words import listed
 
 NAME = "report"
 N_EXAMPLES = 6
@@ -29,6 +30,12 @@ OPENING = (
     "A judge is a model that says which of two answers is better. Here its verdicts are held "
     "against votes of people on the same answers."
 )
+TONES: Mapping[Verdict, Tone] = {
+    "yes": "good",
+    "no": "poor",
+    "with_care": "fair",
+    "cannot_tell": "fair",
+}
 LONGEST = 6000
 """Characters of a text that an example shows."""
 
@@ -78,7 +85,7 @@ def report_page(study: Study, made: date) -> Page:
         title=f"May {named} stand in for people?",
         opening=OPENING,
         about=_about(study),
-        answers=tuple(answer(judge) for judge in judges),
+        answers=tuple(_answer(judge) for judge in judges),
         first=agreement_section(judges, level),
         sections=tuple(sections),
         made=made,
@@ -86,17 +93,37 @@ def report_page(study: Study, made: date) -> Page:
     )
 
 
+def _answer(judge: JudgeStudy) -> Answer:
+    """Put the first answer for a judge on the page."""
+    found = judge.first_answer
+    return Answer(judge.name, TONES[found.verdict], found.headline, found.reasons[1:])
+
+
 def rows(study: Study) -> Iterator[dict[str, Any]]:
-    """Give every figure of the contract as a row: judge, group, name, value, ends and n."""
+    """Give every figure of the contract as a row: judge, group, name, value, ends, n and text.
+
+    Text is of the first answer alone, which has no value; its reasons are one text.
+    """
     found = study.to_dict()
     judges = found.get("judges") or {study.judges[0].name: found}
+    nothing = dict.fromkeys(("value", "lower", "upper", "n", "text"))
     for judge, figures in judges.items():
         for group, part in [("", figures), *figures["groups"].items()]:
+            named = {"judge": judge, "group": group}
+            said = part["first_answer"]
+            texts = {"verdict": said["verdict"], "reasons": " ".join(said["reasons"])}
+            for name, text in texts.items():
+                yield named | {"figure": f"first_answer.{name}"} | nothing | {"text": text}
             for name, figure in _figures(part):
                 value = figure.get("rate", figure.get("value"))
                 ends = {end: figure[end] for end in ("lower", "upper")}
-                named = {"judge": judge, "group": group, "figure": name}
-                yield named | {"value": value, **ends, "n": figure.get("n")}
+                of = {"value": value, **ends, "n": figure.get("n")}
+                yield named | {"figure": name} | nothing | of
+            tested = part["alternative"] or {}
+            n = tested.get("people_tested")
+            for name in ("winning_rate", "advantage", "margin", "coin", "longest"):
+                value = {"value": tested.get(name), "n": n}
+                yield named | {"figure": f"alternative.{name}"} | nothing | value
 
 
 def _figures(part: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -229,9 +256,14 @@ def _rules(study: Study) -> Section:
         "items.",
         "Both kinds of tie are one. Sides are turned so that an item has the same side A in votes "
         "and verdicts.",
+        f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): that sets "
+        "how far a judge may fall behind one of them in the alternative-annotator test.",
+        f"A rule that reads nothing is compared with a judge on {MIN_CASES} items or more on "
+        "which it, the judge and a vote prefer a side; otherwise it is left out.",
         f"Intervals: {100 * options.level:g} %. Prompts are drawn with replacement "
         f"({options.rounds:,} times, seed {options.seed}), for whatever depends within a prompt "
-        "stays together.",
+        "stays together. Where every draw gives the same, a share has the interval that so many "
+        "prompts of one mind leave, and other figures have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {listed(study.data.items.models)}.",
     )
@@ -278,6 +310,7 @@ def command(study: Study) -> str:
         "--pairs": options.pairs if options.pairs != "all" else None,
         "--voters": options.voters,
         "--by": options.by,
+        "--raters": options.raters if options.raters != "crowd" else None,
         "--outputs": options.outputs,
         "--prompts": options.prompts,
         "--rounds": options.rounds if options.rounds != 1000 else None,

@@ -8,15 +8,12 @@ import numpy as np
 from arena.publish.study.agreement import Rates, with_people
 from arena.publish.study.data import JudgeSaid
 from arena.publish.study.options import StudyOptions
+from arena.publish.study.rows import Mask
 from judge.study.agreement import pair_agreement
 from judge.study.baselines import always_first, larger, random_agreement
 from judge.study.differences import over_another
+from judge.study.gates import FIRST, LONGEST, MARKDOWN, MIN_CASES, RANDOM, Rule
 from judge.study.items import Estimate, Items, Said
-
-LONGEST = "Longest answer"
-MARKDOWN = "More markdown"
-FIRST = "Always the first"
-RANDOM = "Random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +25,10 @@ class Baseline:
     rates : Rates
         Its agreement with people.
     lead, lead_without_ties : Estimate
-        By how much the judge agrees with people more.
+        By how much the judge agrees with people more, on the items of which the rule says
+        something, and on those of which it prefers a side.
     followed : Estimate or None
-        How often the judge says what the rule says, where both prefer a side.
+        How often the judge says what the rule says, where both prefer a side; None of a coin.
     """
 
     name: str
@@ -39,11 +37,16 @@ class Baseline:
     lead_without_ties: Estimate
     followed: Estimate | None
 
+    @property
+    def rule(self) -> Rule:
+        """What the first answer takes from it."""
+        return Rule(self.name, self.rates.without_ties, self.lead_without_ties, self.followed)
+
 
 def baselines(
     items: Items, votes: Said, judge: JudgeSaid, options: StudyOptions
 ) -> tuple[Baseline, ...]:
-    """Hold a judge against each rule that the data allow, and against a die."""
+    """Hold a judge against each rule that has `MIN_CASES`, and so against a die."""
     judged = np.isin(np.arange(items.n), judge.verdicts.item)
     rules = {
         name: larger(items, feature)
@@ -52,20 +55,38 @@ def baselines(
     }
     if (judge.in_orders.first != 0).any():
         rules[FIRST] = always_first(items, judge.in_orders)
+    decided = _sided(items, votes) & _sided(items, judge.verdicts)
     found = [
         _ruled(name, items, rule.only(judged[rule.item]), votes, judge.verdicts, options)
         for name, rule in rules.items()
+        if (decided & _sided(items, rule)).sum() >= MIN_CASES
     ]
-    return (*found, _random(items, votes, judge.verdicts, options))
+    if decided.sum() >= MIN_CASES:
+        found.append(_random(items, votes, judge.verdicts, options))
+    return tuple(found)
+
+
+def _sided(items: Items, said: Said) -> Mask:
+    """Tell of which items somebody prefers a side."""
+    return np.isin(np.arange(items.n), said.item[said.label != 0])
 
 
 def _ruled(
     name: str, items: Items, rule: Said, votes: Said, verdicts: Said, options: StudyOptions
 ) -> Baseline:
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
+    cases = {True: rule, False: rule.only(rule.label != 0)}
     lead, lead_without_ties = (
-        over_another(items, verdicts, rule, votes, ties=ties, rng=options.rng(), **draws)
-        for ties in (True, False)
+        over_another(
+            items,
+            verdicts.only(np.isin(verdicts.item, own.item)),
+            own,
+            votes,
+            ties=ties,
+            rng=options.rng(),
+            **draws,
+        )
+        for ties, own in cases.items()
     )
     followed = pair_agreement(items, verdicts, rule, ties=False, rng=options.rng(), **draws)
     rates = with_people(items, rule, votes, options)
@@ -87,7 +108,8 @@ def _random(items: Items, votes: Said, verdicts: Said, options: StudyOptions) ->
 
 
 def _known(value: float, beside: Estimate) -> Estimate:
-    return Estimate(value, value, value, beside.n)
+    """Give a value that no data move: it has no interval."""
+    return Estimate(value, None, None, beside.n)
 
 
 def _less(estimate: Estimate, by: float) -> Estimate:

@@ -9,6 +9,7 @@ from arena.publish.study.agreement import Rates
 from arena.publish.study.bias import Biases
 from judge.study.bias import Effect
 from judge.study.boards import FIGURES, BoardsCompared
+from judge.study.gates import MIN_ITEMS, MIN_PEOPLE
 from judge.study.items import Estimate
 from judge.study.powered_ratings import PoweredRatings
 from rating.scale import to_points
@@ -33,6 +34,8 @@ WHY: Mapping[str, str] = {
     "alpha": "it takes items with two votes, and votes of more than one kind",
     "ac1": "no item that was judged has two votes",
     "rank_correlation": "it takes three models that both votes and verdicts rate",
+    "alternative": f"it takes {MIN_PEOPLE} known voters, each with {MIN_ITEMS} judged items that "
+    "others voted on as well",
     "bias of position": "it takes votes and verdicts that say what was shown first",
     "bias of length": "it takes lengths or texts of responses, in either file or with --outputs",
     "bias of format": "it takes texts of responses, in either file or with --outputs",
@@ -45,10 +48,12 @@ def contract(study: "JudgeStudy") -> Plain:
     """Return the study of one judge in the shape that ``arena study judge`` writes."""
     found = study.agreement
     return {
+        "first_answer": study.first_answer.to_dict(),
         "agreement": _rates(found.judge),
         "human_agreement": _rates(found.people),
         **{name: estimate.to_dict() for name, estimate in _coefficients(study).items()},
         "rank_correlation": _correlation(study.compared),
+        "alternative": study.alternative and study.alternative.to_dict(),
         "bias": _bias(study.biases),
         "ppi": _ppi(study.powered),
         "groups": {value: contract(group) for value, group in study.groups.items()},
@@ -74,6 +79,8 @@ def missing(study: "JudgeStudy") -> Iterator[str]:
     for name, estimate in figures.items():
         if estimate is None or estimate.value is None:
             yield f"There is no {name}: {WHY[name]}."
+    if study.alternative is None:
+        yield f"There is no alternative: {WHY['alternative']}."
 
 
 def _coefficients(study: "JudgeStudy") -> dict[str, Estimate]:

@@ -16,11 +16,12 @@ from arena.publish.study.plan import Plan
 from arena.publish.study.rows import Ints, Mask
 from arena.publish.study.words import plural
 from judge.errors import JudgeError
-from judge.study.alternative import AlternativeTest, alternative_test
+from judge.study.alternative import alternative
 from judge.study.boards import BoardsCompared, compare_boards
 from judge.study.calibration import Calibration, calibration
 from judge.study.ceiling import Ceiling, ceiling
 from judge.study.differences import over_people
+from judge.study.gates import Alternative, Evidence, FirstAnswer, Raters, first_answer
 from judge.study.items import Estimate, Items, Said
 from judge.study.powered_ratings import PoweredRatings, powered_ratings
 from judge.study.preferences import Preferences, preferences
@@ -50,8 +51,10 @@ class JudgeStudy:
         determine one: a warning says why.
     swaps : Swaps or None
         None where no item was judged in both orders.
-    alternative : AlternativeTest or None
-        None where voters are not known.
+    alternative : Alternative or None
+        None where voters are not known, or too few can be tested.
+    raters : {"expert", "skilled", "crowd"}
+        What kind of raters the people were taken for.
     calibration : Calibration or None
         None where the judge gave no chances.
     powered : PoweredRatings or None
@@ -74,7 +77,8 @@ class JudgeStudy:
     ceiling: Ceiling
     baselines: tuple[Baseline, ...]
     swaps: Swaps | None
-    alternative: AlternativeTest | None
+    alternative: Alternative | None
+    raters: Raters
     calibration: Calibration | None
     boards: tuple[Preferences, Preferences] | None
     compared: BoardsCompared | None
@@ -89,6 +93,33 @@ class JudgeStudy:
     groups: Mapping[str, "JudgeStudy"] = field(default_factory=dict)
     plan: Plan | None = None
     win_rates: tuple[WinRate, ...] = ()
+
+    @property
+    def first_answer(self) -> FirstAnswer:
+        """Whether the judge may stand in for people, and why."""
+        agreed, compared, moved = self.agreement, self.compared, self.biases
+        effects = {} if moved is None else moved.effects
+        return first_answer(
+            Evidence(
+                judge=agreed.judge.without_ties,
+                people=agreed.people.without_ties,
+                highest=self.ceiling.highest,
+                judge_with_ties=agreed.judge.with_ties,
+                people_with_ties=agreed.people.with_ties,
+                gap=self.over_people_without_ties,
+                gap_with_ties=self.over_people,
+                rules=tuple(one.rule for one in self.baselines),
+                alternative=self.alternative,
+                raters=self.raters,
+                biases={name: effect.difference for name, effect in effects.items()},
+                own_model=None if moved is None else moved.own_model,
+                correlation=None if compared is None else compared.spearman,
+                correlation_noise_freed=None
+                if compared is None
+                else compared.spearman_noise_freed,
+                n_prompts=self.n_prompts,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +203,8 @@ def study_judge(
         ceiling=top,
         baselines=rules,
         swaps=swapped,
-        alternative=_tested(data, shared),
+        alternative=_tested(data, shared, options),
+        raters=options.raters,
         calibration=_calibrated(shared, options),
         boards=boards,
         compared=compared,
@@ -187,10 +219,11 @@ def study_judge(
     )
 
 
-def _tested(data: StudyData, shared: Shared) -> AlternativeTest | None:
+def _tested(data: StudyData, shared: Shared, options: StudyOptions) -> Alternative | None:
     if not data.voters:
         return None
-    return alternative_test(shared.items, shared.people, shared.judge.verdicts)
+    judged = shared.judge.verdicts
+    return alternative(shared.items, shared.people, judged, raters=options.raters)
 
 
 def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:

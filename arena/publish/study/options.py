@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from arena.errors import DataError
+from judge.study.gates import MARGINS, Raters
 
 Pairs = Literal["all", "majority"]
 PAIRS = get_args(Pairs)
@@ -24,6 +25,8 @@ class StudyOptions:
         Pattern of the voters whose votes count.
     by : str or None
         Column whose values part the items into groups.
+    raters : {"expert", "skilled", "crowd"}
+        What kind of raters the people are: how much a judge may fall behind one of them.
     outputs, prompts : Path or None
         Files of the responses, and of the texts of prompts.
     rounds, seed : int
@@ -36,6 +39,7 @@ class StudyOptions:
     pairs: Pairs = "all"
     voters: str | None = None
     by: str | None = None
+    raters: Raters = "crowd"
     outputs: Path | None = None
     prompts: Path | None = None
     rounds: int = 1000
@@ -46,6 +50,9 @@ class StudyOptions:
         """Raise `DataError` for what cannot be."""
         if self.pairs not in PAIRS:
             msg = f"There is no --pairs {self.pairs!r}: choose {' or '.join(PAIRS)}."
+            raise DataError(msg)
+        if self.raters not in MARGINS:
+            msg = f"There is no --raters {self.raters!r}: choose {', '.join(MARGINS)}."
             raise DataError(msg)
         if self.rounds < 2:
             msg = f"--rounds {self.rounds} draw no interval: give 2 or more."

@@ -134,11 +134,16 @@ def test_the_files_hold_the_figures_of_the_study(found: Study, tmp_path: Path) -
     figures = json.loads(page.with_suffix(".json").read_text())
     assert figures == found.to_dict()
     table = duckdb.read_parquet(str(page.with_suffix(".parquet"))).fetchall()
-    names = ["judge", "group", "figure", "value", "lower", "upper", "n"]
+    names = ["judge", "group", "figure", "value", "lower", "upper", "n", "text"]
     assert [dict(zip(names, row, strict=True)) for row in table] == list(rows(found))
     rate = next(row for row in rows(found) if row["figure"] == "agreement.with_ties")
     assert rate["value"] == figures["agreement"]["with_ties"]["rate"]
     assert rate["judge"] == "owl"
+    said = next(row for row in rows(found) if row["figure"] == "first_answer.verdict")
+    assert said["text"] == figures["first_answer"]["verdict"]
+    advantage = next(row for row in rows(found) if row["figure"] == "alternative.advantage")
+    assert advantage["value"] == figures["alternative"]["advantage"]
+    assert advantage["n"] == 3
 
 
 def test_the_command_makes_the_same_again(found: Study) -> None:

@@ -1,4 +1,4 @@
-"""How a report writes numbers."""
+"""How sentences and tables write numbers."""
 
 from collections.abc import Callable, Sequence
 
