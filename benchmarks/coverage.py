@@ -23,7 +23,7 @@ from tests.simulation import D1, Design, Floats
 POINTS_PER_NAT = 400 / math.log(10)
 ROUNDS = 200
 LABELS = np.array(["model_a", "model_b", "tie"])
-EQUAL = replace(D1, spread=0.0)
+EQUAL = replace(D1, spread=0.0, taste=0.0)
 BOARDS: Mapping[str, Design] = {
     "200 voters, no tastes": EQUAL,
     "tastes of .4": replace(EQUAL, taste=0.4),

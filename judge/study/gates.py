@@ -19,7 +19,8 @@ MIN_CASES = 100
 """Items on which a rule and a judge prefer a side, and a vote does: with fewer they are not
 compared, and the rule is not mentioned."""
 MARGIN = 0.05
-"""Agreement by which a judge may fall short of people, at the worst end of the interval."""
+"""Agreement by which a judge may fall short of people, at the worst end of the interval, and by
+which it must lead a rule that reads nothing, at the best end, to be more than that."""
 COPIES = 0.95
 """Share of its verdicts from which a judge is said to follow a rule."""
 WORTH_SAYING = 20.0
@@ -183,8 +184,9 @@ class FirstAnswer:
 def first_answer(found: Evidence) -> FirstAnswer:
     """Say whether a judge may stand in for people, and name what this hangs on.
 
-    ``no``: a rule that reads nothing is not shown to agree with people less often, or people
-    certainly agree with each other more often than with the judge, by more than `MARGIN`.
+    ``no``: the judge follows a rule that reads nothing, or leads it by `MARGIN` at most, or
+    people agree with each other more often than with the judge, by more than `MARGIN`; each by
+    the whole interval.
     ``yes``: the judge agrees with a person as often as another person does, within `MARGIN`, with
     ties and without; it passes the alternative-annotator test, which neither a coin nor the
     longer answer passes as well; and no bias of `WORTH_SAYING` points is certain. ``with_care``:
@@ -208,7 +210,7 @@ def _verdict(found: Evidence) -> tuple[Verdict, str]:
     if found.judge.value is None:
         return "cannot_tell", "No vote and verdict on one item both prefer a side."
     if beaten_by := unbeaten(found.rules):
-        return "no", _not_better(beaten_by[0])
+        return _not_better(beaten_by[0])
     if found.gap.value is None:
         return "cannot_tell", "No item has two votes to compare people with people."
     if found.n_prompts < MIN_PROMPTS:
@@ -233,10 +235,14 @@ def unbeaten(rules: Sequence[Rule]) -> list[Rule]:
     return sorted(found, key=lambda rule: (not _followed(rule), rule.lead.value or 0.0))
 
 
-def _not_better(rule: Rule) -> str:
-    worse = rule.lead.value is not None and rule.lead.value <= 0
-    shown = "It does no better than" if worse else "It is not shown to do better than"
-    return f"{shown} {PHRASES[rule.name]}."
+def _not_better(rule: Rule) -> tuple[Verdict, str]:
+    """Say that a rule is not beaten: for certain, if the judge follows it or hardly leads."""
+    phrase, lead = PHRASES[rule.name], rule.lead
+    if _followed(rule) or (lead.upper is not None and lead.upper <= 0):
+        return "no", f"It does no better than {phrase}."
+    if lead.upper is not None and lead.upper <= MARGIN:
+        return "no", f"It does hardly better than {phrase}, if at all."
+    return "cannot_tell", f"It is not shown to do better than {phrase}."
 
 
 def _followed(rule: Rule) -> bool:

@@ -112,9 +112,12 @@ def test_each_gate_has_its_verdict(other: dict[str, Any], verdict: str, reason: 
 def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() -> None:
     level = Rule(RANDOM, COIN.agreement, near(0.01), None)
     found = answer(rules=(LONGER, level))
-    assert found.headline == "No. It is not shown to do better than throwing a coin."
-    found = answer(rules=(LONGER, replace(level, lead=near(-0.01))))
+    assert found.headline == "No. It does hardly better than throwing a coin, if at all."
+    found = answer(rules=(LONGER, replace(level, lead=near(-0.1))))
     assert found.headline == "No. It does no better than throwing a coin."
+    unclear = answer(rules=(LONGER, replace(level, lead=near(0.02, 0.1))))
+    assert unclear.verdict == "cannot_tell"
+    assert unclear.reasons[0] == "It is not shown to do better than throwing a coin."
     assert answer(rules=(replace(level, lead=NOTHING),)).verdict == "yes"
 
 
