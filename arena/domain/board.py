@@ -103,7 +103,10 @@ class PairCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Battles of one model, and those that a model failed or the visitor left without a vote."""
+    """Battles in which a model was asked, and those lost: it failed, or the visitor left.
+
+    Each battle counts once, so ``failed + abandoned`` is at most ``battles``.
+    """
 
     model: str
     battles: int

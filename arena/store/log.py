@@ -4,7 +4,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
@@ -133,21 +133,25 @@ def model_records(
 def _battle_counts(
     session: Session, theirs: BattleIds
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    battles: Counter[str] = Counter()
+    """Count blind battles by model, each once: where it was asked, where it failed, those left."""
+    blind = (col(BattleRow.mode) == Mode.ANONYMOUS, col(BattleRow.id).in_(theirs))
+    same = col(BattleRow.id) == col(AnswerRow.battle_id)
+    times = func.count(distinct(col(AnswerRow.battle_id)))
+    per_model = select(AnswerRow.model_id, times).join(BattleRow, same).where(*blind)
+    asked = session.exec(per_model.group_by(col(AnswerRow.model_id)))
+    gone = col(AnswerRow.model_id).not_in((col(BattleRow.model_a), col(BattleRow.model_b)))
+    lost = (col(AnswerRow.status) == AnswerStatus.FAILED) & (
+        gone | (col(BattleRow.state) == BattleState.FAILED)
+    )
+    failed = session.exec(per_model.where(lost).group_by(col(AnswerRow.model_id)))
     abandoned: Counter[str] = Counter()
-    blind = select(BattleRow.model_a, BattleRow.model_b, BattleRow.state).where(
-        col(BattleRow.mode) == Mode.ANONYMOUS, col(BattleRow.id).in_(theirs)
+    left = (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED)
+    pairs = select(BattleRow.model_a, BattleRow.model_b).where(
+        col(BattleRow.state).in_(left), *blind
     )
-    for a, b, state in session.exec(blind):
-        battles.update((a, b))
-        if state in (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED):
-            abandoned.update((a, b))
-    failures = session.exec(
-        select(AnswerRow.model_id).where(
-            col(AnswerRow.status) == AnswerStatus.FAILED, col(AnswerRow.battle_id).in_(theirs)
-        )
-    )
-    return battles, Counter(failures), abandoned
+    for pair in session.exec(pairs):
+        abandoned.update(pair)
+    return Counter(dict(asked.all())), Counter(dict(failed.all())), abandoned
 
 
 def _answer_figures(

@@ -199,9 +199,12 @@ class ModelRecord:
 
     Attributes
     ----------
+    battles : int
+        Blind battles in which it was asked, each once, whatever its turns and attempts: those
+        too in which another model took its place.
     failed, abandoned : int
-        Battles in which this model did not answer; ended battles that the visitor left
-        without a vote, or skipped.
+        Of these, the ones without a vote on it because it did not answer, and the ones with both
+        answers that the visitor left without a vote, or skipped. None is in both.
     cost_per_1000 : float or None
         US dollars for a thousand answers, from the mean of those whose cost is known.
     median_s : float or None

@@ -7,12 +7,23 @@ import pytest
 from sqlmodel import col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.model import Model
 from arena.domain.vote import Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
 from arena.store import chain, log
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow
-from tests.arena.store.battles import A1, B1, NOW, at_once, ballot, complete, new_battle, ready
+from tests.arena.store.battles import (
+    A1,
+    B1,
+    MODELS,
+    NOW,
+    at_once,
+    ballot,
+    complete,
+    new_battle,
+    ready,
+)
 
 
 def test_one_vote_a_battle(store: Store) -> None:
@@ -121,6 +132,54 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
     assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
     assert basalt.cost_per_1000 == pytest.approx(1.01)
     assert basalt.median_s == 2.0
+
+
+def test_a_battle_that_a_model_fails_again_and_again_is_lost_once(store: Store) -> None:
+    failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
+    store.open_battle(new_battle("b1"))
+    for attempt in range(1, 8):
+        ends = {replace(A1, attempt=attempt): failed}
+        ends |= {B1: complete()} if attempt == 1 else {}
+        store.close_answers("b1", BattleState.FAILED, ends, message="-", now=NOW)
+        store.add_attempts("b1", "ada", NOW, only_incomplete=True)
+    ends = {replace(A1, attempt=8): failed}
+    store.close_answers("b1", BattleState.FAILED, ends, message="-", now=NOW)
+    with store.reading() as session:
+        basalt, quartz = log.model_records(session)
+    assert (basalt.battles, basalt.failed) == (1, 1)
+    assert (quartz.battles, quartz.failed) == (1, 0)
+
+
+def test_a_battle_that_is_voted_on_after_a_failed_attempt_is_not_lost(store: Store) -> None:
+    failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
+    store.open_battle(new_battle("b1"))
+    store.close_answers(
+        "b1", BattleState.FAILED, {A1: failed, B1: complete()}, message="-", now=NOW
+    )
+    store.add_attempts("b1", "ada", NOW, only_incomplete=True)
+    again = {replace(A1, attempt=2): complete()}
+    store.close_answers("b1", BattleState.READY, again, message=None, now=NOW)
+    store.cast(ballot("b1"))
+    with store.reading() as session:
+        records = log.model_records(session)
+    assert [(r.battles, r.failed, r.abandoned) for r in records] == [(1, 0, 0), (1, 0, 0)]
+
+
+def test_a_model_that_always_fails_and_is_replaced_is_counted(store: Store) -> None:
+    broken = Model(id="broken", name="Broken", endpoint="pocket://x", model="broken")
+    store.register((*MODELS, broken), NOW)
+    failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
+    for battle in ("b1", "b2"):
+        new = new_battle(battle)
+        store.open_battle(replace(new, b=replace(new.b, model_id="broken")))
+        assert store.replace_answer(battle, B1, failed, new.b, NOW)
+        ends = {A1: complete(), replace(B1, attempt=2): complete()}
+        store.close_answers(battle, BattleState.READY, ends, message=None, now=NOW)
+        store.cast(ballot(battle))
+    with store.reading() as session:
+        records = {record.id: record for record in log.model_records(session)}
+    counts = {id_: (r.battles, r.failed, r.abandoned) for id_, r in records.items()}
+    assert counts == {"basalt": (2, 0, 0), "broken": (2, 2, 0), "quartz": (2, 0, 0)}
 
 
 def test_a_vote_that_cannot_be_written_is_an_error(store: Store) -> None:
