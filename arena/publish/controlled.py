@@ -105,7 +105,8 @@ def length_controls(
         annotated = _annotated(table, rows)
         controls[name], few = _control(name, annotated, difficulty, block, options)
         warnings += few
-    return controls, warnings
+    known = any(not math.isnan(controls[name].win_rate) for name in contenders)
+    return controls, warnings + (_on_quantity(options) if known else [])
 
 
 def _instructions(data: Annotations, items: Annotations | None) -> dict[str, int]:
@@ -230,6 +231,24 @@ def _control(
         return NONE, [*warnings, f"{name!r} has no length-controlled win rate. {error}"]
     control = Control(found.win_rate, found.standard_error, found.compat_standard_error)
     return control, warnings
+
+
+def _on_quantity(options: ScoreOptions) -> list[str]:
+    """Name the quantity where it is not that of AlpacaEval 2.
+
+    The distances are those of the 16 published models without either file.
+    """
+    given = {"--items": options.items, "--regularisation": options.regularisation}
+    missing = [name for name, value in given.items() if value is None]
+    if not missing:
+        return []
+    apart = 3 if missing == ["--regularisation"] else 9
+    return [
+        "'lc_win_rate' is the win rate at equal length by a fit to this file without "
+        f"{' and '.join(missing)}. AlpacaEval 2's, by the same name, rests on difficulties "
+        f"and gamed baselines from these files too, and lay up to {apart} points from it on 16 "
+        "published models: compare models within this file, not with published figures."
+    ]
 
 
 def _on_missing(data: Annotations, table: _Table, options: ScoreOptions) -> list[str]:

@@ -106,6 +106,26 @@ def test_length_control_reaches_the_published_board(
 
 
 @pytest.mark.published
+@pytest.mark.parametrize(("with_items", "apart"), [(True, 3), (False, 9)])
+def test_a_rate_without_upstreams_files_is_as_far_from_published_ones_as_is_said(
+    published_data: Path, *, with_items: bool, apart: int
+) -> None:
+    folder = published_data / "judge"
+    found = judge_score(
+        folder / "alpacaeval_annotations.parquet",
+        "alpaca_eval",
+        items=folder / "alpacaeval_items.csv" if with_items else None,
+    )
+    assert f"up to {apart} points" in found["warnings"][-1]
+    published = duckdb.read_csv(str(folder / "alpacaeval_published.csv"))
+    distances = [
+        abs(of(found, model)["lc_win_rate"] - rate)
+        for model, rate in published.project("model, length_controlled_winrate").fetchall()
+    ]
+    assert apart - 1 < max(distances) < apart
+
+
+@pytest.mark.published
 def test_wildbench_rows_are_scored_apart_by_version_and_judge(published_data: Path) -> None:
     found = judge_score(published_data / "judge" / "wildbench_scores.parquet", "wildbench")
     assert len(found["models"]) == 13
@@ -237,6 +257,35 @@ def test_a_regularisation_block_moves_the_controlled_rate_alone(tmp_path: Path) 
     held = judge_score(source, "alpaca_eval", items=given, regularisation=block)["models"][0]
     assert held["win_rate"] == without["win_rate"]
     assert held["lc_win_rate"] != without["lc_win_rate"]
+
+
+def test_a_controlled_rate_says_when_it_is_not_upstreams(tmp_path: Path) -> None:
+    source, given = write(tmp_path / "rows.csv", drawn(n_models=6)), items(tmp_path)
+    rows = [
+        {"idx": i, "x_len": math.cos(i), "pseudo_y": 0.5 - 0.4 * math.cos(i), "weight": 0.1}
+        for i in range(120)
+    ]
+    block = write(tmp_path / "block.csv", rows)
+
+    def said(items: Path | None, regularisation: Path | None) -> list[str]:
+        found = judge_score(source, "alpaca_eval", items=items, regularisation=regularisation)
+        return [text for text in found["warnings"] if text.startswith("'lc_win_rate'")]
+
+    assert said(given, block) == []
+    assert "without --regularisation. AlpacaEval 2's" in said(given, None)[0]
+    assert "without --items. AlpacaEval 2's" in said(None, block)[0]
+    assert "without --items and --regularisation. AlpacaEval 2's" in said(None, None)[0]
+
+
+def test_no_quantity_is_named_where_there_is_no_controlled_rate(tmp_path: Path) -> None:
+    rows = [
+        {name: value for name, value in row.items() if not name.startswith("len_")}
+        for row in drawn()
+    ]
+    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert found["warnings"] == [
+        "No length control: there are no columns 'len_base' and 'len_model'."
+    ]
 
 
 def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> None:
