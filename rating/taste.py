@@ -19,8 +19,10 @@ FIT_TOLERANCE = 0.01
 class Ballots(NamedTuple):
     """Decisive votes of one voter, up to some moment: codes of models, shape (n_votes,)."""
 
-    winner: NDArray[np.int64]
-    loser: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    won: NDArray[np.bool_]
+    """Where the left side won."""
 
 
 class Marginals(NamedTuple):
@@ -33,12 +35,16 @@ class Marginals(NamedTuple):
 
 
 def log_marginals(
-    ballots: Sequence[Ballots], theta: NDArray[np.float64], taste_sd: float
+    ballots: Sequence[Ballots],
+    theta: NDArray[np.float64],
+    taste_sd: float,
+    order_effect: float = 0.0,
 ) -> Marginals:
     """Return the log-probability of each voter's decisive votes under the taste model.
 
     A voter sees model m at ``theta[m] + taste_sd * u[m]`` with u standard
-    normal, and chooses by Bradley-Terry. The integral over u is Laplace's::
+    normal, and chooses by Bradley-Terry, the left side ahead by
+    ``order_effect``. The integral over u is Laplace's::
 
         log P(votes | u*) - |u*|^2 / 2 - log det(I + taste_sd^2 * X'WX) / 2
 
@@ -52,6 +58,8 @@ def log_marginals(
         Strengths in nats in the eyes of a voter of average taste.
     taste_sd : float
         In nats, not negative.
+    order_effect : float, default 0
+        Advantage of the left side in every vote, in nats.
 
     Returns
     -------
@@ -73,14 +81,14 @@ def log_marginals(
     --------
     One vote between equals is even, whatever the tastes.
 
-    >>> one = Ballots(np.array([0]), np.array([1]))
+    >>> one = Ballots(np.array([0]), np.array([1]), np.array([True]))
     >>> np.exp(log_marginals([one], np.zeros(2), 0.0).log_probability).item()
     0.5
     """
     found = Marginals(np.empty(len(ballots)), np.tile(theta, (len(ballots), 1)))
     for batch in _batches(ballots):
         start = np.zeros(batch.met.shape)
-        log_probability, taste = _laplace(batch, theta, taste_sd, start=start)
+        log_probability, taste = _laplace(batch, theta, taste_sd, order_effect, start=start)
         found.log_probability[batch.rows] = log_probability
         found.liking[batch.rows[:, None], batch.met] += taste_sd * taste
     return found
@@ -92,6 +100,7 @@ def fit_taste_sd(
     score: NDArray[np.float64],
     voter: NDArray[np.int64],
     theta: NDArray[np.float64],
+    order_effect: float = 0.0,
 ) -> float:
     """Fit how far the tastes of voters spread, by the sum of `log_marginals` over voters.
 
@@ -105,6 +114,8 @@ def fit_taste_sd(
         Codes of the voters, from 0.
     theta : ndarray of shape (n_models,)
         Strengths in nats.
+    order_effect : float, default 0
+        Advantage of the left side in every vote, in nats.
 
     Returns
     -------
@@ -122,18 +133,19 @@ def fit_taste_sd(
     decisive = score != 0.5
     if not decisive.any():
         raise DataError(f"None of {len(score)} votes is decisive: tastes cannot be seen.")
-    winner, loser = np.where(score == 1, (left, right), (right, left))
     rows = rows_by_voter(np.where(decisive, voter, -1))
     if not decisive.all():
         rows = rows[1:]  # the ties
-    batches = list(_batches([Ballots(winner[own], loser[own]) for own in rows]))
+    batches = list(_batches([Ballots(left[own], right[own], score[own] == 1) for own in rows]))
 
     tastes = [np.zeros(batch.met.shape) for batch in batches]
 
     def lack(taste_sd: float) -> float:
         total = 0.0
         for at, batch in enumerate(batches):
-            log_probability, tastes[at] = _laplace(batch, theta, taste_sd, start=tastes[at])
+            log_probability, tastes[at] = _laplace(
+                batch, theta, taste_sd, order_effect, start=tastes[at]
+            )
             total -= float(log_probability.sum())
         return total
 
@@ -181,18 +193,18 @@ def rows_by_voter(voter: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 class _Batch(NamedTuple):
     """Voters who met equally many models: as many as fit in memory.
 
-    Tables of shape (n_voters, n_pairs) hold a voter's pairs, filled up with
-    pairs without votes.
+    Tables of shape (n_voters, n_pairs) hold a voter's pairs by side, filled up
+    with pairs without votes.
     """
 
     rows: NDArray[np.int64]
     met: NDArray[np.int64]
     """Codes of the models each voter met, shape (n_voters, n_met)."""
     first: NDArray[np.int64]
-    """Of the pair, by position among all voters' models: for scattering."""
+    """On the left, by position among all voters' models: for scattering."""
     second: NDArray[np.int64]
     won: NDArray[np.float64]
-    """Votes for the first."""
+    """Votes for the left side."""
     lost: NDArray[np.float64]
 
     def leads(self, strength: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -221,7 +233,7 @@ class _Batch(NamedTuple):
 
 
 def _batches(ballots: Sequence[Ballots]) -> Iterator[_Batch]:
-    met = [np.unique(np.concatenate(votes)) for votes in ballots]
+    met = [np.unique(np.concatenate([votes.left, votes.right])) for votes in ballots]
     sizes = np.array([len(models) for models in met], dtype=np.int64)
     for size in np.unique(sizes):
         alike = np.flatnonzero(sizes == size)
@@ -250,11 +262,10 @@ def _batch(
 def _count(
     met: NDArray[np.int64], votes: Ballots
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return one voter's pairs as numbers, the votes for the lower code and for the higher."""
-    winner, loser = np.searchsorted(met, votes.winner), np.searchsorted(met, votes.loser)
-    number = np.minimum(winner, loser) * len(met) + np.maximum(winner, loser)
+    """Return one voter's pairs as numbers, the votes for the left side and for the right."""
+    number = np.searchsorted(met, votes.left) * len(met) + np.searchsorted(met, votes.right)
     pair, place = np.unique(number, return_inverse=True)
-    won = np.bincount(place[winner < loser], minlength=len(pair))
+    won = np.bincount(place[votes.won], minlength=len(pair))
     return pair, won, np.bincount(place, minlength=len(pair)) - won
 
 
@@ -262,11 +273,12 @@ def _laplace(
     batch: _Batch,
     theta: NDArray[np.float64],
     taste_sd: float,
+    order_effect: float,
     *,
     start: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each voter's log marginal likelihood and the most likely u, from a first guess."""
-    gap = batch.leads(theta[batch.met])
+    gap = batch.leads(theta[batch.met]) + order_effect
     taste = start
     value = _joint(taste, batch, gap, taste_sd)
     tolerance = TOLERANCE * max(1.0, float((batch.won + batch.lost).max()))

@@ -79,6 +79,7 @@ def check_voters(
     taste_sd: float,
     models: Sequence[str],
     *,
+    order_effect: float = 0.0,
     alpha: float = 0.05,
 ) -> tuple[VoterCheck, ...]:
     """Weigh each voter's votes against those of an honest voter with tastes.
@@ -88,11 +89,13 @@ def check_voters(
         E = sum_k w_k prod_i q_k(y_i) / P(y_1, y_2, ...)
 
     The honest voter below sees the models at ``theta`` plus personal tastes
-    of sd ``taste_sd``, integrated out (`rating.taste.log_marginals`). The
-    alternatives above, w .15 each: coin (1/2), always left (.9), always right
-    (.9), inverted (tastes around ``-theta``); and sharing .4 evenly, a fan
-    (.95 for the model wherever it appears) and an anti-fan (.05) of each
-    model, who are honest elsewhere, with the tastes of their votes so far.
+    of sd ``taste_sd``, integrated out (`rating.taste.log_marginals`), and
+    leans to the left by ``order_effect`` like everybody. The alternatives
+    above, w .15 each: coin (1/2), always left (.9), always right (.9),
+    inverted (tastes around ``-theta``, the same lean); and sharing .4 evenly,
+    a fan (.95 for the model wherever it appears) and an anti-fan (.05) of
+    each model, who are honest elsewhere, with the tastes of their votes so
+    far and the same lean.
     Without tastes of their own the last three would fall behind an honest
     voter's model that learns the tastes: the more votes, the less power.
 
@@ -125,6 +128,9 @@ def check_voters(
         people.
     models : sequence of str, length n_models
         Names, for the reasons.
+    order_effect : float, default 0
+        Advantage of the left side in the eyes of all voters, in nats. Zero
+        punishes honest people where all lean to one side.
     alpha : float, default 0.05
         Chance of flagging an honest voter.
 
@@ -137,7 +143,8 @@ def check_voters(
     ------
     DataError
         As `rating.taste.check_votes`, and for names that do not match
-        ``theta``, ``taste_sd`` negative, or ``alpha`` out of range.
+        ``theta``, ``taste_sd`` negative, ``order_effect`` not finite, or
+        ``alpha`` out of range.
 
     References
     ----------
@@ -170,6 +177,8 @@ def check_voters(
         raise DataError(f"{len(models)} names for {len(theta)} strengths; give one each.")
     if not 0 <= taste_sd < np.inf:
         raise DataError(f"taste_sd must be finite and not negative, not {taste_sd}.")
+    if not np.isfinite(order_effect):
+        raise DataError(f"order_effect must be finite, not {order_effect}.")
     if not 0 < alpha < 1:
         raise DataError(f"alpha must lie between 0 and 1, not {alpha}.")
     if not len(voter):
@@ -180,7 +189,7 @@ def check_voters(
         some = people[first : first + VOTERS_AT_ONCE]
         votes = [_Votes.of(left[rows], right[rows], score[rows]) for rows in some]
         for rows, own, evidence in zip(
-            some, votes, _evidence(votes, theta, taste_sd), strict=True
+            some, votes, _evidence(votes, theta, taste_sd, order_effect), strict=True
         ):
             n_ties = len(rows) - len(own.score)
             found.append(_finding(int(voter[rows[0]]), n_ties, evidence, models, alpha))
@@ -207,9 +216,7 @@ class _Votes:
 
     def ballots(self) -> list[Ballots]:
         won = self.score == 1
-        winner = np.where(won, self.left, self.right)
-        loser = np.where(won, self.right, self.left)
-        return [Ballots(winner[:n], loser[:n]) for n in self.looks]
+        return [Ballots(self.left[:n], self.right[:n], won[:n]) for n in self.looks]
 
 
 def _looks(n: int) -> NDArray[np.int64]:
@@ -233,19 +240,19 @@ class _Evidence:
 
 
 def _evidence(
-    votes: Sequence[_Votes], theta: NDArray[np.float64], taste_sd: float
+    votes: Sequence[_Votes], theta: NDArray[np.float64], taste_sd: float, order_effect: float
 ) -> Iterator[_Evidence]:
     """Yield the evidence against each voter."""
     ballots = [part for own in votes for part in own.ballots()]
-    honest = log_marginals(ballots, theta, taste_sd)
-    inverted = log_marginals(ballots, -theta, taste_sd).log_probability
+    honest = log_marginals(ballots, theta, taste_sd, order_effect)
+    inverted = log_marginals(ballots, -theta, taste_sd, order_effect).log_probability
     fans = np.full(2 * len(theta), FANS_WEIGHT / (2 * len(theta)))
     log_weight = np.log(np.append(np.full(len(PLAIN), PLAIN_WEIGHT), fans))
     start = 0
     for own in votes:
         at = slice(start, start + len(own.looks))
         liking = np.vstack([theta, honest.liking[at]])
-        bets = np.column_stack([_sides(own), inverted[at], _fans(own, liking)])
+        bets = np.column_stack([_sides(own), inverted[at], _fans(own, liking, order_effect)])
         yield _Evidence(own.looks, log_weight + bets - honest.log_probability[at, None])
         start = at.stop
 
@@ -257,7 +264,7 @@ def _sides(votes: _Votes) -> NDArray[np.float64]:
     return np.asarray(np.outer(n_left, chance) + np.outer(votes.looks - n_left, chance[[0, 2, 1]]))
 
 
-def _fans(votes: _Votes, liking: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fans(votes: _Votes, liking: NDArray[np.float64], order_effect: float) -> NDArray[np.float64]:
     """Log-probability up to each look of a fan and of an anti-fan of each model.
 
     On the other pairs a fan is the honest voter that the votes up to the last
@@ -269,7 +276,7 @@ def _fans(votes: _Votes, liking: NDArray[np.float64]) -> NDArray[np.float64]:
         Before the first vote, and at each look.
     """
     last = np.searchsorted(votes.looks, np.arange(len(votes.score)), side="right")
-    lead = liking[last, votes.left] - liking[last, votes.right]
+    lead = liking[last, votes.left] - liking[last, votes.right] + order_effect
     won = votes.score == 1
     honest = -np.logaddexp(0.0, np.where(won, -lead, lead))[:, None]
     each = np.arange(liking.shape[1])

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from math import inf, log
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from arena.publish import orders
 from arena.publish.columns import Columns
 from arena.publish.ordered import OrderedVotes, read_ordered
 from arena.publish.rate import in_our_words
-from rating.bradley_terry import solve
+from rating import Comparisons, NotIdentifiedError, Outcome, fit
+from rating.covariates import ORDER_EFFECT
 from rating.taste import fit_taste_sd
 from rating.voters import Alternative, VoterCheck, check_voters
 
@@ -26,6 +27,8 @@ HEAVY = 0.05
 
 RIDGE = 0.1
 """Gives every model a strength, also one that has not lost yet: strengths of sd 3.2 nats."""
+
+_A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class VotersReport:
     ----------
     taste_sd : float or None
         Fitted spread of honest tastes, in nats a model; None where nobody could be examined.
+    order_effect : float or None
+        Fitted advantage of the left side in the eyes of all voters, in nats; None as above.
     by_time : bool
         Whether votes were taken in the order of their times; else, in that of the source.
     dropped : dict of str to int
@@ -120,6 +125,7 @@ class VotersReport:
     alpha: float
     least: int
     taste_sd: float | None
+    order_effect: float | None
     by_time: bool
     votes: int
     self_battles: int
@@ -148,8 +154,9 @@ class VotersReport:
         return (
             f"An honest voter is flagged with a chance of {chance} at most, however often one "
             "looks. That holds on average over voters whose tastes are normal with the fitted sd "
-            f"of {self.taste_sd:.2f} nats a model; somebody of very unusual taste is flagged "
-            "more often.",
+            f"of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
+            f"{self.order_effect:+.2f} nats, fitted too; somebody of very unusual taste or lean "
+            "is flagged more often.",
             f"{examined} voters were examined: of as many honest ones, up to "
             f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
             f"a chance of {chance} at most that any honest one is among them.",
@@ -165,6 +172,7 @@ class VotersReport:
                 "alpha": self.alpha,
                 "least": self.least,
                 "taste_sd": self.taste_sd,
+                "order_effect": self.order_effect,
                 "order": "time" if self.by_time else "source",
                 "version": __version__,
             },
@@ -182,9 +190,10 @@ def check_source(
 ) -> VotersReport:
     """Examine the voters of a file or a database.
 
-    The strengths are those of a Bradley-Terry fit with a ridge of `RIDGE` to all votes, without
-    the voter's own where these are `HEAVY` of all; the taste sd is fitted on the voters
-    examined (`rating.taste.fit_taste_sd`), the evidence is that of `rating.voters.check_voters`.
+    The strengths and the advantage of the left side are those of a Bradley-Terry fit with a ridge
+    of `RIDGE` to all votes, without the voter's own where these are `HEAVY` of all; the taste sd
+    is fitted on the voters examined (`rating.taste.fit_taste_sd`), the evidence is that of
+    `rating.voters.check_voters`.
 
     Parameters
     ----------
@@ -217,43 +226,66 @@ def check_source(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Examined:
-    """What was found, by the voter's code."""
+    """What was found, by the voter's code; no taste and no order effect without anybody."""
 
     taste_sd: float | None
+    order_effect: float | None
     found: dict[int, VoterCheck]
+
+
+class _Strengths(NamedTuple):
+    """Of every model, 0 without a vote, and of the left side, in nats."""
+
+    theta: NDArray[np.float64]
+    order_effect: float
 
 
 def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
     decisive = np.bincount(votes.voter[votes.score != 0.5], minlength=len(votes.voters))
     enough = np.flatnonzero(decisive >= least)
     if not enough.size:
-        return _Examined(None, {})
-    theta = _strengths(votes)
+        return _Examined(None, None, {})
     their = votes.of(np.isin(votes.voter, enough))
     share = np.bincount(votes.voter, minlength=len(votes.voters)) / len(votes.voter)
     with in_our_words():
-        taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, theta)
+        all_votes = _strengths(votes)
+        taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, *all_votes)
         found: dict[int, VoterCheck] = {}
         light = their.of(share[their.voter] < HEAVY)
-        found |= _check(light, theta, taste_sd, alpha)
+        found |= _check(light, all_votes, taste_sd, alpha)
         for code in enough[share[enough] >= HEAVY]:
             without = _strengths(votes.of(votes.voter != code))
             found |= _check(their.of(their.voter == code), without, taste_sd, alpha)
-    return _Examined(taste_sd, found)
+    return _Examined(taste_sd, all_votes.order_effect, found)
 
 
-def _strengths(votes: OrderedVotes) -> NDArray[np.float64]:
-    wins = np.zeros((len(votes.models), len(votes.models)))
-    np.add.at(wins, (votes.left, votes.right), votes.score)
-    np.add.at(wins, (votes.right, votes.left), 1 - votes.score)
-    return solve(wins, np.zeros(len(wins)), ridge=RIDGE).theta
+def _strengths(votes: OrderedVotes) -> _Strengths:
+    theta = np.zeros(len(votes.models))
+    if not len(votes.voter):  # of one voter's votes without that voter
+        return _Strengths(theta, 0.0)
+    outcome = np.select([votes.score == 1, votes.score == 0], [_A, _B], _TIE)
+    data = Comparisons.from_codes(votes.models, votes.left, votes.right, outcome)
+    try:
+        found = fit(data, ridge=RIDGE, order_effect=True)
+    except NotIdentifiedError:  # the sides are the models, or foretell every vote
+        found = fit(data, ridge=RIDGE)
+    theta[[votes.models.index(model) for model in found.models]] = found.theta
+    order = [one.value for one in found.parameters if one.name == ORDER_EFFECT]
+    return _Strengths(theta, sum(order))
 
 
 def _check(
-    votes: OrderedVotes, theta: NDArray[np.float64], taste_sd: float, alpha: float
+    votes: OrderedVotes, strengths: _Strengths, taste_sd: float, alpha: float
 ) -> dict[int, VoterCheck]:
     columns = (votes.left, votes.right, votes.score, votes.voter)
-    checks = check_voters(*columns, theta, taste_sd, votes.models, alpha=alpha)
+    checks = check_voters(
+        *columns,
+        strengths.theta,
+        taste_sd,
+        votes.models,
+        order_effect=strengths.order_effect,
+        alpha=alpha,
+    )
     return {check.voter: check for check in checks}
 
 
@@ -272,6 +304,7 @@ def _report(votes: OrderedVotes, examined: _Examined, alpha: float, least: int) 
         alpha=alpha,
         least=least,
         taste_sd=examined.taste_sd,
+        order_effect=examined.order_effect,
         by_time=votes.by_time,
         votes=len(votes.voter),
         self_battles=votes.self_battles,

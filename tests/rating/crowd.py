@@ -53,11 +53,15 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Models ``spread`` apart from best to average, voters of taste sd ``taste``, in nats."""
+    """Models ``spread`` apart from best to average, voters of taste sd ``taste``, in nats.
+
+    All that are honest lean to the left side by ``lean``.
+    """
 
     n_models: int = 12
     taste: float = 0.6
     spread: float = 1.0
+    lean: float = 0.0
 
     @property
     def theta(self) -> Floats:
@@ -71,13 +75,14 @@ class Crowd:
         left = rng.integers(self.n_models, size=len(voter))
         right = (left + rng.integers(1, self.n_models, size=len(voter))) % self.n_models
         liking = self.theta + rng.normal(0, self.taste, (n_voters, self.n_models))
-        honest = 1 / (1 + np.exp(liking[voter, right] - liking[voter, left]))
-        chance = self._chance(kind, honest, left, right, rng)
+        lead = liking[voter, left] - liking[voter, right]
+        chance = self._chance(kind, lead, left, right, rng)
         return Ballot(left, right, (rng.random(len(voter)) < chance).astype(float), voter)
 
     def _chance(
-        self, kind: Kind, honest: Floats, left: Codes, right: Codes, rng: np.random.Generator
+        self, kind: Kind, lead: Floats, left: Codes, right: Codes, rng: np.random.Generator
     ) -> Floats:
+        honest, inverted = (1 / (1 + np.exp(-self.lean - gap)) for gap in (lead, -lead))
         weakest = self.n_models - 1
         return {
             "honest": honest,
@@ -85,6 +90,6 @@ class Crowd:
             "half coin": np.where(rng.random(len(honest)) < 0.5, 0.5, honest),
             "always-left": np.ones(len(honest)),
             "always-right": np.zeros(len(honest)),
-            "inverted": 1 - honest,
+            "inverted": inverted,
             "shill": np.select([left == weakest, right == weakest], [1.0, 0.0], honest),
         }[kind]

@@ -23,7 +23,8 @@ def log_marginal(tables: np.ndarray, theta: np.ndarray, taste_sd: float) -> Marg
     ballots = []
     for table in tables.astype(int):
         winner, loser = np.indices(table.shape)
-        ballots.append(Ballots(*(np.repeat(c.ravel(), table.ravel()) for c in (winner, loser))))
+        left, right = (np.repeat(codes.ravel(), table.ravel()) for codes in (winner, loser))
+        ballots.append(Ballots(left, right, np.ones(len(left), dtype=bool)))
     return log_marginals(ballots, theta, taste_sd)
 
 
@@ -95,13 +96,15 @@ def test_voters_are_taken_one_by_one_whatever_they_met(monkeypatch: pytest.Monke
     theta = rng.normal(size=6)
     ballots = []
     for n in (1, 2, 5, 5, 40):
-        winner = rng.integers(6, size=n)
-        ballots.append(Ballots(winner, (winner + rng.integers(1, 6, n)) % 6))
+        left = rng.integers(6, size=n)
+        right = (left + rng.integers(1, 6, n)) % 6
+        ballots.append(Ballots(left, right, rng.random(n) < 0.5))
     together = log_marginals(ballots, theta, 0.5)
     monkeypatch.setattr("rating.taste.CHUNK_ENTRIES", 1)
     for row, votes in enumerate(ballots):
         table = np.zeros((1, 6, 6))
-        np.add.at(table[0], (votes.winner, votes.loser), 1)
+        winner = np.where(votes.won, votes.left, votes.right)
+        np.add.at(table[0], (winner, votes.left + votes.right - winner), 1)
         alone = log_marginal(table, theta, 0.5)
         assert together.log_probability[row] == pytest.approx(alone.log_probability[0])
         assert together.liking[row] == pytest.approx(alone.liking[0])

@@ -5,18 +5,21 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
+from rating import Comparisons, fit
 from rating.taste import fit_taste_sd
 from rating.voters import VoterCheck, check_voters
-from tests.rating.crowd import Ballot, Crowd, Kind, strengths
+from tests.rating.crowd import Ballot, Crowd, Kind
 
 pytestmark = pytest.mark.slow
 
 N_VOTERS = 400
-NAMES = [f"m{i}" for i in range(12)]
+NAMES = [f"m{i:02}" for i in range(12)]
+
+SIDED: tuple[Kind, ...] = ("always-left", "always-right")
 
 
 class Board:
-    """Strengths and taste sd as the arena would know them: fitted to a population's votes."""
+    """Strengths, order effect and taste sd as the arena would know them: of a population."""
 
     def __init__(self, crowd: Crowd, seed: int, careless: Sequence[Kind] = ()) -> None:
         self.crowd = crowd
@@ -26,8 +29,10 @@ class Board:
             np.concatenate(column)
             for column in zip(*[(v.left, v.right, v.score, v.voter) for v in votes], strict=True)
         )
-        self.theta = strengths(Ballot(left, right, score, voter).wins(12))
-        self.taste_sd = fit_taste_sd(left, right, score, voter, self.theta)
+        outcome = np.where(score == 1, 0, 1)
+        found = fit(Comparisons.from_codes(NAMES, left, right, outcome), order_effect=True)
+        self.theta, self.order_effect = found.theta, found.parameters[0].value
+        self.taste_sd = fit_taste_sd(left, right, score, voter, self.theta, self.order_effect)
 
     def _population(self, careless: Sequence[Kind]) -> Iterator[Ballot]:
         yield self.crowd.draw(self.rng, 300, 60)
@@ -38,7 +43,14 @@ class Board:
     def check(self, kind: Kind, n_votes: int, n_voters: int = N_VOTERS) -> tuple[VoterCheck, ...]:
         votes = self.crowd.draw(self.rng, n_voters, n_votes, kind)
         return check_voters(
-            votes.left, votes.right, votes.score, votes.voter, self.theta, self.taste_sd, NAMES
+            votes.left,
+            votes.right,
+            votes.score,
+            votes.voter,
+            self.theta,
+            self.taste_sd,
+            NAMES,
+            order_effect=self.order_effect,
         )
 
     def flagged(self, kind: Kind, n_votes: int) -> float:
@@ -56,6 +68,29 @@ def test_honest_voters_are_seldom_flagged_though_looked_at_all_the_time(
 ) -> None:
     share = Board(Crowd(taste=taste), seed=1).flagged("honest", n_votes)
     assert share <= 0.05 + 3 * monte_carlo_error(0.05)
+
+
+@pytest.mark.parametrize("taste", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("lean", [0.4, 0.8])
+def test_honest_voters_who_all_lean_to_the_left_are_flagged_no_more_often(
+    taste: float, lean: float, record_property: Callable[[str, object], None]
+) -> None:
+    board = Board(Crowd(taste=taste, lean=lean), seed=6)
+    shares = {n: board.flagged("honest", n) for n in (100, 300)}
+    careless = {kind: board.flagged(kind, 100) for kind in SIDED}
+    board.order_effect = 0.0
+    row = {"lean": lean, "taste": taste, "at_100": shares[100], "at_300": shares[300]}
+    row |= {"without_order_effect": board.flagged("honest", 300)}
+    record_property("honest voters flagged where all lean to the left", row)
+    assert max(shares.values()) <= 0.05 + 3 * monte_carlo_error(0.05)
+    assert min(careless.values()) >= 0.99
+
+
+def test_a_test_that_knows_no_order_effect_punishes_people_who_lean() -> None:
+    board = Board(Crowd(taste=0.4, spread=0.3, lean=0.8), seed=7)
+    assert board.flagged("honest", 300) <= 0.05 + 3 * monte_carlo_error(0.05)
+    board.order_effect = 0.0
+    assert board.flagged("honest", 300) - 3 * monte_carlo_error(0.2) > 0.05
 
 
 @pytest.mark.parametrize(

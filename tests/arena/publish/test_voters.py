@@ -113,6 +113,40 @@ def test_honest_voters_with_tastes_keep_their_weight(report: VotersReport) -> No
     assert all(voter.weight == (not voter.flagged) for voter in people)
 
 
+def leaning(rng: np.random.Generator, lean: float = 0.8) -> Decide:
+    liked = 0.2 * THETA + 0.2 * rng.standard_normal(len(THETA))
+    return lambda a, b: float(1 / (1 + np.exp(liked[b] - liked[a] - lean)))
+
+
+def test_honest_voters_who_all_lean_to_the_left_are_left_in_peace(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(2), 80
+    rows = [row for v in range(n) for row in votes_of(f"v{v}", 100, leaning(rng), rng)]
+    rows += votes_of("left", 100, lambda _a, _b: 1.0, rng)
+    report = check_source(write(rows, tmp_path / "votes.csv"))
+    found = by_name(report)
+    assert 0.5 < (report.order_effect or 0) < 0.9  # ties count half and draw it to zero
+    assert (found["left"].flagged, found["left"].leading) == (True, "always-left")
+    share = np.mean([voter.flagged for name, voter in found.items() if name != "left"])
+    assert share <= report.alpha + 3 * np.sqrt(report.alpha * (1 - report.alpha) / n)
+    assert f"lean to the left side by {report.order_effect:+.2f} nats" in report.notes[0]
+
+
+def test_sides_that_are_the_models_leave_no_order_effect_to_fit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    row = {"model_a": "basalt", "model_b": "chert"}
+    winners = rng.choice(["model_a", "model_b"], 90)
+    rows = [row | {"winner": w, "voter": f"v{i % 3}"} for i, w in enumerate(winners)]
+    report = check_source(write(rows, tmp_path / "votes.csv"))
+    assert report.order_effect == 0
+    assert not report.flagged
+
+
+def test_a_single_voter_is_held_against_equals(tmp_path: Path) -> None:
+    rows = votes_of("v", 60, lambda _a, _b: 0.5, np.random.default_rng(4))
+    voter = by_name(check_source(write(rows, tmp_path / "votes.csv")))["v"]
+    assert (voter.examined, voter.flagged) == (True, False)
+
+
 def test_a_voter_of_few_votes_is_not_examined_even_if_all_are_for_the_left(
     report: VotersReport,
 ) -> None:
