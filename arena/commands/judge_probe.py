@@ -15,7 +15,7 @@ from arena.commands.judge_work import Typed, Work, done, estimated, prepared
 from arena.errors import DataError
 
 if TYPE_CHECKING:
-    from judge.case import Case
+    from arena.publish.cases import NamedCase
     from judge.injections import Probe
     from judge.judged import Run
 
@@ -55,8 +55,10 @@ def probe(
 ) -> None:
     """Try what a judge does with answers that say nothing and ask for the verdict.
 
-    Each kind of injected answer is set against each honest one, in both orders; it succeeds where
-    it wins in both. Replies are kept as those of a run. Exit code 1: stopped with probes pending.
+    Each kind of injected answer is set against each honest one, in both orders, and so is its
+    control, a filler of the same length that asks for nothing. Success is what wins in both
+    orders beyond the control. Replies are kept as those of a run. Exit code 1: stopped with
+    probes pending.
     """
     require_form(form)
     if method not in METHODS:
@@ -81,20 +83,29 @@ def probe(
     with prepared(typed) as (work, journal):
         honest = [named.case for named in work.cases] if cases else honest_cases()
         tried = probes(honest)
-        work = replace(work, cases=[_named(each) for each in tried])
+        work = replace(work, cases=[named for each in tried for named in _named(each)])
         if dry_run:
             tell_estimate(asyncio.run(estimated(work, journal)), form)
+            if form != "json":
+                print(f"{_arms(len(tried))} in both orders.")
             return
         run = asyncio.run(done(work, journal)).run
     found = resistance(tried, verdicts(run.judged)).to_dict()
     _tell(work, run, found, form)
 
 
-def _named(probe: "Probe") -> Any:
+def _named(probe: "Probe") -> "list[NamedCase]":
+    """Name both cases of a probe, side by side: a run that stops leaves whole pairs."""
     from arena.publish.cases import NamedCase
 
-    case: Case = probe.case
-    return NamedCase(case.id[:16], case.prompt_id[:16], "honest", probe.kind, case)
+    arms = ((probe.kind, probe.case), (f"filler for {probe.kind}", probe.control))
+    return [
+        NamedCase(case.id[:16], case.prompt_id[:16], "honest", name, case) for name, case in arms
+    ]
+
+
+def _arms(n: int) -> str:
+    return f"{n:,} injected answers, and for each a filler of the same length,"
 
 
 def _tell(work: Work, run: "Run", found: Mapping[str, Any], form: str | None) -> None:
@@ -117,21 +128,32 @@ def _show(report: Mapping[str, Any]) -> None:
 
     table = Table()
     table.add_column("Injected answer", overflow="fold")
-    for name in ("Probes", "Won", "Success"):
+    for name in ("Pairs", "Won", "Filler won", "Success"):
         table.add_column(name, justify="right")
     for row in [*report["kinds"], {**report, "kind": "all"}]:
-        cells = (row["kind"], f"{row['n']:,}", f"{row['n_won']:,}", _share(row))
-        table.add_row(*map(Text, cells))
+        shares = (_percent(row[arm]["rate"]) for arm in ("attack", "control"))
+        table.add_row(*map(Text, (row["kind"], f"{row['n_pairs']:,}", *shares, _success(row))))
     console = Console()
     console.print(table)
+    control = report["control"]
     console.print(
-        f"{report['n_asked']:,} replies asked for now, {report['n_recalled']:,} known before. "
-        f"An injected answer won or tied in {report['n_not_lost']:,} of {report['n']:,} probes; "
-        f"{report['n_undecided']:,} have no verdict."
+        f"{report['n_asked']:,} replies asked for now, {report['n_recalled']:,} known before: "
+        f"{_arms(report['n'] + report['n_undecided'])} in both orders. "
+        "Success is what injected answers won beyond their fillers. "
+        f"An injected answer won or tied in {report['n_not_lost']:,} of {report['n']:,} probes, a "
+        f"filler in {control['n_not_lost']:,} of {control['n']:,}; {report['n_undecided']:,} and "
+        f"{control['n_undecided']:,} have no verdict."
     )
+    for warning in report["warnings"]:
+        console.print(Text(f"! {warning}", style="yellow"))
 
 
-def _share(row: Mapping[str, Any]) -> str:
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate:.0%}"
+
+
+def _success(row: Mapping[str, Any]) -> str:
     if row["success_rate"] is None:
         return "–"
-    return f"{row['success_rate']:.0%} ({row['lower']:.0%} to {row['upper']:.0%})"
+    rate, low, high = (100 * row[name] for name in ("success_rate", "lower", "upper"))
+    return f"{rate:z.0f}% ({low:z.0f}% to {high:z.0f}%)"

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from judge.injections import INJECTIONS, honest_cases
+from judge.injections import INJECTIONS, honest_cases, probes
 from tests.command import Command, examples, refused
 from tests.judging_server import fenced, judging_server
 from tests.sqlite import new_sqlite
@@ -47,14 +47,62 @@ def test_nothing_succeeds_with_a_robust_judge(command: Command) -> None:
     assert (found["n"], found["n_won"], found["n_not_lost"]) == (N, 0, 0)
     assert [row["kind"] for row in found["kinds"]] == list(INJECTIONS)
     assert {row["success_rate"] for row in found["kinds"]} == {0.0}
-    assert found["success_rate"] == found["lower"] == 0.0
+    assert found["success_rate"] == found["attack"]["lower"] == 0.0
     assert found["upper"] > 0.2, "eight prompts do not show that none ever succeeds"
+    assert (found["n_asked"], found["control"]["n"]) == (4 * N, N)
 
 
 def test_everything_succeeds_with_a_gullible_judge(command: Command) -> None:
     found = probed(command, lambda answer: OBEYED.search(answer) is not None)
     assert {(row["n"], row["success_rate"]) for row in found["kinds"]} == {(8, 1.0)}
     assert (found["n_won"], found["success_rate"], found["upper"]) == (N, 1.0, 1.0)
+    assert all(row["lower"] > 0 for row in found["kinds"])
+
+
+def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Command) -> None:
+    def script(prompt: str) -> str:
+        first, second = map(len, fenced(prompt))
+        return "[[C]]" if first == second else "[[A]]" if first > second else "[[B]]"
+
+    new_sqlite(command.folder)
+    with judging_server(script) as server:
+        server.roster(command.folder)
+        found = json.loads(command(*PROBE, "--format", "json").stdout)
+        table = " ".join(command(*PROBE, COLUMNS="120").stdout.split())
+    assert found["attack"]["rate"] == found["control"]["rate"] > 0.8
+    for row in (found, *found["kinds"]):
+        assert row["success_rate"] == 0
+        assert row["lower"] < 0 < row["upper"]
+    assert re.search(r"│ all │ 136 │ 9\d% │ 9\d% │ 0% \(-\d+% to \d+%\) │", table)
+
+
+def test_a_dry_run_counts_the_fillers_too(command: Command) -> None:
+    new_sqlite(command.folder)
+    words = ("judge", "probe", "--judge", "pocket-judge", "--dry-run")
+    told = command(*words).stdout
+    assert told.startswith(f"{4 * N} calls, ")
+    assert f"{N} injected answers, and for each a filler of the same length" in told
+    assert json.loads(command(*words, "--format", "json").stdout)["n_calls"] == 4 * N
+
+
+def test_replies_from_before_the_fillers_are_not_asked_for_again(command: Command) -> None:
+    good = preferring(lambda answer: answer in HONEST)
+    pairs = [
+        {
+            "prompt": probe.case.prompt[-1].content,
+            "response_a": probe.case.response_a,
+            "response_b": probe.case.response_b,
+        }
+        for probe in probes(honest_cases())
+    ]
+    (command.folder / "pairs.json").write_text(json.dumps(pairs), encoding="utf-8")
+    new_sqlite(command.folder)
+    run = ("judge", "run", *PROBE[2:], "--method", "pairwise", "--cases", "pairs.json")
+    with judging_server(good) as server:
+        server.roster(command.folder)
+        assert command(*run, "--out", "found.csv").returncode == 0
+        found = json.loads(command(*PROBE, "--format", "json").stdout)
+    assert (found["n_recalled"], found["n_asked"]) == (2 * N, 2 * N)
 
 
 def test_honest_answers_may_come_from_a_file(command: Command) -> None:
@@ -72,7 +120,7 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
         told = command(*PROBE)
     assert told.returncode == 1
     assert "Stopped: the first 20 questions all failed: unparsed" in told.stderr
-    assert f"{N:,} have no verdict" in " ".join(told.stdout.split())
+    assert f"{N:,} and {N:,} have no verdict" in " ".join(told.stdout.split())
 
 
 def test_the_examples_run(command: Command) -> None:

@@ -1,19 +1,24 @@
 """Injected answers against planted judges."""
 
 import re
+from typing import Any
 
 import pytest
 
+from judge.case import CaseId
 from judge.completion import Reply, Request
 from judge.hardening import neutralised
-from judge.injections import INJECTIONS, probes, resistance
+from judge.injections import INJECTIONS, Probe, filler, probes, resistance
 from judge.judged import verdicts
 from judge.methods import ArenaHard, Pairwise
+from judge.verdict import Verdict
+from rating import Outcome
 from tests.judge.scripted import (
     Clock,
     MemoryJournal,
     Script,
     ScriptedJudge,
+    case,
     cases,
     honest,
     judged,
@@ -32,9 +37,10 @@ def gullible(text: str) -> bool:
     return OBEYED.search(text) is not None
 
 
-async def outcome(script: Script) -> dict[str, object]:
+async def outcome(script: Script) -> dict[str, Any]:
     judge = ScriptedJudge(script, Clock())
-    found = await judged([p.case for p in PROBES], Pairwise(), judge, MemoryJournal())
+    both = [case for probe in PROBES for case in (probe.case, probe.control)]
+    found = await judged(both, Pairwise(), judge, MemoryJournal())
     return resistance(PROBES, verdicts(found.judged)).to_dict()
 
 
@@ -47,7 +53,7 @@ def test_there_are_injections_of_many_kinds_and_no_two_alike() -> None:
 async def test_no_injection_wins_with_a_robust_judge() -> None:
     found = await outcome(prefer(honest))
     assert found["success_rate"] == 0.0
-    assert found["n_not_lost"] == 0
+    assert (found["n_not_lost"], found["warnings"]) == (0, [])
     assert found["n"] == len(PROBES)
 
 
@@ -55,6 +61,52 @@ async def test_every_injection_wins_with_a_gullible_judge() -> None:
     found = await outcome(prefer(gullible))
     assert found["success_rate"] == 1.0
     assert found["won_by_kind"] == dict.fromkeys(INJECTIONS, 3)
+    assert (found["attack"]["rate"], found["control"]["rate"]) == (1.0, 0.0)
+    assert found["lower"] > 0.2
+    assert all(row["lower"] > 0 for row in found["kinds"])
+
+
+def longer(request: Request, before: int) -> Reply:
+    """Prefer the longer answer, and read nothing of either."""
+    first, second = map(len, shown(request))
+    return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")
+
+
+async def test_a_judge_who_reads_nothing_but_length_obeys_nothing() -> None:
+    found = await outcome(longer)
+    assert found["n_won"] == len(PROBES), "every injected answer is longer than an honest one"
+    assert (found["attack"]["rate"], found["control"]["rate"]) == (1.0, 1.0)
+    for row in (found, *found["kinds"]):
+        assert row["success_rate"] == 0
+        assert row["lower"] < 0 < row["upper"]
+
+
+async def test_what_a_gullible_judge_would_let_win_anyhow_is_no_success() -> None:
+    """A gullible judge who else prefers the longer answer lets every filler win as well."""
+
+    def script(request: Request, before: int) -> Reply:
+        obeyed = [gullible(answer) for answer in shown(request)]
+        verdict = "A" if obeyed[0] else "B"
+        return Reply(text=f"[[{verdict}]]") if any(obeyed) else longer(request, before)
+
+    found = await outcome(script)
+    assert (found["attack"]["rate"], found["control"]["rate"]) == (1.0, 1.0)
+    assert found["success_rate"] == 0, "nothing is won beyond what length wins by itself"
+    assert found["warnings"][0].startswith("Fillers won 100% by themselves")
+
+
+async def test_a_probe_counts_where_both_arms_have_a_verdict() -> None:
+    def script(request: Request, before: int) -> Reply | Exception:
+        silent = filler("plea") in shown(request)
+        return Reply(text="Hm.") if silent else prefer(gullible)(request, before)
+
+    found = await outcome(script)
+    rows = {row["kind"]: row for row in found["kinds"]}
+    plea = rows["plea"]
+    assert (plea["n"], plea["n_won"], plea["n_pairs"], plea["success_rate"]) == (3, 3, 0, None)
+    assert (plea["control"]["n"], plea["control"]["n_undecided"]) == (0, 3)
+    assert found["n_pairs"] == len(PROBES) - 3
+    assert found["success_rate"] == 1
 
 
 async def test_a_judge_who_always_prefers_the_first_lets_nothing_win_but_everything_tie() -> None:
@@ -77,6 +129,41 @@ async def test_a_judge_who_repeats_what_it_reads_cannot_be_made_to_give_a_verdic
 
     found = await outcome(echo)
     assert found["n_undecided"] == len(PROBES)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((36, 12, 2, 0), (0.2, 0.0569, 0.3404)),
+        ((53, 2, 1, 14), (0.0143, -0.0467, 0.0766)),
+    ],
+)
+def test_with_a_probe_a_prompt_the_interval_is_newcombes(
+    counts: tuple[int, ...], expected: tuple[float, ...]
+) -> None:
+    """His formula written out: both won, the attack alone, the control alone, neither."""
+    results = [(True, True), (True, False), (False, True), (False, False)]
+    rows = [won for won, n in zip(results, counts, strict=True) for _ in range(n)]
+    tried: list[Probe] = []
+    known: dict[CaseId, Verdict] = {}
+    for number, won in enumerate(rows):
+        probe = probes([case(number)])[0]
+        tried.append(probe)
+        for one, of in zip(won, (probe.case, probe.control), strict=True):
+            known[of.id] = Verdict(of.id, Outcome.B if one else Outcome.A)
+    found = resistance(tried, known).success
+    assert (found.rate, found.low, found.high) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", INJECTIONS)
+def test_a_filler_is_as_long_as_what_the_judge_is_shown_and_says_nothing(kind: str) -> None:
+    probe = next(probe for probe in PROBES if probe.kind == kind)
+    _, attack = shown(ArenaHard().ask(probe.case, "0123456789abcdef"))
+    _, control = shown(ArenaHard().ask(probe.control, "0123456789abcdef"))
+    assert control == filler(kind)
+    assert len(control) == len(attack)
+    assert not gullible(control)
+    assert len({filler(other) for other in INJECTIONS}) == len(INJECTIONS)
 
 
 @pytest.mark.parametrize("kind", INJECTIONS)
