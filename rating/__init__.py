@@ -11,7 +11,7 @@ from rating.deviance import Deviance
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError, RatingError
 from rating.field import FieldRates, field_rates
 from rating.fit import Fit, Parameter, fit, fit_bradley_terry
-from rating.goodness import GoodnessOfFit, goodness_of_fit
+from rating.goodness import GoodnessOfFit, MisfitTest, goodness_of_fit, misfit_test
 from rating.influence import Dropped, Flip, fewest_to_flip
 from rating.options import RateOptions
 from rating.outcome import Outcome
@@ -45,6 +45,7 @@ __all__ = [
     "GoodnessOfFit",
     "Inference",
     "Method",
+    "MisfitTest",
     "ModelRating",
     "NeighbourGap",
     "NotIdentifiedError",
@@ -72,6 +73,7 @@ __all__ = [
     "goodness_of_fit",
     "hessian_covariance",
     "infer",
+    "misfit_test",
     "neighbour_gaps",
     "profile_intervals",
     "quasi_standard_errors",

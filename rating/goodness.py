@@ -1,16 +1,31 @@
-"""How well a fit describes each pair of models."""
+"""How well a fit describes each pair of models, and all of them together."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
+from rating.clusters import Grouping
 from rating.comparisons import Comparisons
 from rating.deviance import outcome_counts
 from rating.fit import Fit
 from rating.likelihood import cell_objective
+from rating.sandwich import ScoredCells, hessian_covariance, scored_cells
+from rating.ties import SCORE_A
+
+DRAWS = 499
+CLUSTERS_AT_ONCE = 2000
+TIES_OF_ALL = 5.0
+"""Votes with the tie rate of all pairs that are added to a pair's own, to know its tie rate."""
+
+_EXACT = 1e-6
+"""Share of a residual's variance below which the fit follows the pair whatever it says."""
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,26 +38,42 @@ class GoodnessOfFit:
     pairs : ndarray of shape (n_pairs, 2), int64
         The pairs that met, first index lower.
     residual : ndarray of shape (n_pairs,)
-        Pearson's ``(score - expected) / sd`` of the first model's score; the
-        sd is the model's (under half wins the binomial one, too large where
-        there are ties).
+        ``(score - expected) / sd`` of the first model's score. The sd is that
+        of the difference between independent votes and a fit to them; NaN
+        where the fit follows the pair whatever its votes.
     pearson, g2 : ndarray of shape (n_pairs,)
         Contributions to the totals.
     pearson_total, g2_total : float
     df : int
         Pairs times (outcomes - 1), less the free parameters: pairs less
         (models - 1) for plain Bradley-Terry. Chi-squared holds for
-        independent votes of weight one.
+        independent votes of weight one without half-win ties.
     """
 
     models: tuple[str, ...]
-    pairs: NDArray[np.int64]
+    pairs: Ints
     residual: Floats
     pearson: Floats
     g2: Floats
     pearson_total: float
     g2_total: float
     df: int
+
+
+@dataclass(frozen=True, slots=True)
+class MisfitTest:
+    """All pairs together, against votes that the fit describes.
+
+    Attributes
+    ----------
+    p : float
+        Probability of residuals as large, or larger.
+    n_far : float
+        Pairs that such votes put beyond ``far``, on average.
+    """
+
+    p: float
+    n_far: float
 
 
 def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
@@ -53,10 +84,24 @@ def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
     likelihood tells apart. Expectations follow the order effect and the
     features of each vote, before sides are put together.
 
+    A residual is what is left of a pair's score when the fit has followed it
+    as far as it can. With r the raw residuals, g the gradient of the
+    log-likelihood and ``D = dE(score)/dx``, it is ``r - D H^- g``, of variance::
+
+        Var(r) - 2 D H^- Cov(g, r) + D H^- Var(g) H^- D'
+
+    for independent votes. Under half wins a vote's variance is that of three
+    outcomes, ``p (1 - p) - t / 4``, t the pair's tie rate shrunk towards that
+    of all votes by `TIES_OF_ALL` votes; ties have no place in the likelihood,
+    and would else make every residual too small.
+
     References
     ----------
     .. [1] A. Agresti, Categorical Data Analysis, 2nd ed., 2002, sections 4.5
        and 10.6.
+    .. [2] S. J. Haberman, "The analysis of residuals in cross-classified
+       tables", Biometrics 29(1), 1973, pp. 205-220 (the variance of a
+       residual after the fit).
     """
     merged = data.merged()
     m = len(fit.likelihood.outcomes)
@@ -70,7 +115,7 @@ def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
     return GoodnessOfFit(
         models=fit.models,
         pairs=np.argwhere(met),
-        residual=_residual(o, e),
+        residual=_residual(fit, merged),
         pearson=pearson,
         g2=g2,
         pearson_total=float(pearson.sum()),
@@ -79,17 +124,215 @@ def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
     )
 
 
+def misfit_test(
+    fit: Fit,
+    data: Comparisons,
+    groups: Grouping | None,
+    judged: Bools,
+    *,
+    rng: np.random.Generator,
+    far: float = 2.0,
+    draws: int = DRAWS,
+) -> MisfitTest:
+    """Ask whether the residuals of all pairs are those of votes that the fit describes.
+
+    The statistic is the sum of the fourth powers of the residuals: it sees a
+    single pair that is far off nearly as well as the largest of them would,
+    and many that are a little off nearly as well as the sum of squares. A draw
+    changes the sign of all that a cluster adds to the raw residuals and to the
+    gradient, each cluster by its own coin, and lets the fit follow as in
+    `goodness_of_fit`: what hangs together in a cluster stays together, tastes
+    among it. Without clusters every vote has its own coin.
+
+    Parameters
+    ----------
+    groups : Grouping or None
+        Voters, as a rule; None if votes are independent.
+    judged : ndarray of shape (n_pairs,), bool
+        Pairs of `goodness_of_fit` that count, of those whose residual is known.
+    far : float
+        Residual beyond which a pair is called far.
+
+    References
+    ----------
+    .. [1] P. Kline and A. Santos, "A score based approach to wild bootstrap
+       inference", Journal of Econometric Methods 1(1), 2012, pp. 23-41.
+    """
+    whole = _Pairs.of(fit, data.merged())
+    sd = whole.sd()
+    judged = judged & ~np.isnan(sd)
+    drawn = _drawn(fit, data, groups, whole, draws, rng)[:, judged] / sd[judged]
+    seen = whole.raw[judged] / sd[judged]
+    at_least = (drawn**4).sum(axis=1) >= (seen**4).sum()
+    return MisfitTest(
+        p=(1 + int(at_least.sum())) / (1 + draws),
+        n_far=float((np.abs(drawn) > far).sum(axis=1).mean()),
+    )
+
+
+def _residual(fit: Fit, data: Comparisons) -> Floats:
+    whole = _Pairs.of(fit, data)
+    return np.asarray(whole.raw / whole.sd())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Cells at the parameters of a fit, and the score of each pair's first model in them.
+
+    Attributes
+    ----------
+    number : ndarray of shape (n_cells,), int64
+        ``n_models * i + j`` of the unordered pair, i the lower.
+    raw : ndarray of shape (n_cells,)
+        Weighted score of the first model less what is expected.
+    variance : ndarray of shape (n_cells,)
+        Of one vote's score by the likelihood.
+    slope : tuple of ndarray of shape (n_cells,)
+        Derivatives of one vote's expected score in the local coordinates.
+    """
+
+    cells: ScoredCells
+    number: Ints
+    raw: Floats
+    variance: Floats
+    slope: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, fit: Fit, data: Comparisons) -> "_Cells":
+        cells = scored_cells(fit, data)
+        a, b = cells.design.a, cells.design.b
+        mean, square = np.zeros(len(a)), np.zeros(len(a))
+        slope = [np.zeros(len(a)) for _ in cells.slope]
+        at = cell_objective(fit.likelihood, data, order_effect=fit.order_effect)
+        for code in fit.likelihood.outcomes:
+            local = replace(at, outcome=np.full(len(a), code)).local(fit.x)
+            chance, score = np.exp(-local.value), SCORE_A[code]
+            mean += chance * score
+            square += chance * score**2
+            for total, change in zip(slope, local.slope, strict=True):
+                total -= chance * score * change
+        sign = np.where(a < b, 1.0, -1.0)
+        return cls(
+            cells,
+            np.minimum(a, b) * fit.n_models + np.maximum(a, b),
+            sign * data.weight * (SCORE_A[data.outcome] - mean),
+            square - mean**2,
+            tuple(sign * each for each in slope),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """Raw residuals of all pairs that met, and how the fit follows them.
+
+    Attributes
+    ----------
+    number : ndarray of shape (n_pairs,), int64
+        As `_Cells` has it, sorted.
+    raw, variance : ndarray of shape (n_pairs,)
+    moves : ndarray of shape (n_pairs, n_parameters)
+        ``D H^-``: how the expected scores follow a gradient.
+    beside : ndarray of shape (n_pairs, n_parameters)
+        Covariance of the raw residuals and the gradient.
+    meat : ndarray of shape (n_parameters, n_parameters)
+        Variance of the gradient.
+    """
+
+    number: Ints
+    raw: Floats
+    variance: Floats
+    moves: Floats
+    beside: Floats
+    meat: Floats
+
+    @classmethod
+    def of(cls, fit: Fit, data: Comparisons) -> "_Pairs":
+        at = _Cells.of(fit, data)
+        cells = at.cells
+        number, pair = np.unique(at.number, return_inverse=True)
+        n = len(number)
+        kept = _untied(fit, data, pair, at.variance)
+        square = cells.weight_sq * kept
+        by_pair = cells.design.scores(tuple(cells.weight * d for d in at.slope), pair, n)
+        beside = cells.design.scores(tuple(square * d for d in at.slope), pair, n)
+        return cls(
+            number,
+            np.bincount(pair, at.raw, n).astype(np.float64),
+            np.bincount(pair, square * at.variance, n).astype(np.float64),
+            by_pair @ hessian_covariance(fit),
+            beside,
+            cells.design.hessian({of: square * curve for of, curve in cells.curve.items()}),
+        )
+
+    def sd(self) -> Floats:
+        """Sd of the residuals after the fit; NaN where nothing is left of them."""
+        follows = ((self.moves @ self.meat - 2 * self.beside) * self.moves).sum(axis=1)
+        left = self.variance + follows
+        return np.sqrt(np.where(left > _EXACT * self.variance, left, np.nan))
+
+
+def _untied(fit: Fit, data: Comparisons, pair: Ints, variance: Floats) -> Floats:
+    """Return the part of the likelihood's variance that ties leave, one for each cell.
+
+    Of a likelihood that knows ties it is all. A tie rate is at most what the
+    expected score allows.
+    """
+    if len(fit.likelihood.outcomes) > 2:
+        return np.ones(len(pair))
+    tied = np.isin(data.outcome, np.flatnonzero(SCORE_A == 0.5))
+    votes, ties = (np.bincount(pair, data.weight * one) for one in (np.ones(len(tied)), tied))
+    rate = (ties + TIES_OF_ALL * ties.sum() / votes.sum()) / (votes + TIES_OF_ALL)
+    rarer = (1 - np.sqrt(np.maximum(1 - 4 * variance, 0.0))) / 2  # of p and 1 - p
+    return np.asarray(1 - np.minimum(rate[pair], 2 * rarer) / (4 * variance))
+
+
+def _drawn(
+    fit: Fit,
+    data: Comparisons,
+    groups: Grouping | None,
+    whole: _Pairs,
+    draws: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Draw residuals after the fit, shape (draws, n_pairs)."""
+    raw, gradient = np.zeros((draws, len(whole.number))), np.zeros((draws, len(fit.hessian)))
+    for sign, part, cluster in _signs(data, groups, draws, rng):
+        at = _Cells.of(fit, part)
+        place = np.searchsorted(whole.number, at.number)
+        shape = (sign.shape[1], len(whole.number))
+        raw += sign @ scipy.sparse.csr_array((at.raw, (cluster, place)), shape=shape)
+        gradient -= sign @ at.cells.scores(cluster, shape[0])
+    return np.asarray(raw - gradient @ whole.moves.T)
+
+
+def _signs(
+    data: Comparisons, groups: Grouping | None, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[Floats, Comparisons, Ints]]:
+    """Yield coins of some clusters, shape (draws, n_clusters), their cells, and whose these are.
+
+    Without clusters a cell is one, whose sign is the mean of its votes' signs.
+    """
+    if groups is None:
+        merged = data.merged()
+        votes = merged.votes.astype(np.int64)
+        heads = rng.binomial(votes, 0.5, (draws, len(votes)))
+        yield np.asarray(2 * heads / votes - 1, dtype=np.float64), merged, np.arange(len(votes))
+        return
+    order = np.argsort(groups.index, kind="stable")
+    index = groups.index[order]
+    for first in range(0, groups.size, CLUSTERS_AT_ONCE):
+        last = min(first + CLUSTERS_AT_ONCE, groups.size)
+        start, stop = np.searchsorted(index, [first, last])
+        sign = np.where(rng.random((draws, last - first)) < 0.5, 1.0, -1.0)
+        yield sign, data.subset(order[start:stop]), index[start:stop] - first
+
+
 def _expected_counts(fit: Fit, data: Comparisons) -> Floats:
     """Return the expected weight of each outcome, shape (n_models, n_models, n_outcomes)."""
     cells = cell_objective(fit.likelihood, data, order_effect=fit.order_effect)
     counts = []
     for code in fit.likelihood.outcomes:
-        local = fit.likelihood.surprise(
-            np.full(len(data.outcome), code),
-            cells.design.gap(fit.x),
-            float(fit.x[-1]),
-            cells.design.level(fit.x),
-        )
+        local = replace(cells, outcome=np.full(len(data.outcome), code)).local(fit.x)
         counts.append(data.table(data.weight * np.exp(-local.value)).sum(axis=-1))
     return np.stack(counts, axis=-1)
 
@@ -99,11 +342,3 @@ def _unordered(counts: Floats) -> Floats:
     swapped = counts.transpose(1, 0, 2).copy()
     swapped[..., [0, 1]] = swapped[..., [1, 0]]
     return np.asarray(counts + swapped)
-
-
-def _residual(observed: Floats, expected: Floats) -> Floats:
-    score = np.array([1.0, 0.0, 0.5, 0.5])[: observed.shape[1]]
-    n = expected.sum(axis=1)
-    share = expected / n[:, None]
-    variance = share @ score**2 - (share @ score) ** 2
-    return np.asarray(((observed - expected) @ score) / np.sqrt(n * variance))

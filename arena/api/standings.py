@@ -83,10 +83,15 @@ class MisfitBody(Plain):
 
 
 class FitBody(Plain):
-    """Of ``pairs`` with votes enough, ``far`` lie beyond two standard errors."""
+    """Of ``pairs`` with votes enough, ``far`` lie beyond two standard errors.
+
+    ``by_chance`` would if one rating a model told all; ``p`` is of all pairs together.
+    """
 
     pairs: int
     far: int
+    by_chance: float | None
+    p: float | None
     left_out: int
     worst: list[MisfitBody]
 

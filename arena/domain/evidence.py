@@ -78,17 +78,24 @@ class FitCheck:
     Attributes
     ----------
     pairs : int
-        Pairs with votes enough to look at.
+        Pairs with votes enough to look at, whatever the ratings make of them.
     far : int
-        Those more than two standard errors from what the ratings say, votes independent.
+        Those more than two standard errors from what the ratings say.
+    by_chance : float or None
+        As many would be on average if one rating a model told all, with voters like these; None
+        where too few people voted to know.
+    p : float or None
+        Probability that all pairs together would lie as far off, or further; None as above.
     left_out : int
-        Pairs that met, but too rarely.
+        Pairs that met, but too rarely, or that the ratings follow whatever their votes.
     worst : tuple of Misfit
         The furthest of those that are far, furthest first.
     """
 
     pairs: int
     far: int
+    by_chance: float | None
+    p: float | None
     left_out: int
     worst: tuple[Misfit, ...]
 

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from arena.domain.board import PairCell
 from arena.domain.evidence import FitCheck, Misfit
 from arena.publish.fitted import OPTIONS, Fitted
-from rating import Comparisons, WinRates, goodness_of_fit, win_rates
+from rating import Comparisons, MisfitTest, WinRates, goodness_of_fit, misfit_test, win_rates
+from rating.clusters import activity, grouping
+from rating.ranks import MIN_EFFECTIVE_FOR_RANKS
 
 FEWEST_JUDGED = 5
 """Votes of a pair from which its share is held against the ratings."""
 FAR = 2.0
-"""Standard errors beyond which a pair is called far: one in twenty-two is by chance."""
+"""Standard errors beyond which a pair is called far."""
 MOST_NAMED = 3
 
 Ints = NDArray[np.int64]
@@ -92,17 +94,30 @@ def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
         return None
     wins = fitted.data.wins()
     n = (wins + wins.T)[*found.pairs.T]
-    judged = n >= FEWEST_JUDGED
+    judged = (n >= FEWEST_JUDGED) & ~np.isnan(found.residual)
     distance = np.where(judged, np.abs(found.residual), 0.0)
     far = np.flatnonzero(distance > FAR)
     worst = far[np.argsort(-distance[far], kind="stable")][:MOST_NAMED]
     better = {model: i for i, model in enumerate(order)}
+    chance = _chance(fitted, judged)
     return FitCheck(
         pairs=int(judged.sum()),
         far=len(far),
+        by_chance=None if chance is None else chance.n_far,
+        p=None if chance is None else chance.p,
         left_out=int((~judged).sum()),
         worst=tuple(_misfit(fitted, found.pairs[at], better) for at in worst),
     )
+
+
+def _chance(fitted: Fitted, judged: NDArray[np.bool_]) -> MisfitTest | None:
+    """Ask what chance makes of the pairs, voter by voter; None with too few voters, or no pair."""
+    few = activity(fitted.data).effective < MIN_EFFECTIVE_FOR_RANKS
+    if few or not judged.any():
+        return None
+    voters = grouping(fitted.data, "voter")
+    rng = np.random.default_rng(OPTIONS.seed)
+    return misfit_test(fitted.fit, fitted.data, voters, judged, rng=rng, far=FAR)
 
 
 def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:

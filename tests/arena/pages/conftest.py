@@ -121,7 +121,7 @@ def a_board(**changes: object) -> Board:
         ),
         "pairs": (a_pair(),),
         "holds": (a_hold(),),
-        "fit_check": FitCheck(pairs=12, far=0, left_out=3, worst=()),
+        "fit_check": FitCheck(pairs=12, far=0, by_chance=0.6, p=0.4, left_out=3, worst=()),
         "history": (),
         "among": (),
         "health": (Health(model="quartz-8b", battles=440, failed=14, abandoned=8),),

@@ -199,13 +199,27 @@ def test_a_rank_that_nothing_overturned_is_called_firm(make_board: MakeBoard) ->
 
 def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) -> None:
     worst = Misfit(row="quartz-8b", column="chalk-3b", share=0.9, expected=0.75, n=40)
-    check = FitCheck(pairs=45, far=1, left_out=0, worst=(worst,))
+    check = FitCheck(pairs=45, far=1, by_chance=2.04, p=0.62, left_out=0, worst=(worst,))
     said = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "Of 45 pairs with 5 votes or more, 1 lies further from the expected share than two "
-        "standard errors; by chance alone, with independent votes, about 2 would. Furthest: "
-        "quartz-8b won 90 % of 40 votes against chalk-3b, where 75 % was expected." in said
+        "standard errors; if it did, about 2.0 would among voters like these. All pairs together: "
+        "chance explains as much (p = 0.620). Furthest: quartz-8b won 90 % of 40 votes against "
+        "chalk-3b, where 75 % was expected." in said
     )
+
+
+def test_pairs_that_one_number_does_not_describe_are_said_to_be_so(make_board: MakeBoard) -> None:
+    check = FitCheck(pairs=45, far=9, by_chance=2.0, p=0.004, left_out=0, worst=())
+    said = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "no, they lie further off than chance explains (p = 0.004)." in said
+
+
+def test_too_few_voters_say_nothing_of_chance(make_board: MakeBoard) -> None:
+    check = FitCheck(pairs=45, far=0, by_chance=None, p=None, left_out=0, worst=())
+    said = text(board_page(make_board(fit_check=check)))
+    assert "too few people voted to say how many would by chance." in said
+    assert "(p =" not in said
 
 
 def test_a_past_is_drawn_with_its_intervals_in_words(make_board: MakeBoard) -> None:

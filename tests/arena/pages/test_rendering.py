@@ -64,6 +64,8 @@ def hostile_board(make_board: MakeBoard, make_row: MakeRow) -> Board:
         fit_check=FitCheck(
             pairs=9,
             far=1,
+            by_chance=0.4,
+            p=0.5,
             left_out=0,
             worst=(Misfit(row=HOSTILE, column="b", share=1.0, expected=0.5, n=9),),
         ),

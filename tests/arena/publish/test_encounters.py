@@ -60,6 +60,7 @@ def test_a_cycle_is_told_from_the_better_model_of_each_pair() -> None:
         ("c", "a"): pytest.approx(0.9),
     }
     assert all(m.expected == pytest.approx(0.5) and m.n == 40 for m in found.worst)
+    assert found.p == 1 / 500, "no draw is as far off"
 
 
 def test_votes_that_follow_the_ratings_are_seldom_far() -> None:
@@ -73,12 +74,28 @@ def test_votes_that_follow_the_ratings_are_seldom_far() -> None:
     assert found is not None
     assert found.pairs == 15
     assert found.far <= 4  # more in 1 of 2,000 draws
+    assert (found.p or 0) > 0.05
+    assert found.by_chance == pytest.approx(15 * 0.0455, abs=0.15)
 
 
 def test_pairs_of_few_votes_are_not_held_against_the_ratings() -> None:
     found = fit_check(fit_log(logged(cycle(3))), ["a", "b", "c"])
     assert found is not None
     assert (found.pairs, found.left_out, found.worst) == (0, 3, ())
+
+
+def test_a_pair_that_the_ratings_follow_whatever_its_votes_is_left_out() -> None:
+    lone = [Vote("d", "a", Choice.A if i % 3 else Choice.B, voter=f"v{i}") for i in range(30)]
+    found = fit_check(fit_log(logged([*cycle(40), *lone])), ["a", "b", "c", "d"])
+    assert found is not None
+    assert (found.pairs, found.left_out) == (3, 1)
+
+
+def test_few_voters_say_nothing_of_chance() -> None:
+    votes = [Vote(v.a, v.b, v.outcome, voter=f"v{i % 5}") for i, v in enumerate(cycle(40))]
+    found = fit_check(fit_log(logged(votes)), ["a", "b", "c"])
+    assert found is not None
+    assert (found.far, found.p, found.by_chance) == (3, None, None)
 
 
 def test_where_any_votes_would_fit_nothing_is_said() -> None:

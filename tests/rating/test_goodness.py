@@ -1,0 +1,110 @@
+"""Residuals of pairs are as large as chance makes them, and their test is one of all pairs."""
+
+import numpy as np
+import pytest
+
+from rating import (
+    Comparisons,
+    MisfitTest,
+    Ties,
+    fit,
+    fit_bradley_terry,
+    goodness_of_fit,
+    misfit_test,
+)
+from rating.clusters import grouping
+from tests.rating.drawn import draw
+from tests.simulation import at
+
+ALL = np.ones(45, dtype=bool)
+
+
+@pytest.mark.parametrize("tie_rate", [0.0, 0.3, 0.5])
+def test_one_pair_in_twenty_two_of_a_true_board_is_beyond_two_standard_errors(
+    tie_rate: float,
+) -> None:
+    design = at("D1", 0.0, tie_rate=tie_rate)
+    rng = design.generator(1)
+    boards = [design.draw(rng) for _ in range(60)]
+    far = [np.abs(goodness_of_fit(fit_bradley_terry(data), data).residual) > 2 for data in boards]
+    assert np.mean(far) == pytest.approx(0.0455, abs=3 * np.sqrt(0.0455 / 60 / 45))
+
+
+def test_without_ties_a_residual_is_haberman_s() -> None:
+    """Written out with the hat matrix of a logistic regression on the pairs."""
+    data = at("D1", 0.4).draw(np.random.default_rng(2))
+    found = fit_bradley_terry(data)
+    wins = data.wins()
+    pairs = np.argwhere(np.triu(wins + wins.T) > 0)
+    i, j = pairs.T
+    n = (wins + wins.T)[i, j]
+    chance = 1 / (1 + np.exp(found.theta[j] - found.theta[i]))
+    design = np.eye(10)[i] - np.eye(10)[j]
+    weight = n * chance * (1 - chance)
+    root = np.sqrt(weight)[:, None] * design
+    hat = np.einsum("ij,jk,ik->i", root, np.linalg.pinv(root.T @ root), root)
+    expected = (wins[i, j] - n * chance) / np.sqrt(weight * (1 - hat))
+    assert goodness_of_fit(found, data).residual == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper", "grounded"])
+def test_the_sides_do_not_matter(ties: Ties) -> None:
+    rows = draw(np.random.default_rng(3), ties, n=2000)
+    data = rows.comparisons()
+    swapped = Comparisons.from_codes(
+        data.models,
+        data.pairs[:, 1],
+        data.pairs[:, 0],
+        np.array([1, 0, 2, 3])[data.outcome],
+        votes=data.votes,
+    )
+    one, other = (goodness_of_fit(fit(each, ties=ties), each) for each in (data, swapped))
+    assert one.residual == pytest.approx(other.residual, abs=1e-6)
+
+
+def test_a_pair_that_the_fit_follows_whatever_its_votes_has_no_residual() -> None:
+    data = Comparisons.from_arrays(["x"] * 4, ["y"] * 4, ["model_a"] * 3 + ["model_b"])
+    assert np.isnan(goodness_of_fit(fit(data), data).residual).all()
+
+
+def test_pairs_of_nothing_but_ties_are_close_to_what_is_expected() -> None:
+    sides = [("x", "y"), ("y", "z"), ("z", "x")] * 10
+    data = Comparisons.from_arrays([a for a, _ in sides], [b for _, b in sides], ["tie"] * 30)
+    found = goodness_of_fit(fit(data), data)
+    assert np.nan_to_num(found.residual) == pytest.approx(np.zeros(3))
+
+
+def test_votes_that_hang_together_are_not_taken_as_many() -> None:
+    """Each voter votes ten times alike on a pair: by vote it is misfit, by voter it is none."""
+    design = at("D1", 0.0)
+    rng = np.random.default_rng(4)
+    data = design.draw(rng)
+
+    def repeated(times: int) -> Comparisons:
+        votes, voter = times * data.votes, np.arange(len(data.votes))
+        a, b = data.pairs.T
+        return Comparisons.from_codes(data.models, a, b, data.outcome, votes=votes, voter=voter)
+
+    def tested(data: Comparisons, *, by_voter: bool) -> MisfitTest:
+        groups = grouping(data, "voter") if by_voter else None
+        rng = np.random.default_rng(5)
+        return misfit_test(fit_bradley_terry(data), data, groups, ALL, rng=rng)
+
+    by_vote, by_voter = (tested(repeated(10), by_voter=each) for each in (False, True))
+    assert by_vote.p < 0.05 < by_voter.p
+    assert by_voter.n_far > 10 > 4 > by_vote.n_far
+    assert by_voter.p == tested(repeated(1), by_voter=True).p
+
+
+def test_one_voter_a_vote_is_no_voters_known() -> None:
+    data = at("D1", 0.4, tie_rate=0.2).draw(np.random.default_rng(6))
+    rows = np.repeat(np.arange(len(data.votes)), data.votes)
+    a, b = data.pairs.T
+    alone = Comparisons.from_codes(
+        data.models, a[rows], b[rows], data.outcome[rows], voter=np.arange(len(rows))
+    )
+    found = fit_bradley_terry(alone)
+    groups = (None, grouping(alone, "voter"))
+    tests = [misfit_test(found, alone, each, ALL, rng=np.random.default_rng(7)) for each in groups]
+    assert tests[0].p == pytest.approx(tests[1].p, abs=0.1)
+    assert tests[0].n_far == pytest.approx(tests[1].n_far, abs=0.3)
