@@ -186,7 +186,9 @@ def _reruns(work: _Work, seen: Votes, cast: Sequence[Rated]) -> Desideratum:
     if len(cast) < 2:
         return unknown("reruns", f"{len(cast)} simulated arena gave ratings: no error to compare.")
     se = np.sqrt(np.var([one.theta for one in cast], axis=0, ddof=1).mean())
-    return on_reruns(rerun_noise(np.column_stack(runs)), float(se))
+    noise = rerun_noise(np.column_stack(runs))
+    ends = noise.over_interval(float(se), len(cast) - 1)
+    return on_reruns(noise, float(se), ends, sample=_sample(seen))
 
 
 def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
@@ -221,7 +223,7 @@ def _discriminability(work: _Work, seen: Votes) -> Desideratum:
         ratio = signal_to_noise(scores[:, 0], averaged=scores.shape[2])
     except DataError as error:
         return unknown("discriminability", str(error))
-    return on_discriminability(ratio, shares)
+    return on_discriminability(ratio, shares, sample=_sample(seen))
 
 
 def _looks(work: _Work, votes: Votes, parts: int) -> Floats | None:
@@ -245,7 +247,8 @@ def _consistency(work: _Work, seen: Votes) -> Desideratum:
         except (JudgeError, RatingError) as error:
             return unknown("consistency", f"No rating with {choice}: {error}")
     theta, above = ([getattr(one, name) for one in boards.values()] for name in ("theta", "above"))
-    return on_consistency(consistency(tuple(boards), np.array(theta), np.array(above)))
+    found = consistency(tuple(boards), np.array(theta), np.array(above))
+    return on_consistency(found, sample=_sample(seen))
 
 
 def _monotone(work: _Work, arenas: int) -> Desideratum:
@@ -257,6 +260,10 @@ def _monotone(work: _Work, arenas: int) -> Desideratum:
         work.tell()
     whole = [row for row in rows if len(row) == len(MORE)]
     return on_monotone(np.array(whole), MORE)
+
+
+def _sample(votes: Votes) -> str:
+    return f"{votes.n:,} votes"
 
 
 def _first(votes: Votes, share: float) -> Votes:

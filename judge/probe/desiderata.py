@@ -20,6 +20,7 @@ NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")
 LEAST_COVERED, MOST_COVERED = 0.93, 0.97
 SURE = 0.999
 """Level of the interval that a simulated figure is given for having been simulated."""
+VERDICTS = {True: "passes", False: "fails", None: "cannot_tell"}
 MOST_FALL = 0.01
 """Of the rank correlation with every doubling of the votes."""
 
@@ -33,7 +34,8 @@ class Desideratum:
     name : str
         One of `NAMES`.
     passed : bool or None
-        None where it could not be told; ``found`` then says why.
+        True where the whole interval of what was found passes, False where none of it does; None
+        where it cannot be told, and ``found`` then says why.
     rule : str
         What it takes to pass, with the threshold.
     found : str
@@ -53,6 +55,7 @@ class Desideratum:
         return {
             "name": self.name,
             "passed": self.passed,
+            "verdict": VERDICTS[self.passed],
             "rule": self.rule,
             "found": self.found,
             "numbers": {name: _plain(value) for name, value in self.numbers.items()},
@@ -120,17 +123,32 @@ def unknown(name: str, why: str) -> Desideratum:
     return Desideratum(name, None, _RULES[name], why)
 
 
-def on_reruns(noise: RerunNoise, se: float) -> Desideratum:
-    """Ask that running the measure again moves a score by little of its standard error."""
-    ratio = noise.over(se)
+def on_reruns(
+    noise: RerunNoise, se: float, ends: tuple[float, float], *, sample: str
+) -> Desideratum:
+    """Ask that running the measure again moves a score by little of its standard error.
+
+    Parameters
+    ----------
+    se : float
+        Standard error of a score.
+    ends : tuple of float
+        95 % interval of their ratio.
+    sample : str
+        What the scores are of, as ``"60 prompts"``.
+    """
+    ratio, (lower, upper) = noise.over(se), ends
     found = (
         f"Running it again moves a score by {noise.sd:.2g} (sd), {_share(ratio)} of its standard "
-        f"error {se:.2g}; two scores of one run each must differ by {noise.smallest:.2g}."
+        f"error {se:.2g} ({_share(lower)} to {_share(upper)}); two scores of one run each must "
+        f"differ by {noise.smallest:.2g}."
     )
-    numbers = noise.to_dict() | {"se": se, "ratio": ratio}
     if noise.sd == 0:
         found = f"{noise.n_runs} runs gave the same scores."
-    return Desideratum("reruns", ratio <= MOST_NOISE, _RULES["reruns"], found, numbers)
+    numbers = noise.to_dict() | {"se": se, "ratio": ratio, "lower": lower, "upper": upper}
+    passed = True if upper <= MOST_NOISE else False if lower > MOST_NOISE else None
+    said = found if passed is not None else f"{_untold(sample)} {found}"
+    return Desideratum("reruns", passed, _RULES["reruns"], said, numbers)
 
 
 def on_validity(truth: Truth) -> Desideratum:
@@ -161,37 +179,60 @@ def on_validity(truth: Truth) -> Desideratum:
     return Desideratum("validity", not faults, _RULES["validity"], words, numbers)
 
 
-def on_discriminability(signal: SignalToNoise, shares: VarianceShares) -> Desideratum:
-    """Ask that entrants lie further apart than they wander, and more than alike ones would."""
-    apart = signal.signal > 0 if signal.ratio is None else signal.ratio >= COMFORTABLE
+def on_discriminability(
+    signal: SignalToNoise, shares: VarianceShares, *, sample: str
+) -> Desideratum:
+    """Ask that entrants lie further apart than they wander.
+
+    It is never failed: entrants that are not told apart may be alike.
+    """
     ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
+    reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {_end(signal.upper)})"
     found = (
-        f"Signal over noise {ratio}; {100 * shares.entrant:.0f} % of the variance is between "
-        f"entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
+        f"Signal over noise {ratio}{reach}; {100 * shares.entrant:.0f} % of the variance is "
+        f"between entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
         f"{100 * shares.seed:.0f} % between reruns, {100 * shares.snapshot:.0f} % between "
         f"{signal.n_snapshots} parts."
     )
     numbers = {"signal_to_noise": signal.to_dict(), "variance_shares": shares.to_dict()}
-    passed = apart and max(shares.p, shares.p_exchanged) <= MOST_P
-    return Desideratum("discriminability", passed, _RULES["discriminability"], found, numbers)
+    apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE
+    stands_out = apart and max(shares.p, shares.p_exchanged) <= MOST_P
+    said = found if stands_out else f"{_untold(sample)} The entrants may be alike. {found}"
+    rule = _RULES["discriminability"]
+    return Desideratum("discriminability", stands_out or None, rule, said, numbers)
 
 
-def on_consistency(found: Consistency) -> Desideratum:
-    """Ask that boards with choices that should not matter say the same."""
+def on_consistency(
+    found: Consistency, *, sample: str, ends: tuple[float, float] | None = None
+) -> Desideratum:
+    """Ask that boards with choices that should not matter say the same.
+
+    Parameters
+    ----------
+    ends : tuple of float, optional
+        95 % interval of the lowest rank correlation over other samples; None where the boards are
+        of one sample that they must agree on.
+    """
     name, rule = "consistency", _RULES["consistency"]
     lowest, most = found.lowest, found.most_contradictions
     if lowest is None:
         why = "No rank correlation is defined: it takes three entrants that are not all alike."
         return Desideratum(name, None, rule, why, found.to_dict())
+    lower, upper = (lowest, lowest) if ends is None else ends
     pairs = "no pair" if not most else f"{most} pair{'' if most == 1 else 's'}"
+    reach = "" if ends is None else f" ({lower:.2f} to {upper:.2f})"
     said = (
-        f"Lowest rank correlation of {len(found.boards)} boards {lowest:.2f}; two boards "
+        f"Lowest rank correlation of {len(found.boards)} boards {lowest:.2f}{reach}; two boards "
         f"contradict each other on {pairs}; {100 * found.same_winner:.0f} % of them keep the "
         "winner."
     )
-    return Desideratum(
-        name, most == 0 and lowest >= LEAST_CORRELATION, rule, said, found.to_dict()
-    )
+    passed = False if most else True if min(lowest, lower) >= LEAST_CORRELATION else None
+    if passed is None:
+        sure = lowest >= LEAST_CORRELATION
+        why = "On others they may differ more." if sure else "Boards differ where none is sure."
+        said = f"{_untold(sample)} {why} {said}"
+    numbers = found.to_dict() | {"lowest": lowest, "lower": lower, "upper": upper}
+    return Desideratum(name, passed, rule, said, numbers)
 
 
 def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
@@ -251,6 +292,14 @@ def _validity_faults(truth: Truth) -> list[str]:
     return faults
 
 
+def _untold(sample: str) -> str:
+    return f"Cannot be told with {sample}."
+
+
+def _end(value: float | None) -> str:
+    return "endless" if value is None else f"{value:.1f}"
+
+
 def _share(ratio: float) -> str:
     return "endlessly more" if math.isinf(ratio) else f"{100 * ratio:.0f} %"
 
@@ -260,19 +309,24 @@ def _plain(value: object) -> object:
 
 
 _RULES = {
-    "reruns": "The sd over reruns is at most a third of a score's standard error.",
+    "reruns": (
+        "The sd over reruns is at most a third of a score's standard error: passed where the "
+        "whole 95 % interval is, failed where none of it is."
+    ),
     "validity": (
         f"On simulated arenas 95 % intervals hold {100 * LEAST_COVERED:.0f} to "
         f"{100 * MOST_COVERED:.0f} % of the true strengths, permuted votes give no order, and an "
         "oracle's votes give the best one; but for what chance in simulating explains (99.9 %)."
     ),
     "discriminability": (
-        f"Entrants spread at least {COMFORTABLE:g} times as far as they wander, and differ by "
-        f"more than alike ones would (p at most {MOST_P:g})."
+        f"Entrants spread at least {COMFORTABLE:g} times as far as they wander, by the whole 95 % "
+        f"interval, and differ by more than alike ones would (p at most {MOST_P:g}). Never "
+        "failed: what is not told apart may be alike."
     ),
     "consistency": (
-        "With choices that should not matter, no two boards contradict each other, and their "
-        f"rank correlations are {LEAST_CORRELATION:g} or more."
+        "With choices that should not matter, no two boards contradict each other, which fails, "
+        f"and their rank correlations are {LEAST_CORRELATION:g} or more, by the whole 95 % "
+        "interval where samples differ."
     ),
     "monotone": (
         f"The rank correlation with the truth does not fall by more than {MOST_FALL:g} with every "

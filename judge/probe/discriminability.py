@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.errors import DataError
@@ -15,6 +16,8 @@ Floats = NDArray[np.float64]
 COMFORTABLE = 2.0
 """Signal over noise from which entrants are told apart; at 1 it is a coin flip."""
 DEGREE = 2
+_MOST_APART = 1e4
+"""Largest distance of entrants that the inverse of the noncentral F distribution tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +29,21 @@ class SignalToNoise:
     signal : float
         Sd over entrants of their mean score.
     noise : float
-        Pooled sd of what is left of each entrant's scores after its trend, over the root of how
-        many snapshots a score is the mean of.
+        Pooled sd of what is left of each entrant's scores after its trend and after what all
+        entrants share, over the root of how many snapshots a score is the mean of.
     ratio : float or None
         ``signal / noise``; None where nothing wanders, which leaves nothing to divide by.
+    lower, upper : float or None
+        95 % interval of the ratio for such entrants at other moments, if noise is normal;
+        ``upper`` is None where it is beyond what can be computed.
     n_entrants, n_snapshots : int
     """
 
     signal: float
     noise: float
     ratio: float | None
+    lower: float | None
+    upper: float | None
     n_entrants: int
     n_snapshots: int
 
@@ -47,9 +55,15 @@ class SignalToNoise:
 def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
     """Compare the spread of entrants with how each wanders around its own parabola.
 
-    Noise is ``sqrt(sum of squared residuals / (n_entrants (n_snapshots - 3)))`` after a
+    Noise is ``sqrt(sum of squared residuals / ((n_entrants - 1) (n_snapshots - 3)))`` after a
     least-squares polynomial of degree 2 in time for each entrant: three coefficients each, which
-    the denominator takes off, so that a longer look does not make the noise larger.
+    the denominator takes off, so that a longer look does not make the noise larger. Residuals are
+    first taken from their mean over entrants: what moves all of them sets none apart, and scores
+    that sum to a constant would else seem quieter than they are. (The source takes nothing off,
+    and divides by n_entrants.)
+
+    The interval is that of the noncentral F distribution: ``averaged (1 + nc / (n_entrants - 1)) /
+    n_snapshots`` is the squared ratio that entrants ``nc`` apart have on average.
 
     Parameters
     ----------
@@ -82,10 +96,23 @@ def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
         msg = f"{n_entrants} entrants at {n_snapshots} moments: give 2 at {DEGREE + 2} or more."
         raise DataError(msg)
     signal = float(scores.mean(axis=1).std(ddof=1))
-    left = detrended(scores)
-    free = n_entrants * (n_snapshots - DEGREE - 1)
+    left = detrended(scores - scores.mean(axis=0))
+    free = (n_entrants - 1) * (n_snapshots - DEGREE - 1)
     noise = not_rounding(math.sqrt(float((left**2).sum()) / free / averaged), scores)
-    return SignalToNoise(signal, noise, signal / noise if noise else None, *scores.shape)
+    if not noise:
+        return SignalToNoise(signal, noise, None, None, None, *scores.shape)
+    part, ratio = averaged / n_snapshots, signal / noise
+    lower, upper = (
+        None if apart is None else math.sqrt(part * (1 + apart / (n_entrants - 1)))
+        for apart in _apart(ratio**2 / part, n_entrants - 1, free)
+    )
+    return SignalToNoise(signal, noise, ratio, lower, upper, *scores.shape)
+
+
+def _apart(f: float, df: int, free: int) -> tuple[float, float | None]:
+    """Return the ends of the noncentrality of an F statistic; None for an end out of reach."""
+    low, high = (float(scipy.special.ncfdtrinc(df, free, p, f)) for p in (0.975, 0.025))
+    return low, high if high < _MOST_APART else None
 
 
 def detrended(scores: Floats) -> Floats:

@@ -57,6 +57,24 @@ class RerunNoise:
             return math.inf if self.sd else 0.0
         return self.sd / se
 
+    def over_interval(self, se: float, df: int) -> tuple[float, float]:
+        """Return the 95 % interval of `over`: that of a ratio of two normal spreads.
+
+        The noise has ``(n_entrants - 1) (n_runs - 1)`` degrees of freedom, for strengths that sum
+        to zero move against each other. Without any noise the ratio is zero, and no interval.
+
+        Parameters
+        ----------
+        df : int
+            Degrees of freedom of ``se``.
+        """
+        ratio = self.over(se)
+        if not self.sd:
+            return 0.0, 0.0
+        own = max(self.n_entrants - 1, 1) * (self.n_runs - 1)
+        low, high = (float(scipy.special.fdtri(own, df, tail)) for tail in (0.975, 0.025))
+        return ratio / math.sqrt(low), ratio / math.sqrt(high)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}

@@ -1,7 +1,7 @@
 """The audit of a judge by its own verdicts: the same cases again, and with the sides exchanged."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from judge.probe.desiderata import (
     unknown,
 )
 from judge.probe.discriminability import signal_to_noise
-from judge.probe.reliability import rerun_noise
+from judge.probe.reliability import RerunNoise, difference_multiplier
 from judge.probe.variance import variance_shares
 from judge.study.items import Estimate
 from judge.study.resampling import clustered, sums_within
@@ -80,20 +80,30 @@ class Changed(NamedTuple):
 
 
 class _Board(NamedTuple):
-    """Win rates and what they claim, errors over prompts."""
+    """Win rates and what they claim, errors over prompts; all claims together hold at 95 %."""
 
     rate: Floats
     se: Floats
     above: Bools
+    by_prompt: Floats
+    """What each prompt adds to the mean of ``se**2`` over models."""
+
+
+FEWEST_PROMPTS = 20
+"""Prompts from which it is told whether boards agree."""
+RESAMPLED = 400
+"""Draws of prompts behind the interval of a rank correlation."""
 
 
 def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -> Audit:
     """Audit a judge on cases that it judged more than once.
 
     Scores are win rates over the cases, ties half. Reruns: their noise is held against the
-    standard error of a win rate over prompts. Consistency: boards by run and by order.
-    Discriminability: the prompts in nine parts, or fewer, drawn at random. Validity
-    and more votes need a truth, which verdicts do not hold.
+    standard error of a win rate over prompts. Consistency: boards by run and by order, their
+    rank correlations with an interval over prompts drawn anew. Discriminability: the prompts in
+    nine parts, or fewer, drawn at random. Validity and more votes need a truth, which verdicts do
+    not hold. A judge passes or fails by whole intervals, whatever the number of prompts: with few
+    of them more cannot be told.
 
     Raises
     ------
@@ -113,10 +123,10 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
     return Audit(
         name,
         (
-            _reruns(boards, changed),
+            _reruns(kept, boards, changed),
             unknown("validity", NO_TRUTH),
             _discriminability(kept, rng),
-            _consistency(kept, boards, changed),
+            _consistency(kept, boards, changed, rng),
             unknown("monotone", NO_TRUTH),
         ),
     )
@@ -139,36 +149,122 @@ def _changed(
     return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], n=len(differ), rng=rng)
 
 
-def _reruns(boards: Mapping[str, _Board], changed: Changed) -> Desideratum:
+def _reruns(verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed) -> Desideratum:
     if changed.reruns is None:
         return unknown("reruns", "There is one run: judge the same cases again, and give both.")
-    noise = rerun_noise(np.column_stack([board.rate for board in boards.values()]))
+    noise, ends = _noise(verdicts, boards)
     se = float(np.sqrt(np.mean([board.se**2 for board in boards.values()])))
-    found = on_reruns(noise, se)
+    found = on_reruns(noise, se, ends, sample=_sample(verdicts))
     said = f"{found.found} Two runs differ on {_percent(changed.reruns)} of the cases."
     return _with(found, said, {"verdicts_changed": changed.reruns.to_dict()})
 
 
+def _noise(
+    verdicts: Verdicts, boards: Mapping[str, _Board]
+) -> tuple[RerunNoise, tuple[float, float]]:
+    """Measure what a rerun moves a win rate by, and the 95 % interval of that over its error.
+
+    The judge answers each case anew, so the noise of a win rate is the sum of that of its cases:
+    ``sum v_c / games^2``, v_c the variance of a case's score over runs. So many prompts tell it
+    from few runs. The ratio's interval is that of a ratio of sums over prompts, on the log scale,
+    Student's t; of a judge that changed no verdict, see `_still`.
+    """
+    score = (1 + np.array([*verdicts.runs.values()])) / 2
+    n_runs, n_cases = score.shape
+    games = np.bincount(verdicts.pairs.ravel(), minlength=len(verdicts.models))
+    part = (1 / games[verdicts.pairs] ** 2).sum(axis=1) / len(games)
+    there = np.unique(verdicts.prompt)
+    by_prompt = np.bincount(verdicts.prompt, part * score.var(axis=0, ddof=1))
+    moved = by_prompt[there].astype(np.float64)
+    error = np.mean([board.by_prompt for board in boards.values()], axis=0)[there]
+    sd, df = math.sqrt(float(moved.sum())), n_cases * (n_runs - 1)
+    own = _reach(moved, np.ones(len(moved)))
+    noise = RerunNoise(
+        n_entrants=len(games),
+        n_runs=n_runs,
+        sd=sd,
+        sd_lower=sd / own,
+        sd_upper=sd * own,
+        cv=sd / float(np.mean([board.rate for board in boards.values()])),
+        smallest=difference_multiplier(df) * sd,
+        smallest_averaged=difference_multiplier(df, n_runs) * sd,
+    )
+    if not sd:
+        return noise, (0.0, _still(n_cases))
+    ratio, reach = noise.over(math.sqrt(float(error.sum()))), _reach(moved, error)
+    return noise, (ratio / reach, ratio * reach)
+
+
+def _reach(one: Floats, other: Floats) -> float:
+    """Return the factor to either end of the interval of ``sqrt(sum one / sum other)``.
+
+    On the log scale, by the influence of each prompt; 1 where one of the sums is zero.
+    """
+    if not (one.any() and other.any()):
+        return 1.0
+    n = len(one)
+    influence = one / one.sum() - other / other.sum()
+    error = math.sqrt(n / (n - 1) * float(influence @ influence))
+    return math.exp(float(scipy.special.stdtrit(n - 1, 0.975)) * error / 2)
+
+
+def _still(n_cases: int) -> float:
+    """Return how large the ratio may be of a judge that changed none of its verdicts.
+
+    With a share f of them changed between two runs, the noise is ``sqrt(2 f)`` of the error of
+    independent even cases; Clopper and Pearson's upper end of f is ``1 - .025^(1 / n)``.
+    """
+    return math.sqrt(2 * (1 - 0.025 ** (1 / n_cases)))
+
+
 def _consistency(
-    verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed
+    verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed, rng: np.random.Generator
 ) -> Desideratum:
+    said = {**verdicts.runs, **verdicts.orders}
     by_order = {order: _board(verdicts, label) for order, label in verdicts.orders.items()}
     every = [*boards.items(), *by_order.items()]
     if len(every) < 2:
         return unknown("consistency", "There is one board: give another run, or both orders.")
     rate, above = ([getattr(board, name) for _, board in every] for name in ("rate", "above"))
+    ends = (-1.0, 1.0)
+    if _n_prompts(verdicts) >= FEWEST_PROMPTS:
+        ends = _lowest_correlation(verdicts, [*said.values()], rng)
     found = on_consistency(
-        consistency([name for name, _ in every], np.array(rate), np.array(above))
+        consistency([name for name, _ in every], np.array(rate), np.array(above)),
+        sample=_sample(verdicts),
+        ends=ends,
     )
     if changed.orders is None:
         return found
     first, second = verdicts.orders.values()
     lean = float((first - second).mean()) / 2
-    said = (
+    words = (
         f"{found.found} Shown the other way round it says something else on "
         f"{_percent(changed.orders)} of the cases, and leans by {lean:+.3f} to the first place."
     )
-    return _with(found, said, {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean})
+    return _with(found, words, {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean})
+
+
+def _lowest_correlation(
+    verdicts: Verdicts, labels: Sequence[Floats], rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the 95 % interval of the lowest rank correlation, over prompts drawn anew.
+
+    A draw that leaves a board flat, or a model out, counts as a correlation of -1.
+    """
+    tables = [_by_prompt(verdicts, label) for label in labels]
+    n = len(tables[0][0])
+    weight = rng.multinomial(n, np.full(n, 1 / n), RESAMPLED)
+    with np.errstate(invalid="ignore"):
+        ranks = [
+            scipy.stats.rankdata((weight @ won) / (weight @ of), axis=1) for won, of in tables
+        ]
+        centred = [rank - rank.mean(axis=1, keepdims=True) for rank in ranks]
+        unit = [rank / np.linalg.norm(rank, axis=1, keepdims=True) for rank in centred]
+    each = [(one * other).sum(axis=1) for one, other in combinations(unit, 2)]
+    lowest = np.nan_to_num(np.min(each, axis=0), nan=-1.0)
+    low, high = np.quantile(lowest, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _discriminability(verdicts: Verdicts, rng: np.random.Generator) -> Desideratum:
@@ -185,7 +281,7 @@ def _discriminability(verdicts: Verdicts, rng: np.random.Generator) -> Desiderat
         ratio = signal_to_noise(scores[:, 0], averaged=scores.shape[2])
     except DataError as error:
         return unknown("discriminability", str(error))
-    return on_discriminability(ratio, shares)
+    return on_discriminability(ratio, shares, sample=_sample(verdicts))
 
 
 def _looks(verdicts: Verdicts, part: Ints, parts: int) -> Floats | None:
@@ -205,13 +301,14 @@ def _board(verdicts: Verdicts, label: Floats) -> _Board:
     wins, games = _by_prompt(verdicts, label)
     rate = wins.sum(axis=0) / games.sum(axis=0)
     influence = (wins - rate * games) / games.sum(axis=0)
-    n = int((games > 0).any(axis=1).sum())
+    n, pairs = int((games > 0).any(axis=1).sum()), len(rate) * (len(rate) - 1) / 2
     spread = n / (n - 1) * influence.T @ influence
     variance = np.diag(spread)
     square = variance[:, None] + variance - 2 * spread
-    bar = float(scipy.special.stdtrit(n - 1, 0.975)) * np.sqrt(square.clip(min=0))
+    bar = float(scipy.special.stdtrit(n - 1, 1 - 0.025 / pairs)) * np.sqrt(square.clip(min=0))
     above = rate[:, None] - rate > np.maximum(bar, 1e-12)
-    return _Board(rate, np.sqrt(variance), above)
+    by_prompt = n / (n - 1) * (influence**2).mean(axis=1)
+    return _Board(rate, np.sqrt(variance), above, by_prompt)
 
 
 def _by_prompt(verdicts: Verdicts, label: Floats) -> tuple[Floats, Floats]:
@@ -233,6 +330,14 @@ def _totals(verdicts: Verdicts, label: Floats, cases: Bools) -> tuple[Floats, Fl
     return np.asarray(won_a + won_b, dtype=np.float64), np.bincount(
         pairs.ravel(), minlength=n
     ).astype(np.float64)
+
+
+def _n_prompts(verdicts: Verdicts) -> int:
+    return len(np.unique(verdicts.prompt))
+
+
+def _sample(verdicts: Verdicts) -> str:
+    return f"{_n_prompts(verdicts):,} prompts"
 
 
 def _with(found: Desideratum, said: str, numbers: Mapping[str, Any]) -> Desideratum:

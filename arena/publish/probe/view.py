@@ -169,8 +169,9 @@ READING_CARDS = (
 READING_AUDITS = (
     "Each line is one thing that a measure has to do before its numbers mean anything. The shaded "
     "range is what passes, the dot what was found, the bar its interval.",
-    "A card is grey when a line fails: do not rank by that measure. A line that could not be told "
-    "neither passes nor fails.",
+    "A line about a judge passes where the whole bar lies in the range, and fails where none of "
+    "it does; between the two it cannot be told with so many prompts, and more of them may tell. "
+    "A card is grey when a line fails: do not rank by that measure.",
 )
 
 
@@ -278,7 +279,7 @@ def _audit(audit: Found, subtitle: str) -> CardView:
 
 def _desideratum(one: Found) -> Row:
     state = STATES[one["passed"]]
-    said = {"met": "passes", "failed": "fails"}.get(state, "not told")
+    said = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
     mark = next(_marks(one["name"], one["numbers"]), None) if one["numbers"] else None
     notes = (one["found"], one["rule"])
     return Row(DESIDERATA[one["name"]], state, said, mark, notes, shown=one["passed"] is not True)
@@ -287,17 +288,18 @@ def _desideratum(one: Found) -> Row:
 def _marks(name: str, numbers: Found) -> Iterator[Mark]:
     """Give the figure that a rule is about, on a scale that shows its threshold."""
     if name == "reruns" and numbers["ratio"] is not None:
-        yield Mark(_RERUNS, numbers["ratio"], None, None)
+        yield Mark(_RERUNS, numbers["ratio"], numbers.get("lower"), numbers.get("upper"))
     elif name == "validity" and numbers["coverage"] is not None:
         reach = 2 * numbers["coverage_error"]
         at = numbers["coverage"]
         yield Mark(_COVERAGE, at, at - reach, at + reach)
     elif name == "discriminability" and numbers["signal_to_noise"]["ratio"] is not None:
-        yield Mark(_SIGNAL, numbers["signal_to_noise"]["ratio"], None, None)
+        signal = numbers["signal_to_noise"]
+        yield Mark(_SIGNAL, signal["ratio"], signal.get("lower"), signal.get("upper"))
     elif name == "consistency":
         known = [x for row in numbers["spearman"] for x in row if x is not None]
         if known:
-            yield Mark(_CORRELATION, min(known), None, None)
+            yield Mark(_CORRELATION, min(known), numbers.get("lower"), numbers.get("upper"))
     elif name == "monotone":
         yield Mark(_SLOPE, numbers["slope"], numbers["lower"], numbers["upper"])
 
@@ -315,9 +317,18 @@ def table_of(page: ProbePage) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def warnings_of(page: ProbePage) -> list[str]:
     """Return why cards are grey: what was found on the lines that failed."""
+    return _notes(page, "failed")
+
+
+def untold_of(page: ProbePage) -> list[str]:
+    """Return why figures that are there do not tell whether a line passes."""
+    return _notes(page, "open")
+
+
+def _notes(page: ProbePage, state: State) -> list[str]:
     return [
         f"{card.title}, {row.name}: {row.notes[0]}"
         for card in page.cards
         for row in card.rows
-        if card.greyed and row.state == "failed"
+        if row.state == state and (card.greyed if state == "failed" else row.mark)
     ]

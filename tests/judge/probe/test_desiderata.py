@@ -24,17 +24,29 @@ GOOD = Truth(
 )
 
 
-@pytest.mark.parametrize(("times", "passed"), [(2.9, False), (3.1, True), (math.inf, True)])
-def test_reruns_may_move_a_score_by_a_third_of_its_error(times: float, passed: bool) -> None:
+@pytest.mark.parametrize(
+    ("ends", "passed"),
+    [((0.1, 0.33), True), ((0.1, 0.34), None), ((0.33, 0.6), None), ((0.34, 0.6), False)],
+)
+def test_reruns_may_move_a_score_by_a_third_of_its_error(
+    ends: tuple[float, float], passed: bool | None
+) -> None:
     noise = rerun_noise(np.array([[1.0, 2.0, 3.0]]))
-    assert desiderata.on_reruns(noise, times * noise.sd).passed is passed
+    found = desiderata.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
+    assert found.passed is passed
+    assert found.found.startswith("Cannot be told with 60 prompts.") is (passed is None)
+    assert (
+        found.to_dict()["verdict"] == {True: "passes", False: "fails", None: "cannot_tell"}[passed]
+    )
 
 
 def test_no_noise_passes_even_where_a_score_claims_to_be_exact() -> None:
     still = rerun_noise(np.ones((2, 3)))
-    assert desiderata.on_reruns(still, 0.0).passed is True
+    ends = still.over_interval(0.0, 9)
+    assert desiderata.on_reruns(still, 0.0, ends, sample="9 votes").passed is True
     moving = rerun_noise(np.array([[1.0, 2.0]]))
-    found = desiderata.on_reruns(moving, 0.0)
+    ends = moving.over_interval(0.0, 9)
+    found = desiderata.on_reruns(moving, 0.0, ends, sample="9 votes")
     assert found.passed is False
     assert found.to_dict()["numbers"]["ratio"] is None
 
@@ -69,23 +81,32 @@ def test_coverage_is_excused_by_chance_of_one_in_a_thousand_only(
 
 
 @pytest.mark.parametrize(
-    ("ratio", "signal", "p", "passed"),
+    ("lower", "signal", "p", "passed"),
     [
         (2.1, 1.0, 0.01, True),
-        (1.9, 1.0, 0.01, False),
-        (2.1, 1.0, 0.06, False),
+        (1.9, 1.0, 0.01, None),
+        (0.0, 1.0, 0.9, None),
+        (2.1, 1.0, 0.06, None),
         (None, 1.0, 0.01, True),
-        (None, 0.0, 0.01, False),
+        (None, 0.0, 0.01, None),
     ],
 )
-def test_entrants_must_stand_out_and_not_by_chance(
-    ratio: float | None, signal: float, p: float, passed: bool
+def test_entrants_must_stand_out_and_not_by_chance_and_never_fail(
+    lower: float | None, signal: float, p: float, passed: bool | None
 ) -> None:
-    noise = SignalToNoise(signal, 0.0 if ratio is None else signal / ratio, ratio, 4, 9)
+    ratio = None if lower is None else 3.0
+    noise = SignalToNoise(
+        signal, 0.0 if ratio is None else signal / ratio, ratio, lower, None, 4, 9
+    )
     shares = VarianceShares(0.5, 0.2, 0.3, p, 0.01, (4, 3, 9))
-    assert desiderata.on_discriminability(noise, shares).passed is passed
     exchanged = replace(shares, p=shares.p_exchanged, p_exchanged=shares.p)
-    assert desiderata.on_discriminability(noise, exchanged).passed is passed
+    for each in (shares, exchanged):
+        found = desiderata.on_discriminability(noise, each, sample="30 prompts")
+        assert found.passed is passed
+        untold = found.found.startswith(
+            "Cannot be told with 30 prompts. The entrants may be alike"
+        )
+        assert untold is (passed is None)
 
 
 def test_boards_must_correlate_and_never_contradict() -> None:
@@ -97,16 +118,23 @@ def test_boards_must_correlate_and_never_contradict() -> None:
     one = nothing.copy()
     one[0, 3, 2] = one[1, 2, 3] = True
     against = consistency("ab", np.stack([up, up]), one)
-    assert [desiderata.on_consistency(x).passed for x in (near, far, against)] == [
+    assert [
+        desiderata.on_consistency(x, sample="9 votes").passed for x in (near, far, against)
+    ] == [
         True,
-        False,
+        None,
         False,
     ]
+    wide, narrow = (
+        desiderata.on_consistency(near, sample="9 prompts", ends=ends).passed
+        for ends in ((0.8, 1.0), (0.91, 1.0))
+    )
+    assert (wide, narrow) == (None, True)
 
 
 def test_two_entrants_have_no_rank_correlation_to_pass_by() -> None:
     two = consistency("ab", np.array([[1.0, 0], [1.0, 0]]), np.zeros((2, 2, 2), dtype=bool))
-    assert desiderata.on_consistency(two).passed is None
+    assert desiderata.on_consistency(two, sample="9 votes").passed is None
 
 
 def test_more_votes_must_not_lead_away_from_the_truth() -> None:
@@ -131,7 +159,9 @@ def test_a_fall_that_is_neither_seen_nor_ruled_out_is_no_verdict() -> None:
 def test_all_that_is_said_is_plain_json() -> None:
     found = [
         desiderata.on_validity(GOOD),
-        desiderata.on_reruns(rerun_noise(np.array([[1.0, 2.0]])), 0.0),
+        desiderata.on_reruns(
+            rerun_noise(np.array([[1.0, 2.0]])), 0.0, (math.inf, math.inf), sample="9 votes"
+        ),
         desiderata.unknown("monotone", "No truth is known."),
     ]
     for one in found:

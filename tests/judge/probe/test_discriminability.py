@@ -37,6 +37,34 @@ def test_entrants_far_apart_stand_out_and_alike_ones_do_not() -> None:
     assert near.ratio < 1
 
 
+def test_alike_entrants_are_comfortable_by_the_whole_interval_one_time_in_forty_at_most() -> None:
+    rng = np.random.default_rng(3)
+    found = [signal_to_noise(rng.normal(size=(4, 9)), averaged=9) for _ in range(600)]
+    above = np.mean([(one.lower or 0) > 1 for one in found])
+    assert above <= 0.025 + 3 * np.sqrt(0.025 / 600)
+    assert not any((one.lower or 0) >= 2 for one in found)
+
+
+def test_the_interval_holds_the_ratio_that_entrants_have() -> None:
+    rng, place = np.random.default_rng(4), np.array([0.0, 1, 2, 4])
+    truth = np.sqrt(1 + 9 * place.var(ddof=1) / 1)
+    held = []
+    for _ in range(600):
+        found = signal_to_noise(place[:, None] + rng.normal(size=(4, 9)), averaged=9)
+        held.append((found.lower or 0) <= truth <= (found.upper or np.inf))
+    assert np.mean(held) == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / 600))
+
+
+def test_what_moves_all_entrants_alike_is_no_wandering_and_shares_are_not_quieter() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(3, 9))
+    shared = signal_to_noise(scores + 5 * rng.normal(size=9))
+    assert shared.noise == pytest.approx(signal_to_noise(scores).noise)
+    halves = rng.normal(size=(4000, 9))
+    wander = [signal_to_noise(np.stack([one, -one])).noise ** 2 for one in halves]
+    assert np.mean(wander) == pytest.approx(2, rel=0.05), "of a difference, over two"
+
+
 def test_alike_entrants_have_a_ratio_of_one_by_the_mean_of_all_looks() -> None:
     rng = np.random.default_rng(2)
     found = [signal_to_noise(rng.normal(size=(6, 9)), averaged=9) for _ in range(400)]

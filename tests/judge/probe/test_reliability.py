@@ -68,6 +68,17 @@ def test_the_interval_of_the_spread_holds_it_as_often_as_it_says() -> None:
     assert abs(held - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 2000)
 
 
+def test_the_interval_of_the_ratio_holds_it_as_often_as_it_says() -> None:
+    rng, held = np.random.default_rng(6), []
+    for _ in range(2000):
+        strengths = rng.normal(0, 3, (5, 4))
+        noise = rerun_noise(strengths - strengths.mean(axis=0))
+        se = 3 * math.sqrt(rng.chisquare(40) / 40)
+        lower, upper = noise.over_interval(se, 40)
+        held.append(lower <= math.sqrt(4 / 5) <= upper)
+    assert abs(np.mean(held) - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 2000)
+
+
 def test_runs_that_agree_have_no_noise_and_scores_around_zero_no_variation() -> None:
     noise = rerun_noise(np.array([[1.0, 1.0], [-2.0, -2.0]]))
     assert (noise.sd, noise.smallest, noise.cv) == (0.0, 0.0, 0.0)

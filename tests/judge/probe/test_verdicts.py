@@ -90,7 +90,52 @@ def test_orders_turned_round_altogether_contradict_each_other() -> None:
 
 def test_models_that_are_alike_are_not_told_apart() -> None:
     found = audit_verdicts("x", judged(spread=0.0, wavers=0.3), rng=rng())
-    assert "discriminability" in found.failed
+    assert found["discriminability"].passed is None
+
+
+def test_a_steady_judge_of_models_that_are_alike_fails_nothing() -> None:
+    found = audit_verdicts("steady", judged(spread=0.0), rng=rng())
+    assert [one.passed for one in found.desiderata] == [True, None, None, True, None]
+    assert "The entrants may be alike." in found["discriminability"].found
+
+
+def test_few_prompts_tell_nothing_of_a_good_judge_and_do_not_fail_it() -> None:
+    found = audit_verdicts("good", judged(n_prompts=12, wavers=0.03, spread=0.5), rng=rng())
+    assert found.failed == ()
+    for name in ("reruns", "discriminability", "consistency"):
+        assert found[name].passed is None
+        assert found[name].found.startswith("Cannot be told with 12 prompts.")
+
+
+def test_the_interval_of_the_noise_is_over_prompts() -> None:
+    """By leaving out one prompt at a time, on the log scale."""
+    verdicts = judged(n_prompts=80, wavers=0.1)
+    numbers = audit_verdicts("x", verdicts, rng=rng())["reruns"].numbers
+    logs = []
+    for one in range(80):
+        kept = verdicts.prompt != one
+        rest = Verdicts(
+            verdicts.models,
+            verdicts.pairs[kept],
+            verdicts.prompt[kept],
+            {name: label[kept] for name, label in verdicts.runs.items()},
+            {},
+        )
+        left = audit_verdicts("x", rest, rng=rng())["reruns"].numbers
+        logs.append(np.log(left["sd"]))
+    spread = np.sqrt(79 / 80 * ((np.array(logs) - np.mean(logs)) ** 2).sum())
+    reach = np.log(numbers["sd_upper"] / numbers["sd_lower"]) / 2
+    assert reach == pytest.approx(1.99 * spread, rel=0.05)
+    assert numbers["lower"] < numbers["ratio"] < numbers["upper"]
+
+
+def test_a_judge_that_changed_nothing_on_few_cases_has_not_shown_that_it_never_does() -> None:
+    few = judged(n_prompts=20, n_models=2)
+    found = audit_verdicts("x", few, rng=rng())["reruns"]
+    assert found.passed is None
+    assert found.numbers["upper"] == pytest.approx(np.sqrt(2 * (1 - 0.025 ** (1 / 20))))
+    many = judged(n_prompts=80, n_models=2)
+    assert audit_verdicts("x", many, rng=rng())["reruns"].passed is True
 
 
 def test_what_was_not_read_in_one_run_is_left_out_of_all_and_is_no_tie() -> None:

@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from arena.publish.probe.view import AXES, DESIDERATA, Mark, Scale, page_of, table_of, warnings_of
+from arena.publish.probe.view import (
+    AXES,
+    DESIDERATA,
+    Mark,
+    Scale,
+    page_of,
+    table_of,
+    untold_of,
+    warnings_of,
+)
 from judge.probe.axes import Axis, AxisName
 from judge.probe.card import Card
 from judge.probe.desiderata import NAMES, Desideratum, unknown
@@ -22,10 +31,10 @@ ABOUT = {
 }
 MADE = {"version": "1.2.3", "made": "2026-05-03"}
 NUMBERS: dict[str, dict[str, Any]] = {
-    "reruns": {"ratio": 0.5},
+    "reruns": {"ratio": 0.5, "lower": 0.4, "upper": 0.6},
     "validity": {"coverage": 0.9, "coverage_error": 0.01},
-    "discriminability": {"signal_to_noise": {"ratio": 3.0}},
-    "consistency": {"spearman": [[1.0, 0.8], [0.8, 1.0]]},
+    "discriminability": {"signal_to_noise": {"ratio": 3.0, "lower": 2.5, "upper": None}},
+    "consistency": {"spearman": [[1.0, 0.8], [0.8, 1.0]], "lower": 0.7, "upper": 0.9},
     "monotone": {"slope": 0.02, "lower": 0.01, "upper": 0.03},
 }
 
@@ -76,11 +85,17 @@ def test_what_could_not_be_told_neither_passes_nor_fails() -> None:
     assert page_of(board(**nothing)).cards[0].verdict == "Nothing could be told."
 
 
+def test_a_figure_that_does_not_tell_says_why() -> None:
+    page = page_of(board(reruns=None))
+    assert untold_of(page) == ["x, Says the same again: found reruns"]
+    assert warnings_of(page) == []
+
+
 def test_a_line_without_numbers_has_no_picture() -> None:
     found = board()
     found["audits"][0]["desiderata"][0] = unknown("reruns", "There is one run.").to_dict()
     row = page_of(found).cards[0].rows[0]
-    assert (row.mark, row.said, row.notes[0]) == (None, "not told", "There is one run.")
+    assert (row.mark, row.said, row.notes[0]) == (None, "cannot be told", "There is one run.")
 
 
 @pytest.mark.parametrize(
@@ -104,6 +119,16 @@ def test_marks_stand_at_their_value_on_the_scale_of_their_rule() -> None:
     assert [mark.value for mark in marks if mark] == [0.5, 0.9, 3.0, 0.8, 0.02]
     inside = [mark.band[0] <= mark.centre <= mark.band[1] for mark in marks if mark and mark.band]
     assert inside == [False, False, True, False, True]
+    ends = [(mark.lower, mark.upper) for mark in marks if mark]
+    assert ends == [(0.4, 0.6), (0.88, 0.92), (2.5, None), (0.7, 0.9), (0.01, 0.03)]
+
+
+def test_a_card_from_before_there_were_intervals_is_still_drawn() -> None:
+    found = board()
+    found["audits"][0]["desiderata"][0]["numbers"] = {"ratio": 0.5}
+    mark = page_of(found).cards[0].rows[0].mark
+    assert mark is not None
+    assert (mark.value, mark.line) == (0.5, None)
 
 
 def test_an_axis_above_nothing_is_plain_and_one_that_is_not_is_named() -> None:
