@@ -73,7 +73,7 @@ def _show(found: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from arena.publish.probe.view import page_of, table_of, untold_of, warnings_of
+    from arena.publish.probe.view import page_of, table_of, undecided_of, warnings_of
 
     page = page_of(found)
     head, rows = table_of(page)
@@ -84,5 +84,5 @@ def _show(found: Mapping[str, Any]) -> None:
         table.add_row(*map(Text, row))
     about = Text(" ".join(f"{name}: {said}." for name, said in page.about.items()))
     warnings = [Text(f"! {text}", style="yellow") for text in warnings_of(page)]
-    untold = [Text(f"? {text}") for text in untold_of(page)]
-    Console().print(Group(about, table, *warnings, *untold))
+    undecided = [Text(f"? {text}") for text in undecided_of(page)]
+    Console().print(Group(about, table, *warnings, *undecided))

@@ -99,18 +99,18 @@ def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
     far = np.flatnonzero(distance > FAR)
     worst = far[np.argsort(-distance[far], kind="stable")][:MOST_NAMED]
     better = {model: i for i, model in enumerate(order)}
-    chance = _chance(fitted, judged)
+    tested = _tested(fitted, judged)
     return FitCheck(
         pairs=int(judged.sum()),
         far=len(far),
-        by_chance=None if chance is None else chance.n_far,
-        p=None if chance is None else chance.p,
+        by_chance=None if tested is None else tested.n_far,
+        p=None if tested is None else tested.p,
         left_out=int((~judged).sum()),
         worst=tuple(_misfit(fitted, found.pairs[at], better) for at in worst),
     )
 
 
-def _chance(fitted: Fitted, judged: NDArray[np.bool_]) -> MisfitTest | None:
+def _tested(fitted: Fitted, judged: NDArray[np.bool_]) -> MisfitTest | None:
     """Ask what chance makes of the pairs, voter by voter; None with too few voters, or no pair."""
     few = activity(fitted.data).effective < MIN_EFFECTIVE_FOR_RANKS
     if few or not judged.any():

@@ -147,7 +147,7 @@ def on_reruns(
         found = f"{noise.n_runs} runs gave the same scores."
     numbers = noise.to_dict() | {"se": se, "ratio": ratio, "lower": lower, "upper": upper}
     passed = True if upper <= MOST_NOISE else False if lower > MOST_NOISE else None
-    said = found if passed is not None else f"{_untold(sample)} {found}"
+    said = found if passed is not None else f"{_cannot_tell(sample)} {found}"
     return Desideratum("reruns", passed, _RULES["reruns"], said, numbers)
 
 
@@ -197,7 +197,7 @@ def on_discriminability(
     numbers = {"signal_to_noise": signal.to_dict(), "variance_shares": shares.to_dict()}
     apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE
     stands_out = apart and max(shares.p, shares.p_exchanged) <= MOST_P
-    said = found if stands_out else f"{_untold(sample)} The entrants may be alike. {found}"
+    said = found if stands_out else f"{_cannot_tell(sample)} The entrants may be alike. {found}"
     rule = _RULES["discriminability"]
     return Desideratum("discriminability", stands_out or None, rule, said, numbers)
 
@@ -230,7 +230,7 @@ def on_consistency(
     if passed is None:
         sure = lowest >= LEAST_CORRELATION
         why = "On others they may differ more." if sure else "Boards differ where none is sure."
-        said = f"{_untold(sample)} {why} {said}"
+        said = f"{_cannot_tell(sample)} {why} {said}"
     numbers = found.to_dict() | {"lowest": lowest, "lower": lower, "upper": upper}
     return Desideratum(name, passed, rule, said, numbers)
 
@@ -292,7 +292,7 @@ def _validity_faults(truth: Truth) -> list[str]:
     return faults
 
 
-def _untold(sample: str) -> str:
+def _cannot_tell(sample: str) -> str:
     return f"Cannot be told with {sample}."
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from judge.case import CaseId
@@ -153,6 +154,28 @@ def test_with_a_probe_a_prompt_the_interval_is_newcombes(
             known[of.id] = Verdict(of.id, Outcome.B if one else Outcome.A)
     found = resistance(tried, known).success
     assert (found.rate, found.low, found.high) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_prompts", [8, 30])
+def test_the_interval_of_a_judge_who_draws_lots_by_length_holds_nothing_to_obey(
+    n_prompts: int,
+) -> None:
+    """Both arms win by one coin of the prompt and one of their own: the difference is zero."""
+    rng, tried, held = np.random.default_rng(n_prompts), probes(cases(n_prompts)), []
+    prompts = {probe.case.prompt_id: i for i, probe in enumerate(tried)}
+    for _ in range(400):
+        lean = dict(zip(prompts, rng.beta(1, 1, len(prompts)), strict=True))
+        known = {
+            case.id: Verdict(
+                case.id, Outcome.B if rng.random() < lean[case.prompt_id] else Outcome.A
+            )
+            for probe in tried
+            for case in (probe.case, probe.control)
+        }
+        found = resistance(tried, known).success
+        held.append(found.low <= 0 <= found.high)
+    assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
 
 
 @pytest.mark.parametrize("kind", INJECTIONS)

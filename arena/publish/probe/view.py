@@ -320,7 +320,7 @@ def warnings_of(page: ProbePage) -> list[str]:
     return _notes(page, "failed")
 
 
-def untold_of(page: ProbePage) -> list[str]:
+def undecided_of(page: ProbePage) -> list[str]:
     """Return why figures that are there do not tell whether a line passes."""
     return _notes(page, "open")
 

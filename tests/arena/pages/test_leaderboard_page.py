@@ -220,6 +220,8 @@ def test_too_few_voters_say_nothing_of_chance(make_board: MakeBoard) -> None:
     said = text(board_page(make_board(fit_check=check)))
     assert "too few people voted to say how many would by chance." in said
     assert "(p =" not in said
+    none = replace(check, pairs=0, left_out=45)
+    assert "too few people" not in text(board_page(make_board(fit_check=none)))
 
 
 def test_a_past_is_drawn_with_its_intervals_in_words(make_board: MakeBoard) -> None:

@@ -12,7 +12,7 @@ from arena.publish.probe.view import (
     Scale,
     page_of,
     table_of,
-    untold_of,
+    undecided_of,
     warnings_of,
 )
 from judge.probe.axes import Axis, AxisName
@@ -87,7 +87,7 @@ def test_what_could_not_be_told_neither_passes_nor_fails() -> None:
 
 def test_a_figure_that_does_not_tell_says_why() -> None:
     page = page_of(board(reruns=None))
-    assert untold_of(page) == ["x, Says the same again: found reruns"]
+    assert undecided_of(page) == ["x, Says the same again: found reruns"]
     assert warnings_of(page) == []
 
 
