@@ -471,22 +471,23 @@ def _information_of_pairs(
     fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
 ) -> Iterator[Floats]:
     """Yield the same where the information of a vote is that of its pair: Bradley-Terry alone."""
-    k = fit.n_models
-    low, high = data.pairs.min(axis=1).astype(np.int64), data.pairs.max(axis=1)
-    code = low * k + high
-    met = np.bincount(code, minlength=k * k) > 0
-    place = np.cumsum(met) - 1
-    first, second = np.divmod(np.flatnonzero(met), k)
+    met = data.table().sum(axis=-1)
+    first, second = np.nonzero(np.triu(met + met.T))
+    place = np.zeros(met.shape, dtype=np.int32)
+    place[first, second] = place[second, first] = np.arange(len(first))
     chance = 1 / (1 + np.exp(fit.theta[second] - fit.theta[first]))
     of_pair = vectors[first] - vectors[second]
     of_pair *= of_pair
     of_pair *= (chance * (1 - chance))[:, None]
-    votes = scipy.sparse.csr_array(
-        (data.weight, (groups.index, place[code])), shape=(groups.size, len(first))
-    )
+    order = np.argsort(groups.index, kind="stable")
+    index = groups.index[order]
     at_once = max(1, CHUNK_ENTRIES // vectors.shape[1])
     for start in range(0, groups.size, at_once):
-        yield votes[start : start + at_once] @ of_pair
+        stop = min(start + at_once, groups.size)
+        rows = order[slice(*np.searchsorted(index, [start, stop]))]
+        cell = (groups.index[rows] - start, place[*data.pairs[rows].T])
+        shape = (stop - start, len(first))
+        yield scipy.sparse.csr_array((data.weight[rows], cell), shape=shape) @ of_pair
 
 
 @dataclass(frozen=True, slots=True, eq=False)

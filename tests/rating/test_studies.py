@@ -142,6 +142,19 @@ def test_shared_prompts_are_allowed_for(name: str, taste: float, record_property
         assert not seldom(by_voter.false["board"], 0.08)
 
 
+@pytest.mark.parametrize("liking", [0.4, 0.8])
+def test_three_raters_of_shared_prompts_are_told_nothing_false(
+    liking: float, record_property: Record
+) -> None:
+    """Prompts have many degrees of freedom, and cannot lend them to three people."""
+    design = replace(team(5, 0.8), n_models=8, n_voters=3, each=300, n_prompts=60, liking=liking)
+    found = study(design, BOARDS, SEED, ("voter", "prompt"))
+    plain = row(f"3 raters, 60 prompts, likings of {liking:g}", 0.8, found)
+    record_property(f"small teams on shared prompts, {BOARDS} boards a row", plain)
+    assert covers(found.covered["board"], 0.99)
+    assert seldom(found.false["board"])
+
+
 @pytest.mark.parametrize("taste", [0.0, 0.8])
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_boards_bring_besides_does_no_harm(
