@@ -6,7 +6,6 @@ from rating.clusters import Activity, Cluster, activity
 from rating.comparisons import Comparisons
 from rating.connectivity import Connectivity, connectivity
 from rating.contrasts import Contrasts, Inference, infer
-from rating.covariance import Covariance, Method, covariance
 from rating.deviance import Deviance
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError, RatingError
 from rating.field import FieldRates, field_rates
@@ -33,7 +32,6 @@ __all__ = [
     "Connectivity",
     "Contrasts",
     "ConvergenceError",
-    "Covariance",
     "DataError",
     "DesignEffect",
     "Deviance",
@@ -44,7 +42,6 @@ __all__ = [
     "Flip",
     "GoodnessOfFit",
     "Inference",
-    "Method",
     "MisfitTest",
     "ModelRating",
     "NeighbourGap",
@@ -64,7 +61,6 @@ __all__ = [
     "activity",
     "bootstrap",
     "connectivity",
-    "covariance",
     "critical_value",
     "fewest_to_flip",
     "field_rates",

@@ -40,14 +40,14 @@ class LeftOut:
     shift : ndarray of shape (n, n_models + n_free)
     share : ndarray of shape (n,)
         Of the information: ``trace(H^- H_c)`` over its sum, one for all clusters.
-    stranded : ndarray of shape (n_models,), bool
-        Models that the votes without them do not join to the rest.
+    stranded : bool
+        Whether the votes without them leave some model unconnected.
     """
 
     clusters: Ints
     shift: Floats
     share: Floats
-    stranded: Bools
+    stranded: bool
 
 
 class Shifts(Protocol):
@@ -64,15 +64,11 @@ class Jackknife:
     ----------
     matrix : ndarray of shape (n_models + n_free, n_models + n_free)
         As `rating.sandwich.hessian_covariance` returns it.
-    lone_models : tuple of str
-        Models that one cluster alone joins to the rest: without it they have
-        no place, so their spread over clusters cannot be seen.
     lengths : ndarray of shape (n_clusters,)
         How far the strengths move without each cluster, squared.
     """
 
     matrix: Floats
-    lone_models: tuple[str, ...]
     lengths: Floats
 
 
@@ -91,7 +87,7 @@ def jackknife(
     Two directions in which clusters show no spread are filled in as if votes
     were independent: ties that alone join two groups (see
     `rating.sandwich.bare_tie_meat`), and the votes of a cluster that alone
-    joins models to the rest, named in ``lone_models``.
+    joins models to the rest.
 
     Parameters
     ----------
@@ -115,7 +111,7 @@ def jackknife(
     u = checked_activity(data, groups).n_clusters
     bread = hessian_covariance(fit)
     k, meat = data.n_models, bare_tie_meat(fit, data.merged())
-    lone, lengths = np.zeros(k, dtype=bool), np.zeros(groups.size)
+    lengths = np.zeros(groups.size)
     leverage = _leverage(fit, data, groups, bread)
     alone = np.zeros(groups.size, dtype=bool)
     if shifts is None and fit.likelihood.coordinates == ("gap",):
@@ -128,13 +124,11 @@ def jackknife(
         lengths[left_out.clusters] = (left_out.shift[:, :k] ** 2).sum(axis=1)
         if shifts is not None:
             shifts.add(left_out)
-        if left_out.stranded.any():
-            lone |= left_out.stranded
+        if left_out.stranded:
             own = data.subset(np.isin(groups.index, left_out.clusters))
             meat += scored_cells(fit, own).vote_meat()
     return Jackknife(
         matrix=(u - 1) / u * spread + bread @ meat @ bread,
-        lone_models=tuple(data.models[i] for i in np.flatnonzero(lone)),
         lengths=lengths,
     )
 
@@ -188,10 +182,9 @@ def _leave_out_each(
 ) -> Iterator[LeftOut]:
     """Yield the clusters that are wanted, left out."""
     share = leverage / leverage.sum()
-    nobody = np.zeros(data.n_models, dtype=bool)
     light = wanted & (leverage < REFIT_LEVERAGE)
     for clusters, shift in _light_shifts(fit, data, groups, bread, leverage, light):
-        yield LeftOut(clusters, shift, share[clusters], nobody)
+        yield LeftOut(clusters, shift, share[clusters], stranded=False)
     whole = data.merged()
     for cluster in np.flatnonzero(wanted & (leverage >= REFIT_LEVERAGE)):
         shift, stranded = _leave_out(fit, without(data, whole, groups.index == cluster))
@@ -279,14 +272,13 @@ def without(data: Comparisons, whole: Comparisons, out: Bools) -> Comparisons:
     return replace(whole.subset(kept), votes=votes[kept].astype(np.int64), weight=weight[kept])
 
 
-def _leave_out(fit: Fit, rest: Comparisons) -> tuple[Floats, Bools]:
-    """Return how the parameters move without one cluster, and which models lose their place."""
-    met = rest.wins()
-    connected = strong_groups(met + met.T > 0)
-    stranded = connected != np.bincount(connected).argmax()
+def _leave_out(fit: Fit, rest: Comparisons) -> tuple[Floats, bool]:
+    """Return how the parameters move without one cluster, and whether that strands a model."""
     problem = fit.objective(rest)
     if has_finite_fit(fit, rest):
-        return minimise(problem, fit.x).x - fit.x, np.zeros_like(stranded)
+        return minimise(problem, fit.x).x - fit.x, False
     at = problem.evaluate(fit.x)
     shift = -np.linalg.pinv(at.hessian, rcond=1e-9, hermitian=True) @ at.gradient
-    return np.asarray(shift), stranded
+    met = rest.wins()
+    connected = strong_groups(met + met.T > 0)
+    return np.asarray(shift), bool((connected != connected[0]).any())

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
 from rating.connectivity import strong_groups
 from rating.design import Design, blocks
@@ -63,40 +62,6 @@ def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
     for cells in blocks_of_cells(fit, merged):
         meat += cells.vote_meat()
     return bread @ meat @ bread
-
-
-def cluster_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
-    """Estimate the covariance when clusters of votes are independent (CR1).
-
-    ``U / (U - 1) H^- (sum_c s_c s_c') H^-``, s_c the summed gradient of
-    cluster c, plus `bare_tie_meat`. Too narrow with few or uneven clusters:
-    `rating.jackknife` is the careful one.
-
-    Raises
-    ------
-    DataError
-        If fewer than two clusters have a vote of positive weight.
-
-    References
-    ----------
-    .. [1] K.-Y. Liang and S. L. Zeger, "Longitudinal data analysis using
-       generalized linear models", Biometrika 73(1), 1986, pp. 13-22.
-    """
-    bread = hessian_covariance(fit)
-    cells = scored_cells(fit, data)
-    n_clusters = checked_activity(data, groups).n_clusters
-    meat = np.zeros_like(bread)
-    order = np.argsort(groups.index, kind="stable")
-    index = groups.index[order]
-    per_chunk = max(1, CHUNK_ENTRIES // len(bread))
-    for first in range(0, groups.size, per_chunk):
-        start, stop = np.searchsorted(index, [first, first + per_chunk])
-        rows = order[start:stop]
-        n_rows = min(per_chunk, groups.size - first)
-        score = cells.rows(rows).scores(index[start:stop] - first, n_rows)
-        meat += score.T @ score
-    meat *= n_clusters / (n_clusters - 1)
-    return np.asarray(bread @ (meat + bare_tie_meat(fit, data.merged())) @ bread)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

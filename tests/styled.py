@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, stdtrit
+from scipy.special import expit
 
-from rating import Comparisons, covariance, fit, sandwich_covariance
+from rating import Comparisons, fit, infer, sandwich_covariance
 from tests.simulation import NORMAL_95, Design, Share
 
 Floats = NDArray[np.float64]
@@ -116,9 +116,8 @@ def styles(design: Design, runs: int, seed: int) -> StyleStudy:
     for run in range(runs):
         data = board.draw(rng)
         found = fit(data)
-        by_voter = covariance(found, data)
         miss[run] = (found.x - truth)[k:]
-        half[run] = stdtrit(by_voter.df, 0.975) * np.sqrt(np.diag(by_voter.matrix)[k:])
+        half[run] = infer(found, data, ("voter",)).parameters().half_width(0.95)
         independent = np.diag(sandwich_covariance(found, data))[k:]
         half_independent[run] = NORMAL_95 * np.sqrt(independent)
         rating_miss[run] = found.theta[0] - truth[0]

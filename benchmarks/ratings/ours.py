@@ -38,7 +38,7 @@ def sandwich(task: str, source: Any) -> Points:
     """Fit, and find sandwich intervals."""
     data = counted(source, task)
     found = rating.fit(data)
-    rating.covariance(found, data, method="sandwich", cluster=None)
+    rating.sandwich_covariance(found, data)
     return points(found)
 
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate
+from rating.cautions import FEW_PROMPTS
 from rating.contrasts import quantile
-from rating.covariance import FEW_PROMPTS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

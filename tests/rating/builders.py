@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rating import Comparisons, Fit, hessian_covariance
+from rating import Cluster, Comparisons, Fit, activity, hessian_covariance
+from rating.clusters import grouping
+from rating.jackknife import jackknife
+from rating.sandwich import scored_cells
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -75,3 +79,16 @@ def leads(fit: Fit, reference: str) -> dict[str, tuple[float, float]]:
         for i, name in enumerate(fit.models)
         if i != base
     }
+
+
+def by_cluster(fit: Fit, data: Comparisons, cluster: Cluster = "voter") -> NDArray[np.float64]:
+    """Covariance of all parameters by leaving out one cluster at a time."""
+    return jackknife(fit, data, grouping(data, cluster)).matrix
+
+
+def cr1(fit: Fit, data: Comparisons, cluster: Cluster = "voter") -> NDArray[np.float64]:
+    """Covariance by the sums of scores of each cluster: the simplest that allows for clusters."""
+    groups, bread = grouping(data, cluster), hessian_covariance(fit)
+    score = scored_cells(fit, data).scores(groups.index, groups.size)
+    u = activity(data, cluster).n_clusters
+    return np.asarray(u / (u - 1) * bread @ score.T @ score @ bread)

@@ -5,15 +5,15 @@ from rating import (
     DataError,
     Ties,
     bootstrap,
-    covariance,
     fit,
     rounds,
     sandwich_covariance,
 )
 from rating.bootstrap import Bootstrap
+from rating.clusters import Cluster
 from rating.resampling import poisson_ones, poisson_sums
 from rating.rounds import PairRounds, chord_newton
-from tests.rating.builders import votes, wins
+from tests.rating.builders import cr1, votes, wins
 from tests.rating.drawn import draw
 
 ROUNDS = 600
@@ -27,14 +27,14 @@ def spread(found: Bootstrap) -> np.ndarray:
 
 @pytest.mark.parametrize("cluster", [None, "voter", "prompt"])
 def test_the_spread_of_the_rounds_is_the_standard_error(
-    rng: np.random.Generator, cluster: str | None
+    rng: np.random.Generator, cluster: Cluster | None
 ) -> None:
     rows = draw(rng, "rao-kupper", n=8000, n_voters=300, n_prompts=200)
     data = rows.comparisons(voter=rows.voter, prompt=rows.prompt)
     one = fit(data)
-    method = "sandwich" if cluster is None else "cr1"
-    error = np.sqrt(np.diag(covariance(one, data, method=method, cluster=cluster).matrix))  # type: ignore[arg-type]
-    found = bootstrap(one, data, rounds=ROUNDS, cluster=cluster, rng=rng)  # type: ignore[arg-type]
+    matrix = sandwich_covariance(one, data) if cluster is None else cr1(one, data, cluster)
+    error = np.sqrt(np.diag(matrix))
+    found = bootstrap(one, data, rounds=ROUNDS, cluster=cluster, rng=rng)
     assert spread(found) == pytest.approx(error, rel=CLOSE + 0.02)
     assert found.n_degenerate == 0
     low, high = found.interval()

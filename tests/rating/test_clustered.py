@@ -9,16 +9,16 @@ from rating import (
     DataError,
     Fit,
     Ties,
-    activity,
-    covariance,
     fit,
     hessian_covariance,
+    infer,
     jackknife,
-    sandwich,
+    sandwich_covariance,
 )
-from rating.clusters import Cluster
+from rating.clusters import Cluster, grouping
 from rating.comparisons import Comparisons
 from rating.likelihood import cell_objective
+from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
 
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
@@ -51,8 +51,7 @@ def test_every_cluster_left_out_by_refits(
     shifts = [refit_without(found, data, ties, index != c) for c in range(index.max() + 1)]
     u = len(shifts)
     expected = (u - 1) / u * sum(np.outer(d, d) for d in shifts)
-    ours = covariance(found, data, method="cr3", cluster=cluster)
-    assert ours.matrix == pytest.approx(expected, rel=1e-5, abs=1e-9)
+    assert by_cluster(found, data, cluster) == pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 
 @pytest.mark.parametrize("ties", ALL)
@@ -68,23 +67,26 @@ def test_light_clusters_are_left_out_by_one_newton_step(
         at = cell_objective(found.likelihood, rest, order_effect=True).evaluate(found.x)
         step = np.linalg.pinv(at.hessian, rcond=1e-10) @ at.gradient
         total += np.outer(step, step)
-    ours = covariance(found, data, method="cr3", cluster="voter")
-    assert ours.matrix == pytest.approx(59 / 60 * total, rel=1e-5, abs=1e-10)
+    assert by_cluster(found, data) == pytest.approx(59 / 60 * total, rel=1e-5, abs=1e-10)
 
 
 @pytest.mark.parametrize("ties", ALL)
-def test_cr1_sums_the_scores_of_each_cluster(rng: np.random.Generator, ties: Ties) -> None:
-    data = known(draw(rng, ties, n=1200, style=(0.3,), n_voters=12))
-    found = fitted(data, ties)
-    assert data.voter is not None
-    bread, meat = hessian_covariance(found), np.zeros_like(found.hessian)
-    for voter in range(12):
-        own = data.subset(data.voter == voter)
-        score = cell_objective(found.likelihood, own, order_effect=True).evaluate(found.x).gradient
-        meat += np.outer(score, score)
-    expected = 12 / 11 * bread @ meat @ bread
-    ours = covariance(found, data, method="cr1", cluster="voter")
-    assert ours.matrix == pytest.approx(expected, rel=1e-7, abs=1e-12)
+def test_votes_with_a_cluster_of_their_own_are_left_out_without_repeating(
+    rng: np.random.Generator, ties: Ties
+) -> None:
+    """Clusters of one cell have a formula of their own where a vote moves the gap alone."""
+    rows = draw(rng, ties, n=900, style=(0.3,), order=0.2)
+    voter = np.where(np.arange(900) < 500, 1000 + np.arange(900), rows.voter)
+    data = rows.comparisons(voter=voter, features=rows.features, feature_names=["length"])
+    found, groups = fitted(data, ties), grouping(data, "voter")
+    parts = list(jackknife.leave_one_out(found, data, groups))
+    shift = np.concatenate([part.shift for part in parts])
+    order = np.argsort(np.concatenate([part.clusters for part in parts]))
+    u = len(shift)
+    ours = jackknife.jackknife(found, data, groups)
+    assert ours.matrix == pytest.approx((u - 1) / u * shift.T @ shift, rel=1e-6, abs=1e-12)
+    lengths = (shift[order, :5] ** 2).sum(axis=1)
+    assert ours.lengths == pytest.approx(lengths, rel=1e-6, abs=1e-12)
 
 
 def test_clusters_beyond_one_chunk_are_all_counted(
@@ -92,12 +94,9 @@ def test_clusters_beyond_one_chunk_are_all_counted(
 ) -> None:
     data = known(draw(rng, "davidson", style=(0.3,), n_voters=200))
     found = fitted(data, "davidson")
-    whole = {m: covariance(found, data, method=m).matrix for m in ("cr1", "cr3")}
-    monkeypatch.setattr(sandwich, "CHUNK_ENTRIES", 100)
+    whole = by_cluster(found, data)
     monkeypatch.setattr(jackknife, "CHUNK_ENTRIES", 100)
-    for method, matrix in whole.items():
-        ours = covariance(found, data, method=method)  # type: ignore[arg-type]
-        assert ours.matrix == pytest.approx(matrix, rel=1e-6, abs=1e-12)
+    assert by_cluster(found, data) == pytest.approx(whole, rel=1e-6, abs=1e-12)
 
 
 def test_cells_split_in_two_are_the_same_votes(rng: np.random.Generator) -> None:
@@ -108,56 +107,28 @@ def test_cells_split_in_two_are_the_same_votes(rng: np.random.Generator) -> None
     whole = rows.comparisons(voter=rows.voter, votes=np.full(700, 2))
     one, two = fit(split, ties="rao-kupper"), fit(whole, ties="rao-kupper")
     assert one.x == pytest.approx(two.x, abs=1e-10)
-    assert covariance(one, split).matrix == pytest.approx(covariance(two, whole).matrix, rel=1e-7)
+    assert by_cluster(one, split) == pytest.approx(by_cluster(two, whole), rel=1e-7)
 
 
-def test_two_ways_are_one_more_than_their_intersection(rng: np.random.Generator) -> None:
+def test_two_ways_are_added_contrast_by_contrast(rng: np.random.Generator) -> None:
     rows = draw(rng, "half", n=3000, n_voters=20, n_prompts=25)
     data = rows.comparisons(voter=rows.voter, prompt=rows.prompt)
     joint = rows.comparisons(voter=rows.voter * 25 + rows.prompt)
     found = fit(data)
-    parts = [covariance(found, data, method="cr1", cluster=c).matrix for c in CLUSTERS]
-    both = covariance(found, joint, method="cr1", cluster="voter").matrix
-    ours = covariance(found, data, method="cr1", cluster="both")
-    assert not ours.clipped
-    assert ours.matrix == pytest.approx(parts[0] + parts[1] - both, rel=1e-8, abs=1e-12)
-    spread = [activity(data, c) for c in CLUSTERS]
-    assert ours.df == pytest.approx(min(s.effective for s in spread) - 1)
-
-
-def test_a_two_way_matrix_that_is_not_positive_is_clipped_and_says_so() -> None:
-    boards = []
-    for seed in range(20):
-        rows = draw(np.random.default_rng(seed), "half", n=400, n_voters=4, n_prompts=4)
-        data = rows.comparisons(voter=rows.voter, prompt=rows.prompt)
-        boards.append(covariance(fit(data), data, method="cr1", cluster="both"))
-    found = next(board for board in boards if board.clipped)
-    assert np.linalg.eigvalsh(found.matrix)[0] > -1e-12
-    assert any("not positive" in said for said in found.warnings)
-    assert any("4 prompts are too few" in said for said in found.warnings)
-
-
-def test_the_design_effect_sees_votes_that_hang_together(rng: np.random.Generator) -> None:
-    rows = draw(rng, "half", n=1000)
-    alone = rows.comparisons(voter=np.arange(1000))
-    fives = rows.comparisons(voter=np.arange(1000), votes=np.full(1000, 5))
-    assert covariance(fit(alone), alone, method="cr1").design_effect == pytest.approx(1000 / 999)
-    assert covariance(fit(fives), fives, method="cr1").design_effect == pytest.approx(5000 / 999)
-
-
-def test_independent_methods_have_no_clusters(rng: np.random.Generator) -> None:
-    data = draw(rng, "half").comparisons()
-    for method in ("hessian", "sandwich"):
-        found = covariance(fit(data), data, method=method)
-        assert found.df == np.inf
-        assert (found.cluster, found.activity, found.design_effect) == (None, None, None)
+    pair = np.array([[1.0, -1.0, 0.0, 0.0, 0.0]])
+    voters, prompts, both = (
+        float(pair[0] @ by_cluster(found, *known) @ pair[0])
+        for known in ((data, "voter"), (data, "prompt"), (joint, "voter"))
+    )
+    ours = infer(found, data, ("voter", "prompt")).of(pair)
+    assert ours.by_clusters[0] == pytest.approx(voters + max(0.0, prompts - both), rel=1e-8)
 
 
 def test_the_boundary_has_no_error_for_the_parameter_of_ties(rng: np.random.Generator) -> None:
     rows = draw(rng, "half")
     data = rows.comparisons(voter=rows.voter)
     plain, davidson = fit(data), fit(data, ties="davidson")
-    assert covariance(davidson, data).matrix == pytest.approx(covariance(plain, data).matrix)
+    assert by_cluster(davidson, data) == pytest.approx(by_cluster(plain, data))
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
@@ -173,27 +144,17 @@ def test_models_that_only_tied_are_not_certain(rng: np.random.Generator, ties: T
     data = few.comparisons(voter=few.voter)
     found = fit(data, ties=ties)
     implied = hessian_covariance(found)[4, 4]
-    for method in ("sandwich", "cr3"):
-        ours = covariance(found, data, method=method)
-        assert ours.matrix[4, 4] > 0.5 * implied
+    for matrix in (sandwich_covariance(found, data), by_cluster(found, data)):
+        assert matrix[4, 4] > 0.5 * implied
 
 
-def test_what_does_not_go_together_raises(rng: np.random.Generator) -> None:
+def test_clusters_that_are_not_known_or_alone_raise(rng: np.random.Generator) -> None:
     data = draw(rng, "half").comparisons()
     found = fit(data)
     with pytest.raises(DataError, match="no voters"):
-        covariance(found, data)
+        infer(found, data, ("voter",))
     with pytest.raises(DataError, match="no prompts"):
-        covariance(found, data, cluster="prompt")
-    with pytest.raises(DataError, match="cr1 needs clusters"):
-        covariance(found, data, method="cr1", cluster=None)
-    with pytest.raises(DataError, match="'cr2'"):
-        covariance(found, data, method="cr2")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="'judge'"):
-        covariance(found, data, cluster="judge")  # type: ignore[arg-type]
-    other = Comparisons.from_arrays(["x", "y"], ["y", "x"], ["model_a"] * 2)
-    with pytest.raises(DataError, match="same models"):
-        covariance(found, other)
+        infer(found, data, ("prompt",))
     alone = draw(rng, "half", n_voters=1)
     with pytest.raises(DataError, match="two voters"):
-        covariance(found, alone.comparisons(voter=alone.voter), method="cr1")
+        infer(found, alone.comparisons(voter=alone.voter), ("voter",))

@@ -5,16 +5,15 @@ from rating import (
     Comparisons,
     DataError,
     activity,
-    covariance,
     fit,
     fit_bradley_terry,
-    sandwich,
+    jackknife,
     sandwich_covariance,
 )
 from rating.bradley_terry import solve
 from rating.clusters import grouping
 from rating.jackknife import leave_one_out
-from tests.rating.builders import random_votes, strength, votes
+from tests.rating.builders import by_cluster, random_votes, strength, votes
 from tests.simulation import Design
 
 Row = tuple[str, str, str, str]
@@ -33,7 +32,7 @@ def jackknife_by_refits(rows: list[Row]) -> np.ndarray:
 
 def covariance_of(rows: list[Row]) -> np.ndarray:
     data = votes(rows)
-    return covariance(fit_bradley_terry(data), data).matrix
+    return by_cluster(fit_bradley_terry(data), data)
 
 
 def test_three_equal_voters_are_left_out_exactly(rng: np.random.Generator) -> None:
@@ -67,7 +66,7 @@ def test_the_mixture_of_steps_and_refits_is_the_jackknife_within_one_per_cent() 
         shift = solve(data.wins(data.voter != voter), fit.theta).theta - fit.theta
         total += np.outer(shift, shift)
     exact = np.sqrt(np.diag(total) * (data.n_voters - 1) / data.n_voters)
-    ours = np.sqrt(np.diag(covariance(fit, data).matrix))
+    ours = np.sqrt(np.diag(by_cluster(fit, data)))
     assert ours == pytest.approx(exact, rel=0.01)
 
 
@@ -117,35 +116,26 @@ def test_the_effective_number_of_voters_falls_with_unequal_activity() -> None:
     assert spread.top_share == pytest.approx(0.7)
 
 
-def test_equally_busy_voters_are_as_many_as_they_are(rng: np.random.Generator) -> None:
-    data = votes([("x", "y", str(o), f"v{i}") for i, o in enumerate(["model_a", "model_b"] * 9)])
-    found = covariance(fit_bradley_terry(data), data)
-    assert (found.activity or pytest.fail("no activity")).effective == pytest.approx(18)
-    assert found.df == pytest.approx(17)
-
-
 def test_clustering_needs_voters_and_two_of_them() -> None:
     unknown = votes([("x", "y", "tie")])
     with pytest.raises(DataError, match="no voters"):
-        covariance(fit_bradley_terry(unknown), unknown)
+        by_cluster(fit_bradley_terry(unknown), unknown)
     alone = votes([("x", "y", "tie", "ann")])
     with pytest.raises(DataError, match="two voters"):
-        covariance(fit_bradley_terry(alone), alone)
+        by_cluster(fit_bradley_terry(alone), alone)
 
 
-def test_a_model_that_one_voter_alone_rated_is_named_and_not_certain(
+def test_a_model_that_one_voter_alone_rated_is_not_certain(
     rng: np.random.Generator,
 ) -> None:
     new = [("new", "m0", "model_a", "fan"), ("new", "m1", "model_b", "fan")]
     data = votes([*random_votes(rng), *new])
     fit = fit_bradley_terry(data)
-    found = covariance(fit, data)
     at = fit.models.index("new")
-    assert found.lone_models == ("new",)
-    assert found.matrix[at, at] >= 0.9 * sandwich_covariance(fit, data)[at, at] > 1
+    assert by_cluster(fit, data)[at, at] >= 0.9 * sandwich_covariance(fit, data)[at, at] > 1
 
 
-def test_a_group_that_one_voter_alone_joins_to_the_rest_is_named(
+def test_a_group_that_one_voter_alone_joins_to_the_rest_is_not_certain(
     rng: np.random.Generator,
 ) -> None:
     pair = [
@@ -153,8 +143,9 @@ def test_a_group_that_one_voter_alone_joins_to_the_rest_is_named(
     ]
     bridge = [("y", "m0", "model_a", "p"), ("m0", "y", "model_a", "p")]
     data = votes([*random_votes(rng), *pair, *bridge])
-    found = covariance(fit_bradley_terry(data), data)
-    assert found.lone_models == ("y", "z")
+    fit = fit_bradley_terry(data)
+    at = fit.models.index("y")
+    assert by_cluster(fit, data)[at, at] >= 0.5 * sandwich_covariance(fit, data)[at, at] > 0.1
 
 
 def test_a_model_beaten_by_one_voter_alone_gets_a_finite_interval(
@@ -163,10 +154,8 @@ def test_a_model_beaten_by_one_voter_alone_gets_a_finite_interval(
     top = [("top", "m0", "model_a", f"v{i}") for i in range(15)]
     data = votes([*random_votes(rng), *top, ("top", "m1", "model_b", "v3")])
     fit = fit_bradley_terry(data)
-    found = covariance(fit, data)
     assert strength(fit)["top"] == max(fit.theta)
-    assert np.isfinite(found.matrix).all()
-    assert found.lone_models == ()
+    assert np.isfinite(by_cluster(fit, data)).all()
 
 
 RING = [("x", "y"), ("y", "z"), ("z", "x")]
@@ -175,19 +164,19 @@ RING = [("x", "y"), ("y", "z"), ("z", "x")]
 def test_a_hundred_voters_of_nothing_but_ties_are_not_certain() -> None:
     data = votes([(a, b, "tie", f"v{i}") for i in range(100) for a, b in RING])
     fit = fit_bradley_terry(data)
-    found = covariance(fit, data)
-    assert found.matrix == pytest.approx(sandwich_covariance(fit, data))
-    assert (np.diag(found.matrix) > 0).all()
+    matrix = by_cluster(fit, data)
+    assert matrix == pytest.approx(sandwich_covariance(fit, data))
+    assert (np.diag(matrix) > 0).all()
 
 
 def test_voters_beyond_one_chunk_are_all_counted(rng: np.random.Generator) -> None:
     rows = random_votes(rng, n=2000, n_models=4, n_voters=700)
     data = votes(rows)
     fit = fit_bradley_terry(data)
-    whole = covariance(fit, data).matrix
+    whole = by_cluster(fit, data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sandwich, "CHUNK_ENTRIES", 40)
-        assert covariance(fit, data).matrix == pytest.approx(whole, rel=1e-6)
+        patch.setattr(jackknife, "CHUNK_ENTRIES", 40)
+        assert by_cluster(fit, data) == pytest.approx(whole, rel=1e-6)
 
 
 def test_every_voter_is_left_out_once_and_together_they_make_the_covariance() -> None:
@@ -201,7 +190,7 @@ def test_every_voter_is_left_out_once_and_together_they_make_the_covariance() ->
     assert sorted(clusters) == list(range(60))
     assert len(parts) > 2  # one of the light ones, and one for each heavy one
     assert share.sum() == pytest.approx(1)
-    assert 59 / 60 * shift.T @ shift == pytest.approx(covariance(fit, data).matrix, rel=1e-9)
+    assert 59 / 60 * shift.T @ shift == pytest.approx(by_cluster(fit, data), rel=1e-9)
 
 
 def test_many_cells_are_summed_in_blocks_of_any_size(
@@ -221,8 +210,7 @@ def test_many_cells_are_summed_in_blocks_of_any_size(
 
     def found() -> list[np.ndarray]:
         best = fit(data, ties="rao-kupper", order_effect=True)
-        iid = covariance(best, data, method="sandwich", cluster=None)
-        return [best.x, iid.matrix, covariance(best, data, method="cr3", cluster="voter").matrix]
+        return [best.x, sandwich_covariance(best, data), by_cluster(best, data)]
 
     whole = found()
     monkeypatch.setattr("rating.design.BLOCK_ROWS", 7)

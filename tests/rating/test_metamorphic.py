@@ -1,5 +1,6 @@
 """What must not matter, and what must matter in a known way: for every model and option."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +15,12 @@ from rating import (
     Fit,
     RateOptions,
     Ties,
-    covariance,
     fit,
+    hessian_covariance,
     rate,
     sandwich_covariance,
 )
-from rating.covariance import Method
+from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
 
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
@@ -31,6 +32,12 @@ Kind = tuple[Ties, bool]
 EVERY: list[Kind] = [(ties, covariates) for covariates in (False, True) for ties in ALL]
 WITHOUT_ZERO = [kind for kind in EVERY if kind[0] != "grounded"]
 AT_A_BOUNDARY = [kind for kind in WITHOUT_ZERO if kind[0] != "half"]
+
+COVARIANCES: dict[str, Callable[[Fit, Comparisons], Floats]] = {
+    "hessian": lambda found, _: hessian_covariance(found),
+    "sandwich": sandwich_covariance,
+    "by voter": by_cluster,
+}
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=3)
@@ -139,7 +146,7 @@ def test_the_order_of_the_rows_leaves_no_trace(kind: Kind, seed: int) -> None:
     one, two = case.data(voter=rows.voter), case.data(shuffled, voter=shuffled.voter)
     found, other = case.fit(one), case.fit(two)
     same(found, other)
-    errors_are_the_same(covariance(found, one).matrix, covariance(other, two).matrix)
+    errors_are_the_same(by_cluster(found, one), by_cluster(other, two))
 
 
 @every(EVERY)
@@ -157,7 +164,7 @@ def test_equal_rows_may_be_counted_together_in_any_portions(kind: Kind, seed: in
     two = case.data(twice, voter=twice.voter, votes=portions)
     found, other = case.fit(one), case.fit(two)
     same(found, other)
-    errors_are_the_same(covariance(found, one).matrix, covariance(other, two).matrix)
+    errors_are_the_same(by_cluster(found, one), by_cluster(other, two))
 
 
 # Numbers of votes, and weights
@@ -186,16 +193,15 @@ def test_votes_cast_again_and_votes_of_more_weight_give_the_same_strengths(
 
 @every(EVERY)
 @quick
-@given(seed=seeds, method=st.sampled_from(["hessian", "sandwich", "cr1", "cr3"]))
+@given(seed=seeds, method=st.sampled_from(["hessian", "sandwich", "by voter"]))
 def test_votes_cast_again_by_their_voters_add_no_certainty_by_voter(
-    kind: Kind, seed: int, method: Method
+    kind: Kind, seed: int, method: str
 ) -> None:
     case = case_of(kind, seed)
     once = case.data(voter=case.rows.voter)
     again = case.data(voter=case.rows.voter, votes=np.full(N, 3))
-    gain = 3 if method in ("hessian", "sandwich") else 1
-    before = covariance(case.fit(once), once, method=method).matrix
-    after = covariance(case.fit(again), again, method=method).matrix
+    gain = 1 if method == "by voter" else 3
+    before, after = (COVARIANCES[method](case.fit(data), data) for data in (once, again))
     assert np.diag(after) * gain == pytest.approx(np.diag(before), rel=1e-4)
 
 
@@ -210,10 +216,8 @@ def test_the_scale_of_the_weights_does_not_matter(kind: Kind, seed: int, scale: 
     found, other = case.fit(one), case.fit(two)
     assert other.x == pytest.approx(found.x, abs=1e-6)
     assert other.log_loss == pytest.approx(found.log_loss)
-    methods: tuple[Method, ...] = ("sandwich", "cr3")
-    for method in methods:
-        ours = covariance(found, one, method=method).matrix
-        theirs = covariance(other, two, method=method).matrix
+    for method in ("sandwich", "by voter"):
+        ours, theirs = COVARIANCES[method](found, one), COVARIANCES[method](other, two)
         assert theirs == pytest.approx(ours, rel=1e-4, abs=1e-9)
 
 

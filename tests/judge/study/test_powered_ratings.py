@@ -10,8 +10,9 @@ from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Items, Said
 from judge.study.powered_bradley_terry import bread_at, moments_at, problem_of, scores
 from judge.study.powered_ratings import PoweredRatings, Ratings, powered_ratings
-from rating import Comparisons, covariance, fit_bradley_terry
+from rating import Comparisons, fit_bradley_terry
 from tests.judge.study.simulated import Study, said
+from tests.rating.builders import by_cluster, cr1
 
 SMALL = Study(n_models=5, n_prompts=60, n_voted=300, n_judged=1500)
 Drawn = tuple[Items, Said, Said]
@@ -114,7 +115,7 @@ def test_the_votes_alone_are_the_plain_fit() -> None:
     data = as_comparisons(items, people)
     fit = fit_bradley_terry(data)
     np.testing.assert_allclose(found.theta, fit.theta, atol=1e-8)
-    plain = covariance(fit, data, method="cr1", cluster="prompt").strengths
+    plain = cr1(fit, data, "prompt")
     ours = by_prompt(items, people, judge, whole, alone=True)
     np.testing.assert_allclose(ours, plain, atol=1e-10)
     assert abs(found.theta.sum()) < 1e-12
@@ -228,7 +229,7 @@ def test_with_distinct_prompts_the_votes_alone_are_clustered_by_voter() -> None:
     outcome = np.array([2, 0, 1])[people.label]
     data = Comparisons.from_codes(items.models, a, b, outcome, voter=people.rater)
     fit = fit_bradley_terry(data)
-    exact = np.diag(covariance(fit, data, method="cr3", cluster="voter").strengths)
+    exact = np.diag(by_cluster(fit, data))
     np.testing.assert_allclose(found.variance, exact, rtol=0.03)
     assert ((found.df > 15) & (found.df <= 19)).all()
 

@@ -8,10 +8,9 @@ from judge.study.items import Items
 from judge.study.logistic import Rows, fit_logistic
 from judge.study.preferences import POSITION, from_influence, preferences
 from rating import Comparisons, fit_bradley_terry
-from rating.clusters import grouping
-from rating.sandwich import cluster_covariance
 from tests.judge.study.moved import Moved, Mover
 from tests.judge.study.said import items_of, said, swapped
+from tests.rating.builders import cr1
 
 MOVED = Moved(people=Mover(position=0.3, length=0.2), n=600, n_prompts=40)
 
@@ -46,7 +45,7 @@ def test_the_influences_are_those_behind_the_clustered_covariance() -> None:
         np.array([1, 2, 0])[people.label + 1],
         prompt=items.prompt[people.item],
     )
-    wanted = cluster_covariance(fit_bradley_terry(data), data, grouping(data, "prompt"))
+    wanted = cr1(fit_bradley_terry(data), data, "prompt")
     n = int((found.influence != 0).any(axis=1).sum())
     ours = n / (n - 1) * found.influence.T @ found.influence
     assert ours == pytest.approx(wanted, abs=1e-9)
