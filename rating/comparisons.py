@@ -13,9 +13,9 @@ from rating.encoding import (
     as_list,
     check_lengths,
     check_names,
+    encode_groups,
     encode_models,
     encode_outcomes,
-    encode_voters,
 )
 
 _SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
@@ -78,6 +78,7 @@ class Comparisons:
         outcome: Iterable[str],
         *,
         voter: Iterable[str] | Iterable[int] | None = None,
+        prompt: Iterable[str] | Iterable[int] | None = None,
         weight: Iterable[float] | None = None,
     ) -> Self:
         """Check and count votes, one row a vote.
@@ -89,8 +90,8 @@ class Comparisons:
             against itself are counted in ``n_self`` and otherwise left out.
         outcome : iterable of Outcome or str, length n
             The values of `Outcome`, or their strings.
-        voter : iterable of str or int, length n, optional
-            Who cast the vote.
+        voter, prompt : iterable of str or int, length n, optional
+            Who cast the vote, and on which prompt.
         weight : iterable of float, length n, optional
             Sampling weights, finite and not negative: the vote counts this
             many times in the fit, but stays one vote. Default 1.
@@ -109,11 +110,13 @@ class Comparisons:
         (('x', 'y'), 2)
         """
         left, right, labels = as_list(model_a), as_list(model_b), as_list(outcome)
-        voters = None if voter is None else as_list(voter)
+        given = {"voter": voter, "prompt": prompt}
+        known = {name: as_list(column) for name, column in given.items() if column is not None}
         weights = None if weight is None else np.asarray(as_list(weight), dtype=np.float64)
         lengths = {"model_a": len(left), "model_b": len(right), "outcome": len(labels)}
-        optional = {"voter": voters, "weight": weights}
-        check_lengths(lengths | {k: len(v) for k, v in optional.items() if v is not None})
+        lengths |= {name: len(column) for name, column in known.items()}
+        check_lengths(lengths if weights is None else lengths | {"weight": len(weights)})
+        groups = {name: encode_groups(name, column) for name, column in known.items()}
         names, (a, b) = encode_models(left, right)
         return cls.from_codes(
             names,
@@ -121,7 +124,8 @@ class Comparisons:
             b,
             encode_outcomes(labels),
             weight=weights,
-            voter=None if voters is None else encode_voters(voters),
+            voter=groups.get("voter"),
+            prompt=groups.get("prompt"),
         )
 
     @classmethod

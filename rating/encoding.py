@@ -73,16 +73,17 @@ def encode_outcomes(labels: Sequence[object]) -> NDArray[np.int64]:
     return _codes(labels, _POSITION)
 
 
-def encode_voters(voters: Sequence[object]) -> NDArray[np.int64]:
-    """Code voters in sorted order, numbers before strings."""
-    distinct = dict.fromkeys(voters)
-    for voter in distinct:
-        if not isinstance(voter, str | int) or voter == "":
+def encode_groups(kind: str, names: Sequence[object]) -> NDArray[np.int64]:
+    """Code voters, or prompts, in sorted order, numbers before strings."""
+    distinct = dict.fromkeys(names)
+    for name in distinct:
+        if not isinstance(name, str | int) or name == "":
             raise DataError(
-                f"Voter {voter!r} is missing; name every voter, or pass voter=None when unknown."
+                f"{kind.capitalize()} {name!r} is missing; name every {kind}, or pass "
+                f"{kind}=None when unknown."
             )
-    ordered = sorted(distinct, key=lambda voter: (isinstance(voter, str), voter))
-    return _codes(voters, {voter: code for code, voter in enumerate(ordered)})
+    ordered = sorted(distinct, key=lambda name: (isinstance(name, str), name))
+    return _codes(names, {name: code for code, name in enumerate(ordered)})
 
 
 def _codes(column: Sequence[object], index: Mapping[Any, int]) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from arena.domain.board import Board, BoardRow
+from arena.domain.board import Board
 
 
 class Plain(BaseModel):
@@ -14,7 +14,10 @@ class Plain(BaseModel):
 
 
 class RatingBody(Plain):
-    """One rated model, in points; ranks count from 1, shares of wins are against the others."""
+    """One rated model, in points; ranks count from 1 and are null where none is ruled out.
+
+    Shares of wins are against the others.
+    """
 
     model: str
     rating: float
@@ -22,21 +25,14 @@ class RatingBody(Plain):
     lower: float
     upper: float
     rank: int
-    rank_low: int
-    rank_high: int
+    rank_low: int | None
+    rank_high: int | None
     votes: int
     win_rate: float
     win_rate_low: float
     win_rate_high: float
     voter_rating: float
     voter_rank: int
-
-    @classmethod
-    def of_row(cls, row: BoardRow, places: int) -> "RatingBody":
-        """Say what a row says; from first to last where no rank is claimed."""
-        names = cls.model_fields.keys() - {"rank_low", "rank_high"}
-        plain = {name: getattr(row, name) for name in names}
-        return cls(**plain, rank_low=row.rank_low or 1, rank_high=row.rank_high or places)
 
 
 class PairBody(Plain):
@@ -147,7 +143,7 @@ class LeaderboardBody(BaseModel):
             top_voter_share=board.top_voter_share,
             left_out=dict(board.left_out),
             ranks_claimed=any(row.rank_low is not None for row in board.rows),
-            ratings=[RatingBody.of_row(row, len(board.rows)) for row in board.rows],
+            ratings=[RatingBody.model_validate(row) for row in board.rows],
             pairs=[PairBody.model_validate(pair) for pair in board.pairs],
             neighbours=[NeighboursBody.model_validate(hold) for hold in board.holds],
             fit=board.fit_check and FitBody.model_validate(board.fit_check),

@@ -137,5 +137,7 @@ def _error(row: Mapping[str, Any], level: float) -> float:
     """Return the standard error that the interval stands for: no smaller than the board's."""
     if row["lower"] is None or row["upper"] is None:
         return math.inf
+    if "df" not in row:
+        return float(row["se"])
     half = (row["upper"] - row["lower"]) / 2
     return float(max(row["se"], half / quantile(level, _df(row))))

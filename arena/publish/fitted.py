@@ -21,12 +21,11 @@ from rating import (
     Provenance,
     RateOptions,
     Report,
-    infer,
     to_points,
 )
 from rating.board import report_of
-from rating.ranks import is_small, joint_rank_ranges
-from rating.spread import Spread, clusters_of, spread
+from rating.ranks import is_small
+from rating.spread import Spread, spread
 
 OPTIONS = RateOptions()
 """The defaults of `arena rate`. The seed is among them: the same votes give the same board."""
@@ -74,8 +73,8 @@ class Fitted:
         rng = np.random.default_rng([options.seed, 1])
         return report_of(self.fit, self.data, self.spread, options, source, rng)
 
-    def ranks_among_voters(self) -> dict[str, tuple[int, int]]:
-        """Bound ranks for these voters alone, where they are few: of models that are told apart.
+    def ranks_among_voters(self) -> dict[str, tuple[int | None, int | None]]:
+        """Bound ranks for these voters alone, where they are few; nothing where they are many.
 
         How they would rate with endless votes, see `rating.RateOptions`.
         """
@@ -84,11 +83,9 @@ class Fitted:
             return {}
         options = replace(OPTIONS, claims="these-voters").resolved(self.data)
         rng = np.random.default_rng([OPTIONS.seed, 2])
-        these = infer(self.fit, self.data, clusters_of(options), rng=rng)
-        ranges = joint_rank_ranges(these, rng=rng, level=OPTIONS.level)
-        places = zip(self.fit.models, ranges.low.tolist(), ranges.high.tolist(), strict=True)
-        claimed = ranges.claimed.tolist()
-        return {model: (a, b) for (model, a, b), said in zip(places, claimed, strict=True) if said}
+        off = spread(self.fit, self.data, options, rng)
+        report = report_of(self.fit, self.data, off, options, Provenance(), rng)
+        return {row.model: (row.rank_low, row.rank_high) for row in report.ratings}
 
     def voter_points(self) -> dict[str, float]:
         """Give each model's rating if every voter had the same weight in all."""

@@ -216,8 +216,9 @@ def _method(kinds: Set[str]) -> str:
 def _among(fitted: Fitted, order: Sequence[str]) -> tuple[RankAmong, ...]:
     """Give the ranks for these voters, where some are claimed."""
     ranges = fitted.ranks_among_voters()
-    nothing = (None, None)
-    places = [(model, *ranges.get(model, nothing)) for model in order] if ranges else []
+    if not any(low for low, _ in ranges.values()):
+        return ()
+    places = [(model, *ranges[model]) for model in order]
     return tuple(RankAmong(model=m, rank_low=low, rank_high=high) for m, low, high in places)
 
 

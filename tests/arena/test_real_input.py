@@ -92,7 +92,9 @@ def board_of(published_data: Path, tmp_path: Path, *, voters: int, upset: Upset)
         votes = export(served, tmp_path / "votes.parquet")
     assert board["votes"] == len(votes["winner"]) == 10 * voters
     columns = (votes["model_a"], votes["model_b"], votes["winner"])
-    direct = rate(Comparisons.from_arrays(*columns, voter=votes["voter"]))
+    direct = rate(
+        Comparisons.from_arrays(*columns, voter=votes["voter"], prompt=votes["prompt_id"])
+    )
     rated = rate_source(str(tmp_path / "votes.parquet"), RateOptions())
     assert isinstance(rated, Report)
     assert board["data_hash"] == rated.provenance.data_hash

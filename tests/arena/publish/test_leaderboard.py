@@ -242,3 +242,32 @@ class Clock:
             assert self.may_go.wait(20)
         self.spent += self.STEP_S
         return self.spent
+
+
+def team(prompt: str | None = None) -> list[Vote]:
+    """Six people who agree that m0 is better than m1, and m1 than m2, three times out of four."""
+    votes = []
+    for i in range(6 * 3 * 40):
+        a, b = [("m0", "m1"), ("m1", "m2"), ("m0", "m2")][i % 3]
+        votes.append(Vote(a, b, Choice.B if i // 18 % 4 == 0 else Choice.A, f"v{i % 6}", prompt))
+    return votes
+
+
+def test_a_small_team_gets_ranks_of_its_own_apart_from_those_for_others() -> None:
+    found = board(team(), "m0", "m1", "m2")
+    assert [(r.model, r.rank_low, r.rank_high) for r in found.among] == [
+        ("m0", 1, 1),
+        ("m1", 2, 2),
+        ("m2", 3, 3),
+    ]
+    assert any("6 voters" in text and "next to no doubt" in text for text in found.warnings)
+
+
+def test_a_board_of_many_voters_has_no_ranks_for_these_alone() -> None:
+    assert board(many(), "m0", "m1", "m2").among == ()
+
+
+def test_votes_on_one_prompt_alone_speak_for_that_prompt() -> None:
+    found = board(team("p"), "m0", "m1", "m2")
+    assert any("that prompt alone" in text for text in found.warnings)
+    assert (len(found.rows), found.among) == (3, ())

@@ -32,6 +32,29 @@ def test_neighbours_that_are_level_take_no_number_of_votes(write: Write) -> None
     ] * 2
 
 
+def test_few_voters_make_a_move_as_uncertain_as_they_are(write: Write) -> None:
+    """Five voters on either board: Student's t of about eight degrees of freedom."""
+    first = rated(write(crowd(n_voters=5)))
+    second = first | {"method": first["method"] | {"data_hash": "others"}}
+    found = compare(first, second)
+    move, row = found["moved"][0], first["ratings"][0]
+    assert move["df"] == pytest.approx(2 * row["df"], rel=0.5)
+    half, normal = (move["upper"] - move["lower"]) / 2, 1.959964 * math.sqrt(2) * row["se"]
+    assert half > 1.08 * normal
+    assert found["note"] == APART
+
+
+def test_a_board_of_before_is_taken_as_normal_and_that_is_said(write: Write) -> None:
+    new = rated(write(crowd(n_voters=5)))
+    old = new | {"method": new["method"] | {"data_hash": "others"}}
+    bare = [{k: v for k, v in row.items() if k != "df"} for row in old["ratings"]]
+    known, unknown = compare(old, new), compare(old | {"ratings": bare}, new)
+    width = [found["moved"][0]["upper"] - found["moved"][0]["lower"] for found in (known, unknown)]
+    assert width[1] < width[0]
+    assert "board in old does not say its degrees of freedom" in unknown["note"]
+    assert compare(old, new)["note"] == APART
+
+
 def test_a_comparison_says_who_moved(write: Write, tmp_path: Path) -> None:
     old = rated(write(PAIRS))
     new = rated(write(PAIRS.replace("x,y,30,10", "x,y,60,30")))
