@@ -172,7 +172,7 @@ def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None
         if activity(data, kind).effective < needed:
             return seen_of(activity(data, kind), kind)
     few = not kinds and data.n_votes < needed
-    return f"{data.n_votes} votes are" if few else None
+    return f"{data.n_votes} votes" if few else None
 
 
 def _rows(

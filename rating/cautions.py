@@ -16,20 +16,23 @@ NAMED_AT_MOST = 5
 
 
 def seen_of(activity: Activity, noun: str) -> str:
-    """Say how many voters or prompts there are, with a verb.
+    """Say how many voters or prompts there are.
 
-    >>> seen_of(Activity(8, 7.2, 0.3), "voter")
-    '8 voters, as good as 7.2 equally busy ones, are'
+    >>> seen_of(Activity(8, 7.2, 0.3), "voter"), seen_of(Activity(8, 8.0, 0.125), "voter")
+    ('8 voters, as good as 7.2 equally busy ones,', '8 voters')
     """
     if activity.n_clusters == 1:
-        return f"One {noun} is"
+        return f"One {noun}"
+    if activity.effective > 0.95 * activity.n_clusters:
+        return f"{activity.n_clusters} {noun}s"
     even = f"as good as {activity.effective:.1f} equally busy ones"
-    return f"{activity.n_clusters} {noun}s, {even}, are"
+    return f"{activity.n_clusters} {noun}s, {even},"
 
 
 def on_no_ranks(seen: str, n_models: int) -> str:
     """Say that no rank is claimed, for the votes, or those behind them, are too few."""
-    return f"{seen} too few to bound the ranks of {n_models} models: none is ruled out."
+    verb = "is" if seen.startswith("One ") else "are"
+    return f"{seen} {verb} too few to bound the ranks of {n_models} models: none is ruled out."
 
 
 def on_clusters_behind(inference: Inference) -> Iterator[str]:
@@ -42,7 +45,7 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     ]
     if few:
         yield (
-            f"{' and '.join(few)} few for {len(models)} models: a rank is ruled out only where a "
+            f"{' and '.join(few)} are few for {len(models)} models: a rank is ruled out only where a "
             "pair of models by itself leaves next to no doubt."
         )
     newcomers = [models[i] for i in np.flatnonzero(~inference.founded)]

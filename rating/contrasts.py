@@ -53,6 +53,9 @@ class Contrasts:
         Variance without the taste model: what leaving out clusters shows by itself.
     independent : ndarray of shape (m,)
         Variance if no two votes had a cluster in common.
+    by_prompt, prompt_df : ndarray of shape (m,)
+        Variance, and its degrees of freedom, if only votes on one prompt depended on each other;
+        as ``independent`` where prompts are not used beside voters.
     effective : ndarray of shape (m,)
         Effective clusters behind the contrast, ``(sum_c h_c)^2 / sum_c h_c^2`` with ``h_c`` the
         share of cluster c in its information; of two kinds the smaller; NaN without clusters.
@@ -63,18 +66,25 @@ class Contrasts:
     df: Floats
     by_clusters: Floats
     independent: Floats
+    by_prompt: Floats
+    prompt_df: Floats
     effective: Floats
 
     def half_width(self, level: float) -> Floats:
         """Return half the width of each interval; NaN where ``df`` is under one.
 
-        ``max(t_df sqrt(variance), z sqrt(independent))``: never narrower than if votes were
-        independent, for clusters that happen to agree show no spread.
+        The largest of ``t sqrt(variance)``, of that by prompt, and of ``z sqrt(independent)``:
+        never narrower than if votes were independent, or voters did not matter, for a few voters
+        who happen to agree show no spread.
         """
         reach = quantiles(level, self.df) * np.sqrt(self.variance)
-        floor = quantile(level, np.inf) * np.sqrt(self.independent)
         known = (self.df >= 1) & (self.independent > 0)
-        return np.where(known, np.fmax(reach, floor), np.nan)
+        return np.where(known, np.fmax(reach, self.floor(level)), np.nan)
+
+    def floor(self, level: float) -> Floats:
+        """Return what half of an interval is at least, whatever the voters show."""
+        by_prompt = quantiles(level, self.prompt_df) * np.sqrt(self.by_prompt)
+        return np.fmax(by_prompt, quantile(level, np.inf) * np.sqrt(self.independent))
 
 
 def quantile(level: float, df: float) -> float:
@@ -245,7 +255,16 @@ class Inference:
         independent = quadratic(contrasts, self.matrix)
         if not self.kinds:
             endless, unknown = np.full(m, np.inf), np.full(m, np.nan)
-            return Contrasts(value, independent, endless, independent, independent, unknown)
+            return Contrasts(
+                value,
+                independent,
+                endless,
+                independent,
+                independent,
+                independent,
+                endless,
+                unknown,
+            )
         effective = effective or [kind.effective(contrasts) for kind in self.shared]
         mixed = [
             kind.variance(contrasts, independent, seen, trusted)
@@ -254,8 +273,11 @@ class Inference:
         variance, df = self._together(contrasts, *mixed)
         plain = [(quadratic(contrasts, kind.matrix), np.full(m, np.inf)) for kind in self.shared]
         by_clusters, _ = self._together(contrasts, *plain)
+        by_prompt, prompt_df = mixed[1] if len(mixed) > 1 else (independent, np.full(m, np.inf))
         fewest = np.minimum.reduce(list(effective))
-        return Contrasts(value, variance, df, by_clusters, independent, fewest)
+        return Contrasts(
+            value, variance, df, by_clusters, independent, by_prompt, prompt_df, fewest
+        )
 
     def _together(
         self, contrasts: Floats, by_voter: Known, by_prompt: Known | None = None

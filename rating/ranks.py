@@ -48,8 +48,8 @@ def joint_rank_ranges(
     leave to one (Bonferroni). So must every difference where fewer clusters than
     `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind the votes: there the taste model is
     not relied on, changed signs are too few to say anything, and of voters and prompts the fewer
-    give the degrees of freedom, less one. No difference counts that independent votes would not
-    show, ``z`` at the same level.
+    give the degrees of freedom, less one. No difference counts that independent votes, ``z`` at
+    the same level, or prompts by themselves would not show.
 
     Parameters
     ----------
@@ -73,11 +73,16 @@ def joint_rank_ranges(
     one_of_all = 1 - (1 - level) / len(first)
     variance, df = (each.by_clusters, each.effective - 1) if small else (each.variance, each.df)
     bar = quantiles(one_of_all, df) * np.sqrt(variance)
+    least = each.floor(one_of_all)
     if founded.any():
         among = first[founded], second[founded]
-        joint = max(_bar(inference, kind, among, rng, level) for kind in inference.shared)
-        bar[founded] = joint * np.sqrt(each.by_clusters[founded])
-    bar = np.fmax(bar, quantile(one_of_all, np.inf) * np.sqrt(each.independent))
+        bars = [_bar(inference, kind, among, rng, level) for kind in inference.shared]
+        bar[founded] = max(bars) * np.sqrt(each.by_clusters[founded])
+        least[founded] = quantile(one_of_all, np.inf) * np.sqrt(each.independent[founded])
+        if len(bars) > 1:
+            by_prompt = bars[1] * np.sqrt(each.by_prompt[founded])
+            least[founded] = np.fmax(least[founded], by_prompt)
+    bar = np.fmax(bar, least)
     better = np.zeros((k, k), dtype=bool)
     better[first, second] = each.value > bar
     better[second, first] = -each.value > bar

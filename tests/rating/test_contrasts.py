@@ -216,6 +216,15 @@ def test_degrees_of_freedom_of_two_variances_are_between_theirs() -> None:
     assert (both.variance > voters.variance).all()
 
 
+def test_few_voters_never_make_a_board_surer_than_its_prompts_allow() -> None:
+    design = Design("raters", n_models=5, n_voters=3, busy="even", each=900, n_prompts=100)
+    for seed in range(5):
+        data = replace(design, taste=0.0, liking=0.8).draw(np.random.default_rng(seed))
+        everybody, these = rate(data), rate(data, RateOptions(claims="these-voters"))
+        for name in data.models:
+            assert half_width(everybody, name) >= 0.999 * half_width(these, name)
+
+
 # Small teams
 
 
