@@ -45,8 +45,8 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     ]
     if few:
         yield (
-            f"{' and '.join(few)} are few for {len(models)} models: a rank is ruled out only where a "
-            "pair of models by itself leaves next to no doubt."
+            f"{' and '.join(few)} are few for {len(models)} models: a rank is ruled out only "
+            "where a pair of models by itself leaves next to no doubt."
         )
     newcomers = [models[i] for i in np.flatnonzero(~inference.founded)]
     if newcomers:

@@ -301,7 +301,7 @@ def vote_for_a_while(served: Served, people: int = 24, votes: int = 9) -> None:
 
 
 def vote_once(served: Served, visitor: Visitor, n: int) -> None:
-    battle_id = visitor.play(PROMPT)
+    battle_id = visitor.play(f"When should I use a heap instead of sorting {n + 2} numbers?")
     with closing(sqlite3.connect(served.database.removeprefix("sqlite:///"))) as connection:
         query = "SELECT model_a, model_b FROM battle WHERE public_id = ?"
         a, b = connection.execute(query, (battle_id,)).fetchone()
