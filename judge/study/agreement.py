@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import TIE, Estimate, Items, Said
-from judge.study.resampling import SHARE, clustered, sums_by_prompt
+from judge.study.resampling import SHARE, Raters, clustered, sums_by_prompt
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,7 +45,8 @@ def pair_agreement(
     Returns
     -------
     Estimate
-        ``n`` is the number of pairs, or of items that have one. The interval draws prompts.
+        ``n`` is the number of pairs, or of items that have one. The interval draws prompts, and
+        allows for other raters of ``second``, see `judge.study.resampling.Raters`.
 
     References
     ----------
@@ -54,7 +55,17 @@ def pair_agreement(
     """
     one, other = (_kept(counts(items, said), ties=ties) for said in (first, second))
     agree, total = (one * other).sum(axis=1), one.sum(axis=1) * other.sum(axis=1)
-    return _rate(items, agree, total, weighting, rounds, rng, level)
+    return _rate(
+        items,
+        agree,
+        total,
+        second,
+        pairs_with(items, one, second, ties=ties),
+        weighting,
+        rounds,
+        rng,
+        level,
+    )
 
 
 def own_agreement(
@@ -72,8 +83,10 @@ def own_agreement(
     Over all pairs of different rows of an item: the agreement of people with people that a judge
     is compared with. Parameters and result as of `pair_agreement`.
     """
-    agree, total = _own_pairs(_kept(counts(items, said), ties=ties))
-    return _rate(items, agree, total, weighting, rounds, rng, level)
+    found = _kept(counts(items, said), ties=ties)
+    agree, total = _own_pairs(found)
+    each = pairs_with(items, found, said, ties=ties, own=True)
+    return _rate(items, agree, total, said, each, weighting, rounds, rng, level)
 
 
 def kappa(
@@ -185,6 +198,28 @@ def counts(items: Items, said: Said) -> Floats:
     return found.reshape(items.n, LABELS).astype(np.float64)
 
 
+def pairs_with(
+    items: Items, found: Floats, said: Said, *, ties: bool, own: bool = False
+) -> Floats:
+    """Count the pairs of each row with what others said of its item: those that agree, and all.
+
+    Parameters
+    ----------
+    found : ndarray of shape (n_items, q)
+        Labels of the others, by item; without ties the two sides alone.
+    own : bool
+        Whether the row itself is among them.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+    """
+    place = np.array([0, 1, 2] if ties else [0, -1, 1])[said.label + 1]
+    there = (place >= 0).astype(np.float64)
+    agree = found[said.item, place] - own
+    return np.column_stack([agree * there, (found[said.item].sum(axis=1) - own) * there])
+
+
 def _kept(found: Floats, *, ties: bool) -> Floats:
     return found if ties else found[:, _DECISIVE]
 
@@ -199,17 +234,25 @@ def _rate(
     items: Items,
     agree: Floats,
     total: Floats,
+    said: Said,
+    each: Floats,
     weighting: Weighting,
     rounds: int,
     rng: np.random.Generator,
     level: float,
 ) -> Estimate:
     if weighting == "items":
-        agree = np.divide(agree, total, out=np.zeros(items.n), where=total > 0)
-        total = (total > 0).astype(np.float64)
+        pairs = np.where(total > 0, total, 1.0)
+        agree, total = agree / pairs, (total > 0).astype(np.float64)
+        # Without a row its item stays, and its rate becomes that of the other pairs.
+        each = each / pairs[said.item, None]
+        each = np.column_stack([each[:, 0] - agree[said.item] * each[:, 1], 0 * each[:, 1]])
     n = int(total.sum())
     stats = sums_by_prompt(items, np.column_stack([agree, total]))
-    return clustered(stats, _ratio, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
+    raters = Raters.of(items, said, each)
+    return clustered(
+        stats, _ratio, n=n, mean=SHARE, raters=raters, rounds=rounds, rng=rng, level=level
+    )
 
 
 def _kappas(sums: Floats) -> Floats:

@@ -114,14 +114,15 @@ def bias(
 def _fitted(items: Items, said: Said, source: str, warnings: list[str]) -> Preferences:
     """Fit all terms that are known, or as many of them as can be told apart."""
     terms = _known_terms(items, said, source, warnings)
+    people = source == "votes"
     try:
-        return preferences(items, said, terms)
+        return preferences(items, said, terms, people=people)
     except NotIdentifiedError:
         kept: tuple[str, ...] = ()
-        found = preferences(items, said)
+        found = preferences(items, said, people=people)
         for term in terms:
             try:
-                found = preferences(items, said, (*kept, term))
+                found = preferences(items, said, (*kept, term), people=people)
                 kept = (*kept, term)
             except NotIdentifiedError as error:
                 warnings.append(f"{term.capitalize()} cannot be told from the {source}: {error}")

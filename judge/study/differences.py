@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.study.agreement import counts
+from judge.study.agreement import counts, pairs_with
 from judge.study.items import Estimate, Items, Said
-from judge.study.resampling import MeanOfPrompts, clustered, sums_by_prompt
+from judge.study.resampling import MeanOfPrompts, Raters, clustered, sums_by_prompt
 
 Floats = NDArray[np.float64]
 
@@ -26,12 +26,15 @@ def over_another(
     """Estimate the agreement of ``first`` with people less that of ``second``.
 
     Each over its own pairs, as `judge.study.agreement.pair_agreement` counts them; a round draws
-    the same prompts for both, so what makes a prompt easy for both cancels. ``n`` is the number
-    of pairs of ``first``.
+    the same prompts for both, so what makes a prompt easy for both cancels; other people are
+    allowed for as well. ``n`` is the number of pairs of ``first``.
     """
     votes = _kept(counts(items, people), ties=ties)
-    parts = [_between(_kept(counts(items, said), ties=ties), votes) for said in (first, second)]
-    return _difference(items, *parts, rounds=rounds, rng=rng, level=level)
+    both = [_kept(counts(items, said), ties=ties) for said in (first, second)]
+    parts = [_between(said, votes) for said in both]
+    each = np.hstack([pairs_with(items, said, people, ties=ties) for said in both])
+    raters = Raters.of(items, people, each)
+    return _difference(items, parts[0], parts[1], raters, rounds=rounds, rng=rng, level=level)
 
 
 def over_people(
@@ -53,8 +56,13 @@ def over_people(
     said = counts(items, judge)
     own = np.column_stack([(votes * (votes - 1)).sum(axis=1), _pairs(votes)])
     own *= (said.sum(axis=1) > 0)[:, None]
-    judged = _between(_kept(said, ties=ties), votes)
-    return _difference(items, judged, own, rounds=rounds, rng=rng, level=level)
+    with_judge = _kept(said, ties=ties)
+    with_others = pairs_with(items, votes, people, ties=ties, own=True)
+    with_others *= 2.0 * (said.sum(axis=1) > 0)[people.item, None]
+    each = np.hstack([pairs_with(items, with_judge, people, ties=ties), with_others])
+    raters = Raters.of(items, people, each)
+    judged = _between(with_judge, votes)
+    return _difference(items, judged, own, raters, rounds=rounds, rng=rng, level=level)
 
 
 def _kept(found: Floats, *, ties: bool) -> Floats:
@@ -74,6 +82,7 @@ def _difference(
     items: Items,
     first: Floats,
     second: Floats,
+    raters: Raters,
     *,
     rounds: int,
     rng: np.random.Generator,
@@ -81,7 +90,9 @@ def _difference(
 ) -> Estimate:
     stats = sums_by_prompt(items, np.column_stack([first, second]))
     n = int(first[:, 1].sum())
-    return clustered(stats, _of_sums, n=n, mean=_GAP, rounds=rounds, rng=rng, level=level)
+    return clustered(
+        stats, _of_sums, n=n, mean=_GAP, raters=raters, rounds=rounds, rng=rng, level=level
+    )
 
 
 def _of_sums(sums: Floats) -> Floats:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
-from judge.study.resampling import with_width
+from judge.study.resampling import FEWEST_PEOPLE, with_width
 from rating import (
     Comparisons,
     ConvergenceError,
@@ -18,6 +18,7 @@ from rating import (
     hessian_covariance,
 )
 from rating import NotIdentifiedError as NotRatedError
+from rating.clusters import activity, grouping, intersection
 from rating.sandwich import scored_cells
 
 Floats = NDArray[np.float64]
@@ -66,7 +67,9 @@ class Preferences:
         return theta - theta.mean(), influence - influence.mean(axis=1, keepdims=True)
 
 
-def preferences(items: Items, said: Said, terms: tuple[str, ...] = ()) -> Preferences:
+def preferences(
+    items: Items, said: Said, terms: tuple[str, ...] = (), *, people: bool = False
+) -> Preferences:
     """Fit ``logit P(side A) = theta_a - theta_b + sum of slope * term``, a tie half a win.
 
     Parameters
@@ -74,6 +77,10 @@ def preferences(items: Items, said: Said, terms: tuple[str, ...] = ()) -> Prefer
     terms : tuple of str
         `POSITION`, or names of ``items.gaps``. A row with a gap that is not known is left out; a
         row whose order is not known keeps 0.
+    people : bool
+        Whether the raters are people: the influences of prompts are then raised by what the
+        raters add to their variance, for the strengths together and for each slope, so that
+        whatever is read from them allows for other people as well.
 
     Raises
     ------
@@ -90,6 +97,7 @@ def preferences(items: Items, said: Said, terms: tuple[str, ...] = ()) -> Prefer
         a[kept],
         b[kept],
         _OUTCOME[said.label[kept] + 1],
+        voter=np.unique(said.rater[kept], return_inverse=True)[1] if people else None,
         prompt=prompt,
         features=features[kept] if terms else None,
         feature_names=terms,
@@ -131,5 +139,16 @@ def _term(items: Items, said: Said, name: str) -> Floats:
 def _influence(fitted: Fit, data: Comparisons) -> Floats:
     assert data.prompt is not None
     index = data.prompt.astype(np.int64)
-    pull = scored_cells(fitted, data).scores(index, data.n_prompts)
-    return np.asarray(-pull @ hessian_covariance(fitted))
+    cells, bread = scored_cells(fitted, data), hessian_covariance(fitted)
+    influence = np.asarray(-cells.scores(index, data.n_prompts) @ bread)
+    if data.voter is None or activity(data).effective < FEWEST_PEOPLE:
+        return influence
+    both = intersection(data)
+    by_voter, inside = (
+        cells.scores(groups.index, groups.size) @ bread
+        for groups in (grouping(data, "voter"), both)
+    )
+    own, u, k = (influence**2).sum(axis=0), data.n_voters, fitted.n_models
+    added = u / (u - 1) * (by_voter**2).sum(axis=0) - (inside**2).sum(axis=0)
+    own[:k], added[:k] = own[:k].sum(), added[:k].sum()
+    return np.asarray(influence * np.sqrt(1 + added.clip(min=0) / np.where(own > 0, own, 1.0)))

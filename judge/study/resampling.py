@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import Estimate, Items, Said
+from rating.contrasts import quantile
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
 Ends = tuple[float | None, float | None]
 
+FEWEST_PEOPLE = 3
+"""With fewer effective raters intervals are for other prompts, not for other people."""
 FEW_PROMPTS = 20
 """Under this many prompts an interval from drawing them is too narrow: say so beside it."""
 MOST_CLUSTERS = 4096
@@ -60,12 +63,44 @@ SHARE = MeanOfPrompts(0.0, 1.0, (1,))
 """A share of which the first column counts the cases that are so, and the second all of them."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Raters:
+    """What each rater, and each rater on each prompt, has a part in of the sums over prompts.
+
+    Attributes
+    ----------
+    alone : ndarray of shape (n_raters, k)
+        What the sums lose without a rater.
+    on_prompts : ndarray of shape (n_raters_and_prompts, k)
+        What they lose without a rater's rows on one prompt.
+    effective : float
+        Equally busy raters that these amount to.
+    """
+
+    alone: Floats
+    on_prompts: Floats
+    effective: float
+
+    @classmethod
+    def of(cls, items: Items, said: Said, each: Floats) -> "Raters":
+        """Sum what each row has a part in, shape (n, k), over raters."""
+        _, rater = np.unique(said.rater, return_inverse=True)
+        both = rater * items.n_prompts + items.prompt[said.item]
+        _, place = np.unique(both, return_inverse=True)
+        busy = np.bincount(rater, (each != 0).any(axis=1))
+        alone = sums_within(rater, each, len(busy))
+        on_prompts = sums_within(place, each, int(place.max(initial=-1)) + 1)
+        effective = float(busy.sum() ** 2 / (busy**2).sum()) if busy.any() else 0.0
+        return cls(alone[busy > 0], on_prompts, effective)
+
+
 def clustered(
     stats: Floats,
     statistic: Statistic,
     *,
     n: int,
     mean: MeanOfPrompts | None = None,
+    raters: Raters | None = None,
     rounds: int = 1000,
     rng: np.random.Generator,
     level: float = 0.95,
@@ -90,6 +125,12 @@ def clustered(
         Comparisons behind the estimate, to hand on.
     mean : MeanOfPrompts, optional
         If the statistic is one.
+    raters : Raters, optional
+        Who said it, where the interval is to allow for other people as well. With the variances V
+        by leaving out prompts, raters, and the rows of a rater on a prompt, one at a time, it is
+        widened to ``V_prompt + max(0, V_rater - V_rater_and_prompt)``, by Student's t, and to
+        what ``V_rater`` asks for by itself: few people may differ little by chance. Not with
+        fewer than `FEWEST_PEOPLE`.
 
     Returns
     -------
@@ -120,9 +161,33 @@ def clustered(
     drawn = np.append(drawn, value)  # of a single prompt, the only round
     if np.nanmax(drawn) - np.nanmin(drawn) > NO_WIDTH:
         lower, upper = with_width(*interval(drawn[:-1], level))
+        if raters is not None and lower is not None and upper is not None:
+            wide = _widening(used, raters, statistic, level)
+            lower, upper = value - wide * (value - lower), value + wide * (upper - value)
+            if mean is not None:
+                lower, upper = max(lower, mean.low), min(upper, mean.high)
     else:
         lower, upper = (None, None) if mean is None else mean.opened(value, used, level)
     return Estimate(value, lower, upper, n)
+
+
+def _widening(stats: Floats, raters: Raters, statistic: Statistic, level: float) -> float:
+    """Return how many times as wide an interval over prompts is that allows for raters."""
+
+    def variance(sums: Floats) -> float:
+        total, n = stats.sum(axis=0, keepdims=True), len(sums)
+        moved = np.nan_to_num(statistic(total - sums) - statistic(total))
+        return (n - 1) / n * float(moved @ moved) if n else 0.0
+
+    prompts, by_rater = variance(stats), variance(raters.alone)
+    more = max(0.0, by_rater - variance(raters.on_prompts))
+    nu = raters.effective - 1
+    if raters.effective < FEWEST_PEOPLE or not (prompts > 0 and by_rater > 0):
+        return 1.0
+    df = (prompts + more) ** 2 / (prompts**2 / (len(stats) - 1) + more**2 / nu)
+    of_both = quantile(level, df) * math.sqrt(1 + more / prompts) if more else 0.0
+    of_raters = quantile(level, nu) * math.sqrt(by_rater / prompts)
+    return max(1.0, max(of_both, of_raters) / quantile(level, np.inf))
 
 
 def drawn_sums(stats: Floats, rounds: int, rng: np.random.Generator) -> Floats:

@@ -277,8 +277,9 @@ def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> 
         found["agreement"]["without_ties"]["rate"]
         > found["human_agreement"]["without_ties"]["rate"]
     )
+    # Three people leave it open whether others see ties as they do.
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
-    assert command(*words, COLUMNS="200").stdout.startswith("owl: Yes")
+    assert command(*words, COLUMNS="200").stdout.startswith("owl: With care. Only for who is")
 
 
 def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not(

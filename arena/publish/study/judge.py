@@ -25,7 +25,7 @@ from judge.study.gates import Alternative, Evidence, FirstAnswer, Raters, first_
 from judge.study.items import Estimate, Items, Said
 from judge.study.powered_ratings import PoweredRatings, powered_ratings
 from judge.study.preferences import Preferences, preferences
-from judge.study.resampling import FEW_PROMPTS
+from judge.study.resampling import FEW_PROMPTS, FEWEST_PEOPLE
 from judge.study.swaps import Swaps, swaps
 from rating import RatingError
 
@@ -33,6 +33,10 @@ Found = TypeVar("Found")
 NO_VOTERS = (
     "The votes do not say who cast them: intervals of the ratings with the judge's help allow for "
     "prompts, and are too narrow where one person voted often."
+)
+FEW_PEOPLE = (
+    "The votes are of so few people that they say nothing of others: the intervals of agreement, "
+    "biases and boards are for other prompts, not for other people."
 )
 Tell = Callable[[str], None]
 """Called with the part that is next."""
@@ -162,7 +166,7 @@ def study_judge(
     items, people, verdicts = data.items, data.people, judge.verdicts
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     shared = shared_by(data, judge)
-    warnings = [*data.warnings, *_few(shared)]
+    warnings = [*data.warnings, *_few(shared), *_few_people(data)]
     tell("agreement")
     agreed = agreement(shared.items, shared.people, shared.judge.verdicts, options)
     leads = [
@@ -246,7 +250,7 @@ def _both_orders(items: Items, said: Said) -> bool:
 
 
 def _boards(items: Items, people: Said, verdicts: Said) -> tuple[Preferences, Preferences]:
-    return preferences(items, people), preferences(items, verdicts)
+    return preferences(items, people, people=True), preferences(items, verdicts)
 
 
 def _moved(
@@ -279,6 +283,12 @@ def _powered(
         if not data.voters:
             warnings.append(NO_VOTERS)
     return found
+
+
+def _few_people(data: StudyData) -> list[str]:
+    busy = np.bincount(data.people.rater).astype(np.float64)
+    few = busy.sum() ** 2 < FEWEST_PEOPLE * (busy**2).sum()
+    return [FEW_PEOPLE] if data.voters and few else []
 
 
 def identified(what: str, find: Callable[[], Found], warnings: list[str]) -> Found | None:
