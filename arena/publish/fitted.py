@@ -40,15 +40,14 @@ class Fitted:
 
     Attributes
     ----------
-    log : LoggedColumns
-        The votes behind them, without those of newcomers; with those that do not count.
+    votes : Votes
+        Those behind them, without those of newcomers.
     spread : Spread
         How far each strength may be off.
     newcomers : tuple of str
         Models whose few votes do not connect them yet, set aside with those votes.
     """
 
-    log: LoggedColumns
     votes: Votes
     data: Comparisons
     fit: Fit
@@ -119,14 +118,14 @@ def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
     votes = logged_votes(log, reading(until=until))
     data = comparisons(votes)
     try:
-        return _fitted(log, votes, data, ())
+        return _fitted(votes, data, ())
     except NotIdentifiedError as error:
         newcomers = _newcomers(data, error)
         if not newcomers:
             raise
     rest = without_models(log, newcomers)
     votes = logged_votes(rest, reading(until=until))
-    return _fitted(rest, votes, comparisons(votes), tuple(sorted(newcomers)))
+    return _fitted(votes, comparisons(votes), tuple(sorted(newcomers)))
 
 
 def without_models(log: LoggedColumns, models: Set[str]) -> LoggedColumns:
@@ -136,12 +135,10 @@ def without_models(log: LoggedColumns, models: Set[str]) -> LoggedColumns:
     return LoggedColumns(**{name: list(compress(c, kept)) for name, c in columns.items()})
 
 
-def _fitted(
-    log: LoggedColumns, votes: Votes, data: Comparisons, newcomers: tuple[str, ...]
-) -> Fitted:
+def _fitted(votes: Votes, data: Comparisons, newcomers: tuple[str, ...]) -> Fitted:
     fit = rating.fit(data)
     off = spread(fit, data, OPTIONS.resolved(data), np.random.default_rng(OPTIONS.seed))
-    return Fitted(log, votes, data, fit, off, newcomers)
+    return Fitted(votes, data, fit, off, newcomers)
 
 
 def _newcomers(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:

@@ -1,10 +1,7 @@
 """What would overturn a rank: votes, voters or prompts taken away, and votes still to come."""
 
-from dataclasses import replace
-
 from arena.domain.evidence import Fewest, Hold
-from arena.publish.counts import comparisons, logged_votes
-from arena.publish.fitted import OPTIONS, Fitted, reading
+from arena.publish.fitted import OPTIONS, Fitted
 from rating import Comparisons, Flip, NeighbourGap, fewest_to_flip, neighbour_gaps
 from rating.removal import Unit
 from rating.scale import POINTS_PER_NAT
@@ -69,11 +66,7 @@ def _few(flip: Flip, of: int) -> Fewest:
 
 
 def _by_prompt(fitted: Fitted) -> Comparisons:
-    """Count the same votes by prompt; in all, where not all have one or they are too many."""
-    log = fitted.log
-    if fitted.data.n_votes > MOST_BY_PROMPT or not all(
-        p for p, why in zip(log.prompt, log.left_out, strict=True) if why is None
-    ):
+    """Give the votes with their prompts; without, where these are not known, or votes too many."""
+    if fitted.data.n_votes > MOST_BY_PROMPT or fitted.data.prompt is None:
         return fitted.data.merged()
-    by_prompt = replace(reading(), voters=False, prompts=True)
-    return comparisons(logged_votes(log, by_prompt))
+    return fitted.data
