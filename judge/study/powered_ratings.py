@@ -23,7 +23,7 @@ from judge.study.powered_bradley_terry import (
     pull,
     solved,
 )
-from judge.study.voters_and_prompts import uncertainty
+from judge.study.voters_and_prompts import founded, uncertainty
 from rating.bradley_terry import win_probability
 
 Floats = NDArray[np.float64]
@@ -40,9 +40,12 @@ class Ratings:
     Attributes
     ----------
     theta, lower, upper : ndarray of shape (n_models,)
-        Nats; the strengths sum to zero. Ends are NaN where ``df`` is less than one.
+        Nats; the strengths sum to zero over the models with 15 effective voters and prompts or
+        more, over all if fewer than two have them. Ends are NaN where ``df`` is less than one.
     variance, df : ndarray of shape (n_models,)
         Of each strength, and the degrees of freedom by voters and prompts.
+    averaged : ndarray of shape (n_models,), bool
+        Models whose strengths sum to zero.
     """
 
     theta: Floats
@@ -50,6 +53,7 @@ class Ratings:
     upper: Floats
     variance: Floats
     df: Floats
+    averaged: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,11 +167,12 @@ def powered_ratings(
     lam = start.tuned(bread) if weigh.has_rest else 0.0
     _check_spread(start)
     explained = start.explained(bread)
-    human_only, by_prompt = _ratings(problem, people, weigh, alone, 0.0, level)
+    average = founded(problem, people, weigh, alone)
+    human_only, by_prompt = _ratings(problem, people, weigh, alone, 0.0, level, average)
     found, gain = human_only, Estimate(1.0, None, None, clusters.n)
     if lam > 0:
         theta = solved(problem, weigh, lam)
-        found, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level)
+        found, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level, average)
         ratio = float(human_only.variance.sum() / found.variance.sum())
         gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
     subset_p = _random_subset(problem, weigh, alone, start, clusters)
@@ -201,12 +206,20 @@ def _check_spread(moments: Moments) -> None:
 
 
 def _ratings(
-    problem: Problem, people: Said, weigh: Parts, theta: Floats, lam: float, level: float
+    problem: Problem,
+    people: Said,
+    weigh: Parts,
+    theta: Floats,
+    lam: float,
+    level: float,
+    average: NDArray[np.bool_],
 ) -> tuple[Ratings, Floats]:
     """Return strengths with their intervals, and what each prompt adds to the variances."""
-    found = uncertainty(problem, people, weigh, theta, lam)
+    found = uncertainty(problem, people, weigh, theta, lam, average)
     half = found.half_width(level)
-    return Ratings(theta, theta - half, theta + half, found.variance, found.df), found.of_prompts
+    theta = theta - theta[average].mean()
+    ratings = Ratings(theta, theta - half, theta + half, found.variance, found.df, average)
+    return ratings, found.of_prompts
 
 
 def _random_subset(

@@ -10,7 +10,7 @@ from judge.study.items import Said
 from judge.study.power_tuning import Parts
 from judge.study.powered_bradley_terry import Problem, blocks, bread_at, pull, row_scores
 from rating.bradley_terry import win_probability
-from rating.contrasts import quantile
+from rating.contrasts import WELL_FOUNDED, quantile
 from rating.sandwich import CHUNK_ENTRIES
 
 Floats = NDArray[np.float64]
@@ -105,10 +105,32 @@ def _reach(df: Floats, level: float) -> Floats:
     return np.where(known, reach, np.nan)
 
 
+def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> NDArray[np.bool_]:
+    """Return the models with `WELL_FOUNDED` effective voters and prompts behind their votes.
+
+    Each against the average of all by their information, as `rating.contrasts` has it; all models
+    where fewer than two have as many.
+    """
+    votes, _, means = _rows(problem, people, weigh, theta, 0.0)
+    a, b = votes.pairs.T
+    known = np.bincount(a, votes.information, len(theta))
+    known += np.bincount(b, votes.information, len(theta))
+    away = np.eye(len(theta)) - known / known.sum()
+    influence = _Influence(bread_at(problem, weigh, theta, 0.0) @ away.T, means)
+    fewest = np.minimum(*(influence.summed(votes, c).nu for c in (votes.voter, votes.prompt)))
+    enough = fewest + 1 >= WELL_FOUNDED
+    return enough if enough.sum() > 1 else np.ones(len(theta), dtype=bool)
+
+
 def uncertainty(
-    problem: Problem, people: Said, weigh: Parts, theta: Floats, lam: float
+    problem: Problem,
+    people: Said,
+    weigh: Parts,
+    theta: Floats,
+    lam: float,
+    average: NDArray[np.bool_],
 ) -> Uncertainty:
-    """Give each rating its own variance and degrees of freedom.
+    """Give each rating, as its distance from an average, its own variance and degrees of freedom.
 
     With V the variance of a rating when its influence is summed by voter, by prompt, by voter and
     prompt, and not at all::
@@ -126,14 +148,19 @@ def uncertainty(
     ``sqrt((U - 1) / U) / (1 - h)``: leaving it out (CR3), as if its votes were spread over models
     as all are. ``nu = 1 / sum h^2 - 1``.
 
+    Parameters
+    ----------
+    average : ndarray of shape (n_models,), bool
+        The models that the average is of, see `founded`.
+
     References
     ----------
     .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway
        clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
     """
-    bread = bread_at(problem, weigh, theta, lam)
+    away = np.eye(len(theta)) - average / average.sum()
     votes, rest, means = _rows(problem, people, weigh, theta, lam)
-    influence = _Influence(bread, means)
+    influence = _Influence(bread_at(problem, weigh, theta, lam) @ away.T, means)
     n_prompts = int(problem.prompt.max()) + 1
     both = votes.voter * n_prompts + votes.prompt
     by_voter = influence.summed(votes, votes.voter)
@@ -213,7 +240,13 @@ class _Summed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Influence:
-    """How far rows move the ratings: by the inverse curvature, around the three means."""
+    """How far rows move the ratings, around the three means.
+
+    Attributes
+    ----------
+    bread : ndarray of shape (n_models, n_ratings)
+        The inverse curvature times each rating's distance from the average.
+    """
 
     bread: Floats
     means: Floats
@@ -259,7 +292,7 @@ class _Influence:
         cross = np.stack([pull(rows.pairs, rows.value * one, k) for one in rows.weight.T])
         cross = cross.T @ self.means
         centred = self.means.T @ (rows.weight.T @ rows.weight) @ self.means - cross - cross.T
-        return np.diag(self.bread @ (meat + centred) @ self.bread).astype(np.float64)
+        return np.diag(self.bread.T @ (meat + centred) @ self.bread).astype(np.float64)
 
     def _gradient(self, rows: Rows, cluster: Ints, n: int) -> Floats:
         """Sum ``value (e_a - e_b) - weight means`` within clusters, shape (n, k)."""

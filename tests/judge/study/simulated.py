@@ -166,8 +166,9 @@ def rating_study(study: Study, runs: int, seed: int) -> RatingStudy:
         if study.shares_prompts:
             boards["independent"] = powered_ratings(apart(items), people, judge).ratings
         for name, one in boards.items():
-            inside[name].append(float(((one.lower <= truth) & (truth <= one.upper)).mean()))
-            squares[name].append(float(((one.theta - truth) ** 2).mean()))
+            off = truth - truth[one.averaged].mean()
+            inside[name].append(float(((one.lower <= off) & (off <= one.upper)).mean()))
+            squares[name].append(float(((one.theta - off) ** 2).mean()))
             variances[name].append(float(one.variance.mean()))
         if found.gain.lower is not None and found.gain.upper is not None:
             gains.append((found.gain.lower, found.gain.upper))

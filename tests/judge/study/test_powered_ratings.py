@@ -222,6 +222,19 @@ def test_voters_with_tastes_of_their_own_widen_the_intervals() -> None:
         assert half(by_voters).mean() > 1.25 * half(by_votes).mean()
 
 
+def test_a_model_that_two_people_met_makes_no_other_rating_uncertain() -> None:
+    items, people, judge = drawn(replace(TASTES, n_voters=60, n_voted=2400))
+    with_new = (items.pairs[people.item] == 0).any(axis=1)
+    seldom = people.only(~with_new | (people.rater < 2))
+    never = people.only(~with_new)
+    found, without = (powered_ratings(items, some, judge).human_only for some in (seldom, never))
+    half = (found.upper - found.lower) / 2
+    assert found.averaged.tolist() == [False] + 5 * [True]
+    assert found.theta[1:].sum() == pytest.approx(0, abs=1e-9)
+    assert half[1:] == pytest.approx((without.upper - without.lower) / 2, rel=0.1)
+    assert np.isnan(half[0])  # two people leave it less than a degree of freedom
+
+
 def test_with_distinct_prompts_the_votes_alone_are_clustered_by_voter() -> None:
     items, people, judge = own_prompts(drawn(TASTES))
     found = powered_ratings(items, people, judge).human_only
