@@ -17,6 +17,7 @@ from rating.profile import profile_intervals
 from rating.sandwich import hessian_covariance
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
+ALIKE = 1e-5  # nats: rounds are solved to 1e-6 standard errors
 
 Floats = NDArray[np.float64]
 
@@ -202,7 +203,7 @@ def _bootstrap(
     )
     rounds = _rounds_from_reference(drawn.theta, fit, options)
     low, high = replace(drawn, theta=rounds).interval(options.level)
-    alike = ~(high - low > 1e-9)
+    alike = ~(high - low > ALIKE)
     if options.reference is not None:
         alike[fit.models.index(options.reference)] = False
     low[alike], high[alike] = np.nan, np.nan

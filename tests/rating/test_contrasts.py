@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rating import (
@@ -59,6 +59,7 @@ def test_voters_who_happen_to_agree_make_no_rating_certain(rng: np.random.Genera
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(1, 5), st.integers(4, 40))
+@example(seed=4272111, n_models=4, n_voters=1, n=4)  # rounds that differ by rounding alone
 def test_no_small_file_has_an_interval_of_no_width(
     seed: int, n_models: int, n_voters: int, n: int
 ) -> None:
