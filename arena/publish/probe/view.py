@@ -279,10 +279,12 @@ def _audit(audit: Found, subtitle: str) -> CardView:
 
 def _desideratum(one: Found) -> Row:
     state = STATES[one["passed"]]
-    said = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
+    answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
     mark = next(_marks(one["name"], one["numbers"]), None) if one["numbers"] else None
     notes = (one["found"], one["rule"])
-    return Row(DESIDERATA[one["name"]], state, said, mark, notes, shown=one["passed"] is not True)
+    return Row(
+        DESIDERATA[one["name"]], state, answer, mark, notes, shown=one["passed"] is not True
+    )
 
 
 def _marks(name: str, numbers: Found) -> Iterator[Mark]:
