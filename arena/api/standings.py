@@ -81,7 +81,7 @@ class MisfitBody(Plain):
 class FitBody(Plain):
     """Of ``pairs`` with votes enough, ``far`` lie beyond two standard errors.
 
-    ``by_chance`` would if one rating a model told all; ``p`` is of all pairs together.
+    ``by_chance`` would if one rating a model described all votes; ``p`` is of all pairs together.
     """
 
     pairs: int

@@ -82,8 +82,8 @@ class FitCheck:
     far : int
         Those more than two standard errors from what the ratings say.
     by_chance : float or None
-        As many would be on average if one rating a model told all, with voters like these; None
-        where too few people voted to know.
+        As many would be on average if one rating a model described all votes, with voters like
+        these; None where too few people voted to know.
     p : float or None
         Probability that all pairs together would lie as far off, or further; None as above.
     left_out : int

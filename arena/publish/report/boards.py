@@ -66,7 +66,7 @@ def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:
             for (one, other), found in contests.items()
         ),
         note="Differences of correlations with the noise in them, the same prompts drawn for both "
-        "judges: with an interval that holds 0 the two are not told apart.",
+        "judges: an interval that holds 0 shows no lead.",
     )
 
 

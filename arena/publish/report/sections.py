@@ -30,9 +30,11 @@ def agreement_section(judges: Judges, level: float) -> Section:
         head=("Compared with a vote", "Ties left out", "With ties", "Pairs"),
         rows=tuple(row for row, _ in rows),
         note=(
-            f"Per cent, with {100 * level:g} % intervals from drawing prompts. Ties left out: "
-            "both prefer a side, a coin gives 50. With ties: a tie is a third answer, a die gives "
-            "33. Pairs: of a verdict and a vote, or of two votes, with ties."
+            f"Per cent, with {100 * level:g} % intervals for other prompts and, where votes say "
+            "who cast them, other people; that of the best possible judge is for other prompts "
+            "alone. Ties left out: both prefer a side, a coin gives 50. With ties: a tie is a "
+            "third answer, a die gives 33. Pairs: of a verdict and a vote, or of two votes, with "
+            "ties."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -106,7 +108,8 @@ def _lead_table(judges: Judges) -> Table:
         rows=tuple((name, *cells) for name, cells in rows),
         note=(
             "By how many points of a per cent a judge agrees with a person more often, ties left "
-            "out; the same prompts are drawn for both. An interval that holds 0 shows no lead."
+            "out; intervals take the same prompts and people for both. One that holds 0 shows no "
+            "lead."
         ),
     )
 
