@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board import Board, Health
+from arena.domain.board import Board, Health, RankAmong
 from arena.domain.evidence import FitCheck, Misfit
 from arena.domain.model import Kind
 from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair
@@ -38,6 +38,19 @@ def test_intervals_by_vote_are_not_said_to_allow_for_voters(make_board: MakeBoar
     said = summary(make_board(by_voter=False))
     assert "Intervals do not allow for voters who vote often." in said
     assert "too narrow when few people give many" in text(board_page(make_board(by_voter=False)))
+
+
+def test_ranks_of_a_small_team_stand_apart_and_are_said_to_be_theirs(
+    make_board: MakeBoard,
+) -> None:
+    ranks = (
+        RankAmong(model="quartz-8b", rank_low=1, rank_high=2),
+        RankAmong(model="chalk-3b", rank_low=None, rank_high=None),
+    )
+    page = text(board_page(make_board(voters=8, among=ranks)))
+    assert "Among these 8 voters So few people can say little of others" in page
+    assert "Model Rank among them quartz-8b 1–2 chalk-3b –" in page
+    assert "Rank among them" not in text(board_page(make_board(voters=8)))
 
 
 def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard) -> None:
