@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -69,6 +69,7 @@ class Battles:
         self._admit = admit
         self._notice = notice
         self._closing = False
+        self._beginning: set[asyncio.Task[Snapshot]] = set()
         self.matchmaker = Matchmaker(
             roster, sampler=rules.sampler, exploration=rules.exploration, wins=wins, rng=rng
         )
@@ -207,11 +208,16 @@ class Battles:
     async def drain(self, grace_s: float) -> None:
         """Begin no new battles, let the running ones end within the time, interrupt the rest."""
         self._closing = True
-        await self._runner.wait(grace_s)
-        await self._runner.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                while under_way := self._beginning | self._runner.tasks:
+                    await asyncio.wait(under_way)
+        await self.close()
 
     async def close(self) -> None:
-        """End all running battles as interrupted."""
+        """End all battles as interrupted, those too that are being written down just now."""
+        while self._beginning:
+            await asyncio.wait(self._beginning)
         await self._runner.close()
 
     async def _attempt(self, battle_id: str, voter: Voter, *, only_incomplete: bool) -> Snapshot:
@@ -232,7 +238,10 @@ class Battles:
             stored = await asyncio.to_thread(admit_and_write)
             return self._runner.begin(stored, self._models_of(stored))
 
-        return await asyncio.shield(write_and_begin())
+        beginning = asyncio.create_task(write_and_begin())
+        self._beginning.add(beginning)
+        beginning.add_done_callback(self._beginning.discard)
+        return await asyncio.shield(beginning)
 
     def _substitute(self, prompt: str, tried: Collection[str]) -> Model | None:
         others = [model for model in self._able(prompt) if model.id not in tried]

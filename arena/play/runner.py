@@ -125,23 +125,20 @@ class Runner:
             self._keeper = asyncio.create_task(self._keep())
         return running.snapshot
 
-    async def wait(self, at_most_s: float) -> None:
-        """Let the running battles end, for so long."""
-        if tasks := self._tasks():
-            await asyncio.wait(tasks, timeout=at_most_s)
+    @property
+    def tasks(self) -> set[asyncio.Task[None]]:
+        """What runs them; done when a battle has ended and that is written."""
+        return {b.task for b in self._running.values() if b.task and not b.task.done()}
 
     async def close(self) -> None:
         """End all running battles as interrupted."""
-        tasks = self._tasks()
+        tasks = self.tasks
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._keeper is not None:
             async with self._writing:  # else the thread would write on, and nobody wait for it
                 self._keeper.cancel()
-
-    def _tasks(self) -> list[asyncio.Task[None]]:
-        return [running.task for running in self._running.values() if running.task]
 
     async def _run(self, battle_id: str, running: Running) -> None:
         live = running.live

@@ -1,6 +1,7 @@
 """Battles through the real client, from a real server that misbehaves on demand."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from arena.play import words
 from arena.play.battles import Battles
 from arena.play.live import LiveBattle
 from arena.play.rules import Rules
+from arena.store.records import NewBattle, StoredBattle
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
@@ -233,6 +235,35 @@ async def test_unfinished_answers_are_checkpointed_and_interrupted_at_the_end(
         snapshot = await battles.look(opened.battle_id, ADA)
     assert (snapshot.state, snapshot.message) == (BattleState.INTERRUPTED, words.INTERRUPTED)
     assert {a.status for a in answers(tmp_path)} == {AnswerStatus.INTERRUPTED}
+
+
+@pytest.mark.parametrize("one_runs", [True, False])
+async def test_a_battle_that_is_being_written_when_the_end_comes_ends_well(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_runs: bool
+) -> None:
+    """The end waits for all that was let in, not for those alone that run when it comes."""
+    written, may_go_on = threading.Event(), threading.Event()
+    begin = Store.open_battle
+
+    def slowly(store: Store, new: NewBattle) -> StoredBattle:
+        stored = begin(store, new)
+        written.set()
+        may_go_on.wait()
+        return stored
+
+    short = Behaviour(text="Short.", delay_s=0.02)
+    async with arena(server, tmp_path, x=short, y=short) as battles:
+        first = await battles.open(ADA, "Why?") if one_runs else None
+        monkeypatch.setattr(Store, "open_battle", slowly)
+        opening = asyncio.create_task(battles.open(ADA, "And why?"))
+        await asyncio.to_thread(written.wait)
+        draining = asyncio.create_task(battles.drain(10))
+        if first is not None:
+            await watch(battles, first.battle_id)
+        await asyncio.sleep(0.1)
+        may_go_on.set()
+        await draining
+        assert (await battles.look((await opening).battle_id, ADA)).state is BattleState.READY
 
 
 async def test_a_skip_reveals_nothing(server: FaultyServer, tmp_path: Path) -> None:
