@@ -83,6 +83,7 @@ class Parts:
     store: Store
     endpoints: Endpoints
     battles: Battles
+    witness: upkeep.Witness
     identity: Identity
     addresses: Addresses
     metrics: Metrics
@@ -115,7 +116,10 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     problems.install(app)
-    board = Leaderboard(parts.store, DEFAULT, _now)
+    board, simulated = (
+        Leaderboard(parts.store, policy, _now, record=lambda: parts.witness.check)
+        for policy in (DEFAULT, SIMULATED)
+    )
     app.include_router(battles_router(parts.battles))
     app.include_router(leaderboard_router(board.read))
     app.include_router(health_router(partial(_check, parts)))
@@ -124,7 +128,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             board=board.read,
             my_votes=lambda voter: _past_votes(parts.store, voter),
             voter_of=_voter_of,
-            others={SIMULATED.name: Leaderboard(parts.store, SIMULATED, _now).read},
+            others={SIMULATED.name: simulated.read},
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
@@ -170,6 +174,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         store=store,
         endpoints=endpoints,
         battles=battles,
+        witness=upkeep.Witness(store, _now),
         identity=Identity(key),
         addresses=Addresses(key, _now),
         metrics=metrics,
@@ -263,9 +268,11 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         learning = asyncio.create_task(parts.warm_up())
         keeping = asyncio.create_task(upkeep.keep_up(parts.store))
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
+        verifying = asyncio.create_task(parts.witness.keep_on())
         yield
         learning.cancel()
         matching.cancel()
+        verifying.cancel()
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()

@@ -15,7 +15,7 @@ from arena.commands import (
     study,
     voters,
 )
-from arena.errors import ArenaError, NotRatedError
+from arena.errors import ArenaError, BrokenRecordError, NotRatedError
 
 cli = typer.Typer(
     help="Blind battles between language models, votes, and ratings with honest intervals.",
@@ -37,4 +37,4 @@ def main() -> None:
         cli()
     except ArenaError as error:
         print(f"arena: {error}", file=sys.stderr)
-        sys.exit(3 if isinstance(error, NotRatedError) else 2)
+        sys.exit(3 if isinstance(error, NotRatedError | BrokenRecordError) else 2)

@@ -5,7 +5,8 @@
     ArenaError
     ├── SettingsError           the roster, the environment or an option is wrong
     ├── StoreError              the database cannot be used
-    │   └── SchemaError         ... because its schema is not the one of this version
+    │   ├── SchemaError         ... because its schema is not the one of this version
+    │   └── BrokenRecordError   ... because its votes are not as they were recorded
     ├── EndpointError           a model did not answer (carries a FailureClass)
     ├── DataError               a file or table of votes cannot be read
     ├── NotRatedError           the votes can be read, but identify no rating
@@ -38,6 +39,10 @@ class StoreError(ArenaError):
 
 class SchemaError(StoreError):
     """The database's schema is not one that this version knows."""
+
+
+class BrokenRecordError(StoreError):
+    """The chain of votes does not hold: names the first break."""
 
 
 class DataError(ArenaError):

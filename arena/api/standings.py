@@ -109,6 +109,15 @@ class MomentBody(Plain):
     ratings: list[PastRatingBody]
 
 
+class RecordBody(Plain):
+    """How the record of votes was at its last check; ``problem`` is the first break, if any."""
+
+    at: datetime
+    links: int
+    head: str
+    problem: str | None
+
+
 class LeaderboardBody(BaseModel):
     """A board; ``ratings`` is empty while the votes identify none, and ``warnings`` say why."""
 
@@ -127,6 +136,7 @@ class LeaderboardBody(BaseModel):
     neighbours: list[NeighboursBody]
     fit: FitBody | None
     history: list[MomentBody]
+    record: RecordBody | None
     warnings: list[str]
 
     @classmethod
@@ -148,5 +158,6 @@ class LeaderboardBody(BaseModel):
             neighbours=[NeighboursBody.model_validate(hold) for hold in board.holds],
             fit=board.fit_check and FitBody.model_validate(board.fit_check),
             history=[MomentBody.model_validate(moment) for moment in board.history],
+            record=board.record and RecordBody.model_validate(board.record),
             warnings=[*([board.reason] if board.reason else []), *board.warnings],
         )

@@ -1,17 +1,21 @@
 """`arena export`, `arena backup` and `arena restore`."""
 
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from arena.commands.arguments import Database, examples
 from arena.domain.policy import DEFAULT
+from arena.errors import BrokenRecordError
 from arena.terminal import working
 
 if TYPE_CHECKING:
     from arena.store.backup import Copied
+    from arena.store.verify import Verified
 
 cli = typer.Typer()
 export_cli = typer.Typer(help="Write what the arena holds to files.", no_args_is_help=True)
@@ -31,17 +35,70 @@ def votes(
         bool, typer.Option("--all", help="Also votes that the policy leaves out.")
     ] = False,
 ) -> None:
-    """Write the votes that the default policy counts, one row a vote."""
+    """Write the votes that the default policy counts, one row a vote.
+
+    Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
+    Exit code 3: the record does not verify; the file is written.
+    """
     from arena.publish.dataset import export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
     from arena.store import log
     from arena.store.store import Store
+    from arena.store.verify import verify
 
     url = read_settings(database=database).database
     with closing(Store(url)) as store, store.reading() as session:
-        logged = log.votes(session, DEFAULT.name)
-    rows = export_votes(logged, DEFAULT, to, everything=everything)
-    print(f"{to}: {rows:,} of {len(logged):,} logged votes, policy {DEFAULT.name}.")
+        links = log.links(session, DEFAULT.name)
+        verified = verify(session)
+    rows = export_votes(links, DEFAULT, to, everything=everything)
+    votes = sum(link.kind == "vote" for link in links)
+    print(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
+    if verified.problem:
+        msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
+        raise BrokenRecordError(msg)
+
+
+@cli.command(
+    epilog=examples(
+        "arena verify sqlite:///arena.db",
+        "arena verify votes.parquet",
+        "arena verify arena-backup.db --head 3f9c1a --format json",
+    )
+)
+def verify(
+    record: Annotated[
+        str,
+        typer.Argument(
+            help="Database URL, a backup, or a file that arena export votes wrote.",
+            metavar="DATABASE|EXPORT",
+        ),
+    ],
+    head: Annotated[
+        str | None,
+        typer.Option(
+            help="Hash noted earlier, or its first characters: it has to be in the chain.",
+            metavar="HASH",
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="How to say it.")
+    ] = "text",
+) -> None:
+    """Say whether a record of votes is as it was written, or where it first is not.
+
+    Every vote carries the hash of the one before it and of all that a leaderboard reads of it.
+    Exit codes: 2 for what cannot be read, 3 for a record that was changed.
+    """
+    from arena.publish.formats import as_json
+
+    with working("Verifying") as told:
+        verified = _verified(record, head or "", told)
+    if form == "json":
+        print(as_json({"whole": verified.problem is None, **asdict(verified)}), end="")
+    else:
+        print(f"{record}: {_in_words(verified)}")
+    if verified.problem:
+        raise typer.Exit(3)
 
 
 @cli.command(
@@ -82,6 +139,31 @@ def restore(
     with working("Restoring") as told:
         copied = copies.restore(file, url, told)
     print(f"{file}: restored {_told(copied)}")
+
+
+def _verified(record: str, head: str, told: Callable[[int, int], None]) -> "Verified":
+    from arena.publish.dataset import FORMATS, verify_export
+    from arena.store.existing import reading_backup, reading_existing
+    from arena.store.verify import verify as verify_database
+
+    file = Path(record)
+    if file.suffix in FORMATS:
+        return verify_export(file, head)
+    with reading_existing(record) if "://" in record else reading_backup(file) as session:
+        return verify_database(session, head, told)
+
+
+def _in_words(verified: "Verified") -> str:
+    if verified.problem:
+        return f"broken after {verified.links:,} links. {verified.problem}"
+    words = f"whole, {verified.links:,} links"
+    if verified.head:
+        words += f", the newest with hash {verified.head}"
+    if verified.marked:
+        words += f". Hashes bind all that is bound today from link {verified.marked:,} on"
+    if verified.erased:
+        words += f". {verified.erased:,} texts were erased, and their hashes are there"
+    return f"{words}."
 
 
 def _told(copied: "Copied") -> str:

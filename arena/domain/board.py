@@ -115,6 +115,26 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordCheck:
+    """How the record of votes was when its chain was last followed.
+
+    Attributes
+    ----------
+    links : int
+        Links of the chain that follow from one another, from the first.
+    head : str
+        Hash of the last of them.
+    problem : str or None
+        The first break, in a sentence; None where the record is whole.
+    """
+
+    at: datetime
+    links: int
+    head: str
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
     """A leaderboard: what one named policy makes of the votes.
 
@@ -159,6 +179,8 @@ class Board:
         Ranks for these voters alone, best first, where they are too few to say much of others.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
+    record : RecordCheck or None
+        None before the first check has ended.
     """
 
     policy: str
@@ -186,6 +208,7 @@ class Board:
     health: tuple[Health, ...]
     warnings: tuple[str, ...]
     reason: str | None
+    record: RecordCheck | None = None
 
     @property
     def names(self) -> dict[str, str]:

@@ -1,14 +1,26 @@
-"""What a serving process does besides: it shows that it lives, and ends what the dead left."""
+"""What a serving process does besides: it shows that it lives, clears up, and verifies."""
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
+from datetime import datetime
 
+from arena.domain.board import RecordCheck
 from arena.errors import StoreError
 from arena.play import words
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
+from arena.store.verify import verify
 
 logger = logging.getLogger(__name__)
+
+AT_ONCE = 100
+PAUSE_S = 0.02
+"""After so many links the check of the record lets others work for so long."""
+REST_S = 60.0
+REST = 50
+"""Between two checks pass at least `REST_S`, and `REST` times as long as the last one took."""
 
 
 def enter(store: Store) -> None:
@@ -25,6 +37,41 @@ async def keep_up(store: Store) -> None:
             await asyncio.to_thread(_pulse, store)
         except StoreError as error:
             logger.warning("Not sure of this process's lease: %s", error)
+
+
+class Witness:
+    """Follows the chain of the record again and again, so that boards can say whether it holds."""
+
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = now
+        self.check: RecordCheck | None = None
+        """The last one."""
+
+    async def keep_on(self) -> None:
+        """Check, rest, and check again, until cancelled."""
+        while True:
+            began = time.monotonic()
+            try:
+                await asyncio.to_thread(self.look)
+            except StoreError as error:
+                logger.warning("The record could not be verified: %s", error)
+            await asyncio.sleep(max(REST_S, REST * (time.monotonic() - began)))
+
+    def look(self) -> None:
+        """Check now."""
+        with self._store.reading() as session:
+            verified = verify(session, told=_pace)
+        if verified.problem:
+            logger.error("The record of votes is broken: %s", verified.problem)
+        self.check = RecordCheck(
+            at=self._now(), links=verified.links, head=verified.head, problem=verified.problem
+        )
+
+
+def _pace(done: int, _total: int) -> None:
+    if done % AT_ONCE == 0:
+        time.sleep(PAUSE_S)
 
 
 def _pulse(store: Store) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
 from arena import __version__
-from arena.domain.board import Board, BoardRow, Health, RankAmong, Waiting
+from arena.domain.board import Board, BoardRow, Health, RankAmong, RecordCheck, Waiting
 from arena.domain.evidence import Moment
 from arena.domain.model import Kind
 from arena.domain.policy import Policy
@@ -49,6 +49,8 @@ class Leaderboard:
         Time now, in UTC.
     worked : callable
         Seconds of computing so far.
+    record : callable
+        The last check of the record.
     """
 
     def __init__(
@@ -57,11 +59,13 @@ class Leaderboard:
         policy: Policy,
         now: Callable[[], datetime],
         worked: Callable[[], float] = time.thread_time,
+        record: Callable[[], RecordCheck | None] = lambda: None,
     ) -> None:
         self._store = store
         self._policy = policy
         self._now = now
         self._worked = worked
+        self._record = record
         self._lock = threading.Lock()
         self._history = History()
         self._board: Board | None = None
@@ -75,6 +79,10 @@ class Leaderboard:
         StoreError
             If the log cannot be read, or the new board not be recorded.
         """
+        board, record = self._recent(), self._record()
+        return board if board.record is record else replace(board, record=record)
+
+    def _recent(self) -> Board:
         kept = self._board if self._rests_until else None
         held = self._lock.acquire(blocking=kept is None)
         if kept is not None and not held:

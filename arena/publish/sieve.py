@@ -26,6 +26,8 @@ LABELS: Mapping[str, Outcome] = {
 """Spellings of an outcome: ours and Chatbot Arena's. Any other raises."""
 
 SKIP = "skip"
+NO_VOTE = "no vote"
+"""Reason in ``left_out`` of a row that is there for its place in the chain alone."""
 
 
 def compact(table: Table) -> Table:
@@ -75,8 +77,14 @@ class Sieve:
         """Drop what an export of ours says does not count, by its reasons."""
         column = self.table.texts.get("left_out")
         for code, reason in enumerate(column.names if column else ()):
-            if column is not None and reason:
-                self.drop(column.codes == code, reason)
+            if column is None or not reason:
+                continue
+            rows = column.codes == code
+            if reason == NO_VOTE:
+                self.n = np.where(rows, 0, self.n)
+                self.live &= ~rows
+            else:
+                self.drop(rows, reason)
 
     def outcomes(self) -> Ints:
         """Read the labels; a skip is dropped.

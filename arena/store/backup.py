@@ -15,11 +15,12 @@ from sqlalchemy import Connection, Engine, FromClause, delete, func, insert, sel
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from arena.errors import SchemaError, StoreError
+from arena.errors import BrokenRecordError, SchemaError, StoreError
 from arena.store import chain
 from arena.store.engine import describe, open_engine, snapshot, sqlite_file
 from arena.store.schema import migrate, newest, revision, shown
 from arena.store.tables import Table
+from arena.store.verify import verify
 
 Told = Callable[[int, int], None]
 """Called with the rows copied so far and the rows in all."""
@@ -50,8 +51,9 @@ def back_up(url: str, to: Path, told: Told) -> Copied:
     SchemaError
         If the database has not the schema of this version.
     StoreError
-        If the file exists or cannot be written, or the database cannot be read. Also, once the
-        file is written, if its votes do not form an unbroken chain.
+        If the file exists or cannot be written, or the database cannot be read.
+    BrokenRecordError
+        Once the file is written: the record does not verify.
     """
     if to.exists():
         msg = f"{str(to)!r} exists already: name a new file."
@@ -63,8 +65,8 @@ def back_up(url: str, to: Path, told: Told) -> Copied:
             copied, problem = _write_file(source, file, told)
             file.replace(to)
     if problem:
-        msg = f"{str(to)!r} was written, but {problem}. A restore will refuse it."
-        raise StoreError(msg)
+        msg = f"{str(to)!r} was written, but a restore will refuse it. {problem}"
+        raise BrokenRecordError(msg)
     return copied
 
 
@@ -156,13 +158,9 @@ def _problem(engine: Engine) -> str | None:
         for check in ("integrity_check(1)", "foreign_key_check"):
             found = connection.execute(text(f"PRAGMA {check}")).first()
             if found is not None and found[0] != "ok":
-                return f"it is damaged: {check.partition('(')[0]} says {found[0]!r}"
+                return f"The file is damaged: {check.partition('(')[0]} says {found[0]!r}."
         with Session(connection) as session:
-            if (battle_id := chain.first_break(session)) is not None:
-                return f"the vote on battle {battle_id!r} does not follow from the one before it"
-            if not chain.ends_at_head(session):
-                return "votes are missing at the end of the log"
-    return None
+            return verify(session).problem
 
 
 @contextmanager
@@ -209,5 +207,5 @@ def _require_backup(copy: Engine, file: Path) -> None:
             raise StoreError(msg)
     migrate(copy, repr(str(file)))
     if problem := _problem(copy):
-        msg = f"Cannot restore {str(file)!r}: {problem}. Take an older backup."
-        raise StoreError(msg)
+        msg = f"Cannot restore {str(file)!r}. {problem} Take an older backup."
+        raise BrokenRecordError(msg)

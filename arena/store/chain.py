@@ -1,16 +1,48 @@
-"""The chain of votes: each carries the hash of the one before, so a later edit shows."""
+"""The chain of the record: each link carries the hash of the one before, so a later edit shows.
+
+A link is a vote, an exclusion of one, or the mark from which hashes bind all that is bound today.
+Its ``content`` is the SHA-256 of what it binds, and its ``hash`` that of the previous link's hash
+and of its content. So the chain of votes that are not shown can be followed by hashes alone.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
-from sqlalchemy import Connection, update
-from sqlmodel import Session, col, select
+from sqlalchemy import Connection, select, update
+from sqlmodel import Session, col
 
-from arena.store.tables import BattleRow, ChainRow, VoteRow
+from arena.store.tables import ChainRow
 
-HASHED = (
+BOUND = (
+    "battle_id",
+    "prompt_set",
+    "prompt_id",
+    "mode",
+    "model_a",
+    "model_b",
+    "fingerprint_a",
+    "fingerprint_b",
+    "sampler",
+    "sampler_version",
+    "pair_probability",
+    "repicks",
+    "pacing",
+    "turn",
+    "attempt_a",
+    "attempt_b",
+    "order_shown",
+    "winner",
+    "voter",
+    "voter_kind",
+    "ts",
+    "seconds_to_vote",
+    "transcript_hash",
+)
+"""What a vote binds, by the names of an export's columns."""
+
+BOUND_BEFORE_THE_MARK = (
     "voter_id",
     "turn",
     "attempt_a",
@@ -21,55 +53,78 @@ HASHED = (
     "seconds_to_vote",
 )
 
-_HEAD_LOCKED = select(ChainRow.head).with_for_update()
+_END_LOCKED = select(col(ChainRow.head), col(ChainRow.links)).with_for_update()
 _MOVE = update(ChainRow)
 
 
-def extend(
-    connection: Connection, vote: Mapping[str, object], created: datetime, battle_id: str
-) -> dict[str, str]:
-    """Move the chain's end to a vote about to be written; gives the vote's two hashes.
+def text_hash(nonce: str, text: str) -> str:
+    """SHA-256 of a text behind its nonce."""
+    return _sha256(nonce + text)
+
+
+def vote_content(bound: Mapping[str, object]) -> str:
+    """SHA-256 of what a vote binds: see `BOUND`; None counts as an empty text."""
+    return _content("vote", {name: bound[name] for name in BOUND})
+
+
+def exclusion_content(bound: Mapping[str, object]) -> str:
+    """SHA-256 of an exclusion: the link of its vote, its policy, rule, version, reason, time."""
+    return _content("exclusion", bound)
+
+
+def mark_content(contents: Iterable[str]) -> str:
+    """SHA-256 of the contents of all votes before the mark, as they were when it was set."""
+    whole = hashlib.sha256()
+    for content in contents:
+        whole.update(content.encode())
+    return _content("mark", {"contents": whole.hexdigest()})
+
+
+def link_hash(previous: str, content: str) -> str:
+    """SHA-256 of the previous link's hash and a link's content."""
+    return _sha256(previous + content)
+
+
+def hash_before_the_mark(
+    previous: str, vote: Mapping[str, object], created: datetime, battle_id: str
+) -> str:
+    """Hash of a vote before the mark: of the previous hash and of little more than the choice."""
+    bound = {name: vote[name] for name in BOUND_BEFORE_THE_MARK}
+    bound |= {"battle": battle_id, "created": created.isoformat()}
+    return _sha256(previous + _canonical(bound))
+
+
+def extend(connection: Connection, content: str) -> dict[str, object]:
+    """Move the chain's end to a link about to be written; gives the columns of the link.
 
     Writers wait for one another here, until the transaction of each has ended.
     """
-    before = connection.scalars(_HEAD_LOCKED).one()
-    after = vote_hash(before, vote, created, battle_id)
-    connection.execute(_MOVE, {"head": after})
-    return {"previous_hash": before, "hash": after}
+    before = connection.execute(_END_LOCKED).one()
+    after = link_hash(before.head, content)
+    link = before.links + 1
+    connection.execute(_MOVE, {"head": after, "links": link})
+    return {"link": link, "content": content, "previous_hash": before.head, "hash": after}
 
 
 def head(session: Session) -> str:
-    """Hash of the newest vote; empty before the first."""
-    return session.exec(select(ChainRow)).one().head
+    """Hash of the newest link; empty before the first."""
+    return session.connection().scalars(select(col(ChainRow.head))).one()
 
 
-def vote_hash(previous: str, vote: Mapping[str, object], created: datetime, battle_id: str) -> str:
-    """SHA-256 of the previous hash and of what the vote says."""
-    said = {name: vote[name] for name in HASHED}
-    said["battle"] = battle_id
-    said["created"] = created.isoformat()
-    text = previous + json.dumps(said, sort_keys=True, separators=(",", ":"))
+def _content(kind: str, bound: Mapping[str, object]) -> str:
+    values = {name: _plain(value) for name, value in bound.items()}
+    return _sha256(_canonical({"kind": kind} | values))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return "" if value is None else value
+
+
+def _canonical(bound: Mapping[str, object]) -> str:
+    return json.dumps(bound, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def first_break(session: Session) -> str | None:
-    """Public id of the first battle whose vote does not follow from the one before, if any."""
-    previous = ""
-    rows = session.exec(
-        select(VoteRow, BattleRow.public_id)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .order_by(col(VoteRow.id))
-    )
-    for vote, battle_id in rows:
-        said = {name: getattr(vote, name) for name in HASHED}
-        follows = vote_hash(previous, said, vote.created, battle_id)
-        if (vote.previous_hash, vote.hash) != (previous, follows):
-            return battle_id
-        previous = vote.hash
-    return None
-
-
-def ends_at_head(session: Session) -> bool:
-    """Whether the newest vote is the one that the head names: false if the end was cut off."""
-    last = session.exec(select(VoteRow.hash).order_by(col(VoteRow.id).desc()).limit(1)).first()
-    return (last or "") == head(session)

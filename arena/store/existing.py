@@ -1,7 +1,10 @@
 """Read a database that is there, and leave it as it is."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
@@ -36,6 +39,27 @@ def reading_existing(url: str) -> Iterator[Session]:
         raise StoreError(msg) from error
     finally:
         engine.dispose()
+
+
+@contextmanager
+def reading_backup(file: Path) -> Iterator[Session]:
+    """Give `reading_existing` of a file, which is left as it is: opening it may write to it.
+
+    A file that is in use, by the log beside it, is read in its place.
+    """
+    if file.with_name(f"{file.name}-wal").exists():
+        with reading_existing(f"sqlite:///{file}") as session:
+            yield session
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / file.name
+        try:
+            shutil.copyfile(file, copy)
+        except OSError as error:
+            msg = f"Cannot read {str(file)!r}: {error.strerror}."
+            raise StoreError(msg) from error
+        with reading_existing(f"sqlite:///{copy}") as session:
+            yield session
 
 
 def _require_schema(session: Session, name: str) -> None:

@@ -2,7 +2,8 @@
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 
 from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -11,7 +12,15 @@ from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.policy import Policy
 from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
-from arena.store.records import LoggedColumns, LoggedVote, ModelRecord, PastBattle
+from arena.store import bound
+from arena.store.records import (
+    LinkKind,
+    LoggedColumns,
+    LoggedLink,
+    LoggedVote,
+    ModelRecord,
+    PastBattle,
+)
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -33,7 +42,7 @@ def votes(session: Session, policy: str) -> list[LoggedVote]:
         select(VoteRow, BattleRow, VoterRow.kind)
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .order_by(col(VoteRow.id))
+        .order_by(col(VoteRow.link))
     )
     return [
         LoggedVote(
@@ -55,6 +64,36 @@ def votes(session: Session, policy: str) -> list[LoggedVote]:
     ]
 
 
+def links(session: Session, policy: str) -> list[LoggedLink]:
+    """Every link of the chain, in its order: votes, exclusions, and the mark if there is one."""
+    connection = session.connection()
+    reasons = _exclusions(session, policy)
+    logged = [
+        _link(row, "vote", row._asdict() | {"transcript_hash": transcript.hash}, reasons[row.id])
+        for batch in bound.votes(connection)
+        for row, transcript in batch
+    ]
+    logged += [
+        _link(row, "exclusion", bound.of_exclusion(row))
+        for row in connection.execute(bound.EXCLUSIONS)
+    ]
+    logged += [_link(row, "mark", {}) for row in connection.execute(bound.MARK)]
+    return sorted(logged, key=attrgetter("link"))
+
+
+def _link(
+    row: bound.AnyRow, kind: LinkKind, binds: Mapping[str, object], reasons: Sequence[str] = ()
+) -> LoggedLink:
+    return LoggedLink(
+        kind=kind,
+        link=row.link,
+        content=row.content,
+        hash=row.hash,
+        bound=binds,
+        exclusions=tuple(reasons),
+    )
+
+
 def columns(session: Session, policy: Policy) -> LoggedColumns:
     """Every vote as `votes` gives it, in columns: for logs that are too long for rows."""
     reasons = _exclusions(session, policy.name)
@@ -73,7 +112,7 @@ def columns(session: Session, policy: Policy) -> LoggedColumns:
         )  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .order_by(col(VoteRow.id))
+        .order_by(col(VoteRow.link))
     )
     found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 10
     keys, kinds, *others = map(list, found)
@@ -101,7 +140,7 @@ def columns(session: Session, policy: Policy) -> LoggedColumns:
 def _exclusions(session: Session, policy: str) -> dict[int, list[str]]:
     reasons: dict[int, list[str]] = defaultdict(list)
     query = select(ExclusionRow).where(col(ExclusionRow.policy) == policy)
-    for row in session.exec(query.order_by(col(ExclusionRow.id))):
+    for row in session.exec(query.order_by(col(ExclusionRow.link))):
         reasons[row.vote_id].append(row.reason)
     return reasons
 
@@ -178,7 +217,7 @@ def past_battles(session: Session, voter: str) -> list[PastBattle]:
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .where(col(VoteRow.voter_id) == voter, col(TurnRow.turn) == 1)
-        .order_by(col(VoteRow.id).desc())
+        .order_by(col(VoteRow.link).desc())
     ).all()
     return [
         PastBattle(

@@ -12,7 +12,7 @@ from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.store.reading import stored_battle
 from arena.store.records import NewAnswer, NewBattle, StoredAnswer, StoredBattle, StoredTurn
 from arena.store.rows import owned, row_id
-from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, storable
+from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce, storable
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
 _BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)
@@ -29,7 +29,7 @@ def open_battle(session: Session, new: NewBattle, process: int | None) -> Stored
     )
     (key,) = battle.inserted_primary_key or (None,)
     turn = {"battle_id": key, "turn": new.turn, "created": new.created}
-    connection.execute(_TURN, turn | {"prompt": new.prompt})
+    connection.execute(_TURN, turn | {"prompt": new.prompt, "nonce": new_nonce()})
     connection.execute(
         _ANSWER,
         [turn | _answer(side, answer) for side, answer in ((Side.A, new.a), (Side.B, new.b))],
@@ -67,6 +67,7 @@ def _answer(side: Side, answer: NewAnswer) -> dict[str, object]:
         "side": side,
         "attempt": 1,
         "text": "",
+        "nonce": new_nonce(),
         "reasoning": "",
         "status": AnswerStatus.STREAMING,
         "decoding": dict(answer.decoding),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Price
@@ -170,6 +171,29 @@ class LoggedVote:
     pacing: str
     seconds_to_vote: float
     exclusions: tuple[str, ...]
+
+
+LinkKind = Literal["vote", "exclusion", "mark"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedLink:
+    """A link of the chain as an export reads it: see `arena.store.chain`.
+
+    Attributes
+    ----------
+    bound : mapping
+        What a vote or an exclusion binds, by name; empty for the mark.
+    exclusions : tuple of str
+        Reasons logged against a vote under the policy that was asked for.
+    """
+
+    kind: LinkKind
+    link: int
+    content: str
+    hash: str
+    bound: Mapping[str, object]
+    exclusions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The tables: every field that could not be recovered later is here from the first day."""
 
 import re
+import secrets
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -25,6 +26,11 @@ def storable(text: str) -> str:
     PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
     """
     return UNSTORABLE.sub("\ufffd", text)
+
+
+def new_nonce() -> str:
+    """Make what keeps a text from being guessed by its hash; without it the hash says nothing."""
+    return secrets.token_hex(16)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -78,6 +84,11 @@ def _moment(**kwargs: Any) -> Any:
 
 def _prose(**kwargs: Any) -> Any:
     return Field(sa_type=Prose, **kwargs)
+
+
+def _added(**kwargs: Any) -> Any:
+    """Give a column that tables got later: always set, which SQLite cannot be made to require."""
+    return Field(nullable=True, **kwargs)
 
 
 def _json() -> Any:
@@ -152,7 +163,11 @@ class BattleRow(Table, table=True):
 
 
 class TurnRow(Table, table=True):
-    """What the visitor wrote."""
+    """What the visitor wrote.
+
+    The nonce stands before a text that is hashed; where words were erased it is gone with them,
+    and ``text_hash`` is what is left: see `arena.store.chain`.
+    """
 
     __tablename__ = "turn"
     __table_args__ = (UniqueConstraint("battle_id", "turn"),)
@@ -160,11 +175,16 @@ class TurnRow(Table, table=True):
     battle_id: int = Field(foreign_key="battle.id")
     turn: int
     prompt: str = _prose()
+    nonce: str | None = Field(default_factory=new_nonce)
+    text_hash: str | None = None
     created: datetime = _moment()
 
 
 class AnswerRow(Table, table=True):
-    """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks."""
+    """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks.
+
+    The nonce and ``text_hash`` are as those of a turn.
+    """
 
     __tablename__ = "answer"
     __table_args__ = (UniqueConstraint("battle_id", "turn", "side", "attempt"),)
@@ -175,6 +195,8 @@ class AnswerRow(Table, table=True):
     side: str
     attempt: int
     text: str = _prose(default="")
+    nonce: str | None = Field(default_factory=new_nonce)
+    text_hash: str | None = None
     reasoning: str = _prose(default="")
     status: str
     error_class: str | None = None
@@ -194,7 +216,11 @@ class AnswerRow(Table, table=True):
 
 
 class VoteRow(Table, table=True):
-    """A committed choice: never changed, never deleted, one a battle."""
+    """A committed choice: never changed, never deleted, one a battle.
+
+    Its fingerprints are those of the models when it was cast. Its link in the chain is ``link``,
+    with ``content``, ``previous_hash`` and ``hash``: see `arena.store.chain`.
+    """
 
     __tablename__ = "vote"
     id: int | None = Field(default=None, primary_key=True)
@@ -211,17 +237,33 @@ class VoteRow(Table, table=True):
     tags_b: dict[str, Any] = _json()
     comment_a: str = _prose(default="")
     comment_b: str = _prose(default="")
+    fingerprint_a: str = _added()
+    fingerprint_b: str = _added()
     created: datetime = _moment()
+    link: int = _added(unique=True, index=True)
+    content: str = _added()
     previous_hash: str
     hash: str = Field(unique=True)
 
 
 class ChainRow(Table, table=True):
-    """The newest vote's hash: one row, locked by whoever appends the next vote."""
+    """The end of the chain: one row, locked by whoever appends the next link."""
 
     __tablename__ = "vote_chain"
     id: int | None = Field(default=None, primary_key=True)
     head: str
+    links: int = 0
+
+
+class MarkRow(Table, table=True):
+    """The link from which on hashes bind all that they bind today; a new log has none."""
+
+    __tablename__ = "chain_mark"
+    link: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    content: str
+    previous_hash: str
+    hash: str
+    created: datetime = _moment()
 
 
 class FlagRow(Table, table=True):
@@ -239,7 +281,10 @@ class FlagRow(Table, table=True):
 
 
 class ExclusionRow(Table, table=True):
-    """A vote that a policy leaves out from here on; the vote itself stays."""
+    """A vote that a policy leaves out from here on; the vote itself stays.
+
+    It is a link of the chain, as the vote is.
+    """
 
     __tablename__ = "exclusion"
     id: int | None = Field(default=None, primary_key=True)
@@ -249,6 +294,10 @@ class ExclusionRow(Table, table=True):
     version: str
     reason: str
     created: datetime = _moment()
+    link: int = _added(unique=True, index=True)
+    content: str = _added()
+    previous_hash: str = _added()
+    hash: str = _added()
 
 
 class RatingRunRow(Table, table=True):

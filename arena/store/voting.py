@@ -1,40 +1,50 @@
-"""The transaction of a vote: every check, the vote, and the chain that it extends.
+"""The transactions that extend the chain: a vote with every check, and an exclusion of one.
 
 The statements are spelled out here, for people wait for it: see `arena.store.reading`.
 """
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
 from arena.domain.vote import Choice
 from arena.errors import AlreadyVotedError, NotReadyError, UnknownBattleError
-from arena.store import chain
+from arena.store import bound, chain
 from arena.store.records import Ballot
-from arena.store.tables import AnswerRow, BattleRow, VoteRow
+from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
 
+_A, _B = aliased(ModelRow), aliased(ModelRow)
 _BATTLE = (
     select(
         col(BattleRow.id),
         col(BattleRow.owner),
-        col(BattleRow.mode),
         col(BattleRow.state),
         col(BattleRow.ready),
+        *bound.OF_BATTLE,
+        col(VoterRow.kind).label("voter_kind"),
+        col(_A.fingerprint).label("fingerprint_a"),
+        col(_B.fingerprint).label("fingerprint_b"),
     )
+    .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+    .join(_A, col(_A.id) == col(BattleRow.model_a))
+    .join(_B, col(_B.id) == col(BattleRow.model_b))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
-    .with_for_update()
+    .with_for_update(of=BattleRow)
 )
 _VOTE = select(col(VoteRow.key), col(VoteRow.outcome)).where(
     col(VoteRow.battle_id) == bindparam("battle")
 )
-_ANSWERS = (
-    select(col(AnswerRow.side), col(AnswerRow.turn), col(AnswerRow.attempt))
-    .where(col(AnswerRow.battle_id) == bindparam("battle"))
-    .order_by(col(AnswerRow.turn), col(AnswerRow.attempt))
-)
 _APPEND = insert(VoteRow)
+_EXCLUDE = insert(ExclusionRow)
+_VOTE_ON = (
+    select(col(VoteRow.id), col(VoteRow.link))
+    .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+    .where(col(BattleRow.public_id) == bindparam("public_id"))
+)
 _CLOSE = update(BattleRow).where(col(BattleRow.id) == bindparam("battle"))
 
 
@@ -59,6 +69,32 @@ def cast(session: Session, ballot: Ballot) -> bool:
     return vote is None
 
 
+def exclude(
+    session: Session,
+    battle_id: str,
+    *,
+    policy: str,
+    rule: str,
+    version: str,
+    reason: str,
+    now: datetime,
+) -> None:
+    """Let a policy leave out the vote on a battle from here on.
+
+    Raises
+    ------
+    UnknownBattleError
+        If the battle has no vote.
+    """
+    connection = session.connection()
+    vote = connection.execute(_VOTE_ON, {"public_id": battle_id}).one_or_none()
+    if vote is None:
+        raise UnknownBattleError
+    why = {"policy": policy, "rule": rule, "version": version, "reason": reason}
+    link = chain.extend(connection, chain.exclusion_content(why | {"vote": vote.link, "ts": now}))
+    connection.execute(_EXCLUDE, why | link | {"vote_id": vote.id, "created": now})
+
+
 def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
     if battle.mode != Mode.ANONYMOUS:
         msg = "This battle goes on after its vote. It is not counted."
@@ -69,21 +105,29 @@ def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
 
 
 def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballot) -> None:
-    newest = {row.side: row for row in connection.execute(_ANSWERS, {"battle": battle.id})}
+    transcript = bound.transcripts(connection, [battle.id])[battle.id]
+    (turn, attempt_a), (_, attempt_b) = (transcript.newest[side] for side in Side)
     vote = {
-        "voter_id": ballot.voter,
-        "turn": newest[Side.A].turn,
-        "attempt_a": newest[Side.A].attempt,
-        "attempt_b": newest[Side.B].attempt,
-        "outcome": ballot.choice,
-        "key": ballot.key,
+        "turn": turn,
+        "attempt_a": attempt_a,
+        "attempt_b": attempt_b,
         "order_shown": "ab",
+        "fingerprint_a": battle.fingerprint_a,
+        "fingerprint_b": battle.fingerprint_b,
         "seconds_to_vote": (ballot.cast - battle.ready).total_seconds(),
     }
-    hashes = chain.extend(connection, vote, ballot.cast, ballot.battle_id)
+    choice = {"winner": ballot.choice, "voter": ballot.voter, "ts": ballot.cast}
+    whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}
+    link = chain.extend(connection, chain.vote_content(whole))
     unsaid = {"tags_a": {}, "tags_b": {}, "comment_a": "", "comment_b": ""}
-    rest = {"battle_id": battle.id, "created": ballot.cast}
-    connection.execute(_APPEND, vote | hashes | unsaid | rest)
+    rest = {
+        "battle_id": battle.id,
+        "voter_id": ballot.voter,
+        "outcome": ballot.choice,
+        "key": ballot.key,
+        "created": ballot.cast,
+    }
+    connection.execute(_APPEND, vote | rest | link | unsaid)
     skipped = ballot.choice is Choice.SKIP
     state = BattleState.SKIPPED if skipped else BattleState.VOTED
     connection.execute(_CLOSE, {"battle": battle.id, "state": state})

@@ -16,9 +16,10 @@ import pytest
 from sqlmodel import col, select
 
 from arena.domain.battle import BattleState
-from arena.store import chain, log
+from arena.store import log
 from arena.store.store import Store
 from arena.store.tables import BattleRow
+from arena.store.verify import verify
 from tests.faulty_server import Behaviour, faulty_server
 from tests.process import Process
 from tests.serving import Visitor, client_of, write_roster
@@ -132,8 +133,7 @@ def check(store: Store, players: list[Player], tally: Tally) -> None:
         votes = log.votes(session, "-")
         running = (BattleState.CREATED, BattleState.STREAMING)
         hung = session.exec(select(BattleRow.id).where(col(BattleRow.state).in_(running))).all()
-        assert chain.first_break(session) is None
-        assert chain.ends_at_head(session)
+        assert verify(session).problem is None
     logged = {vote.battle_id: vote.outcome for vote in votes}
     said = {battle: choice for p in players for battle, choice in p.acknowledged.items()}
     tally.acknowledged = len(said)

@@ -34,9 +34,9 @@ from arena.errors import (
 from arena.play import words
 from arena.play.battles import Battles
 from arena.play.rules import Rules
-from arena.store import chain
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow
+from arena.store.verify import verify
 
 RULES = Rules(characters_per_s=3000, tick_s=0.002, checkpoint_s=0.004, retry_pauses_s=())
 ROSTER = Roster(
@@ -203,7 +203,7 @@ class Play(RuleBasedStateMachine):
         )
         with self.store.reading() as session:
             assert sorted(session.exec(query)) == sorted(self.acknowledged)
-            assert chain.first_break(session) is None
+            assert verify(session).problem is None
 
     def teardown(self) -> None:
         self.run(self.battles.close())

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
-from arena.store.records import LoggedColumns, LoggedVote, ModelRecord
+from arena.store import chain
+from arena.store.records import LoggedColumns, LoggedLink, LoggedVote, ModelRecord
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -47,6 +48,41 @@ def vote(
         seconds_to_vote=5.0,
         exclusions=exclusions,
     )
+
+
+def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
+    """Votes as links of a chain."""
+    links: list[LoggedLink] = []
+    for place, one in enumerate(votes, 1):
+        bound: dict[str, object] = dict.fromkeys(chain.BOUND, "-") | {
+            "battle_id": one.battle_id,
+            "prompt_id": one.prompt_id,
+            "model_a": one.model_a,
+            "model_b": one.model_b,
+            "pair_probability": one.pair_probability,
+            "repicks": one.repicks,
+            "pacing": one.pacing,
+            "turn": 1,
+            "attempt_a": 1,
+            "attempt_b": 1,
+            "winner": one.outcome.value,
+            "voter": one.voter,
+            "voter_kind": one.voter_kind.value,
+            "ts": one.created,
+            "seconds_to_vote": one.seconds_to_vote,
+        }
+        content = chain.vote_content(bound)
+        links.append(
+            LoggedLink(
+                kind="vote",
+                link=place,
+                content=content,
+                hash=chain.link_hash(links[-1].hash if links else "", content),
+                bound=bound,
+                exclusions=one.exclusions,
+            )
+        )
+    return links
 
 
 def logged(votes: Sequence[Vote]) -> LoggedColumns:

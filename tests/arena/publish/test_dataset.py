@@ -1,3 +1,6 @@
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +10,13 @@ import pytest
 from arena.domain.policy import DEFAULT
 from arena.domain.vote import Choice
 from arena.errors import DataError
-from arena.publish.dataset import COLUMNS, export_votes
-from tests.arena.publish.log import NOW, vote
+from arena.publish.dataset import COLUMNS, export_votes, verify_export
+from arena.store import log
+from arena.store.store import Store
+from arena.store.verify import verify
+from tests.arena.publish.log import NOW, linked, vote
+from tests.arena.store.test_verify import golden, played
+from tests.sqlite import new_sqlite
 
 VOTES = [
     replace(vote("m0", 'm"1', Choice.A), voter="ada, the first"),
@@ -20,12 +28,15 @@ VOTES = [
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"votes.{ending}"
-    assert export_votes(VOTES, DEFAULT, path) == 2
+    assert export_votes(linked(VOTES), DEFAULT, path) == 2
     with duckdb.connect() as connection:
         read = connection.execute(f"SELECT * FROM '{path}'")
         assert [column[0] for column in read.description or ()] == list(COLUMNS)
         rows = [dict(zip(COLUMNS, row, strict=True)) for row in read.fetchall()]
-    assert [row["winner"] for row in rows] == ["model_a", "both_bad"]
+    assert [row["winner"] for row in rows] == ["model_a", "both_bad", None]
+    assert [row["left_out"] for row in rows] == [None, None, "skipped"]
+    shown = {name for name, value in rows[2].items() if value is not None}
+    assert shown == {"left_out", "link_kind", "link", "links", "content", "hash"}
     assert rows[0]["model_b"] == 'm"1'
     assert rows[0]["voter"] == "ada, the first"
     assert str(rows[0]["ts"])[:10] == "2026-11-19"
@@ -34,24 +45,156 @@ def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
 
 def test_everything_holds_also_what_is_left_out_and_why(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(VOTES, DEFAULT, path, everything=True) == 3
+    assert export_votes(linked(VOTES), DEFAULT, path, everything=True) == 3
     rows = duckdb.read_parquet(str(path)).select("winner", "left_out").fetchall()
     assert rows == [("model_a", None), ("both_bad", None), ("skip", "skipped")]
 
 
 def test_an_export_of_no_votes_still_has_the_columns(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes([], DEFAULT, path) == 0
+    assert export_votes(linked([]), DEFAULT, path) == 0
     assert duckdb.read_parquet(str(path)).columns == list(COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["votes.xlsx", "votes", "no/such/folder/votes.csv"])
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="Cannot write"):
-        export_votes(VOTES, DEFAULT, tmp_path / name)
+        export_votes(linked(VOTES), DEFAULT, tmp_path / name)
 
 
 def test_the_moment_of_a_vote_is_written_in_utc(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
-    export_votes(VOTES, DEFAULT, path)
+    export_votes(linked(VOTES), DEFAULT, path)
     assert NOW.strftime("2026-11-19 00:00:00") in path.read_text()
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The log of `tests.arena.store.test_verify`, with a skip and an exclusion."""
+    store = played(new_sqlite(tmp_path_factory.mktemp("arena")))
+    yield store
+    store.close()
+
+
+def exported(store: Store, path: Path, *, everything: bool = False) -> Path:
+    with store.reading() as session:
+        export_votes(log.links(session, DEFAULT.name), DEFAULT, path, everything=everything)
+    return path
+
+
+@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_an_export_verifies_by_its_hashes(
+    arena: Store, tmp_path: Path, ending: str, everything: bool
+) -> None:
+    path = exported(arena, tmp_path / f"votes.{ending}", everything=everything)
+    with arena.reading() as session:
+        in_database = verify(session)
+    assert verify_export(path) == in_database
+    assert verify_export(path, in_database.head[:8]).problem is None
+    assert verify_export(path, "c0ffee").problem == (
+        "No link has the hash 'c0ffee': it was rewritten since."
+    )
+
+
+CHANGES = {
+    "battle_id": "'b9'",
+    "prompt_id": "'p9'",
+    "model_a": "'quartz'",
+    "model_b": "'basalt'",
+    "winner": "'model_a'",
+    "voter": "'bob'",
+    "ts": "ts + INTERVAL 1 MICROSECOND",
+    "voter_kind": "'simulated'",
+    "pair_probability": "'0.5'",
+    "repicks": "'1'",
+    "pacing": "'raw'",
+    "seconds_to_vote": "'1.5'",
+    "left_out": "'dull'",
+    "mode": "'continued'",
+    "prompt_set": "'other'",
+    "sampler": "'weighted'",
+    "sampler_version": "'2'",
+    "fingerprint_a": "'9'",
+    "fingerprint_b": "'9'",
+    "turn": "'2'",
+    "attempt_a": "'2'",
+    "attempt_b": "'2'",
+    "order_shown": "'ba'",
+    "transcript_hash": "'9'",
+    "link": "9",
+    "content": "'9'",
+    "hash": "'9'",
+}
+
+
+@pytest.mark.parametrize(("column", "value"), CHANGES.items())
+def test_a_changed_value_of_an_export_is_found(
+    arena: Store, tmp_path: Path, column: str, value: str
+) -> None:
+    path = changed(
+        exported(arena, tmp_path / "votes.csv"),
+        f"SELECT * REPLACE (CASE link WHEN 2 THEN {value} ELSE {column} END AS {column}) FROM v",
+    )
+    problem = verify_export(path).problem
+    assert problem is not None
+    assert problem.startswith("Link 2")
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("SELECT * FROM v WHERE link <> 2", "Link 2 of the chain is missing"),
+        ("SELECT * FROM v WHERE link < 6", "ends at link 5 of 6"),
+        ("FROM v UNION ALL FROM v WHERE link = 2", "Link 2 of the chain is there twice"),
+        (
+            "SELECT * REPLACE (if(link IN (2, 5), 7 - link, link) AS link) FROM v",
+            "Link 2, the vote on battle 'b4', is not as it was recorded",
+        ),
+        (
+            "SELECT * REPLACE (replace(exclusion, 'bot', 'cat') AS exclusion) FROM v",
+            "Link 4, an exclusion, is not as it was recorded",
+        ),
+        (
+            "SELECT * REPLACE (CASE link WHEN 3 THEN NULL ELSE left_out END AS left_out) FROM v",
+            "Link 3, a vote that is not shown, is left out without a reason",
+        ),
+    ],
+)
+def test_rows_of_an_export_that_were_deleted_doubled_or_moved_are_found(
+    arena: Store, tmp_path: Path, query: str, problem: str
+) -> None:
+    path = changed(exported(arena, tmp_path / "votes.csv"), query)
+    assert problem in (verify_export(path).problem or "")
+
+
+def changed(path: Path, query: str) -> Path:
+    """Write an export anew as somebody would have it."""
+    other = path.with_name("other.csv")
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE v AS FROM read_csv($file, all_varchar = true)", {"file": str(path)}
+        )
+        for name in ("ts", "link"):
+            connection.execute(f"ALTER TABLE v ALTER {name} TYPE {COLUMNS[name]}")
+        connection.execute(f"COPY ({query}) TO '{other}' (HEADER)")
+    return other
+
+
+def test_votes_from_before_the_mark_are_verified_in_an_export(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.executescript("\n".join(golden()["sql"]))
+    store = Store(f"sqlite:///{tmp_path}/old.db")
+    path = exported(store, tmp_path / "votes.csv")
+    with store.reading() as session:
+        assert verify_export(path) == verify(session)
+    store.close()
+    query = "SELECT * REPLACE (CASE link WHEN 3 THEN 'tie' ELSE winner END AS winner) FROM v"
+    assert (verify_export(changed(path, query)).problem or "").startswith("Link 3, the vote on")
+
+
+def test_a_file_without_hashes_is_said_to_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("model_a,model_b,winner\nx,y,model_a\n")
+    with pytest.raises(DataError, match="it has no column 'battle_id'"):
+        verify_export(path)

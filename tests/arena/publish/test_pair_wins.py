@@ -24,9 +24,10 @@ from arena.store import log
 from arena.store.existing import reading_existing
 from arena.store.records import LoggedVote, NewAnswer
 from arena.store.store import Store
-from arena.store.tables import BattleRow, ExclusionRow, VoteRow
+from arena.store.tables import BattleRow
 from rating import RateOptions, Report
-from tests.arena.store.battles import A1, ADA, B1, NOW, ballot, complete, new_battle
+from tests.arena.publish.log import linked
+from tests.arena.store.battles import A1, ADA, B1, NOW, ballot, complete, exclude, new_battle
 from tests.serving import quick_arena
 
 BO = Voter("bo")
@@ -43,8 +44,8 @@ class Log:
         self.wins = PairWins(self.store, DEFAULT)
         self._numbers = count()
 
-    def vote(self, a: str, b: str, choice: Choice, voter: Voter = ADA) -> int:
-        """Cast a vote on a battle of two models; gives its key."""
+    def vote(self, a: str, b: str, choice: Choice, voter: Voter = ADA) -> str:
+        """Cast a vote on a battle of two models; gives the battle's id."""
         name = f"battle-{next(self._numbers)}"
         sides = [
             NewAnswer(model_id=m, model_name=m, system_prompt_hash="0", decoding={})
@@ -54,15 +55,7 @@ class Log:
         outcomes = {A1: complete(), B1: complete()}
         self.store.close_answers(name, BattleState.READY, outcomes, message=None, now=NOW)
         self.store.cast(ballot(name, choice, voter=voter.id))
-        with self.store.reading() as session:
-            return max(key or 0 for key in session.exec(select(VoteRow.id)))
-
-    def exclude(self, vote: int, policy: Policy) -> None:
-        row = ExclusionRow(
-            vote_id=vote, policy=policy.name, rule="r", version="1", reason="bought", created=NOW
-        )
-        with self.store.writing() as session:
-            session.add(row)
+        return name
 
 
 @pytest.fixture
@@ -88,10 +81,15 @@ def test_new_votes_are_added_and_late_exclusions_taken_away(votes: Log) -> None:
     bought = votes.vote("x", "y", Choice.A)
     votes.vote("y", "x", Choice.A)
     assert votes.wins.read() == {("x", "y"): 1.0, ("y", "x"): 1.0}
-    votes.exclude(bought, DEFAULT)
-    votes.exclude(bought, DEFAULT)
-    votes.exclude(votes.vote("x", "z", Choice.B, BOT), DEFAULT)
-    votes.exclude(votes.vote("x", "z", Choice.B, BO), Policy("other-v1", DEFAULT.kinds))
+    exclude(votes.store, bought, DEFAULT, "bought")
+    exclude(votes.store, bought, DEFAULT, "bought")
+    exclude(votes.store, votes.vote("x", "z", Choice.B, BOT), DEFAULT, "bought")
+    exclude(
+        votes.store,
+        votes.vote("x", "z", Choice.B, BO),
+        Policy("other-v1", DEFAULT.kinds),
+        "bought",
+    )
     expected = {("y", "x"): 1.0, ("z", "x"): 1.0}
     assert votes.wins.read() == votes.wins.read() == expected
     assert PairWins(votes.store, DEFAULT).read() == expected
@@ -171,7 +169,7 @@ def test_sampling_weights_find_planted_strengths_again(tmp_path: Path, sampler: 
     assert pairs == {frozenset(pair) for pair in combinations(STRENGTHS, 2)}
     assert sum(1 / v.pair_probability for v in votes) == pytest.approx(30_000, rel=0.1)
     path = tmp_path / "votes.parquet"
-    export_votes(votes, DEFAULT, path)
+    export_votes(linked(votes), DEFAULT, path)
     found = rate_source(str(path), RateOptions(weights="sampling"))
     assert isinstance(found, Report)
     for row in found.to_dict()["ratings"]:
@@ -186,7 +184,7 @@ def test_a_battle_whose_model_was_replaced_is_left_out_of_sampling_weights(
     votes = sampled(Sampler.UNIFORM, 400)
     votes[0] = replace(votes[0], repicks=1, pair_probability=1e-9)
     path = tmp_path / "votes.csv"
-    export_votes(votes, DEFAULT, path)
+    export_votes(linked(votes), DEFAULT, path)
     weighed = rate_source(str(path), RateOptions(weights="sampling")).to_dict()["votes"]
     assert weighed["used"] == 399
     assert weighed["dropped"] == {"a model was replaced after the draw": 1}

@@ -24,7 +24,7 @@ from arena.publish.dataset import export_votes
 from arena.publish.reading import Reading
 from arena.publish.sources import N, count_alike
 from arena.store.records import LoggedColumns
-from tests.arena.publish.log import vote
+from tests.arena.publish.log import linked, vote
 from tests.arena.publish.sources import (
     PLAIN,
     ROWS,
@@ -204,17 +204,18 @@ def test_an_export_of_ours_reads_back_with_its_reasons(tmp_path: Path, ending: s
         vote("m1", "m1", Choice.B),
     ]
     path = tmp_path / f"votes.{ending}"
-    export_votes(logged, DEFAULT, path, everything=True)
+    export_votes(linked(logged), DEFAULT, path, everything=True)
     votes = read_votes(path)
     assert cells(votes) == {("ada", "m0", "m1", "model_a"): 1}
     assert votes.report.dropped == {"skipped": 1, "simulated voter": 1, "fast": 1}
     assert votes.report.self_battles == 1
     assert votes.report.read == 5
-    export_votes(logged, DEFAULT, path)
+    export_votes(linked(logged), DEFAULT, path)
     assert read_votes(path).data_hash == votes.data_hash
 
 
-def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path) -> None:
+@pytest.mark.parametrize("everything", [True, False])
+def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everything: bool) -> None:
     logged = [
         replace(vote("m0", "m1", Choice.A), pair_probability=0.5),
         vote("m1", "m0", Choice.SKIP),
@@ -236,7 +237,7 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path) -> None:
         left_out=[DEFAULT.why_not(v.outcome, v.voter_kind, v.exclusions) for v in logged],
     )
     path = tmp_path / "votes.parquet"
-    export_votes(logged, DEFAULT, path, everything=True)
+    export_votes(linked(logged), DEFAULT, path, everything=everything)
     readings = [
         Reading(),
         Reading(prompts=True, weight="sampling"),

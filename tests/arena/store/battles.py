@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model, Price
+from arena.domain.policy import Policy
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
+from arena.store import voting
 from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store
 
@@ -80,6 +82,19 @@ def ballot(
         key=key,
         cast=NOW + timedelta(seconds=9),
     )
+
+
+def exclude(store: Store, battle_id: str, policy: Policy, reason: str) -> None:
+    with store.writing() as session:
+        voting.exclude(
+            session,
+            battle_id,
+            policy=policy.name,
+            rule="r",
+            version="1",
+            reason=reason,
+            now=NOW,
+        )
 
 
 def at_once(n_threads: int, act: Callable[[int], object]) -> None:

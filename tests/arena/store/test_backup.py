@@ -12,11 +12,12 @@ from sqlmodel import Session
 
 from arena.domain.vote import Choice
 from arena.errors import SchemaError, StoreError
-from arena.store import chain, log, migrations
+from arena.store import log, migrations
 from arena.store.backup import Copied, back_up, restore
 from arena.store.engine import open_engine
 from arena.store.store import Store
 from arena.store.tables import Table
+from arena.store.verify import verify
 from tests.arena.store.battles import MODELS, NOW, ballot, new_battle, ready
 from tests.postgresql import new_database
 from tests.sqlite import new_sqlite
@@ -76,7 +77,7 @@ def test_a_backup_restores_every_row_into_either_kind(
     assert (made.votes, len(made.head)) == (2, 64)
     assert rows(other) == rows(played)
     with other.reading() as session:
-        assert chain.first_break(session) is None
+        assert verify(session).problem is None
         assert [vote.outcome for vote in log.votes(session, "p")] == [Choice.BOTH_BAD, Choice.SKIP]
     other.close()
 
@@ -92,7 +93,7 @@ def test_an_arena_goes_on_where_the_backup_ended(
     assert other.interrupt_running("-") == 1, "nobody holds the lease of the process there"
     other.cast(ballot(ready(other, "b4")))
     with other.reading() as session:
-        assert chain.first_break(session) is None
+        assert verify(session).problem is None
         assert len(log.votes(session, "p")) == 3
     other.close()
 
@@ -191,9 +192,15 @@ def change(file: Path, statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("UPDATE vote SET outcome = 'tie' WHERE id = 3", "vote on battle 'b2' does not follow"),
-        ("DELETE FROM vote WHERE id = 30", "votes are missing at the end"),
-        ("DELETE FROM vote WHERE id = 5", "vote on battle 'b5' does not follow"),
+        (
+            "UPDATE vote SET outcome = 'tie' WHERE id = 3",
+            "the vote on battle 'b2', is not as it was",
+        ),
+        ("DELETE FROM vote WHERE id = 30", "ends at link 29 and should end at 30"),
+        (
+            "DELETE FROM vote WHERE id = 5",
+            "Link 5 of the chain is missing",
+        ),
         ("DELETE FROM voter", "foreign_key_check says"),
         ("UPDATE alembic_version SET version_num = '9999'", "'9999'.*newer arena"),
         ("DROP TABLE alembic_version", "no backup of an arena"),
@@ -256,7 +263,7 @@ def test_a_database_of_another_schema_is_not_backed_up(database_url: str, tmp_pa
 def test_a_broken_chain_is_backed_up_and_said(played: Store, tmp_path: Path) -> None:
     with played.writing() as session:
         execute(session, "UPDATE vote SET outcome = 'tie' WHERE outcome = 'both_bad'")
-    with pytest.raises(StoreError, match=r"was written, but the vote on battle 'b1'"):
+    with pytest.raises(StoreError, match=r"was written, but a restore .* 'b1', is not"):
         back_up(url_of(played), tmp_path / "b.db", quiet)
     with closing(sqlite3.connect(tmp_path / "b.db")) as kept:
         assert kept.execute("SELECT count(*) FROM vote").fetchone() == (2,)

@@ -6,8 +6,7 @@ from arena.domain.vote import Choice
 from arena.domain.voter import Voter, VoterKind
 from arena.store import exhibits, log
 from arena.store.store import Store
-from arena.store.tables import ExclusionRow
-from tests.arena.store.battles import A1, B1, NOW, ballot, complete, new_battle, ready
+from tests.arena.store.battles import A1, B1, NOW, ballot, complete, exclude, new_battle, ready
 
 
 def voted(store: Store, battle_id: str, choice: Choice, kind: VoterKind) -> None:
@@ -27,12 +26,7 @@ def test_what_a_policy_counts_is_shown_and_nothing_else(store: Store) -> None:
     for place, (choice, kind) in enumerate((c, k) for c in Choice for k in VoterKind):
         voted(store, f"b{place}", choice, kind)
     ready(store, "not voted on")
-    with store.writing() as session:
-        session.add(
-            ExclusionRow(
-                vote_id=1, policy=DEFAULT.name, rule="r", version="1", reason="odd", created=NOW
-            )
-        )
+    exclude(store, "b0", DEFAULT, "odd")
     for policy in (DEFAULT, SIMULATED):
         with store.reading() as session:
             votes = log.votes(session, policy.name)

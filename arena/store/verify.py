@@ -1,0 +1,257 @@
+"""Is the record as it was written: the chain is followed from its first link to its end."""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain as chained
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection, func, or_, select
+from sqlmodel import Session, col
+
+from arena.domain.battle import BattleState
+from arena.store import bound, chain
+from arena.store.bound import AnyRow
+from arena.store.tables import (
+    BattleRow,
+    ChainRow,
+    ExclusionRow,
+    MarkRow,
+    RatingRunRow,
+    VoteRow,
+)
+
+_END = select(col(ChainRow.head), col(ChainRow.links))
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as it is kept, and as it should be by what it binds.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for people.
+    previous_hash : str or None
+        None where it is not kept beside the hash.
+    bound : str or None
+        Content by what the link binds now; None where that is not shown.
+    before_the_mark : callable or None
+        Of a vote from before the mark: the hash that follows from a previous one. None if the
+        hash is that of the content.
+    is_mark : bool
+        Whether it is the mark.
+    """
+
+    link: int
+    name: str
+    content: str
+    previous_hash: str | None
+    hash: str
+    bound: str | None
+    before_the_mark: Callable[[str], str] | None = None
+    is_mark: bool = False
+    erased: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """How far a chain was followed.
+
+    Attributes
+    ----------
+    links : int
+        Links that follow from one another, counted from the first.
+    head : str
+        Hash of the last of them; empty before the first.
+    marked : int or None
+        The link from which on hashes bind all; None if all do.
+    erased : int
+        Texts that were erased, with their nonces; their hashes are in the chain.
+    problem : str or None
+        The first break, in a sentence; None if there is none.
+    """
+
+    links: int = 0
+    head: str = ""
+    marked: int | None = None
+    erased: int = 0
+    problem: str | None = None
+
+
+def verify(
+    session: Session,
+    noted: str = "",
+    told: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Verified:
+    """Follow the chain of a database, and hold its end against all that names it.
+
+    Parameters
+    ----------
+    noted : str
+        First characters of a hash that somebody noted earlier, and that has to be in the chain.
+    told : callable
+        Called with the links that were followed so far, and how many there are.
+    """
+    connection = session.connection()
+    end = connection.execute(_END).one()
+    heads = _heads_of_leaderboards(connection)
+
+    def seen(link: Link) -> None:
+        heads.pop(link.hash, None)
+        told(link.link, max(link.link, end.links))
+
+    followed = follow(_links(connection), noted, seen)
+    if followed.problem:
+        return followed
+    return replace(followed, problem=_what_is_amiss(connection, followed, end, heads))
+
+
+def follow(
+    links: Iterable[Link], noted: str = "", seen: Callable[[Link], object] = lambda _link: None
+) -> Verified:
+    """Follow links from the first one to the first break, or to their end: see `verify`."""
+    is_there = not noted
+    place, before, marked, erased = 0, "", None, 0
+    contents: list[str] = []
+    for link in links:
+        if (problem := _break(link, place, before, contents)) is not None:
+            break
+        if link.before_the_mark is not None:
+            contents.append(link.content)
+        marked = link.link if link.is_mark else marked
+        place, before, erased = link.link, link.hash, erased + link.erased
+        is_there = is_there or link.hash.startswith(noted)
+        seen(link)
+    else:
+        problem = None if is_there else f"No link has the hash {noted!r}: it was rewritten since."
+    return Verified(links=place, head=before, marked=marked, erased=erased, problem=problem)
+
+
+def _break(link: Link, place: int, before: str, contents: list[str]) -> str | None:
+    """Say what is wrong with a link, if anything, after so many that are right."""
+    if link.link > place + 1:
+        return f"Link {place + 1} of the chain is missing: {link.name} is link {link.link}."
+    if link.link <= place:
+        return f"Link {link.link} of the chain is there twice: {link.name} is the second."
+    follows = (
+        link.before_the_mark(before)
+        if link.before_the_mark
+        else chain.link_hash(before, link.content)
+    )
+    if link.previous_hash not in (None, before):
+        return f"Link {link.link}, {link.name}, does not follow from the link before it."
+    now = chain.mark_content(contents) if link.is_mark else link.bound
+    if follows != link.hash or now not in (None, link.content):
+        return f"Link {link.link}, {link.name}, is not as it was recorded."
+    return None
+
+
+def _what_is_amiss(
+    connection: Connection,
+    followed: Verified,
+    end: AnyRow,
+    heads: dict[str, datetime],
+) -> str | None:
+    """Say what does not fit a chain whose links follow from one another, if anything."""
+    if (followed.links, followed.head) != (end.links, end.head):
+        return (
+            f"The chain ends at link {followed.links} and should end at {end.links}: links at "
+            "its end are missing, or were put there."
+        )
+    if heads:
+        return (
+            f"The leaderboard of {min(heads.values()):%Y-%m-%d %H:%M:%S} was made of votes that "
+            "are no longer in the chain."
+        )
+    return _what_is_outside(connection, end.links)
+
+
+def _what_is_outside(connection: Connection, links: int) -> str | None:
+    """Say which battle does not fit its vote, or which vote or exclusion is no link, if any."""
+    voted = col(BattleRow.state).in_((BattleState.VOTED, BattleState.SKIPPED))
+    fits = voted & (col(BattleRow.owner) == col(VoteRow.voter_id))
+    battle = (
+        select(func.min(col(BattleRow.public_id)))
+        .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .where(or_(voted & col(VoteRow.id).is_(None), col(VoteRow.id).is_not(None) & ~fits))
+    )
+    if (battle_id := connection.scalar(battle)) is not None:
+        return (
+            f"The battle {battle_id!r} does not fit its vote: the vote is gone, or the battle's "
+            "state or owner was changed."
+        )
+    rows = sum(
+        connection.execute(select(func.count(col(key)))).scalar_one()
+        for key in (VoteRow.id, ExclusionRow.id, MarkRow.link)
+    )
+    if rows != links:
+        return (
+            f"The chain has {links} links, and there are {rows} votes and exclusions: some were "
+            "put there."
+        )
+    return None
+
+
+def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
+    runs = select(col(RatingRunRow.head), func.min(col(RatingRunRow.created)))
+    rows = connection.execute(runs.group_by(col(RatingRunRow.head))).all()
+    return {head: created for head, created in rows if head}
+
+
+def _links(connection: Connection) -> Iterator[Link]:
+    mark = connection.execute(bound.MARK).one_or_none()
+    streams: list[Iterator[Link]] = [
+        _votes(connection, mark.link if mark else 0),
+        _exclusions(connection),
+    ]
+    if mark:
+        streams.append(iter([_mark(mark)]))
+    return heapq.merge(*streams, key=attrgetter("link"))
+
+
+def _votes(connection: Connection, mark: int) -> Iterator[Link]:
+    for row, transcript in chained.from_iterable(bound.votes(connection)):
+        whole = row._asdict()
+        yield Link(
+            link=row.link,
+            name=f"the vote on battle {row.battle_id!r}",
+            content=row.content,
+            previous_hash=row.previous_hash,
+            hash=row.hash,
+            bound=chain.vote_content(whole | {"transcript_hash": transcript.hash}),
+            before_the_mark=_before_the_mark(whole) if row.link < mark else None,
+            erased=transcript.erased,
+        )
+
+
+def _before_the_mark(row: dict[str, Any]) -> Callable[[str], str]:
+    vote = row | {"voter_id": row["voter"], "outcome": row["winner"]}
+    return lambda previous: chain.hash_before_the_mark(previous, vote, row["ts"], row["battle_id"])
+
+
+def _exclusions(connection: Connection) -> Iterator[Link]:
+    placed = bound.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
+    for row in connection.execute(placed):
+        yield Link(
+            link=row.link,
+            name=f"an exclusion of the vote at link {row.vote}",
+            content=row.content,
+            previous_hash=row.previous_hash,
+            hash=row.hash,
+            bound=chain.exclusion_content(bound.of_exclusion(row)),
+        )
+
+
+def _mark(row: AnyRow) -> Link:
+    return Link(
+        link=row.link,
+        name="the mark",
+        content=row.content,
+        previous_hash=row.previous_hash,
+        hash=row.hash,
+        bound=None,
+        is_mark=True,
+    )

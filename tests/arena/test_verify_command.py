@@ -1,0 +1,129 @@
+"""`arena verify`, and where else a record that was changed is said to be."""
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import create_engine, text
+
+from tests.arena.store.test_verify import golden
+from tests.command import Command, refused
+from tests.serving import Served, quick_arena
+
+CHANGE = "UPDATE vote SET outcome = 'tie' WHERE link = 1"
+
+
+@pytest.fixture
+def played(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """An arena on either kind of database, with a vote and a skip, that verifies all the time."""
+    monkeypatch.setattr("arena.play.upkeep.REST_S", 0.05)
+    with quick_arena(tmp_path, database=database_url) as served:
+        with served.visitor() as ada:
+            ada.vote(ada.play(), "model_a")
+            ada.vote(ada.play(), "skip")
+        yield served
+
+
+def change(url: str, statement: str = CHANGE) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+def board(served: Served, *, broken: bool) -> dict[str, object]:
+    """Read the leaderboard once its record is said to be so."""
+    record = None
+    for _ in range(200):
+        record = httpx.get(f"{served.url}/api/v1/leaderboard").json()["record"]
+        if record and record["links"] == 2 * (not broken) and bool(record["problem"]) is broken:
+            return dict(record)
+        time.sleep(0.05)
+    pytest.fail(f"the leaderboard says {record}")
+
+
+def test_a_record_that_is_whole_is_said_to_be(
+    command: Command, tmp_path: Path, played: Served
+) -> None:
+    head = board(played, broken=False)["head"]
+    whole = f"whole, 2 links, the newest with hash {head}.\n"
+    assert command("verify", played.database).stdout.endswith(f": {whole}")
+    for name in ("all.csv", "some.parquet"):
+        command("export", "votes", "--to", name, "--database", played.database)
+        assert command("verify", name).stdout == f"{name}: {whole}"
+    command("backup", "--database", played.database, "--to", "b.db")
+    before = (tmp_path / "b.db").read_bytes()
+    noted = command("verify", "b.db", "--head", str(head)[:9], "--format", "json")
+    assert json.loads(noted.stdout) == {
+        "whole": True,
+        "links": 2,
+        "head": head,
+        "marked": None,
+        "erased": 0,
+        "problem": None,
+    }
+    assert (tmp_path / "b.db").read_bytes() == before
+    page = httpx.get(f"{played.url}/leaderboard").text
+    assert re.search(r'<a href="/method#record">record of votes</a> was whole', page)
+    assert str(head) in httpx.get(f"{played.url}/method").text
+
+
+def test_a_record_that_was_changed_is_said_to_be_everywhere(
+    command: Command, tmp_path: Path, played: Served
+) -> None:
+    change(played.database)
+    problem = r"Link 1, the vote on battle '\w+', is not as it was recorded\."
+    found = command("verify", played.database)
+    assert found.returncode == 3
+    assert re.search(f": broken after 0 links. {problem}\n$", found.stdout)
+    for words in (("export", "votes"), ("backup",)):
+        name = f"{words[0]}.csv"
+        written = command(*words, "--database", played.database, "--to", name)
+        assert written.returncode == 3
+        assert re.search(f"'{name}' was written, but .*{problem}", written.stderr)
+        assert (tmp_path / name).exists()
+    (tmp_path / "backup.csv").rename(tmp_path / "b.db")
+    refusal = command("restore", "b.db", "--database", "sqlite:///other.db")
+    assert refusal.returncode == 3
+    assert re.search(rf"Cannot restore 'b\.db'\. {problem}", refusal.stderr)
+    found = command("verify", "export.csv", "--format", "json")
+    assert (found.returncode, json.loads(found.stdout)["whole"]) == (3, False)
+    assert re.search(problem, str(board(played, broken=True)["problem"]))
+    page = httpx.get(f"{played.url}/leaderboard").text
+    assert "<strong>The record of these votes was changed.</strong>" in page
+
+
+def test_a_chain_that_was_written_anew_lacks_the_hash_that_somebody_noted(
+    command: Command, played: Served
+) -> None:
+    found = command("verify", played.database, "--head", "c0ffee")
+    assert found.returncode == 3
+    assert "No link has the hash 'c0ffee': it was rewritten since." in found.stdout
+
+
+def test_an_upgraded_record_says_from_where_on_it_binds_all(
+    command: Command, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.executescript("\n".join(golden()["sql"]))
+    refused(command("verify", "old.db"), "schema '0004'", "this version reads")
+    command("restore", "old.db", "--database", "sqlite:///new.db")
+    found = command("verify", "sqlite:///new.db")
+    assert "whole, 42 links" in found.stdout
+    assert "Hashes bind all that is bound today from link 41 on." in found.stdout
+
+
+def test_what_is_no_record_is_one_clear_line(command: Command, tmp_path: Path) -> None:
+    refused(command("verify", "gone.db"), "'gone.db'", "No such file")
+    refused(command("verify", "sqlite:///gone.db"), "no such database")
+    refused(command("verify", "gone.csv"), "'gone.csv'", "no such file")
+    (tmp_path / "notes.txt").write_text("Dear diary" * 1000)
+    refused(command("verify", "notes.txt"), "notes.txt", "not a database")
+    (tmp_path / "votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\n")
+    refused(command("verify", "votes.csv"), "no column 'battle_id'")
