@@ -21,6 +21,7 @@ from arena.api.battles import battles_router
 from arena.api.health import health_router
 from arena.api.leaderboard import leaderboard_router
 from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
+from arena.api.origins import Trust
 from arena.api.requests import Requests
 from arena.domain.battle import Sampler
 from arena.domain.board import PastVote
@@ -111,8 +112,13 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         lifespan=_lifespan(parts),
     )
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
+    app.add_middleware(
+        Visitors,
+        identity=parts.identity,
+        addresses=parts.addresses,
+        trust=Trust(settings.host, settings.host_names(), settings.proxy_networks()),
+    )
     app.add_middleware(SecurityHeaders)
-    app.add_middleware(Visitors, identity=parts.identity, addresses=parts.addresses)
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     problems.install(app)

@@ -7,7 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from arena.errors import SettingsError
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
+HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
 
 class Settings(BaseSettings):
@@ -42,8 +43,10 @@ class Settings(BaseSettings):
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     max_dollars_per_day : float or None
         Spent on answers in any 24 hours; None sets no limit.
+    hosts : str
+        Names, separated by commas, by which visitors call the arena; empty if only by address.
     trusted_proxies : str
-        Addresses or networks, separated by commas, whose ``X-Forwarded-For`` is believed.
+        Addresses or networks, separated by commas, whose forwarded headers are believed.
     metrics_port : int or None
         Port of the figures for Prometheus; None serves none.
     """
@@ -52,6 +55,7 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(7860, ge=0, le=65535)
+    hosts: str = ""
     database: str = "sqlite:///arena.db"
     roster: Path | None = None
     cards: Path | None = None
@@ -80,10 +84,28 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _read_networks(cls, value: str) -> str:
-        """Refuse what is neither an address nor a network; the server reads the text itself."""
-        for network in filter(None, map(str.strip, value.split(","))):
+        """Refuse what is neither an address nor a network."""
+        for network in _items(value):
             ip_network(network)
         return value
+
+    @field_validator("hosts")
+    @classmethod
+    def _read_hosts(cls, value: str) -> str:
+        """Refuse what no browser would send as the name of a host."""
+        for host in _items(value):
+            if not HOST_NAME.fullmatch(host):
+                msg = f"{host!r} must be a name or an address alone, without scheme and port"
+                raise ValueError(msg)
+        return value
+
+    def host_names(self) -> frozenset[str]:
+        """Give the names by which visitors call the arena, as a browser writes them."""
+        return frozenset(host.strip("[]").lower() for host in _items(self.hosts))
+
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Give the networks of the trusted proxies."""
+        return tuple(map(ip_network, _items(self.trusted_proxies)))
 
     def signing_key(self) -> str:
         """Give the secret key, or a random one where none is set."""
@@ -167,6 +189,10 @@ def read_openai() -> Server | None:
     if not url:
         return None
     return Server("OpenAI", url.rstrip("/"), "OPENAI_API_KEY" if key else None, key or None)
+
+
+def _items(text: str) -> list[str]:
+    return [item for item in map(str.strip, text.split(",")) if item]
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:

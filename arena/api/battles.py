@@ -56,7 +56,9 @@ Visitor = Annotated[Voter, Depends(visitor)]
 
 def battles_router(battles: Battles) -> APIRouter:
     """Make the routes of battles."""
-    router = APIRouter(prefix="/api/v1/battles", tags=["battles"])
+    router = APIRouter(
+        prefix="/api/v1/battles", tags=["battles"], responses=responses(400, 403, 421)
+    )
 
     async def position(
         battle_id: BattleId,

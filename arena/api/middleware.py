@@ -4,9 +4,11 @@ from dataclasses import replace
 from http.cookies import SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from arena.api.origins import Asked, Trust, decide, take_forwarded
 from arena.api.problems import from_http, too_large
 from arena.guard.addresses import Addresses
 from arena.guard.identity import COOKIE, MAX_AGE_S, Identity
@@ -32,8 +34,8 @@ HEADERS = {
     "referrer-policy": "same-origin",
 }
 
-FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
-"""Where a visitor without a cookie is given one; the reading pages stay cacheable."""
+BATTLES = "/api/v1/battles"
+"""Below it every answer is for the one who asks."""
 
 
 class SecurityHeaders:
@@ -82,35 +84,67 @@ class BodyLimit:
 
 
 class Visitors:
-    """Puts the voter of a request into ``request.state.voter``, with a new cookie at need."""
+    """Lets in whom `decide` lets in, as ``request.state.voter``, with a new cookie at need."""
 
-    def __init__(self, app: ASGIApp, identity: Identity, addresses: Addresses) -> None:
+    def __init__(
+        self, app: ASGIApp, identity: Identity, addresses: Addresses, trust: Trust
+    ) -> None:
         self.app = app
         self.identity = identity
         self.addresses = addresses
+        self.trust = trust
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its voter."""
+        """Pass the request on with its voter, or answer why not."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        cookie = HTTPConnection(scope).cookies.get(COOKIE)
-        voter = self.identity.read(cookie)
+        try:
+            header = self._let_in(scope)
+        except HTTPException as refusal:
+            await from_http(refusal)(scope, receive, send)
+            return
+
+        async def greeting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if header and (scope["method"] == "GET" or message["status"] == 201):
+                    headers.append("set-cookie", header)
+                _keep_private(scope["path"], headers)
+            await send(message)
+
+        await self.app(scope, receive, greeting)
+
+    def _let_in(self, scope: Scope) -> str | None:
+        """Write down who asks; gives the header that sets the cookie of somebody new.
+
+        Raises
+        ------
+        HTTPException
+            If the request is refused.
+        """
+        take_forwarded(scope, self.trust)
+        voter = self.identity.read(HTTPConnection(scope).cookies.get(COOKIE))
+        decision = decide(Asked.of(scope, known=voter is not None), self.trust)
+        if decision.refusal:
+            raise decision.refusal
         header = None
-        if voter is None and (scope["method"], scope["path"]) in FIRST_CONTACT:
+        if decision.greets:
             cookie = self.identity.issue()
             voter = self.identity.read(cookie)
             header = _set_cookie(cookie, secure=scope["scheme"] == "https")
         if voter and (client := scope.get("client")):
             voter = replace(voter, address=self.addresses.pseudonym(client[0]))
         scope.setdefault("state", {})["voter"] = voter
+        return header
 
-        async def greeting(message: Message) -> None:
-            if header and message["type"] == "http.response.start":
-                MutableHeaders(scope=message).append("set-cookie", header)
-            await send(message)
 
-        await self.app(scope, receive, greeting)
+def _keep_private(path: str, headers: MutableHeaders) -> None:
+    """Keep from the caches of others what is meant for one visitor."""
+    if path == "/":
+        headers["cache-control"] = "private"
+    elif path.startswith(BATTLES):
+        headers.setdefault("cache-control", "private, no-store")
 
 
 def _set_cookie(value: str, *, secure: bool) -> str:

@@ -149,6 +149,10 @@ def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
     )
     mounted = app.routes[-1]
     assert isinstance(mounted, Mount)
+    assert isinstance(mounted.app, gr.routes.App)
+    # It would let pages of other hosts, and of other ports of this one, act as the visitor.
+    cors: object = gr.route_utils.CustomCORSMiddleware
+    mounted.app.user_middleware = [m for m in mounted.app.user_middleware if m.cls is not cors]
     inputs = {number: len(event.inputs) for number, event in page.fns.items()}
     mounted.app = PageCalls(mounted.app, inputs, page._queue.pending_messages_per_session)
     return app

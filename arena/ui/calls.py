@@ -15,6 +15,8 @@ JOIN = f"{PREFIX}queue/join"
 EVENTS = f"{PREFIX}queue/data"
 CALLS = {JOIN, f"{PREFIX}cancel", f"{PREFIX}reset"}
 """All that the page ever posts; Gradio would take more, such as files."""
+ACCOUNTS = {"/login", "/logout"}
+"""Gradio's, who sets cookies there; the arena knows its visitors by one of its own."""
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "data": (list,),
@@ -61,6 +63,8 @@ class PageCalls:
             told = f"data: {json.dumps(NOT_FOUND)}\n\n"
             await Response(told, media_type="text/event-stream")(scope, receive, send)
             return
+        if path in ACCOUNTS:
+            raise HTTPException(404, "Nobody logs in here: the arena knows you by its cookie.")
         if path.startswith(PREFIX) and scope["method"] == "POST":
             if path not in CALLS:
                 raise HTTPException(404, "The page does not ask this. Programs: /api/v1/battles.")

@@ -107,6 +107,10 @@ def test_options_go_before_the_environment_and_both_before_defaults(
         ("ARENA_PORT", "many", "ARENA_PORT.*'many'"),
         ("ARENA_PACING", "fast", "ARENA_PACING.*'fast'"),
         ("ARENA_CHARACTERS_PER_S", "0", "ARENA_CHARACTERS_PER_S.*'0'"),
+        ("ARENA_TRUSTED_PROXIES", "nginx", "ARENA_TRUSTED_PROXIES.*'nginx'"),
+        ("ARENA_HOSTS", "a.org, b.org:80", "ARENA_HOSTS: 'b.org:80' must be a name .* alone"),
+        ("ARENA_HOSTS", "https://a.org", "ARENA_HOSTS: 'https://a.org' must be"),
+        ("ARENA_HOSTS", "*", r"ARENA_HOSTS: '\*' must be"),
     ],
 )
 def test_a_bad_variable_is_named_with_its_value(
@@ -115,6 +119,11 @@ def test_a_bad_variable_is_named_with_its_value(
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=words):
         read_settings()
+
+
+def test_hosts_are_read_as_a_browser_writes_them() -> None:
+    names = read_settings(hosts="Arena.Example.org, [2001:DB8::7],,192.0.2.7").host_names()
+    assert names == {"arena.example.org", "2001:db8::7", "192.0.2.7"}
 
 
 def test_the_secret_key_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

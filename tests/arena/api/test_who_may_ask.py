@@ -1,0 +1,290 @@
+"""Every route, for everybody, from everywhere: what the arena decides, over real HTTP."""
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import iter_route_contexts
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+
+from arena.app import create_app
+from arena.settings import read_settings
+from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import Served, client_of, page_of, write_roster
+from tests.sqlite import new_sqlite
+
+WHO = ("nobody", "other visitor", "owner")
+ORIGINS = ("own page", "program", "sibling", "foreign")
+LETTERS = {"in": "i", "in, with a cookie": "c", "no such battle": "-", "refused": "X"}
+
+# A line for each of WHO, in it a letter for each of ORIGINS.
+READ = "iiii iiii iiii"
+START = "ccii iiii iiii"
+OPEN = "ccXX iiXX iiXX"
+LOOK = "---- ---- iiii"
+CHANGE = "--XX --XX iiXX"
+PAGE = "iiXX iiXX iiXX"
+
+ROUTES = {
+    READ: """
+        GET /api/openapi.json
+        GET /api/v1/leaderboard
+        GET /health/live
+        GET /health/ready
+        GET /leaderboard
+        GET /leaderboard/
+        GET /votes
+        GET /votes/
+        GET /method
+        GET /method/
+        GET /study
+        GET /study/
+        GET /battles
+        GET /battles/{battle_id}
+        GET /cards
+        GET /cards/
+        GET /look/pages.css
+        GET /look/{file}
+        GET /favicon.ico
+        GET /openapi.json
+        GET /logout
+        GET /svelte/{path:path}
+        GET /config
+        GET /config/
+        GET /static/{path:path}
+        GET /assets/{path:path}
+        GET /theme.css
+        GET /robots.txt
+        GET /pwa_icon
+        GET /pwa_icon/{size}
+        GET /manifest.json
+        GET /monitoring
+        GET /monitoring/summary
+        GET /monitoring/{key}
+        """,
+    START: "GET /",
+    OPEN: "POST /api/v1/battles",
+    LOOK: """
+        GET /api/v1/battles/{battle_id}
+        GET /api/v1/battles/{battle_id}/events
+        """,
+    CHANGE: """
+        POST /api/v1/battles/{battle_id}/turns
+        POST /api/v1/battles/{battle_id}/regenerate
+        POST /api/v1/battles/{battle_id}/retry
+        POST /api/v1/battles/{battle_id}/continue
+        POST /api/v1/battles/{battle_id}/stop
+        POST /api/v1/battles/{battle_id}/vote
+        """,
+    PAGE: """
+        POST /login
+        POST /login/
+        GET /gradio_api/app_id
+        GET /gradio_api/app_id/
+        GET /gradio_api/call/v2/{api_name}/{event_id}
+        GET /gradio_api/call/{api_name}/{event_id}
+        GET /gradio_api/custom_component/{id}/{environment}/{type}/{file_name}
+        GET /gradio_api/deep_link
+        GET /gradio_api/dev/reload
+        GET /gradio_api/file/{path:path}
+        GET /gradio_api/file={path_or_url:path}
+        GET /gradio_api/heartbeat/{session_hash}
+        GET /gradio_api/info
+        GET /gradio_api/info/
+        GET /gradio_api/login_check
+        GET /gradio_api/login_check/
+        GET /gradio_api/openapi.json
+        GET /gradio_api/proxy={url_path:path}
+        GET /gradio_api/queue/data
+        GET /gradio_api/queue/status
+        GET /gradio_api/runs
+        GET /gradio_api/runs/
+        GET /gradio_api/startup-events
+        GET /gradio_api/stream/{session_hash}/{run}/{component_id}/playlist-file
+        GET /gradio_api/stream/{session_hash}/{run}/{component_id}/playlist.m3u8
+        GET /gradio_api/stream/{session_hash}/{run}/{component_id}/{segment_id}.{ext}
+        GET /gradio_api/theme.css
+        GET /gradio_api/token
+        GET /gradio_api/token/
+        GET /gradio_api/upload_progress
+        GET /gradio_api/user
+        GET /gradio_api/user/
+        GET /gradio_api/vibe-code
+        GET /gradio_api/vibe-code/
+        POST /gradio_api/api/{api_name}
+        POST /gradio_api/api/{api_name}/
+        POST /gradio_api/call/v2/{api_name}
+        POST /gradio_api/call/v2/{api_name}/
+        POST /gradio_api/call/{api_name}
+        POST /gradio_api/call/{api_name}/
+        POST /gradio_api/cancel
+        POST /gradio_api/component_server
+        POST /gradio_api/component_server/
+        POST /gradio_api/process_recording
+        POST /gradio_api/queue/join
+        POST /gradio_api/reset
+        POST /gradio_api/reset/
+        POST /gradio_api/run/{api_name}
+        POST /gradio_api/run/{api_name}/
+        POST /gradio_api/stream/{event_id}
+        POST /gradio_api/stream/{event_id}/close
+        POST /gradio_api/undo-vibe-edit
+        POST /gradio_api/undo-vibe-edit/
+        POST /gradio_api/upload
+        POST /gradio_api/vibe-code
+        POST /gradio_api/vibe-code/
+        POST /gradio_api/vibe-edit
+        POST /gradio_api/vibe-edit/
+        POST /gradio_api/vibe-starter-queries
+        POST /gradio_api/vibe-starter-queries/
+        """,
+}
+TABLE = {
+    route.strip(): decisions
+    for decisions, routes in ROUTES.items()
+    for route in routes.strip().splitlines()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """An arena, the cookies of who may ask, and the owner's battle."""
+
+    served: Served
+    cookies: Mapping[str, Mapping[str, str]]
+    battle_id: str
+
+    def headers(self, origin: str) -> dict[str, str]:
+        """What a browser, or a program, says of where a request comes from."""
+        port = self.served.url.rpartition(":")[2]
+        return {
+            "own page": {"Origin": self.served.url, "Sec-Fetch-Site": "same-origin"},
+            "program": {},
+            "sibling": {
+                "Origin": f"http://127.0.0.1:{int(port) + 1}",
+                "Sec-Fetch-Site": "same-site",
+            },
+            "foreign": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+        }[origin]
+
+    def decision(self, route: str, who: str, origin: str) -> str:
+        method, path = route.split(" ")
+        path = re.sub(r"\{[^}]+\}", "x", path.replace("{battle_id}", self.battle_id))
+        body: dict[str, Any] = {"prompt": "Hi"}
+        if path.endswith("/vote"):
+            body = {"outcome": "tie", "key": str(uuid.uuid4())}
+        with (
+            client_of(self.served.url, cookies=dict(self.cookies[who])) as client,
+            client.stream(
+                method,
+                path,
+                headers=self.headers(origin),
+                json=body if method == "POST" else None,
+            ) as answer,
+        ):
+            return decided(answer)
+
+
+def decided(answer: httpx.Response) -> str:
+    """Read what was decided from an answer, of which the body may have no end."""
+    assert answer.status_code < 500, answer.read()
+    assert [name for name in answer.headers if name.startswith("access-control")] == []
+    if answer.headers.get("content-type") == "application/problem+json":
+        detail = str(answer.read() and answer.json()["detail"])
+        if answer.status_code == 403:
+            assert detail.startswith("Only the arena's own page at "), detail
+            return "refused"
+        if detail.startswith("There is no such battle, or it belongs to somebody else"):
+            return "no such battle"
+    return "in, with a cookie" if "set-cookie" in answer.headers else "in"
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("table")
+    with faulty_server({name: Behaviour(text=f"So says {name}.") for name in "xy"}) as server:
+        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
+        with (
+            page_of(folder, roster, characters_per_s=50_000) as served,
+            served.visitor() as ada,
+            served.visitor() as bob,
+        ):
+            battle_id = ada.play()
+            ada.vote(battle_id, "tie")
+            bob.get("/")
+            cookies = {"nobody": {}, "other visitor": bob.client.cookies}
+            cookies["owner"] = ada.client.cookies
+            yield Scene(served, {who: dict(jar) for who, jar in cookies.items()}, battle_id)
+
+
+@pytest.mark.parametrize("route", TABLE)
+def test_a_route_decides_by_who_asks_and_from_where(scene: Scene, route: str) -> None:
+    decisions = [[scene.decision(route, who, origin) for origin in ORIGINS] for who in WHO]
+    letters = " ".join("".join(LETTERS[one] for one in line) for line in decisions)
+    assert letters == TABLE[route]
+
+
+def test_every_route_stands_in_the_table(tmp_path: Path) -> None:
+    app = create_app(read_settings(database=new_sqlite(tmp_path), page=True))
+    assert set(routes_of(app.routes)) == set(TABLE)
+
+
+def routes_of(routes: Sequence[BaseRoute]) -> Iterator[str]:
+    """Give method and path of all that is served; HEAD is GET without a body."""
+    for context in iter_route_contexts(routes):
+        route = context.original_route
+        if isinstance(route, Mount):
+            assert route.path in ("", "/look"), "write down who may ask what is mounted there"
+            inner: Any = route.app
+            if isinstance(inner, StaticFiles):
+                yield f"GET {route.path}/{{file}}"
+            else:
+                yield from routes_of(inner.app.routes)
+            continue
+        assert context.methods, f"{route!r} is neither a page nor a call: who may ask it?"
+        for method in {"GET" if method == "HEAD" else method for method in context.methods}:
+            yield f"{method} {context.path}"
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/battles", "/gradio_api/queue/join"])
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_no_preflight_gives_anybody_a_right(scene: Scene, path: str, origin: str) -> None:
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+    with client_of(scene.served.url) as client:
+        answer = client.options(path, headers=scene.headers(origin) | asked)
+    assert [name for name in answer.headers if name.startswith("access-control")] == []
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("destination", ["image", "iframe", "document"])
+def test_only_a_person_who_follows_a_link_gets_a_cookie_from_elsewhere(
+    scene: Scene, destination: str
+) -> None:
+    mode = "no-cors" if destination == "image" else "navigate"
+    asked = {"Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
+    with client_of(scene.served.url) as client:
+        answer = client.get("/", headers=scene.headers("foreign") | asked)
+    assert ("set-cookie" in answer.headers) is (destination == "document")
+
+
+def test_a_battle_that_is_not_opened_gives_no_cookie(scene: Scene) -> None:
+    with client_of(scene.served.url) as client:
+        answer = client.post("/api/v1/battles", json={"prompt": " "})
+    assert answer.status_code == 422
+    assert "set-cookie" not in answer.headers
+
+
+def test_what_is_for_one_visitor_is_kept_by_no_shared_cache(scene: Scene) -> None:
+    with client_of(scene.served.url, cookies=dict(scene.cookies["owner"])) as client:
+        page = client.get("/").headers["cache-control"]
+        battle = client.get(f"/api/v1/battles/{scene.battle_id}").headers["cache-control"]
+    assert (page, battle) == ("private", "private, no-store")
