@@ -134,7 +134,11 @@ class Visitors:
             voter = self.identity.read(cookie)
             header = _set_cookie(cookie, secure=scope["scheme"] == "https")
         if voter and (client := scope.get("client")):
-            voter = replace(voter, address=self.addresses.pseudonym(client[0]))
+            voter = replace(
+                voter,
+                address=self.addresses.pseudonym(client[0]),
+                network=self.addresses.network_pseudonym(client[0]),
+            )
         scope.setdefault("state", {})["voter"] = voter
         return header
 

@@ -21,8 +21,11 @@ class Voter:
     ----------
     address : str or None
         Hash of today's network address, for limits only; None where it is not known.
+    network : str or None
+        Hash of the larger network around an address of IPv6, likewise; else None.
     """
 
     id: str
     kind: VoterKind = VoterKind.ANONYMOUS
     address: str | None = field(default=None, repr=False, compare=False)
+    network: str | None = field(default=None, repr=False, compare=False)

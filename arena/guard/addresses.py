@@ -5,7 +5,7 @@ import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,28 @@ class Addresses:
 
     def pseudonym(self, address: str) -> str:
         """Hash an address; of IPv6 the network of 64 bits, which one visitor has to themself."""
+        parsed = _parsed(address)
+        if isinstance(parsed, IPv6Address):
+            return self._hash(_network(parsed, 64))
+        return self._hash(str(parsed))
+
+    def network_pseudonym(self, address: str) -> str | None:
+        """Hash the network of 48 bits, of which one household or firm may have all; IPv6 only."""
+        parsed = _parsed(address)
+        return self._hash(_network(parsed, 48)) if isinstance(parsed, IPv6Address) else None
+
+    def _hash(self, text: str) -> str:
         salt = hmac.digest(self.secret.encode(), f"{self.now():%Y-%m-%d}".encode(), hashlib.sha256)
-        return hmac.new(salt, _network(address).encode(), hashlib.sha256).hexdigest()[:32]
+        return hmac.new(salt, text.encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def _network(address: str) -> str:
+def _parsed(address: str) -> IPv4Address | IPv6Address | str:
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    if parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped)
-    return str(ip_network((parsed, 64), strict=False))
+    return getattr(parsed, "ipv4_mapped", None) or parsed
+
+
+def _network(address: IPv6Address, bits: int) -> str:
+    return str(ip_network((address, bits), strict=False))

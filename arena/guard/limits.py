@@ -13,6 +13,8 @@ from arena.errors import LimitError
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+WIDER = 4
+"""Addresses' worth of battles for the larger network around an address of IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Limits:
             now = self._now()
             self._refuse_voter(voter, now)
             self._refuse_spending(now)
-            with self._place(voter.address, now):
+            with self._place(voter, now):
                 yield
 
     def _turn_of(self, voter_id: str) -> "_Turn":
@@ -122,21 +124,22 @@ class Limits:
             return self._turns.setdefault(voter_id, _Turn())
 
     @contextmanager
-    def _place(self, address: str | None, now: datetime) -> Iterator[None]:
-        """Take a place of an address, and give it back if it is not used."""
-        if address is None:
-            yield
-            return
-        taken = (now, address)
+    def _place(self, voter: Voter, now: datetime) -> Iterator[None]:
+        """Take a place of an address and of its network, and give it back if it is not used."""
+        most = self._allowance.per_address
+        places = {voter.address: most, voter.network: WIDER * most}
+        taken = [(now, place) for place in places if place is not None]
         with self._lock:
             self._forget(now - HOUR)
-            self._refuse_address(address, now)
-            self._by_address.append(taken)
+            for _, place in taken:
+                self._refuse_address(place, places[place], now)
+            self._by_address.extend(taken)
         try:
             yield
         except BaseException:
             with self._lock:
-                self._by_address.remove(taken)
+                for one in taken:
+                    self._by_address.remove(one)
             raise
 
     def _forget(self, before: datetime) -> None:
@@ -149,8 +152,7 @@ class Limits:
         if (free := free_at(used, most, HOUR, now)) is not None:
             raise LimitError(f"You have reached {_battles(most)} in an hour.", free)
 
-    def _refuse_address(self, address: str, now: datetime) -> None:
-        most = self._allowance.per_address
+    def _refuse_address(self, address: str, most: int, now: datetime) -> None:
         used = [Use(at) for at, other in self._by_address if other == address]
         if (free := free_at(used, most, HOUR, now)) is not None:
             raise LimitError(f"Your network has reached {_battles(most)} in an hour.", free)

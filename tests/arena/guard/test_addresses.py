@@ -32,3 +32,20 @@ def test_an_address_has_another_hash_each_day_and_for_each_secret() -> None:
 )
 def test_a_network_of_64_bits_is_one_visitor_s(one: str, other: str, alike: bool) -> None:
     assert (at().pseudonym(one) == at().pseudonym(other)) is alike
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:2:2::1", False),
+    ],
+)
+def test_a_network_of_48_bits_is_one_household_s(one: str, other: str, alike: bool) -> None:
+    assert (at().network_pseudonym(one) == at().network_pseudonym(other)) is alike
+    assert at().network_pseudonym(one) != at().pseudonym(one)
+
+
+@pytest.mark.parametrize("address", ["192.0.2.7", "::ffff:192.0.2.7", "not an address"])
+def test_only_an_address_of_ipv6_has_a_larger_network(address: str) -> None:
+    assert at().network_pseudonym(address) is None

@@ -93,12 +93,25 @@ def test_visitors_of_one_network_share_its_limit_and_others_do_not() -> None:
     log.begin(limits, ADA)
 
 
+def test_many_addresses_of_one_larger_network_share_four_times_as_much() -> None:
+    log = Log()
+    limits = log.limits(per_address=1)
+    for n in range(4):
+        log.begin(limits, Voter(f"v{n}", address=f"address {n}", network="household"))
+    with pytest.raises(LimitError, match=r"Your network has reached 4 battles .* 13:00 UTC"):
+        log.begin(limits, Voter("v4", address="address 4", network="household"))
+    log.begin(limits, Voter("v4", address="address 4", network="next door"))
+    log.now += HOUR
+    log.begin(limits, Voter("v5", address="address 5", network="household"))
+
+
 def test_a_battle_that_was_not_written_takes_no_place() -> None:
     log = Log()
     limits = log.limits(per_address=1)
-    with pytest.raises(OSError, match="disk"), limits.admit(ADA):
+    somebody = Voter("ada", address="address", network="household")
+    with pytest.raises(OSError, match="disk"), limits.admit(somebody):
         raise OSError("disk")
-    log.begin(limits, ADA)
+    log.begin(limits, somebody)
 
 
 def test_the_day_s_dollars_stop_everybody() -> None:
@@ -194,8 +207,10 @@ def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
         ("10.0.0.0/8", ["1.1.1.1", "2.2.2.2"], [201, 429]),
         ("127.0.0.1", ["1.1.1.1", "2.2.2.2", "1.1.1.1"], [201, 201, 429]),
         ("127.0.0.1, 10.0.0.0/8", ["9.9.9.9, 1.1.1.1, 10.2.3.4", "1.1.1.1"], [201, 429]),
+        ("127.0.0.1", [f"2001:db8:7:{n}::1" for n in range(5)], [201, 201, 201, 201, 429]),
+        ("127.0.0.1", ["nowhere"], [400]),
     ],
-    ids=["none", "another", "trusted", "right-most that is not trusted"],
+    ids=["none", "another", "trusted", "last that is not trusted", "one of /48", "garbage"],
 )
 def test_only_a_trusted_proxy_says_where_a_visitor_comes_from(
     tmp_path: Path, proxies: str, forwarded: list[str], codes: list[int]
