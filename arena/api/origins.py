@@ -193,7 +193,7 @@ def take_forwarded(scope: Scope, trust: Trust) -> None:
 def _visitor(addresses: str, trust: Trust) -> str:
     """Give the last address that is no proxy's: what stands before it is anybody's claim."""
     address = ""
-    for address in reversed(addresses.replace(" ", "").split(",")):
+    for address in reversed([part.strip() for part in addresses.split(",")]):
         parts = ADDRESS_AND_PORT.fullmatch(address)
         address = (parts["v6"] or parts["v4"]) if parts else address
         if not _is_address(address):

@@ -138,7 +138,7 @@ def test_a_trusted_proxy_is_believed_and_what_anybody_claimed_is_gone(
     [
         ("203.0.113.9", "203.0.113.9"),
         ("not read, 203.0.113.9", "203.0.113.9"),
-        ("198.51.100.1, 203.0.113.9, 10.4.4.4", "203.0.113.9"),
+        ("198.51.100.1,\t203.0.113.9 , 10.4.4.4", "203.0.113.9"),
         ("10.4.4.4,10.5.5.5", "10.4.4.4"),
         ("203.0.113.9:4711", "203.0.113.9"),
         ("[2001:db8::7]:4711", "2001:db8::7"),
@@ -157,6 +157,7 @@ def test_the_visitor_is_the_last_address_that_is_no_proxy_s(value: str, client: 
     [
         ("X-Forwarded-For", "unknown"),
         ("X-Forwarded-For", "203.0.113.9, "),
+        ("X-Forwarded-For", "203.0. 113.9"),
         ("X-Forwarded-For", "<script>"),
         ("X-Forwarded-Proto", "https, http"),
         ("X-Forwarded-Proto", "gopher"),
