@@ -37,7 +37,8 @@ from arena.endpoints.recorded import RecordedTransport, Recording, load_recordin
 from arena.errors import ClosingError, PlayError, SettingsError
 from arena.guard.addresses import Addresses
 from arena.guard.identity import Identity
-from arena.guard.limits import Allowance, Limits
+from arena.guard.limits import Allowance, Limits, PageUses
+from arena.guard.places import RUNNING, STREAMS, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.routes import Exhibits, pages_router
@@ -172,6 +173,8 @@ def build(settings: Settings, roster: Roster) -> Parts:
         now=_now,
         wins=PairWins(store, DEFAULT).read,
         admit=_limits(settings, store).admit,
+        running=_running(settings).hold,
+        reading=_streams(settings).hold,
         notice=partial(_tell, metrics),
     )
     key = settings.signing_key()
@@ -251,6 +254,18 @@ def _limits(settings: Settings, store: Store) -> Limits:
     return Limits(allowance, prompts_of=prompts_of, spent=spent, now=_now)
 
 
+def _running(settings: Settings) -> Places:
+    share = Share(
+        settings.running_per_voter, settings.running_per_address, settings.running_battles
+    )
+    return Places(RUNNING, share)
+
+
+def _streams(settings: Settings) -> Places:
+    share = Share(settings.streams_per_voter, settings.streams_per_address, settings.streams)
+    return Places(STREAMS, share)
+
+
 def _tell(metrics: Metrics, notice: Notice) -> None:
     log_notice(notice)
     metrics.take(notice)
@@ -293,8 +308,17 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
 def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
     from arena.ui.battle import build_page, mount_page  # Gradio takes seconds to import
 
-    page = build_page(parts.battles, _identify, parts.examples, readable=settings.show_battles)
-    return mount_page(app, page)
+    page = build_page(
+        parts.battles,
+        _identify,
+        parts.examples,
+        readable=settings.show_battles,
+        streams=settings.streams,
+    )
+    uses = PageUses(
+        settings.page_uses_per_voter_minute, settings.page_uses_per_address_minute, _now
+    )
+    return mount_page(app, page, uses.admit)
 
 
 def _identify(request: "gr.Request") -> Voter:

@@ -16,6 +16,8 @@
         ├── NotReadyError       not both answers are complete
         ├── AlreadyVotedError   the battle holds another choice
         ├── LimitError          too many battles for now (carries when the next is free)
+        ├── BusyError           the visitor holds as much at a time as they may
+        ├── FullError           all visitors together do
         └── ClosingError        the arena is going down, and takes no new battles
 """
 
@@ -108,6 +110,14 @@ class LimitError(PlayError):
         begun = free_at.replace(second=0, microsecond=0)
         self.free_at = begun if begun == free_at else begun + timedelta(minutes=1)
         super().__init__(f"{reached} The next is free at {self.free_at:%H:%M} UTC.")
+
+
+class BusyError(PlayError):
+    """The visitor, or their network, holds as much at a time as they may."""
+
+
+class FullError(PlayError):
+    """All visitors together hold as much at a time as the arena gives."""
 
 
 class ClosingError(PlayError):

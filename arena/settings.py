@@ -41,6 +41,8 @@ class Settings(BaseSettings):
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
+    running_battles : int
+        Answered at a time in one process; each may hold two of its connections to endpoints.
     max_dollars_per_day : float or None
         Spent on answers in any 24 hours; None sets no limit.
     hosts : str
@@ -74,6 +76,14 @@ class Settings(BaseSettings):
     answer_timeout_s: float = Field(180.0, gt=0)
     battles_per_voter_hour: int = Field(500, gt=0)
     battles_per_address_hour: int = Field(2000, gt=0)
+    running_per_voter: int = Field(3, gt=0)
+    running_per_address: int = Field(30, gt=0)
+    running_battles: int = Field(400, gt=0, le=500)
+    streams_per_voter: int = Field(5, gt=0)
+    streams_per_address: int = Field(50, gt=0)
+    streams: int = Field(500, gt=0)
+    page_uses_per_voter_minute: int = Field(60, gt=0)
+    page_uses_per_address_minute: int = Field(600, gt=0)
     max_dollars_per_day: float | None = Field(None, gt=0)
     trusted_proxies: str = ""
     max_body_bytes: int = Field(1_048_576, gt=0)

@@ -118,6 +118,9 @@ def serving(seconds: float) -> Iterator[Server]:
             "ARENA_ROSTER": "roster.toml",
             "ARENA_PORT": "0",
             "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
+            "ARENA_RUNNING_PER_ADDRESS": "500",
+            "ARENA_STREAMS_PER_ADDRESS": "500",
+            "ARENA_PAGE_USES_PER_ADDRESS_MINUTE": "1000000",
             "ARENA_LOG_LEVEL": "error",
             "ARENA_SHUTDOWN_GRACE_S": "0",
         }

@@ -71,6 +71,11 @@ def battles_router(battles: Battles) -> APIRouter:
             raise HTTPException(204)
         return reached
 
+    async def place(voter: Visitor) -> AsyncIterator[None]:
+        """Hold a reader's place until the stream has been sent."""
+        with battles.reading(voter):
+            yield
+
     @router.post("", status_code=201, responses=responses(413, 422, 429, 503))
     async def open_battle(body: NewBattleBody, voter: Visitor) -> OpenedBattle:
         """Begin a battle: two models, drawn at random, answer the prompt."""
@@ -85,7 +90,8 @@ def battles_router(battles: Battles) -> APIRouter:
         "/{battle_id}/events",
         response_class=Response,
         description=EVENTS,
-        responses=responses(404, 503)
+        dependencies=[Depends(place)],
+        responses=responses(404, 429, 503)
         | {200: STREAM, 204: {"description": "Nothing more will come"}},
     )
     async def follow_battle(

@@ -16,7 +16,9 @@ from arena.errors import (
     AlreadyVotedError,
     ArenaError,
     BadPromptError,
+    BusyError,
     ClosingError,
+    FullError,
     LimitError,
     NotReadyError,
     PlayError,
@@ -32,6 +34,8 @@ TABLE: dict[type[ArenaError], tuple[int, str]] = {
     NotReadyError: (409, "Not ready for a vote"),
     AlreadyVotedError: (409, "Already voted"),
     LimitError: (429, "Too many battles"),
+    BusyError: (429, "Too many at a time"),
+    FullError: (503, "Full"),
     ClosingError: (503, "Restarting"),
     StoreError: (503, "Not saved"),
 }

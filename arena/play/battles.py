@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -23,6 +23,9 @@ from arena.play.snapshots import receipt, stored_snapshot
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 
+Hold = Callable[[Voter], AbstractContextManager[object]]
+"""Gives a visitor what is entered and left again; raises a `PlayError` to refuse it."""
+
 POLL_S = 0.5
 """How often a battle that another process runs is looked up."""
 
@@ -41,6 +44,12 @@ class Battles:
     admit : callable
         Entered, off the loop, around the writing of what asks the models; raises a
         `LimitError` to refuse it.
+    running : callable
+        Entered before that, and left when the models have answered; raises a `BusyError` or a
+        `FullError` to refuse it.
+    reading : callable
+        What a reader of a running battle has to enter, and raises the same: `watch` itself
+        cannot refuse before a stream has begun.
     notice : callable
         Told what happens, for logs and figures.
     """
@@ -56,7 +65,9 @@ class Battles:
         rng: Random,
         now: Callable[[], datetime],
         wins: Callable[[], Wins] = dict,
-        admit: Callable[[Voter], AbstractContextManager[object]] = nullcontext,
+        admit: Hold = nullcontext,
+        running: Hold = nullcontext,
+        reading: Hold = nullcontext,
         notice: Callable[[Notice], None] = lambda _notice: None,
     ) -> None:
         self._store = store
@@ -67,6 +78,8 @@ class Battles:
         self._rng = rng
         self._now = now
         self._admit = admit
+        self._hold = running
+        self.reading = reading
         self._notice = notice
         self._closing = False
         self._beginning: set[asyncio.Task[Snapshot]] = set()
@@ -90,7 +103,7 @@ class Battles:
 
         Raises
         ------
-        BadPromptError, LimitError, ClosingError
+        BadPromptError, LimitError, BusyError, FullError, ClosingError
             Before anything is written.
         """
         prompt = self._as_recorded.get(prompt.strip(), prompt)
@@ -108,7 +121,7 @@ class Battles:
 
         Raises
         ------
-        BadPromptError, LimitError, ClosingError, UnknownBattleError, NotReadyError
+        PlayError
             Nothing is written then.
         """
         self._refuse(prompt)
@@ -129,7 +142,7 @@ class Battles:
 
         Raises
         ------
-        BadPromptError, LimitError, ClosingError, UnknownBattleError, NotReadyError
+        PlayError
             Nothing is written then.
         """
         self._refuse(prompt)
@@ -235,8 +248,11 @@ class Battles:
                 return write()
 
         async def write_and_begin() -> Snapshot:
-            stored = await asyncio.to_thread(admit_and_write)
-            return self._runner.begin(stored, self._models_of(stored))
+            with ExitStack() as place:
+                place.enter_context(self._hold(voter))
+                stored = await asyncio.to_thread(admit_and_write)
+                models = self._models_of(stored)
+                return self._runner.begin(stored, models, place.pop_all().close)
 
         beginning = asyncio.create_task(write_and_begin())
         self._beginning.add(beginning)

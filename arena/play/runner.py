@@ -107,8 +107,10 @@ class Runner:
         """Find a battle that runs here."""
         return self._running.get(battle_id)
 
-    def begin(self, stored: StoredBattle, models: Mapping[Side, Model]) -> Snapshot:
-        """Let the answers that the latest turn lacks be written."""
+    def begin(
+        self, stored: StoredBattle, models: Mapping[Side, Model], ended: Callable[[], None]
+    ) -> Snapshot:
+        """Let the answers that the latest turn lacks be written, and call ``ended`` after it."""
         self._notice(Asked(stored.public_id))
         live = LiveBattle(
             answers={side: live_answer(stored, side, models[side]) for side in Side},
@@ -121,6 +123,7 @@ class Runner:
         running = Running(stored.owner, stored_snapshot(stored), live, tried)
         self._running[stored.public_id] = running
         running.task = asyncio.create_task(self._run(stored.public_id, running))
+        running.task.add_done_callback(lambda _task: ended())
         if self._keeper is None or self._keeper.done():
             self._keeper = asyncio.create_task(self._keep())
         return running.snapshot

@@ -22,8 +22,8 @@ from arena.ui.markdown import DISPLAY_MATHS, INLINE_MATHS
 from arena.ui.view import Battles, PageView, ask, attach, empty_view
 
 STATIC = Path(__file__).parent / "static"
-MOST_EVENTS = 400
-"""Streams shown at a time; Gradio's own limit of 40 makes the next visitor wait."""
+REFUSALS = 100
+"""Events that may run beside the streams: who comes when Gradio has no place for one waits."""
 LOOK_S = 0.02
 """How long an event, such as a prompt that was sent, waits at most to be seen."""
 
@@ -42,6 +42,7 @@ def build_page(
     examples: Sequence[str],
     *,
     readable: bool,
+    streams: int,
 ) -> gr.Blocks:
     """Build the battle page.
 
@@ -53,6 +54,8 @@ def build_page(
         Prompts to try; not shown when only recordings battle.
     readable : bool
         Whether visitors can read battles that were voted on, which the page then says.
+    streams : int
+        How many battles are watched at a time; ``battles`` refuses more.
     """
     page = gr.Blocks(title="Arena", analytics_enabled=False)
     with page:
@@ -114,7 +117,7 @@ def build_page(
         send.click(on_send, [prompt, intent, battle], **quiet)
         refresh.click(on_open, **quiet)
         page.load(on_open, **quiet)
-    page.max_threads = MOST_EVENTS
+    page.max_threads = streams + REFUSALS
     page.queue(default_concurrency_limit=None)
     # Gradio looks for events a thousand times a second and for their progress a hundred times,
     # which takes a twelfth of a core of an arena that nobody visits.
@@ -123,10 +126,11 @@ def build_page(
     return page
 
 
-def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
+def mount_page(app: FastAPI, page: gr.Blocks, admit: Callable[[Voter], None]) -> FastAPI:
     """Serve the page at ``/``: the last thing to mount, for it takes every path left.
 
     The files of ``static`` are expected at ``/look``: Gradio has a ``/static`` of its own.
+    ``admit`` is called with who uses the page, and raises to refuse it.
     """
     styles = "".join(
         f'<link rel="stylesheet" href="{_address(name)}">' for name in ("tokens.css", "battle.css")
@@ -154,7 +158,7 @@ def mount_page(app: FastAPI, page: gr.Blocks) -> FastAPI:
     cors: object = gr.route_utils.CustomCORSMiddleware
     mounted.app.user_middleware = [m for m in mounted.app.user_middleware if m.cls is not cors]
     inputs = {number: len(event.inputs) for number, event in page.fns.items()}
-    mounted.app = PageCalls(mounted.app, inputs, page._queue.pending_messages_per_session)
+    mounted.app = PageCalls(mounted.app, inputs, page._queue.pending_messages_per_session, admit)
     return app
 
 

@@ -2,13 +2,15 @@
 
 import json
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from types import NoneType
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from arena.domain.voter import Voter
 
 PREFIX = "/gradio_api/"
 JOIN = f"{PREFIX}queue/join"
@@ -40,6 +42,10 @@ Gradio would say so too, and then fail: a traceback in the log for each page tha
 """
 
 
+NOBODY = Voter("nobody")
+"""All those without a cookie, who are answered that they need one."""
+
+
 class PageCalls:
     """Refuses what the page would not ask, before Gradio fails at it.
 
@@ -49,15 +55,24 @@ class PageCalls:
         How many values each of the page's events takes, by its ``fn_index``.
     sessions : container of str
         The sessions that have joined the queue and have events to come.
+    admit : callable
+        Called with who joins; raises to refuse it.
     """
 
-    def __init__(self, app: ASGIApp, inputs: Mapping[int, int], sessions: Container[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        inputs: Mapping[int, int],
+        sessions: Container[str],
+        admit: Callable[[Voter], None],
+    ) -> None:
         self.app = app
         self.inputs = inputs
         self.sessions = sessions
+        self.admit = admit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; raises `HTTPException`, which the arena answers, to refuse it."""
+        """Pass the request on; what it raises to refuse it, the arena answers."""
         path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
         if path == EVENTS and not self._joined(Request(scope)):
             told = f"data: {json.dumps(NOT_FOUND)}\n\n"
@@ -74,6 +89,7 @@ class PageCalls:
                 except ClientDisconnect:
                     return
                 self._check(body)
+                self.admit(scope["state"]["voter"] or NOBODY)
                 receive = _again(body, receive)
         await self.app(scope, receive, send)
 

@@ -4,7 +4,7 @@ import json
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -36,6 +36,9 @@ class Battles(Protocol):
 
     async def go_on(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
         """Go on with two revealed models; raises a `PlayError` if that cannot be."""
+
+    def reading(self, voter: Voter, /) -> AbstractContextManager[object]:
+        """Hold a place while a battle is watched; raises a `PlayError` to refuse it."""
 
     def watch(self, battle_id: str, voter: Voter) -> AsyncGenerator[Snapshot]:
         """Show a battle to its owner until it has ended; raises `UnknownBattleError`."""
@@ -131,13 +134,14 @@ async def ask(
     """
     try:
         voter = who()
-        begun = await _begin(battles, voter, prompt, intent, battle_id)
-        yield view_of(begun)
-        written = begun.turn
-        async with aclosing(battles.watch(begun.battle_id, voter)) as snapshots:
-            async for snapshot in snapshots:
-                yield view_of(snapshot, written)
-                written = snapshot.turn
+        with battles.reading(voter):  # before a battle begins that nobody could watch
+            begun = await _begin(battles, voter, prompt, intent, battle_id)
+            yield view_of(begun)
+            written = begun.turn
+            async with aclosing(battles.watch(begun.battle_id, voter)) as snapshots:
+                async for snapshot in snapshots:
+                    yield view_of(snapshot, written)
+                    written = snapshot.turn
     except PlayError as refused:
         yield notice(str(refused))
     except Exception:
@@ -150,13 +154,16 @@ async def attach(
 ) -> AsyncGenerator[PageView]:
     """Show a battle again, from where it stands until it has ended."""
     try:
-        written = 0
-        async with aclosing(battles.watch(battle_id, who())) as snapshots:
-            async for snapshot in snapshots:
-                yield view_of(snapshot, written)
-                written = snapshot.turn
+        voter, written = who(), 0
+        with battles.reading(voter):
+            async with aclosing(battles.watch(battle_id, voter)) as snapshots:
+                async for snapshot in snapshots:
+                    yield view_of(snapshot, written)
+                    written = snapshot.turn
     except UnknownBattleError as unknown:
         yield empty_view(str(unknown))
+    except PlayError as refused:
+        yield notice(str(refused))
     except Exception:
         log.exception("A battle could not be shown again")
         yield notice(TROUBLE)

@@ -140,7 +140,7 @@ def open_at_once(served: Served, visitors: Sequence[httpx.Cookies], times: int) 
 def test_many_requests_at_once_get_exactly_what_the_limit_allows(tmp_path: Path) -> None:
     with (
         faulty_server(BEHAVIOURS) as server,
-        served_by(server, tmp_path, battles_per_voter_hour=5) as served,
+        served_by(server, tmp_path, battles_per_voter_hour=5, running_per_voter=100) as served,
         served.visitor() as ada,
     ):
         ada.open()

@@ -1,6 +1,7 @@
 import json
 import re
 from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -74,6 +75,9 @@ class Scripted:
             raise self.error
         self.asked.append(asked)
         return OPENED
+
+    def reading(self, _voter: Voter) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def watch(self, battle_id: str, voter: Voter) -> AsyncGenerator[Snapshot]:
         for snapshot in self.snapshots:
