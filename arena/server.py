@@ -1,6 +1,8 @@
 """The process that serves: its socket, and how it ends."""
 
 import asyncio
+import logging
+import resource
 import socket
 import sys
 from collections.abc import Callable, Coroutine
@@ -9,7 +11,10 @@ from types import FrameType
 import uvicorn
 
 from arena.errors import SettingsError
+from arena.protocol import BoundedProtocol, Bounds
 from arena.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 75
 """How long an idle connection is kept: one that is let go while a vote comes in over it fails.
@@ -18,6 +23,9 @@ People vote some seconds after they have read, so uvicorn's 5 s would be about t
 """
 LAST_STREAMS_S = 2
 """How long open streams may go on once all battles have ended."""
+
+OTHER_FILES = 200
+"""Files that a process opens beside its connections to clients and to endpoints."""
 
 Drain = Callable[[], Coroutine[None, None, None]]
 
@@ -43,15 +51,42 @@ def run(
     app: Callable[..., object], drain: Drain, settings: Settings, listener: socket.socket
 ) -> None:
     """Serve until a signal, and then until ``drain`` has let the running battles end."""
+    allow_files(settings)
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
     _Server(configured(app, settings), drain).run(sockets=[listener])
 
 
+def allow_files(settings: Settings) -> None:
+    """Raise this process's limit of open files to what its connections may need."""
+    wanted = settings.connections + 2 * settings.running_battles + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if not _reaches(soft, wanted) and _reaches(hard, wanted):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    elif not _reaches(soft, wanted):
+        logger.warning(
+            "This process may open %d files and may need %d: raise its limit (ulimit -n, "
+            "LimitNOFILE), or lower ARENA_CONNECTIONS.",
+            hard,
+            wanted,
+        )
+
+
+def _reaches(limit: int, wanted: int) -> bool:
+    return limit == resource.RLIM_INFINITY or limit >= wanted
+
+
 def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config:
     """Say how to serve, with nothing logged."""
+    bounds = Bounds(
+        header_s=settings.header_timeout_s,
+        body_s=settings.body_timeout_s,
+        header_bytes=settings.max_header_bytes,
+        connections=settings.connections,
+    )
     return uvicorn.Config(
         app,
+        http=type("Protocol", (BoundedProtocol,), {"bounds": bounds}),
         log_config=None,
         log_level="warning",
         access_log=False,

@@ -87,6 +87,10 @@ class Settings(BaseSettings):
     max_dollars_per_day: float | None = Field(None, gt=0)
     trusted_proxies: str = ""
     max_body_bytes: int = Field(1_048_576, gt=0)
+    max_header_bytes: int = Field(32_768, gt=0)
+    header_timeout_s: float = Field(10.0, gt=0)
+    body_timeout_s: float = Field(30.0, gt=0)
+    connections: int = Field(1000, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_port: int | None = Field(None, ge=1, le=65535)
     shutdown_grace_s: float = Field(10.0, ge=0)

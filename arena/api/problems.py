@@ -94,6 +94,11 @@ def from_http(error: HTTPException) -> JSONResponse:
     return answer
 
 
+def refusal(status: int, detail: str) -> JSONResponse:
+    """Refuse a request that the arena does not look at, and its connection with it."""
+    return from_http(HTTPException(status, detail, {"Connection": "close"}))
+
+
 def _problem(status: int, title: str, detail: str) -> JSONResponse:
     body = Problem(title=title, status=status, detail=detail)
     return JSONResponse(body.model_dump(), status, media_type="application/problem+json")

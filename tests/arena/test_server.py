@@ -1,5 +1,6 @@
 """How a serving process rests, and how it ends."""
 
+import resource
 import signal
 import sqlite3
 import threading
@@ -12,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from arena.server import allow_files
+from arena.settings import read_settings
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.process import Process
 from tests.serving import Served, Visitor, write_roster
@@ -131,3 +134,13 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
         running.send(signal.SIGTERM)
         running.wait(15)
         assert time.monotonic() - began < 10
+
+
+def test_a_process_may_open_as_many_files_as_its_connections_need() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+        allow_files(read_settings(connections=300, running_battles=20))
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 300 + 2 * 20
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
