@@ -18,7 +18,7 @@ from fastapi.staticfiles import StaticFiles
 from arena import __version__
 from arena.api import problems
 from arena.api.battles import battles_router
-from arena.api.health import health_router
+from arena.api.health import Recent, health_router
 from arena.api.leaderboard import leaderboard_router
 from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
 from arena.api.origins import Trust
@@ -129,7 +129,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     )
     app.include_router(battles_router(parts.battles))
     app.include_router(leaderboard_router(board.read))
-    app.include_router(health_router(partial(_check, parts)))
+    app.include_router(health_router(partial(_check, parts, Recent(parts.store.check))))
     app.include_router(
         pages_router(
             board=board.read,
@@ -156,7 +156,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
     )
     endpoints = build_endpoints(roster, recordings, pocket, timeouts)
-    store = Store(settings.database)
+    store = Store(settings.database, settings.lock_timeout_s)
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
@@ -277,10 +277,10 @@ def _serve_metrics(metrics: Metrics, settings: Settings) -> Callable[[], None]:
     return metrics.serve(settings.host, settings.metrics_port)
 
 
-def _check(parts: Parts) -> None:
+async def _check(parts: Parts, store: Recent) -> None:
     if parts.battles.closing:
         raise ClosingError
-    parts.store.check()
+    await store.check()
 
 
 def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

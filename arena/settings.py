@@ -91,6 +91,7 @@ class Settings(BaseSettings):
     header_timeout_s: float = Field(10.0, gt=0)
     body_timeout_s: float = Field(30.0, gt=0)
     connections: int = Field(1000, gt=0)
+    lock_timeout_s: float = Field(15.0, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_port: int | None = Field(None, ge=1, le=65535)
     shutdown_grace_s: float = Field(10.0, ge=0)

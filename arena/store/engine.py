@@ -1,7 +1,9 @@
 """How a database is opened: SQLite or PostgreSQL, by its URL."""
 
+import os
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,15 @@ POSTGRESQL = {
 READ_ONLY = "arena_read_only"
 """Execution option of a transaction that will not write."""
 
+WAIT_S = "arena_wait_s"
+"""Execution option of a transaction on SQLite: how long it waits for the write lock."""
 
-def open_engine(url: str) -> Engine:
-    """Connect to a database.
+LOCK_TIMEOUT_S = 15.0
+"""How long a statement waits for a lock that somebody else holds."""
+
+
+def open_engine(url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Engine:
+    """Connect to a database; a new SQLite file is its owner's alone to read.
 
     Parameters
     ----------
@@ -42,9 +50,9 @@ def open_engine(url: str) -> Engine:
     parsed = _parse(url)
     match parsed.get_backend_name():
         case "sqlite":
-            return _open_sqlite(parsed)
+            return _open_sqlite(parsed, lock_timeout_s)
         case "postgresql":
-            return _open_postgresql(parsed)
+            return _open_postgresql(parsed, lock_timeout_s)
         case other:
             msg = f"Cannot use a {other!r} database: write the URL like {EXAMPLES}."
             raise StoreError(msg)
@@ -70,9 +78,11 @@ def _parse(url: str) -> URL:
         raise StoreError(msg) from error
 
 
-def _open_postgresql(url: URL) -> Engine:
+def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args=POSTGRESQL)
+        engine = create_engine(
+            url, pool_pre_ping=True, pool_timeout=lock_timeout_s, connect_args=POSTGRESQL
+        )
     except (NoSuchModuleError, ImportError) as error:
         reason = str(error).splitlines()[0]
         msg = (
@@ -80,17 +90,34 @@ def _open_postgresql(url: URL) -> Engine:
             "extra 'postgres': pip install '.[postgres]'."
         )
         raise StoreError(msg) from error
+    event.listen(engine, "connect", partial(_prepare_postgresql, lock_timeout_s))
+    return engine
 
 
-def _open_sqlite(url: URL) -> Engine:
+def _prepare_postgresql(lock_timeout_s: float, connection: Any, _record: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {1000 * lock_timeout_s:.0f}")
+    connection.commit()
+
+
+def _open_sqlite(url: URL, lock_timeout_s: float) -> Engine:
     path = sqlite_file(url)
     if not path.resolve().parent.is_dir():
         msg = f"Cannot open {str(path)!r}: its folder does not exist. Make the folder first."
         raise StoreError(msg)
-    engine = create_engine(url, connect_args={"timeout": 15})
+    engine = create_engine(
+        url, pool_timeout=lock_timeout_s, connect_args={"timeout": lock_timeout_s}
+    )
+    event.listen(engine, "do_connect", partial(_make_private, url))
     event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "begin", partial(_begin_sqlite, lock_timeout_s))
     return engine
+
+
+def _make_private(url: URL, *_: object) -> None:
+    """Make a new file before SQLite does, which would let everybody read it."""
+    if "mode=" not in str(url):  # else it says itself whether a file may be made
+        os.close(os.open(sqlite_file(url), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -112,10 +139,15 @@ def _keep_wal(connection: Any) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _begin_sqlite(connection: Connection) -> None:
+def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
     """Take the write lock at once, so that two writers queue rather than fail halfway."""
-    reading = connection.get_execution_options().get(READ_ONLY, False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get(READ_ONLY, False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    wait_s = options.get(WAIT_S, lock_timeout_s)
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait_s:.0f}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def describe(error: SQLAlchemyError) -> str:

@@ -120,7 +120,7 @@ class FileLock:
 
     def _descriptor(self) -> int:
         if self._open is None:
-            self._open = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._open = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         return self._open
 
 

@@ -7,7 +7,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, func, inspect, select
+from sqlalchemy import Connection, Engine, func, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from arena.errors import SchemaError, StoreError
@@ -43,8 +43,12 @@ def migrate(engine: Engine, name: str | None = None) -> None:
 
 
 def alone(connection: Connection) -> None:
-    """Let one process at a time go on from here to its commit; on SQLite every writer is alone."""
+    """Let one process at a time go on from here to its commit; on SQLite every writer is alone.
+
+    It waits as long as the others take: a migration may be long.
+    """
     if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(select(func.pg_advisory_xact_lock(STARTING)))
 
 
