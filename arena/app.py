@@ -274,7 +274,7 @@ def _tell(metrics: Metrics, notice: Notice) -> None:
 def _serve_metrics(metrics: Metrics, settings: Settings) -> Callable[[], None]:
     if settings.metrics_port is None:
         return lambda: None
-    return metrics.serve(settings.host, settings.metrics_port)
+    return metrics.serve(settings.metrics_host, settings.metrics_port)
 
 
 async def _check(parts: Parts, store: Recent) -> None:

@@ -93,6 +93,7 @@ class Settings(BaseSettings):
     connections: int = Field(1000, gt=0)
     lock_timeout_s: float = Field(15.0, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    metrics_host: str = "127.0.0.1"
     metrics_port: int | None = Field(None, ge=1, le=65535)
     shutdown_grace_s: float = Field(10.0, ge=0)
 

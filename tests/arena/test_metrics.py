@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.command import refused, run
 from tests.faulty_server import Behaviour, Fault, faulty_server
@@ -18,10 +19,12 @@ def figures(port: int) -> dict[str, float]:
 
 
 @contextmanager
-def measured(folder: Path, behaviours: Mapping[str, Behaviour]) -> Iterator[tuple[Visitor, int]]:
+def measured(
+    folder: Path, behaviours: Mapping[str, Behaviour], **more: str
+) -> Iterator[tuple[Visitor, int]]:
     """Serve models; gives a visitor and the port of the figures."""
     port = free_port()
-    env = {"ARENA_METRICS_PORT": str(port), "ARENA_CHARACTERS_PER_S": "50000"}
+    env = {"ARENA_METRICS_PORT": str(port), "ARENA_CHARACTERS_PER_S": "50000"} | more
     with faulty_server(behaviours) as server:
         roster = write_roster(folder / "r.toml", server, *behaviours)
         words = ("serve", "--port", "0", "--roster", str(roster))
@@ -46,6 +49,19 @@ def test_the_figures_stand_on_a_port_of_their_own_and_name_no_model(tmp_path: Pa
     assert told['arena_request_seconds_count{route="/api/v1/battles",status="201"}'] == 2
     assert "quartz" not in raw
     assert "basalt" not in raw
+
+
+def test_the_figures_are_this_machine_s_alone_unless_the_operator_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    models = {"quartz": Behaviour(), "basalt": Behaviour()}
+    everywhere = {"ARENA_HOST": "0.0.0.0"}
+    with measured(tmp_path, models, **everywhere) as (_, port):
+        assert figures(port)
+        with pytest.raises(ConnectionRefusedError):  # another address of this machine
+            socket.create_connection(("127.0.0.2", port), timeout=5)
+    with measured(tmp_path, models, ARENA_METRICS_HOST="0.0.0.0") as (_, port):
+        socket.create_connection(("127.0.0.2", port), timeout=5).close()
 
 
 def test_failures_are_counted_by_class(tmp_path: Path) -> None:
