@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.deploy.tools import DEPLOY, assert_content, read
+from tests.deploy.tools import DEPLOY, assert_content, needed_files, read
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,14 @@ def test_every_service_is_confined(compose: Any) -> None:
         assert "cap_add" not in service, name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"]), name
+
+
+def test_every_service_has_bounds_on_memory_processes_and_processors(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        assert service["pids_limit"] > 0, name
+        assert service["cpus"] > 0, name
+        assert re.fullmatch(r"\d+[mg]", service["mem_limit"]), name
+    assert compose["services"]["app"]["ulimits"]["nofile"] > needed_files()
 
 
 def test_the_app_runs_as_the_user_who_owns_its_data(compose: Any) -> None:

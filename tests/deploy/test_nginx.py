@@ -7,9 +7,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import httpx
 
 from tests.deploy.tools import (
     NGINX,
@@ -54,8 +56,8 @@ def echoing() -> Iterator[str]:
         server.shutdown()
 
 
-def here(folder: Path, port: int, *replicas: str) -> Path:
-    """Write a copy of nginx.conf that fits this machine and changes nothing else."""
+def here(folder: Path, port: int, *replicas: str, changes: Mapping[str, str] = {}) -> Path:
+    """Write a copy of nginx.conf that fits this machine and changes nothing else unasked."""
     servers = "".join(f"server {replica};" for replica in replicas)
     text = read("nginx.conf")
     for old, new in (
@@ -64,6 +66,7 @@ def here(folder: Path, port: int, *replicas: str) -> Path:
         (" /tmp/", f" {folder}/"),
         ("worker_processes auto;", "worker_processes 1;"),
         ("/dev/stdout", f"{folder}/access.log"),
+        *changes.items(),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -75,12 +78,20 @@ def here(folder: Path, port: int, *replicas: str) -> Path:
 
 
 @contextmanager
-def proxied(folder: Path, *replicas: str) -> Iterator[str]:
+def proxied(folder: Path, *replicas: str, changes: Mapping[str, str] = {}) -> Iterator[str]:
     """Run nginx in front of replicas, each a host and a port; gives its address."""
     assert NGINX
     folder.mkdir()
     port = free_port()
-    words = (NGINX, "-p", folder, "-c", here(folder, port, *replicas), "-g", "daemon off;")
+    words = (
+        NGINX,
+        "-p",
+        folder,
+        "-c",
+        here(folder, port, *replicas, changes=changes),
+        "-g",
+        "daemon off;",
+    )
     with (folder / "error.log").open("w") as log, subprocess.Popen(words, stderr=log) as nginx:
         try:
             wait_for(port)
@@ -148,6 +159,46 @@ def test_nginx_compresses_pages_but_no_stream_and_repeats_no_header(tmp_path: Pa
 def test_nginx_refuses_a_body_that_no_prompt_can_be(tmp_path: Path) -> None:
     with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
         assert ada.post("/", content=b"x" * 1_500_000).status_code == 413
+
+
+@needs_nginx
+def test_nginx_refuses_who_asks_too_often_in_words(tmp_path: Path) -> None:
+    few = {"rate=50r/s": "rate=1r/s", "burst=500": "burst=3"}
+    with (
+        echoing() as app,
+        proxied(tmp_path / "nginx", app, changes=few) as url,
+        visitor(url) as ada,
+    ):
+        answers = [ada.get("/") for _ in range(8)]
+    assert [a.status_code for a in answers[:4]] == [200] * 4
+    assert answers[-1].status_code == 429
+    assert answers[-1].headers["content-type"] == "application/problem+json"
+    assert "Wait a minute" in answers[-1].json()["detail"]
+
+
+@needs_nginx
+def test_nginx_gives_one_address_so_many_streams(tmp_path: Path) -> None:
+    two = {"limit_conn connections 100;": "limit_conn connections 2;"}
+    with (
+        echoing() as app,
+        proxied(tmp_path / "nginx", app, changes=two) as url,
+        visitor(url) as ada,
+        ada.client.stream("GET", "/stream") as one,
+        ada.client.stream("GET", "/stream") as other,
+    ):
+        assert (one.status_code, other.status_code) == (200, 200)
+        assert ada.get("/").status_code == 429
+
+
+@needs_nginx
+def test_nginx_lets_go_of_who_sends_half_a_request(tmp_path: Path) -> None:
+    soon = {"client_header_timeout 10s;": "client_header_timeout 1s;"}
+    with echoing() as app, proxied(tmp_path / "nginx", app, changes=soon) as url:
+        place = httpx.URL(url)
+        with socket.create_connection((place.host, place.port or 80), timeout=5) as sock:
+            sock.sendall(b"GET / HTTP/1.1\r\n")
+            with suppress(ConnectionResetError):
+                assert sock.recv(65536) == b""
 
 
 @needs_nginx

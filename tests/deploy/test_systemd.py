@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.tools import ANALYZE, assert_content, needs_systemd, read, run
+from tests.deploy.tools import ANALYZE, assert_content, needed_files, needs_systemd, read, run
 
 
 @pytest.fixture
@@ -36,3 +36,12 @@ def test_the_service_writes_only_where_its_database_is() -> None:
         assert re.search(rf"^{line}$", unit_file, re.MULTILINE), line
     assert "ARENA_DATABASE=sqlite:////var/lib/arena/" in unit_file
     assert "ReadWritePaths" not in unit_file
+
+
+def test_the_service_has_bounds_on_files_tasks_and_memory() -> None:
+    bounds = dict(
+        re.findall(r"^(LimitNOFILE|TasksMax|MemoryMax)=(\w+)$", read("arena.service"), re.M)
+    )
+    assert int(bounds["LimitNOFILE"]) > needed_files()
+    assert int(bounds["TasksMax"]) > 0
+    assert bounds["MemoryMax"].endswith("G")

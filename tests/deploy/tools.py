@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from arena.server import OTHER_FILES
+from arena.settings import Settings
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 ROSTERS = sorted((DEPLOY / "rosters").glob("*.toml"))
@@ -34,6 +37,12 @@ def run(*words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=60,
     )
+
+
+def needed_files() -> int:
+    """Files that the arena may open with its default settings."""
+    settings = Settings()
+    return settings.connections + 2 * settings.running_battles + OTHER_FILES
 
 
 def assert_content(*words: str | Path) -> None:
