@@ -49,6 +49,7 @@ bench: .venv/.run
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python -m benchmarks.study
+	$(BIN)/python -m benchmarks.greed
 	$(MAKE) bench-rating
 
 # The programs that ratings are measured beside stay out of .venv. One of them names a single
