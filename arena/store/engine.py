@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -105,9 +106,7 @@ def _open_sqlite(url: URL, lock_timeout_s: float) -> Engine:
     if not path.resolve().parent.is_dir():
         msg = f"Cannot open {str(path)!r}: its folder does not exist. Make the folder first."
         raise StoreError(msg)
-    engine = create_engine(
-        url, pool_timeout=lock_timeout_s, connect_args={"timeout": lock_timeout_s}
-    )
+    engine = create_engine(url, connect_args={"timeout": lock_timeout_s})
     event.listen(engine, "do_connect", partial(_make_private, url))
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", partial(_begin_sqlite, lock_timeout_s))
@@ -115,9 +114,14 @@ def _open_sqlite(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _make_private(url: URL, *_: object) -> None:
-    """Make a new file before SQLite does, which would let everybody read it."""
-    if "mode=" not in str(url):  # else it says itself whether a file may be made
-        os.close(os.open(sqlite_file(url), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    """Make a new file before SQLite does, which would let everybody read it.
+
+    A file that is there is not opened: closing it again would drop SQLite's locks on it.
+    """
+    if "mode=" in str(url):  # the URL says itself whether a file may be made
+        return
+    with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+        os.close(os.open(sqlite_file(url), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
