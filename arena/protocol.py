@@ -18,6 +18,8 @@ class Bounds:
     ----------
     header_s, body_s : float
         For the whole of a request's headers, and for the whole of its body.
+    unread_s : float
+        To take more of an answer, once it is written faster than it is read.
     header_bytes : int
         Of a request's address and headers.
     connections : int
@@ -26,6 +28,7 @@ class Bounds:
 
     header_s: float
     body_s: float
+    unread_s: float
     header_bytes: int
     connections: int
 
@@ -52,6 +55,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Wait for a request, for so long only."""
         super().connection_made(transport)  # type: ignore[arg-type]
         self._timer: TimerHandle | None = None
+        self._unread: TimerHandle | None = None
         self._header_bytes = 0
         self._wait_in(Phase.NONE, self.bounds.header_s)
         if len(self.connections) > self.bounds.connections:
@@ -60,6 +64,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._stop_waiting()
+        if self._unread:
+            self._unread.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -104,6 +110,17 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._phase is Phase.WHOLE and not self.pipeline:
             self._phase, self._since = Phase.NONE, self.loop.time()
         super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """Write no more until what is written has been taken, for so long only."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.bounds.unread_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        super().resume_writing()
+        if self._unread:
+            self._unread.cancel()
 
     def _wait_in(self, phase: Phase, seconds: float) -> None:
         self._stop_waiting()

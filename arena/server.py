@@ -81,6 +81,7 @@ def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config
     bounds = Bounds(
         header_s=settings.header_timeout_s,
         body_s=settings.body_timeout_s,
+        unread_s=settings.unread_timeout_s,
         header_bytes=settings.max_header_bytes,
         connections=settings.connections,
     )

@@ -90,6 +90,7 @@ class Settings(BaseSettings):
     max_header_bytes: int = Field(32_768, gt=0)
     header_timeout_s: float = Field(10.0, gt=0)
     body_timeout_s: float = Field(30.0, gt=0)
+    unread_timeout_s: float = Field(30.0, gt=0)
     connections: int = Field(1000, gt=0)
     lock_timeout_s: float = Field(15.0, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"

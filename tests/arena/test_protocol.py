@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -9,11 +10,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
-from tests.faulty_server import Behaviour, faulty_server
+from arena.server import configured
+from arena.settings import read_settings
+from tests.faulty_server import Behaviour, PromptServer, faulty_server
 from tests.serving import Served, quick_arena, served_by
 
 SHORT_S = 0.5
+LARGE = 30_000_000
 POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 
 
@@ -105,6 +112,27 @@ def test_an_answer_may_take_longer_than_a_request(tmp_path: Path) -> None:
         began = time.monotonic()
         assert ada.follow(battle)[-1].event == "ready"
         assert time.monotonic() - began > 2 * SHORT_S
+
+
+@contextmanager
+def large_answers(**settings: object) -> Iterator[Served]:
+    """Serve, as the arena is served, an answer that no socket's buffers hold."""
+    app = Starlette(routes=[Route("/", lambda _request: Response(b"x" * LARGE))])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = PromptServer(configured(app, read_settings(**settings)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", "")
+        server.should_exit = True
+        thread.join(timeout=10)
+
+
+def test_who_asks_and_does_not_read_is_let_go() -> None:
+    """Else a thousand such connections would be the arena's last."""
+    with large_answers(unread_timeout_s=SHORT_S) as served, connection(served) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        time.sleep(4 * SHORT_S)
+        assert len(rest(sock)) < LARGE
 
 
 @pytest.mark.parametrize("size", [6000, 2_000_000])
