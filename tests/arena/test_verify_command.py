@@ -70,7 +70,7 @@ def test_a_record_that_is_whole_is_said_to_be(
     }
     assert (tmp_path / "b.db").read_bytes() == before
     page = httpx.get(f"{played.url}/leaderboard").text
-    assert re.search(r'record of votes</a> was checked <time .*</time> and was whole\.', page)
+    assert re.search(r"record of votes</a> was checked <time .*</time> and was whole\.", page)
     assert str(head) in httpx.get(f"{played.url}/method").text
 
 
