@@ -31,6 +31,7 @@ from arena.domain.notice import Notice
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
+from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.endpoints.recorded import RecordedTransport, Recording, load_recording
@@ -155,7 +156,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
     timeouts = Timeouts(
         first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
     )
-    endpoints = build_endpoints(roster, recordings, pocket, timeouts)
+    endpoints = build_endpoints(roster, recordings, pocket, timeouts, settings.budgets())
     store = Store(settings.database, settings.lock_timeout_s)
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
@@ -212,6 +213,7 @@ def build_endpoints(
     recordings: Mapping[str, Recording],
     pocket: PocketTransport,
     timeouts: Timeouts | None = None,
+    budgets: Budgets = DEFAULT_BUDGETS,
 ) -> Endpoints:
     """Make the client that reaches every model of a roster."""
     paces = {model.id: model.characters_per_s for model in roster}
@@ -222,6 +224,7 @@ def build_endpoints(
             "recorded://": RecordedTransport(recordings, paces),
         },
         timeouts=timeouts or Timeouts(),
+        budgets=budgets,
     )
 
 

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import Pacing, Sampler
 from arena.domain.model import Model, Roster
+from arena.endpoints.budgets import Budgets
 from arena.endpoints.discover import Server
 from arena.errors import SettingsError
 
@@ -43,6 +44,10 @@ class Settings(BaseSettings):
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     running_battles : int
         Answered at a time in one process; each may hold two of its connections to endpoints.
+    max_response_bytes, max_numbers_bytes, max_line_bytes : int
+        Most that an endpoint may send: see `arena.endpoints.budgets.Budgets`.
+    max_response_header_bytes, max_reasoning_chars : int
+        See there.
     max_dollars_per_day : float or None
         Spent on answers in any 24 hours; None sets no limit.
     hosts : str
@@ -74,6 +79,11 @@ class Settings(BaseSettings):
     first_token_timeout_s: float = Field(30.0, gt=0)
     idle_timeout_s: float = Field(30.0, gt=0)
     answer_timeout_s: float = Field(180.0, gt=0)
+    max_response_bytes: int = Field(4_194_304, gt=0)
+    max_numbers_bytes: int = Field(67_108_864, gt=0)
+    max_line_bytes: int = Field(262_144, gt=0)
+    max_response_header_bytes: int = Field(65_536, gt=0)
+    max_reasoning_chars: int = Field(200_000, gt=0)
     battles_per_voter_hour: int = Field(500, gt=0)
     battles_per_address_hour: int = Field(2000, gt=0)
     running_per_voter: int = Field(3, gt=0)
@@ -127,6 +137,16 @@ class Settings(BaseSettings):
     def signing_key(self) -> str:
         """Give the secret key, or a random one where none is set."""
         return self.secret_key.get_secret_value() if self.secret_key else secrets.token_hex(32)
+
+    def budgets(self) -> Budgets:
+        """Give what an endpoint may send."""
+        return Budgets(
+            response_bytes=self.max_response_bytes,
+            numbers_bytes=self.max_numbers_bytes,
+            line_bytes=self.max_line_bytes,
+            header_bytes=self.max_response_header_bytes,
+            reasoning_chars=self.max_reasoning_chars,
+        )
 
 
 def read_settings(**given: object) -> Settings:

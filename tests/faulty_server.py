@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 JSON = "application/json"
+ZIPPED = {"Content-Encoding": "gzip"}
 
 
 class Fault(Enum):
@@ -32,6 +34,10 @@ class Fault(Enum):
     ERROR = auto()  # send the error object
     IDLE = auto()  # fall silent
     ENDLESS = auto()  # begin again
+    LINE = auto()  # write a line without end
+    THINKING = auto()  # reason without end
+    COMMENTS = auto()  # keep the connection open without end
+    ZIPPED = auto()  # send gzip of zeros, a kilobyte for each megabyte, without end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,8 @@ class Behaviour:
         The answer to a request that is not streamed, in place of a completion.
     first_event : str
         Sent as it stands before everything else, such as a comment that keeps alive.
+    escaped : bool
+        Write what is outside ASCII as JSON's escapes, halves of surrogate pairs too.
     """
 
     text: str = "All is well. Thank you for asking."
@@ -78,6 +86,7 @@ class Behaviour:
     first_event: str = ""
     logprobs: tuple[tuple[str, float, Mapping[str, float]], ...] | None = None
     body: Mapping[str, object] | None = None
+    escaped: bool = False
 
 
 Chosen = Callable[[Mapping[str, Any]], Behaviour]
@@ -142,8 +151,12 @@ class FaultyServer:
         if behaviour.status != 200:
             error = {"error": dict(behaviour.error)}
             return JSONResponse(error, behaviour.status, dict(behaviour.headers))
+        if behaviour.fault is Fault.ZIPPED:
+            zipped = self._watched(name, _zipped())
+            kind = "text/event-stream" if body.get("stream") else JSON
+            return StreamingResponse(zipped, headers=ZIPPED, media_type=kind)
         if not body.get("stream"):
-            return await self._at_once(behaviour, body)
+            return await self._at_once(name, behaviour, body)
         stream = self._watched(name, _writes(behaviour))
         return StreamingResponse(
             stream, headers=dict(behaviour.headers), media_type="text/event-stream"
@@ -153,8 +166,8 @@ class FaultyServer:
         """List the model names."""
         return JSONResponse({"object": "list", "data": [{"id": m} for m in self.behaviours]})
 
-    async def _at_once(self, behaviour: Behaviour, body: Mapping[str, Any]) -> Response:
-        """Give a whole answer, or break off in the middle of it."""
+    async def _at_once(self, name: str, behaviour: Behaviour, body: Mapping[str, Any]) -> Response:
+        """Give a whole answer, or break off in the middle of it, or never end it."""
         self.under_way += 1
         await asyncio.sleep(behaviour.first_token_s)
         self.under_way -= 1
@@ -165,6 +178,9 @@ class FaultyServer:
             return StreamingResponse(_half(data), headers=headers, media_type=JSON)
         if behaviour.fault is Fault.CUT:
             return Response(data[: len(data) // 2], headers=headers, media_type=JSON)
+        if behaviour.fault is Fault.ENDLESS:
+            spaces = self._watched(name, _spaces(behaviour.chunk_size, behaviour.delay_s))
+            return StreamingResponse(spaces, headers=headers, media_type=JSON)
         if "messages" in body:
             self.answered[said(body)] += 1
         return Response(data, headers=headers, media_type=JSON)
@@ -281,6 +297,36 @@ async def _fault(behaviour: Behaviour) -> AsyncIterator[str]:
                     await asyncio.sleep(behaviour.delay_s)
                     yield _event(behaviour, choices=[{"index": 0, "delta": {"content": piece}}])
 
+        case Fault.LINE:
+            yield "data: "
+            while True:
+                await asyncio.sleep(behaviour.delay_s)
+                yield "x" * behaviour.chunk_size
+        case Fault.THINKING:
+            while True:
+                await asyncio.sleep(behaviour.delay_s)
+                thought = {behaviour.reasoning_field: "Hm. " * behaviour.chunk_size}
+                yield _event(behaviour, choices=[{"index": 0, "delta": thought}])
+        case Fault.COMMENTS:
+            while True:
+                await asyncio.sleep(behaviour.delay_s)
+                yield ": still here\n\n" * behaviour.chunk_size
+
+
+async def _spaces(size: int, delay_s: float) -> AsyncIterator[bytes]:
+    while True:
+        await asyncio.sleep(delay_s)
+        yield b" " * size
+
+
+async def _zipped() -> AsyncIterator[bytes]:
+    packer = zlib.compressobj(9, wbits=31)
+    yield packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    while True:
+        await asyncio.sleep(0)
+        yield again * 64
+
 
 def said(body: Mapping[str, Any]) -> str:
     """Last message of a request."""
@@ -311,7 +357,7 @@ def _token(token: str, logprob: float, top: Mapping[str, float]) -> dict[str, ob
 
 def _event(behaviour: Behaviour, **fields: object) -> str:
     chunk = {"id": behaviour.request_id, "object": "chat.completion.chunk", **fields}
-    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+    return f"data: {json.dumps(chunk, ensure_ascii=behaviour.escaped)}\n\n"
 
 
 def _usage(behaviour: Behaviour) -> dict[str, int]:

@@ -148,10 +148,12 @@ async def _asking(model: Model) -> "AsyncIterator[EndpointJudge]":
     from arena.endpoints.judging import EndpointJudge
     from arena.endpoints.pocket import PocketTransport
     from arena.endpoints.recorded import load_recording
+    from arena.settings import read_settings
 
     recordings = {model.id: load_recording(Path(model.recording))} if model.recording else {}
     pocket = PocketTransport(speedup=math.inf)
-    endpoints = build_endpoints(Roster((model,)), recordings, pocket)
+    budgets = read_settings().budgets()
+    endpoints = build_endpoints(Roster((model,)), recordings, pocket, budgets=budgets)
     try:
         yield EndpointJudge(endpoints, model)
     finally:

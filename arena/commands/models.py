@@ -13,6 +13,7 @@ from arena.domain.model import Model, Roster
 from arena.errors import EndpointError
 
 if TYPE_CHECKING:
+    from arena.endpoints.budgets import Budgets
     from arena.endpoints.client import Endpoints
 
 ANSWERED = "answered"
@@ -48,22 +49,22 @@ def check(roster: RosterFile = None) -> None:
     from arena.endpoints.pocket import POCKET_MODELS
     from arena.settings import read_roster, read_settings
 
-    chosen = read_settings(roster=roster).roster
-    asked = read_roster(chosen) if chosen else Roster(POCKET_MODELS)
-    rows = asyncio.run(_check_all(asked))
+    settings = read_settings(roster=roster)
+    asked = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+    rows = asyncio.run(_check_all(asked, settings.budgets()))
     _print_table(("Model", "Endpoint", "First token", "Whole", "Result"), rows)
     if any(row[-1] != ANSWERED for row in rows):
         raise typer.Exit(1)
 
 
-async def _check_all(models: Roster) -> list[tuple[str, ...]]:
+async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
     from arena.app import build_endpoints
     from arena.endpoints.pocket import PocketTransport
     from arena.endpoints.recorded import load_recording
 
     recordings = {m.id: load_recording(Path(m.recording)) for m in models if m.recording}
     prompts = {m: next(iter(r.responses)) for m, r in recordings.items()}
-    endpoints = build_endpoints(models, recordings, PocketTransport())
+    endpoints = build_endpoints(models, recordings, PocketTransport(), budgets=budgets)
     rows: list[tuple[str, ...]] = []
     for model in models:
         prompt = prompts.get(model.id, "Say hello in one word.")

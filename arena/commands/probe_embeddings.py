@@ -11,6 +11,7 @@ import numpy as np
 
 from arena.app import build_endpoints
 from arena.domain.model import Model, Roster
+from arena.endpoints.budgets import Budgets
 from arena.endpoints.judging import EndpointEmbedder
 from arena.endpoints.pocket import PocketTransport
 from arena.errors import SettingsError
@@ -38,7 +39,8 @@ def embedding_of(
 
     def measure(texts: Sequence[str]) -> Measure:
         with closing(Store(settings.database)) as store:
-            return embedding_measure(model.id, asyncio.run(_asked(model, store, texts)))
+            asked = _asked(model, settings.budgets(), store, texts)
+            return embedding_measure(model.id, asyncio.run(asked))
 
     return measure
 
@@ -53,9 +55,10 @@ def _model(name: str, file: Path | None) -> Model:
     return model
 
 
-async def _asked(model: Model, store: Store, texts: Sequence[str]) -> Vectors:
+async def _asked(model: Model, budgets: Budgets, store: Store, texts: Sequence[str]) -> Vectors:
     revision = f"{model.id}@{fingerprint(model)[:16]}"
-    endpoints = build_endpoints(Roster((model,)), {}, PocketTransport(speedup=math.inf))
+    pocket = PocketTransport(speedup=math.inf)
+    endpoints = build_endpoints(Roster((model,)), {}, pocket, budgets=budgets)
     try:
         with working("Embedding") as told:
             return await embed_all(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from arena.domain.answer import (
+    Chunk,
     Completion,
     FailureClass,
     Finished,
@@ -13,7 +14,9 @@ from arena.domain.answer import (
     TextDelta,
     TokenLogprob,
 )
+from arena.domain.cleaning import Pieces, count, label, storable
 from arena.domain.model import Model
+from arena.endpoints.budgets import over
 from arena.endpoints.failures import from_error
 from arena.endpoints.sse import DONE
 from arena.errors import EndpointError
@@ -41,10 +44,15 @@ class StreamedReply:
     ----------
     request_id : str
         As the response's header gave it; the ``id`` in the body comes first.
+    most_reasoning : int
+        Characters of reasoning that are read.
     """
 
-    def __init__(self, request_id: str = "") -> None:
+    def __init__(self, request_id: str, most_reasoning: int) -> None:
         self._header_id = request_id
+        self._most_reasoning = most_reasoning
+        self._reasoning_chars = 0
+        self._text, self._reasoning = Pieces(), Pieces()
         self._body_id = ""
         self._finish_reason: str | None = None
         self._usage: Json = {}
@@ -57,26 +65,33 @@ class StreamedReply:
         Raises
         ------
         EndpointError
-            If the event is no JSON object of the format, or carries an error.
+            If the event is no JSON object of the format, or carries an error; or if there is
+            more reasoning than is read.
         """
         if data == DONE:
             self._done = True
             return []
         event = decoded(data)
-        self._body_id = self._body_id or _text(event, "id")
+        self._body_id = self._body_id or label(_text(event, "id"))
         self._usage = _object(event, "usage") or self._usage
         choice = _first(event, "choices")
-        self._finish_reason = _text(choice, "finish_reason") or self._finish_reason
+        self._finish_reason = label(_text(choice, "finish_reason")) or self._finish_reason
         return self._deltas(_object(choice, "delta"))
 
     def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
-        reasoning, text = _reasoning(delta), _text(delta, "content")
+        reasoning = self._reasoning.add(_reasoning(delta))
+        self._reasoning_chars += len(reasoning)
+        if self._reasoning_chars > self._most_reasoning:
+            raise over(f"reasoning of more than {self._most_reasoning:,} characters")
+        return self._pieces(self._text.add(_text(delta, "content")), reasoning)
+
+    def _pieces(self, text: str, reasoning: str) -> list[TextDelta | ReasoningDelta]:
         self._has_text = self._has_text or bool(text.strip())
         thought = [ReasoningDelta(reasoning)] if reasoning else []
         return [*thought, TextDelta(text)] if text else [*thought]
 
-    def finished(self) -> Finished:
-        """Give the end of the answer, once the response has ended.
+    def end(self) -> list[Chunk]:
+        """Give what is left of the answer and its end, once the response has ended.
 
         Raises
         ------
@@ -85,9 +100,10 @@ class StreamedReply:
         """
         if self._finish_reason is None and not self._done:
             raise EndpointError(FailureClass.DROPPED, "the stream ended before the answer did")
+        rest = self._pieces(self._text.end(), self._reasoning.end())
         end = _finished(self._finish_reason or "", self._usage, self._body_id or self._header_id)
         _require_text(end, self._has_text)
-        return end
+        return [*rest, end]
 
 
 def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) -> Completion:
@@ -109,11 +125,11 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     if not choice:
         raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
     message, logprobs = _object(choice, "message"), _logprobs(choice)
-    text, reason = _text(message, "content"), _text(choice, "finish_reason")
-    end = _finished(reason, _object(reply, "usage"), _text(reply, "id") or request_id)
+    text, reason = storable(_text(message, "content")), label(_text(choice, "finish_reason"))
+    end = _finished(reason, _object(reply, "usage"), label(_text(reply, "id")) or request_id)
     if not as_it_is:
         _require_text(end, bool(text.strip() or logprobs))
-    return Completion(text, end, _reasoning(message), logprobs)
+    return Completion(text, end, storable(_reasoning(message)), logprobs)
 
 
 def decoded(data: str) -> Json:
@@ -135,8 +151,8 @@ def decoded(data: str) -> Json:
 def _finished(reason: str, usage: Json, request_id: str) -> Finished:
     return Finished(
         finish_reason=reason,
-        tokens_in=_count(usage, "prompt_tokens"),
-        tokens_out=_count(usage, "completion_tokens"),
+        tokens_in=count(usage.get("prompt_tokens")),
+        tokens_out=count(usage.get("completion_tokens")),
         request_id=request_id,
     )
 
@@ -155,7 +171,7 @@ def _logprobs(choice: Json) -> tuple[TokenLogprob, ...] | None:
         return None
     try:
         return tuple(_token(token) for token in tokens)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise EndpointError(FailureClass.MALFORMED, "unreadable log-probabilities") from None
 
 
@@ -181,11 +197,6 @@ def _first(fields: Json, key: str) -> Json:
     """First object of a list; empty when the list is."""
     values = _typed(fields, key, list, [])
     return _object({key: values[0]}, key) if values else {}
-
-
-def _count(fields: Json, key: str) -> int | None:
-    value = fields.get(key)
-    return value if isinstance(value, int) else None
 
 
 def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:

@@ -12,21 +12,23 @@ import httpx
 
 from arena import __version__
 from arena.domain.answer import Chunk, Completion, FailureClass, Message
+from arena.domain.cleaning import label
 from arena.domain.model import Model
+from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets, check_headers, read_whole
 from arena.endpoints.chat import StreamedReply, read_completion, request_body
 from arena.endpoints.connections import Connections
 from arena.endpoints.embeddings import Vector, embedding_body, read_embeddings
-from arena.endpoints.failures import from_exception, from_response
+from arena.endpoints.failures import from_exception, from_redirect, from_response
 from arena.endpoints.sse import Patience, read_events
 from arena.errors import EndpointError, SettingsError
 
 HEADERS = {
     "Accept": "*/*",
-    "Accept-Encoding": "gzip, deflate",
+    "Accept-Encoding": "identity",
     "Content-Type": "application/json",
     "User-Agent": f"arena/{__version__}",
 }
-"""Of every request: responses are decoded by httpx, which knows these two encodings by itself."""
+"""Of every request. Nothing is to be compressed: a megabyte could unpack into a gigabyte."""
 
 _DETAIL_CHARACTERS = 500  # of a provider's error text: enough to act on, and it may be a page
 
@@ -70,6 +72,8 @@ class Endpoints:
         What answers a scheme of our own, such as ``{"pocket://": PocketTransport()}``.
     timeouts : Timeouts
         See there.
+    budgets : Budgets
+        See there.
 
     Raises
     ------
@@ -83,9 +87,11 @@ class Endpoints:
         *,
         transports: Mapping[str, httpx.AsyncBaseTransport] | None = None,
         timeouts: Timeouts = Timeouts(),
+        budgets: Budgets = DEFAULT_BUDGETS,
     ) -> None:
         self._keys = {name: _sendable(name, key) for name, key in keys.items()}
         self._timeouts = timeouts
+        self._budgets = budgets
         self._transports = dict(transports or {})
         self._connections = Connections(_trust(), timeouts.connect_s)
 
@@ -120,13 +126,14 @@ class Endpoints:
         patience = Patience(self._timeouts.first_token_s, self._timeouts.idle_s)
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
-                reply = StreamedReply(_request_id(response))
-                async with aclosing(read_events(response, patience)) as events:
+                reply = StreamedReply(_request_id(response), self._budgets.reasoning_chars)
+                async with aclosing(read_events(response, patience, self._budgets)) as events:
                     async for data in events:
                         for delta in reply.read(data):
                             patience.has_token = True
                             yield delta
-            yield reply.finished()
+            for chunk in reply.end():
+                yield chunk
 
     async def complete(
         self,
@@ -157,9 +164,10 @@ class Endpoints:
         asked = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
         body = request_body(model, messages, stream=False, **decoding, **asked)
         patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
+        most = self._budgets.numbers_bytes if asked else self._budgets.response_bytes
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
-                text = await _whole(response, patience)
+                text = await patience.wait(read_whole(response, most))
                 return read_completion(text, _request_id(response), as_it_is=as_it_is)
 
     async def embed(self, model: Model, texts: Sequence[str]) -> tuple[Vector, ...]:
@@ -174,7 +182,8 @@ class Endpoints:
         patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
         with self._typed_failures(model):
             async with self._reply(model, body, patience, path="/embeddings") as response:
-                return read_embeddings(await _whole(response, patience), len(texts))
+                most = self._budgets.numbers_bytes
+                return read_embeddings(await patience.wait(read_whole(response, most)), len(texts))
 
     @asynccontextmanager
     async def _reply(
@@ -186,9 +195,13 @@ class Endpoints:
         transport = self._transport(model.endpoint)
         response = await patience.wait(transport.handle_async_request(request))
         try:
+            check_headers(response, self._budgets.header_bytes)
+            if response.has_redirect_location:
+                raise from_redirect(response)
             if not response.is_success:
-                await patience.wait(response.aread())
-                raise from_response(response, datetime.now(UTC))
+                most = self._budgets.response_bytes
+                text = await patience.wait(read_whole(response, most))
+                raise from_response(response, text, datetime.now(UTC))
             yield response
         finally:
             await response.aclose()
@@ -218,6 +231,9 @@ class Endpoints:
             yield
         except EndpointError as error:
             raise self._presentable(error, model) from None
+        except RecursionError:
+            detail = "the endpoint sent JSON that is nested too deeply"
+            raise EndpointError(FailureClass.MALFORMED, detail) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._presentable(from_exception(error), model) from None
 
@@ -225,7 +241,7 @@ class Endpoints:
         key = self._keys.get(model.api_key_env or "")
         detail = error.detail.replace(key, "[key]") if key else error.detail
         return EndpointError(
-            error.failure, detail[:_DETAIL_CHARACTERS], retry_after_s=error.retry_after_s
+            error.failure, label(detail, _DETAIL_CHARACTERS), retry_after_s=error.retry_after_s
         )
 
 
@@ -244,11 +260,5 @@ def _url(url: str) -> httpx.URL:
     return httpx.URL(url)
 
 
-async def _whole(response: httpx.Response, patience: Patience) -> str:
-    response.encoding = "utf-8"  # whatever the header says: the format knows no other
-    await patience.wait(response.aread())
-    return response.text
-
-
 def _request_id(response: httpx.Response) -> str:
-    return str(response.headers.get("x-request-id", ""))
+    return label(response.headers.get("x-request-id", ""))

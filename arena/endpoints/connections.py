@@ -9,6 +9,9 @@ import aiohttp
 import httpx
 from yarl import URL
 
+from arena.domain.answer import FailureClass
+from arena.errors import EndpointError
+
 MOST = 1000
 """Connections at a time; who comes later waits."""
 
@@ -104,6 +107,9 @@ def _target(url: str) -> URL:
 def _said_in_httpx(request: httpx.Request) -> Iterator[None]:
     try:
         yield
+    except aiohttp.ClientResponseError as error:
+        detail = f"the endpoint sent a head that cannot be read: {error.message}"
+        raise EndpointError(FailureClass.MALFORMED, detail) from error
     except aiohttp.ClientError as error:
         kind = next(theirs for ours, theirs in IN_HTTPX if isinstance(error, ours))
         raise kind(str(error) or type(error).__name__, request=request) from error

@@ -1,6 +1,7 @@
 """Model servers that run on this machine, found by asking their usual ports."""
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,8 @@ from dataclasses import dataclass, field
 import httpx
 
 from arena.domain.model import Model
+from arena.endpoints.budgets import DEFAULT_BUDGETS, check_headers, read_whole
+from arena.errors import EndpointError
 
 TIMEOUT_S = 3.0
 CONNECT_S = 0.5
@@ -57,12 +60,17 @@ async def discover(servers: Sequence[Server]) -> tuple[Model, ...]:
 
 
 async def _models_of(client: httpx.AsyncClient, server: Server) -> list[Model]:
-    headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
+    key = {"Authorization": f"Bearer {server.key}"} if server.key else {}
+    headers = {"Accept-Encoding": "identity", **key}
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            answer = await client.get(f"{server.url}/models", headers=headers)
-        names = _names(answer.raise_for_status().json())
-    except (httpx.HTTPError, ValueError, TimeoutError):
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            client.stream("GET", f"{server.url}/models", headers=headers) as answer,
+        ):
+            check_headers(answer.raise_for_status(), DEFAULT_BUDGETS.header_bytes)
+            text = await read_whole(answer, DEFAULT_BUDGETS.response_bytes)
+        names = _names(json.loads(text))
+    except (httpx.HTTPError, EndpointError, ValueError, RecursionError, TimeoutError):
         return []
     return [_entry(server, name) for name in names if not NO_CHAT.search(name)]
 

@@ -29,8 +29,8 @@ def read_embeddings(body: str, n: int) -> tuple[Vector, ...]:
     """
     data = decoded(body).get("data")
     rows = data if isinstance(data, list) else []
-    found = {row.get("index"): _vector(row) for row in rows if isinstance(row, dict)}
-    vectors = [found.get(i) for i in range(n)]
+    found = {str(row.get("index")): _vector(row) for row in rows if isinstance(row, dict)}
+    vectors = [found.get(str(i)) for i in range(n)]
     if len(rows) != n or None in vectors:
         said = f"{n} texts, and not one vector of numbers for each: {body}"
         raise EndpointError(FailureClass.MALFORMED, said)
@@ -41,5 +41,9 @@ def _vector(row: dict[str, Any]) -> Vector | None:
     values = row.get("embedding")
     if not isinstance(values, list) or not values:
         return None
-    numbers = [v for v in values if isinstance(v, int | float) and math.isfinite(v)]
-    return tuple(map(float, numbers)) if len(numbers) == len(values) else None
+    try:
+        numbers = tuple(float(v) for v in values if isinstance(v, int | float))
+    except OverflowError:  # of an integer of hundreds of digits
+        return None
+    whole = len(numbers) == len(values) and all(map(math.isfinite, numbers))
+    return numbers if whole else None

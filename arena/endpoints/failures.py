@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx
-import httpx_sse
 
 from arena.domain.answer import FailureClass
 from arena.errors import EndpointError
@@ -54,8 +53,6 @@ BY_WORDS = {
 """Words of the message, for servers that give no code; read only where the request is blamed."""
 
 BY_EXCEPTION: tuple[tuple[type[Exception], FailureClass], ...] = (
-    (httpx_sse.SSEError, FailureClass.MALFORMED),
-    (httpx.DecodingError, FailureClass.MALFORMED),
     (httpx.ConnectError, FailureClass.UNREACHABLE),
     (httpx.ConnectTimeout, FailureClass.UNREACHABLE),
     (httpx.UnsupportedProtocol, FailureClass.UNREACHABLE),
@@ -63,6 +60,9 @@ BY_EXCEPTION: tuple[tuple[type[Exception], FailureClass], ...] = (
     (httpx.TimeoutException, FailureClass.TIMEOUT),
 )
 """The first that fits; anything else on the wire is a connection that broke."""
+
+LONGEST_WAIT_S = 3600.0
+"""Longest wait that a server can ask for; nobody here waits nearly as long."""
 
 
 def from_exception(error: Exception) -> EndpointError:
@@ -72,19 +72,28 @@ def from_exception(error: Exception) -> EndpointError:
     return EndpointError(failure, str(error) or type(error).__name__)
 
 
-def from_response(response: httpx.Response, now: datetime) -> EndpointError:
-    """Failure told by a response, read to its end, whose status is not a success.
+def from_response(response: httpx.Response, text: str, now: datetime) -> EndpointError:
+    """Failure told by a response, whose body is ``text`` and whose status is not a success.
 
     ``retry_after_s`` is counted from the response's own date, where it has one: the clocks
     need not agree.
     """
     try:
-        body = json.loads(response.content)
+        body = json.loads(text)
     except ValueError:
-        body = response.text
+        body = text
     error = from_error(body, status=response.status_code)
     wait_s = retry_after_s(response.headers, now)
     return EndpointError(error.failure, error.detail, retry_after_s=wait_s)
+
+
+def from_redirect(response: httpx.Response) -> EndpointError:
+    """Failure of an endpoint that sends us elsewhere: the key and the prompt are for it alone."""
+    return EndpointError(
+        FailureClass.NOT_FOUND,
+        f"status {response.status_code}, a redirect to {response.headers['location']!r}, which is "
+        "not followed: put the address that answers into the roster",
+    )
 
 
 def from_error(body: object, *, status: int) -> EndpointError:
@@ -121,7 +130,7 @@ def _failure(status: int, codes: tuple[object, ...], message: str) -> FailureCla
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a server asks to wait; None when it does not say, or not readably.
+    """Seconds that a server asks to wait, an hour at most; None when it does not say readably.
 
     Examples
     --------
@@ -137,11 +146,11 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     except ValueError:
         until, sent = _http_date(wait), _http_date(headers.get("date", ""))
         seconds = (until - (sent or now)).total_seconds() if until else math.nan
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
+    return min(max(seconds, 0.0), LONGEST_WAIT_S) if math.isfinite(seconds) else None
 
 
 def _http_date(text: str) -> datetime | None:
     try:
         return parsedate_to_datetime(text).replace(tzinfo=UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

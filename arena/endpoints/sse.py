@@ -1,14 +1,14 @@
 """Server-sent events of a response, and how long to wait for each."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import aclosing
 from typing import TypeVar
 
 import httpx
-import httpx_sse
 
 from arena.domain.answer import FailureClass
+from arena.endpoints.budgets import Budgets, over, read_pieces
 from arena.errors import EndpointError
 
 T = TypeVar("T")
@@ -16,31 +16,105 @@ DONE = "[DONE]"
 _CLOSING_S = 0.2  # what a server gets to end its response after [DONE], so that we may reuse it
 
 
-async def read_events(response: httpx.Response, patience: "Patience") -> AsyncGenerator[str]:
+async def read_events(
+    response: httpx.Response, patience: "Patience", budgets: Budgets
+) -> AsyncGenerator[str]:
     """Yield the data of each event, up to and with ``[DONE]`` or to the response's end.
 
     Comments, which servers send to keep a connection open, are no events: they do not
     count against silence.
+
+    Raises
+    ------
+    EndpointError
+        If the response is no event stream, or over budget.
     """
-    response.encoding = "utf-8"  # whatever the header says: the format knows no other
-    async with aclosing(httpx_sse.EventSource(response).aiter_sse()) as events:
-        while True:
-            event = await patience.wait(anext(events, None))
-            if event is None:
+    kind = response.headers.get("content-type", "")
+    if "text/event-stream" not in kind:
+        raise EndpointError(FailureClass.MALFORMED, f"{kind!r} in place of an event stream")
+    async with aclosing(_events(response, budgets)) as events:
+        while (data := await patience.wait(anext(events, None))) is not None:
+            yield data
+            if data == DONE:
+                await _drain(events)
                 return
-            if event.data:
-                yield event.data
-            if event.data == DONE:
-                break
-        await _drain(events)
 
 
-async def _drain(events: AsyncIterator[httpx_sse.ServerSentEvent]) -> None:
+async def _events(response: httpx.Response, budgets: Budgets) -> AsyncGenerator[str]:
+    decoder = EventDecoder(budgets.line_bytes)
+    async with aclosing(read_pieces(response, budgets.response_bytes)) as pieces:
+        async for piece in pieces:
+            for data in decoder.read(piece):
+                yield data
+
+
+async def _drain(events: AsyncIterator[str]) -> None:
     try:
         async with asyncio.timeout(_CLOSING_S):
             await anext(events, None)
-    except (TimeoutError, httpx.HTTPError):
+    except (TimeoutError, httpx.HTTPError, EndpointError):
         pass  # the answer is whole; only the connection is lost
+
+
+class EventDecoder:
+    """Reads events from the pieces of a stream, in time that grows with their bytes alone.
+
+    Parameters
+    ----------
+    most : int
+        Bytes of a line, and of the lines of an event together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._begun = bytearray()
+        self._data: list[bytes] = []
+        self._size = 0
+        self._after_return = False
+
+    def read(self, piece: bytes) -> Iterator[str]:
+        """Yield the data of the events that end in a piece; those without data are left out.
+
+        Raises
+        ------
+        EndpointError
+            If a line, or the data of an event, is over budget.
+        """
+        for line in self._lines(piece):
+            if line.startswith(b"data"):
+                self._take(line)
+            elif not line and self._data:
+                data = b"\n".join(self._data).decode(errors="replace")
+                self._data, self._size = [], 0
+                if data:
+                    yield data
+
+    def _lines(self, piece: bytes) -> list[bytes]:
+        """Split off the lines that end in a piece; what is left over begins the next."""
+        if self._after_return and piece:
+            piece = piece.removeprefix(b"\n")
+            self._after_return = False
+        self._begun += piece
+        rest = len(piece) - 1 - max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+        if rest == len(piece):
+            self._check(len(self._begun))
+            return []
+        self._after_return = piece.endswith(b"\r")
+        lines = bytes(self._begun).splitlines()
+        self._begun = bytearray(lines.pop() if rest else b"")
+        return lines
+
+    def _take(self, line: bytes) -> None:
+        """Take a line of data; a field whose name only begins so is none."""
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            self._size += len(line)
+            self._check(0)
+            self._data.append(value.removeprefix(b" "))
+
+    def _check(self, begun: int) -> None:
+        if self._size + begun > self._most:
+            raise over(f"a line or event of more than {self._most:,} bytes")
 
 
 class Patience:

@@ -9,10 +9,11 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.cleaning import storable
 from arena.store.reading import stored_battle
 from arena.store.records import NewAnswer, NewBattle, StoredAnswer, StoredBattle, StoredTurn
 from arena.store.rows import owned, row_id
-from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce, storable
+from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
 _BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)

@@ -1,6 +1,5 @@
 """The tables: every field that could not be recovered later is here from the first day."""
 
-import re
 import secrets
 from datetime import UTC, date, datetime
 from typing import Any
@@ -17,15 +16,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def storable(text: str) -> str:
-    """Give a text as a database has it: what none can hold becomes U+FFFD.
-
-    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
-    """
-    return UNSTORABLE.sub("\ufffd", text)
+from arena.domain.cleaning import storable
 
 
 def new_nonce() -> str:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.domain.answer import Chunk, FailureClass, Finished, Message, TextDelta
+from arena.domain.cleaning import storable
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from arena.endpoints.recorded import (
@@ -127,7 +128,9 @@ def test_what_is_written_is_what_is_loaded(
 
 
 @settings(max_examples=30, deadline=None)
-@given(response=texts.filter(str.strip), characters_per_s=st.sampled_from([1e5, 1e9]))
+@given(
+    response=texts.map(storable).filter(str.strip), characters_per_s=st.sampled_from([1e5, 1e9])
+)
 async def test_replay_gives_the_text_back_byte_for_byte(
     response: str, characters_per_s: float
 ) -> None:

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.domain.answer import FailureClass, TextDelta
+from arena.domain.cleaning import storable
+from arena.endpoints.budgets import Budgets
 from arena.endpoints.chat import StreamedReply
 from arena.endpoints.sse import DONE, Patience, read_events
 from arena.errors import EndpointError
@@ -26,7 +28,7 @@ def response(chunks: list[bytes]) -> httpx.Response:
 
 async def events(chunks: list[bytes]) -> list[str]:
     patience = Patience(first_token_s=5.0, idle_s=5.0)
-    return [data async for data in read_events(response(chunks), patience)]
+    return [data async for data in read_events(response(chunks), patience, Budgets())]
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -45,10 +47,10 @@ async def test_text_survives_every_cut(pieces: list[str], places: list[int], new
         for piece in pieces
     ]
     body = "".join(f"{line}{newline}{newline}" for line in [*lines, f"data: {DONE}"])
-    reply, said = StreamedReply(), ""
+    reply, said = StreamedReply("", 1000), ""
     for data in await events(cut(body.encode("utf-8", "surrogatepass"), places)):
         said += "".join(d.text for d in reply.read(data) if isinstance(d, TextDelta))
-    assert said == "".join(pieces)
+    assert said == storable("".join(pieces))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ async def test_the_format_is_utf_8_whatever_the_header_says() -> None:
     said = response(["data: Größe\n\n".encode()])
     said.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
     patience = Patience(first_token_s=5.0, idle_s=5.0)
-    assert [data async for data in read_events(said, patience)] == ["Größe"]
+    assert [data async for data in read_events(said, patience, Budgets())] == ["Größe"]
 
 
 async def test_silence_is_waited_for_as_long_as_between_events_once_there_is_a_token() -> None:

@@ -1,0 +1,323 @@
+"""What an endpoint sends beyond all measure, from a real server: read to its budget, no more."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from arena.domain.answer import FailureClass, Finished
+from arena.domain.model import Model
+from arena.endpoints.budgets import Budgets
+from arena.endpoints.client import Endpoints, Timeouts
+from arena.endpoints.discover import Server, discover
+from arena.endpoints.sse import EventDecoder
+from arena.errors import EndpointError
+from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, serve, visible
+from tests.faulty_server import Behaviour, Fault, FaultyServer
+
+SMALL = Budgets(
+    response_bytes=100_000,
+    numbers_bytes=300_000,
+    line_bytes=5_000,
+    header_bytes=4_000,
+    reasoning_chars=2_000,
+)
+
+
+@pytest.fixture
+async def endpoints() -> AsyncIterator[Endpoints]:
+    """A client that waits long: what ends early, a budget has ended."""
+    client = Endpoints({"TEST_KEY": KEY}, timeouts=Timeouts(), budgets=SMALL)
+    yield client
+    await client.aclose()
+
+
+async def failure_of_whole(
+    endpoints: Endpoints, model: Model, top_logprobs: int | None = None
+) -> EndpointError:
+    with pytest.raises(EndpointError) as caught:
+        await endpoints.complete(model, PROMPT, top_logprobs=top_logprobs)
+    return caught.value
+
+
+ENDLESS = [
+    (Fault.LINE, Behaviour(chunk_size=500), "a line or event of more than 5,000 bytes"),
+    (Fault.THINKING, Behaviour(), "reasoning of more than 2,000 characters"),
+    (Fault.COMMENTS, Behaviour(chunk_size=100), "a response of more than 100,000 bytes"),
+    (Fault.ENDLESS, Behaviour(), "a response of more than 100,000 bytes"),
+    (Fault.ZIPPED, Behaviour(), "the response is compressed (gzip)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "behaviour", "expected"), ENDLESS, ids=[fault.name for fault, *_ in ENDLESS]
+)
+async def test_a_stream_without_end_is_refused_in_words_and_closed(
+    server: FaultyServer, endpoints: Endpoints, fault: Fault, behaviour: Behaviour, expected: str
+) -> None:
+    model = serve(server, replace(behaviour, fault=fault))
+    async with asyncio.timeout(10):
+        error = await failure(endpoints, model)
+    assert error.failure is FailureClass.MALFORMED
+    assert expected in error.detail
+    assert await server.saw_disconnect(model.id)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Fault.ENDLESS, "a response of more than 100,000 bytes"),
+        (Fault.ZIPPED, "the response is compressed (gzip)"),
+    ],
+)
+async def test_a_whole_answer_without_end_is_refused_in_words_and_closed(
+    server: FaultyServer, endpoints: Endpoints, fault: Fault, expected: str
+) -> None:
+    model = serve(server, Behaviour(fault=fault, chunk_size=1000))
+    async with asyncio.timeout(10):
+        error = await failure_of_whole(endpoints, model)
+    assert error.failure is FailureClass.MALFORMED
+    assert expected in error.detail
+    assert await server.saw_disconnect(model.id)
+
+
+async def test_a_body_that_drips_for_ever_is_a_timeout(
+    server: FaultyServer,
+) -> None:
+    endpoints = Endpoints({"TEST_KEY": KEY}, timeouts=Timeouts(first_token_s=0.5, whole_s=0.5))
+    drip = serve(server, Behaviour(fault=Fault.ENDLESS, chunk_size=1, delay_s=0.05))
+    assert (await failure_of_whole(endpoints, drip)).failure is FailureClass.TIMEOUT
+    comments = serve(server, Behaviour(fault=Fault.COMMENTS, chunk_size=1, delay_s=0.05))
+    assert (await failure(endpoints, comments)).failure is FailureClass.TIMEOUT
+    await endpoints.aclose()
+
+
+async def test_an_error_without_end_is_refused_as_well(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    model = serve(server, Behaviour(status=500, error={"message": "x" * 200_000}))
+    assert "more than 100,000 bytes" in (await failure(endpoints, model)).detail
+
+
+async def test_what_is_as_long_as_the_budget_is_read(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    behaviour = Behaviour(text="x" * 4_000, chunk_size=4_000, reasoning="y" * 2_000)
+    model = serve(server, behaviour)
+    assert visible(await ask(endpoints, model)) == "x" * 4_000
+    assert (await endpoints.complete(model, PROMPT)).text == "x" * 4_000
+
+
+async def test_numbers_have_a_budget_of_their_own(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    vectors = [{"index": i, "embedding": [0.123456789] * 1000} for i in range(20)]
+    model = serve(server, Behaviour(body={"data": vectors}))
+    assert len(await endpoints.embed(model, ["text"] * 20)) == 20
+    tokens = (("m", -0.1, {f"token {i}": -2.5 for i in range(20)}),) * 100
+    model = serve(server, Behaviour(logprobs=tokens))
+    assert (await endpoints.complete(model, PROMPT, top_logprobs=20)).logprobs
+    model = serve(server, Behaviour(text="x" * 400_000))
+    error = await failure_of_whole(endpoints, model, top_logprobs=20)
+    assert "more than 300,000 bytes" in error.detail
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_headers_of_a_megabyte_are_refused(
+    server: FaultyServer, endpoints: Endpoints, status: int
+) -> None:
+    one = {"X-Padding": "x" * 1_000_000}
+    error = await failure(endpoints, serve(server, Behaviour(status=status, headers=one)))
+    assert error.failure is FailureClass.MALFORMED
+    assert "a head that cannot be read" in error.detail
+    many = {f"X-Padding-{n}": "x" * 8_000 for n in range(120)}
+    error = await failure(endpoints, serve(server, Behaviour(status=status, headers=many)))
+    assert error.failure is FailureClass.MALFORMED
+    assert "headers of more than 4,000 bytes" in error.detail
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_refused_in_words_and_never_followed(
+    server: FaultyServer, endpoints: Endpoints, status: int
+) -> None:
+    elsewhere = serve(server, Behaviour())
+    moved = Behaviour(status=status, headers={"Location": f"{server.url}/chat/completions"})
+    model = serve(server, moved)
+    seen = len(server.requests)
+    error = await failure(endpoints, model)
+    assert error.failure is FailureClass.NOT_FOUND
+    assert f"status {status}, a redirect to '{elsewhere.endpoint}" in error.detail
+    assert len(server.requests) == seen + 1
+
+
+async def test_json_that_is_nested_too_deeply_is_malformed(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    model = serve(server, Behaviour(first_event=f"data: {'[' * 4_000}\n\n"))
+    error = await failure(endpoints, model)
+    assert (error.failure, "nested too deeply" in error.detail) == (FailureClass.MALFORMED, True)
+
+
+async def test_nothing_compressed_is_asked_for(server: FaultyServer, endpoints: Endpoints) -> None:
+    await ask(endpoints, serve(server, Behaviour()))
+    assert server.requests[-1].headers["accept-encoding"] == "identity"
+
+
+async def test_an_answer_said_to_be_as_it_is_is_no_compressed_one(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    model = serve(server, Behaviour(headers={"Content-Encoding": "identity"}))
+    assert visible(await ask(endpoints, model)) == Behaviour().text
+
+
+@contextmanager
+def sending(head: bytes, piece: bytes) -> Iterator[str]:
+    """A server that sends a head, and then a piece again and again; gives its address."""
+
+    def answer() -> None:
+        client, _ = listener.accept()
+        with client:
+            client.recv(65536)
+            try:
+                client.sendall(head)
+                while True:
+                    client.sendall(piece)
+            except OSError:
+                closed.set()
+
+    closed = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        assert closed.wait(10), "the request was not closed"
+        thread.join()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b'data: {"choices": []}\n\n' * 4000, b"\n" * 90_000, b"data: 1\n" * 9_000, b":\r\n" * 30_000],
+    ids=["events", "blank lines", "data lines", "comments"],
+)
+async def test_others_have_their_turn_while_an_endpoint_floods_us(piece: bytes) -> None:
+    longest, stop = 0.0, asyncio.Event()
+
+    async def look() -> None:
+        nonlocal longest
+        while not stop.is_set():
+            began = time.thread_time()  # others may have the processor in the meantime
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.thread_time() - began)
+
+    looking = asyncio.create_task(look())
+    with sending(HEAD, piece) as url:
+        endpoints = Endpoints({})
+        model = Model(id="m", name="m", endpoint=url, model="m")
+        assert (await failure(endpoints, model)).failure is FailureClass.MALFORMED
+        await endpoints.aclose()
+    stop.set()
+    await looking
+    assert longest < 0.05
+
+
+def test_a_line_in_ever_so_many_pieces_takes_time_that_grows_with_its_length() -> None:
+    def seconds(n: int) -> float:
+        decoder = EventDecoder(most=10**9)
+        began = time.perf_counter()
+        for _ in range(n):
+            assert list(decoder.read(b"x")) == []
+        return time.perf_counter() - began
+
+    short, long = min(seconds(5_000) for _ in range(3)), seconds(100_000)
+    assert long < 20 * short * 5
+
+
+async def test_a_list_of_models_without_end_or_compressed_is_none() -> None:
+    body = b'{"data": [{"id": "m"}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+    with sending(head + b"Content-Encoding: gzip\r\n\r\n", body) as url:
+        assert await discover([Server("Odd", url)]) == ()
+    with sending(head + b"\r\n", b" " * 65536) as url:
+        assert await discover([Server("Odd", url)]) == ()
+
+
+@pytest.mark.parametrize("tokens", [2**31, 2**63, 2**4000, -5, True])
+async def test_counts_that_cannot_be_are_unknown(
+    server: FaultyServer, endpoints: Endpoints, tokens: int
+) -> None:
+    model = serve(server, Behaviour(usage=(tokens, tokens)))
+    (end,) = [c for c in await ask(endpoints, model) if isinstance(c, Finished)]
+    assert (end.tokens_in, end.tokens_out) == (None, None)
+    finished = (await endpoints.complete(model, PROMPT)).finished
+    assert (finished.tokens_in, finished.tokens_out) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\ud83d\ude00!", "😀!"),
+        ("so \ud83d", "so \ufffd"),
+        ("\ude00 so", "\ufffd so"),
+        ("\ud83d\ud83d\ude00", "\ufffd😀"),
+        ("a\x00b", "a\ufffdb"),
+    ],
+    ids=ascii,
+)
+async def test_an_emoji_cut_in_two_comes_whole_and_half_of_one_readable(
+    server: FaultyServer, endpoints: Endpoints, text: str, expected: str
+) -> None:
+    behaviour = Behaviour(text=text, reasoning=text, chunk_size=1, escaped=True)
+    model = serve(server, behaviour)
+    chunks = await ask(endpoints, model)
+    assert visible(chunks) == expected
+    assert isinstance(chunks[-1], Finished)
+    whole = await endpoints.complete(model, PROMPT)
+    assert (whole.text, whole.reasoning) == (expected, expected)
+
+
+async def test_ids_and_finish_reasons_are_one_short_line(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    odd = "stop\n\x1b[31m\x00\ud800" + "x" * 1000
+    model = serve(server, Behaviour(finish_reason=odd, request_id=odd, escaped=True))
+    for end in (
+        (await ask(endpoints, model))[-1],
+        (await endpoints.complete(model, PROMPT)).finished,
+    ):
+        assert isinstance(end, Finished)
+        for text in (end.finish_reason, end.request_id):
+            assert text.startswith("stop \ufffd[31m\ufffd\ufffdx")
+            assert len(text) < 201
+    model = serve(server, Behaviour(request_id="", headers={"X-Request-Id": "r" * 1000}))
+    assert (await endpoints.complete(model, PROMPT)).finished.request_id == "r" * 200
+
+
+async def test_an_error_s_text_is_one_line_without_control_characters(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    model = serve(server, Behaviour(status=401, error={"message": "no\n\x1b]0;title\x07"}))
+    detail = (await failure(endpoints, model)).detail
+    assert detail == "status 401, no \ufffd]0;title\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("wait", "expected_s"),
+    [
+        ("1e308", 3600.0),
+        ("Fri, 01 Jan 9999 00:00:00 GMT", 3600.0),
+        ("Thu, 01 Jan 99999999999999999999 00:00:30 GMT", None),
+    ],
+)
+async def test_an_absurd_wait_is_an_hour_or_none(
+    server: FaultyServer, endpoints: Endpoints, wait: str, expected_s: float | None
+) -> None:
+    model = serve(server, Behaviour(status=429, headers={"Retry-After": wait}))
+    assert (await failure(endpoints, model)).retry_after_s == expected_s
