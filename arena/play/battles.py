@@ -1,6 +1,7 @@
 """Battles from the prompt to the reveal: the only way in for pages, API and simulations."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import datetime
@@ -8,6 +9,7 @@ from functools import partial
 from random import Random
 
 from arena.domain.battle import Side, Snapshot, Wins
+from arena.domain.cleaning import storable
 from arena.domain.model import Model, Roster
 from arena.domain.notice import Notice, Voted
 from arena.domain.vote import Choice, Receipt
@@ -25,6 +27,8 @@ from arena.store.store import Store
 
 Hold = Callable[[Voter], AbstractContextManager[object]]
 """Gives a visitor what is entered and left again; raises a `PlayError` to refuse it."""
+
+logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
 """How often a battle that another process runs is looked up."""
@@ -80,7 +84,7 @@ class Battles:
         self._admit = admit
         self._hold = running
         self.reading = reading
-        self._notice = notice
+        self._notice = _quietly(notice)
         self._closing = False
         self._beginning: set[asyncio.Task[Snapshot]] = set()
         self.matchmaker = Matchmaker(
@@ -93,7 +97,7 @@ class Battles:
             rules=rules,
             substitute=self._substitute,
             now=now,
-            notice=notice,
+            notice=self._notice,
         )
         self.prompts = _offered(roster, recorded)
         """Prompts that can be answered, when only recordings battle; None when any can."""
@@ -106,8 +110,7 @@ class Battles:
         BadPromptError, LimitError, BusyError, FullError, ClosingError
             Before anything is written.
         """
-        prompt = self._as_recorded.get(prompt.strip(), prompt)
-        self._refuse(prompt)
+        prompt = self._accepted(self._as_recorded.get(prompt.strip(), prompt))
         able = self.matchmaker.drawable(self._able(prompt))
         if len(able) < 2:
             raise BadPromptError(words.NOT_RECORDED)
@@ -124,7 +127,7 @@ class Battles:
         PlayError
             Nothing is written then.
         """
-        self._refuse(prompt)
+        prompt = self._accepted(prompt)
         self._partners(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
         write = partial(self._store.add_turn, battle_id, voter.id, prompt, self._now())
         return await self._begin(voter, write)
@@ -145,7 +148,7 @@ class Battles:
         PlayError
             Nothing is written then.
         """
-        self._refuse(prompt)
+        prompt = self._accepted(prompt)
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
         if stored.choice in (None, Choice.SKIP):
             raise NotReadyError(words.VOTE_FIRST)
@@ -279,13 +282,15 @@ class Battles:
             raise NotReadyError(words.MODEL_GONE)
         return {side: known[model_id] for side, model_id in ids.items()}
 
-    def _refuse(self, prompt: str) -> None:
+    def _accepted(self, prompt: str) -> str:
+        """Give a prompt as the log and both models have it."""
         if self._closing:
             raise ClosingError
         if not prompt.strip():
             raise BadPromptError(words.EMPTY_PROMPT)
         if len(prompt) > self._rules.max_prompt_chars:
             raise BadPromptError(words.too_long(len(prompt), self._rules.max_prompt_chars))
+        return storable(prompt)
 
     def _able(self, prompt: str) -> list[Model]:
         return [
@@ -293,6 +298,18 @@ class Battles:
             for model in self._roster
             if model.id not in self._recorded or prompt in self._recorded[model.id]
         ]
+
+
+def _quietly(notice: Callable[[Notice], None]) -> Callable[[Notice], None]:
+    """Log what a notice raises: no battle and no vote depends on logs and figures."""
+
+    def told(what: Notice) -> None:
+        try:
+            notice(what)
+        except Exception:
+            logger.exception("%s could not be noted", type(what).__name__)
+
+    return told
 
 
 def _offered(roster: Roster, recorded: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:

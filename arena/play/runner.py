@@ -46,7 +46,7 @@ class Running:
     tried : set of str
         Ids of the models that were asked in it.
     final : Snapshot or None
-        An end that could not be stored.
+        An end that could not be stored: that it failed is written later.
     """
 
     owner: str
@@ -176,7 +176,7 @@ class Runner:
                 new_answer(model),
                 self._now(),
             )
-        except StoreError:
+        except Exception:
             logger.exception("Battle %s could not get another model", battle_id)
             return None
         if not replaced:
@@ -190,9 +190,10 @@ class Runner:
     async def _finish(
         self, battle_id: str, running: Running, state: BattleState, message: str | None
     ) -> None:
-        outcomes = {running.key(side): answer_outcome(running.live, side, state) for side in Side}
-        stands = state
+        """Write down how a battle ended, and end it for its readers whatever is raised."""
+        outcomes: dict[AnswerKey, AnswerOutcome] = {}
         try:
+            outcomes |= {running.key(s): answer_outcome(running.live, s, state) for s in Side}
             stands = await asyncio.to_thread(
                 self._store.close_answers,
                 battle_id,
@@ -201,12 +202,17 @@ class Runner:
                 message=message,
                 now=self._now(),
             )
-        except StoreError:
+            if stands.running and self.get(battle_id) is running:
+                msg = "The log waits for other answers than those that were written."
+                raise StoreError(msg)
+        except Exception:
             logger.exception("Battle %s ended, but could not be written", battle_id)
             running.final = lost_snapshot(running.begun)
-        else:
-            self._let_go(battle_id, running)
-        running.live.announce()
+            stands = running.final.state
+        finally:
+            if running.final is None:
+                self._let_go(battle_id, running)
+            running.live.announce()
         self._notice(_ended(battle_id, stands, outcomes.values()))
 
     def _let_go(self, battle_id: str, running: Running) -> None:
@@ -215,25 +221,36 @@ class Runner:
             del self._running[battle_id]
 
     async def _keep(self) -> None:
-        """Write down now and then what all the models have written, as long as any may write."""
+        """Write down now and then what all the models have written, and ends that are not yet."""
         written: dict[str, dict[AnswerKey, SoFar]] = {}
-        while self._unfinished():
+        while self._running:
             await asyncio.sleep(self._rules.checkpoint_s)
-            so_far = {battle_id: battle.so_far for battle_id, battle in self._unfinished()}
+            battles = list(self._running.items())
+            so_far = {id_: battle.so_far for id_, battle in battles if battle.final is None}
             more = {id_: texts for id_, texts in so_far.items() if texts != written.get(id_)}
             if more:
                 await self._checkpoint(more)
             written = so_far
-
-    def _unfinished(self) -> list[tuple[str, Running]]:
-        return [(id_, battle) for id_, battle in self._running.items() if battle.final is None]
+            for battle_id, battle in battles:
+                if battle.final is not None:
+                    await self._fail(battle_id, battle)
 
     async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
         try:
             async with self._writing:
                 await asyncio.to_thread(self._store.checkpoint, so_far)
-        except StoreError:
+        except Exception:
             logger.exception("%d battles could not be written while they run", len(so_far))
+
+    async def _fail(self, battle_id: str, lost: Running) -> None:
+        """Write down that a battle failed whose end could not be written; else try it later."""
+        try:
+            async with self._writing:
+                await asyncio.to_thread(self._store.fail, battle_id, words.NOT_SAVED)
+        except Exception:
+            logger.exception("Battle %s is still not written", battle_id)
+        else:
+            self._let_go(battle_id, lost)
 
 
 def _ended(battle_id: str, state: BattleState, answers: Collection[AnswerOutcome]) -> Ended:

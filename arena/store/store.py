@@ -177,6 +177,14 @@ class Store:
                 session, battle_id, state, outcomes, message=message, now=now
             )
 
+    def fail(self, battle_id: str, message: str) -> None:
+        """Mark a battle of this process as failed, if it still runs in the log.
+
+        Nothing that its models sent is written: it may be why no other end could be.
+        """
+        with self.writing() as session:
+            turns.fail(session, battle_id, self.process, message)
+
     def record_run(self, run: RatingRun) -> None:
         """Write down how a board was computed, and what came out."""
         with self.writing() as session:

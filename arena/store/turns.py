@@ -174,6 +174,15 @@ def close_answers(
     return state
 
 
+def fail(session: Session, battle_id: str, process: int | None, message: str) -> None:
+    """Mark a battle that a process runs as failed; its answers stay as they were kept."""
+    battle = find(session, battle_id, lock=True)
+    if battle.state not in RUNNING or battle.process != process:
+        return
+    battle.state, battle.message = BattleState.FAILED, message
+    _interrupt_answers(session, [row_id(battle)])
+
+
 def processes_of_running(session: Session) -> set[int | None]:
     """Find which processes run battles, or did when they died."""
     running = select(BattleRow.process).where(col(BattleRow.state).in_(RUNNING))
@@ -194,13 +203,17 @@ def interrupt(session: Session, processes: Collection[int], message: str) -> int
         .where(col(BattleRow.id).in_(ids))
         .values(state=BattleState.INTERRUPTED, message=message)
     )
+    _interrupt_answers(session, ids)
+    return len(ids)
+
+
+def _interrupt_answers(session: Session, battles: Collection[int | None]) -> None:
     session.exec(
         update(AnswerRow)
-        .where(col(AnswerRow.battle_id).in_(ids))
+        .where(col(AnswerRow.battle_id).in_(battles))
         .where(col(AnswerRow.status) == AnswerStatus.STREAMING)
         .values(status=AnswerStatus.INTERRUPTED)
     )
-    return len(ids)
 
 
 def _answer_row(

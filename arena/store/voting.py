@@ -114,7 +114,7 @@ def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballo
         "order_shown": "ab",
         "fingerprint_a": battle.fingerprint_a,
         "fingerprint_b": battle.fingerprint_b,
-        "seconds_to_vote": (ballot.cast - battle.ready).total_seconds(),
+        "seconds_to_vote": max(0.0, (ballot.cast - battle.ready).total_seconds()),
     }
     choice = {"winner": ballot.choice, "voter": ballot.voter, "ts": ballot.cast}
     whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}

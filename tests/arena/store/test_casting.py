@@ -38,6 +38,13 @@ def test_one_vote_a_battle(store: Store) -> None:
         assert len(session.exec(select(VoteRow)).all()) == 1
 
 
+def test_a_vote_by_a_clock_that_was_set_back_took_no_time(store: Store) -> None:
+    ready(store, "b1")
+    store.cast(replace(ballot("b1"), cast=NOW - timedelta(seconds=9)))
+    with store.reading() as session:
+        assert session.exec(select(VoteRow.seconds_to_vote)).one() == 0.0
+
+
 def test_nobody_else_votes_on_a_battle(store: Store) -> None:
     ready(store, "b1")
     with pytest.raises(UnknownBattleError):
