@@ -31,13 +31,17 @@ def votes_of(session: Session, voters: Collection[str]) -> int:
 
 
 def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
-    """Dollars of answers asked for after ``since``, oldest first; unknown costs are left out."""
-    return [
-        (created, cost)
-        for created, cost in session.exec(
-            select(AnswerRow.created, AnswerRow.cost)
-            .where(col(AnswerRow.created) > since, col(AnswerRow.cost).is_not(None))
-            .order_by(col(AnswerRow.created))
-        )
-        if cost is not None
-    ]
+    """Dollars of answers asked for after ``since``, oldest first.
+
+    Where a model did not count its tokens, or not believably, each character that it wrote
+    counts as one; answers without a price are left out.
+    """
+    written = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
+    at_most = col(AnswerRow.price_output) * written / 1_000_000
+    dollars = func.coalesce(col(AnswerRow.cost), at_most)
+    answers = (
+        select(AnswerRow.created, dollars)
+        .where(col(AnswerRow.created) > since, dollars > 0)
+        .order_by(col(AnswerRow.created))
+    )
+    return [(created, cost) for created, cost in session.exec(answers)]

@@ -2,7 +2,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -165,9 +165,13 @@ def test_the_api_says_when_to_come_back_and_a_restart_forgets_nothing(tmp_path: 
     assert refused.json()["detail"].startswith("You have reached 1 battle in an hour. The next")
 
 
-def test_what_answers_cost_is_counted_in_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("usage", [(7, 11), None, (-(10**9), -(10**9)), (2**63, 2**63)], ids=str)
+def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
+    tmp_path: Path, usage: tuple[int, int] | None
+) -> None:
     price = "{ input = 0, output = 1_000_000, date = 2026-01-01 }"
-    with faulty_server(BEHAVIOURS) as server:
+    models = {name: replace(behaviour, usage=usage) for name, behaviour in BEHAVIOURS.items()}
+    with faulty_server(models) as server:
         roster = write_roster(tmp_path / "priced.toml", server, "x", "y")
         text = roster.read_text().replace("[[models]]", f"[[models]]\nprice = {price}")
         roster.write_text(text)
