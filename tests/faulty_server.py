@@ -305,7 +305,7 @@ async def _fault(behaviour: Behaviour) -> AsyncIterator[str]:
         case Fault.THINKING:
             while True:
                 await asyncio.sleep(behaviour.delay_s)
-                thought = {behaviour.reasoning_field: "Hm. " * behaviour.chunk_size}
+                thought = {behaviour.reasoning_field: "?" * behaviour.chunk_size}
                 yield _event(behaviour, choices=[{"index": 0, "delta": thought}])
         case Fault.COMMENTS:
             while True:

@@ -22,6 +22,7 @@ NAMES = ("zanzibar", "quagmire", "xylophone", "ottoman", "kestrel")
 PROVIDER = "vermilion"
 WELL = Behaviour(text="All is well. " * 20)
 LIMIT = 2000
+BUDGETS = {"max_response_bytes": 200_000, "max_line_bytes": 10_000, "max_reasoning_chars": 20_000}
 WORDS = {
     side: f"The {hand} model stopped answering. Nothing was counted. "
     "Try this prompt again, or start a new battle."
@@ -66,6 +67,15 @@ def breaking(fault: Fault, after: int = 0, **more: str) -> Behaviour:
     return Behaviour(text=text, delay_s=0.04, fault=fault, fault_after=after, error=error)
 
 
+def redirect() -> Behaviour:
+    return replace(refusal(302), headers={"Location": f"https://{PROVIDER}.example"})
+
+
+def endless(fault: Fault) -> Behaviour:
+    return Behaviour(fault=fault, chunk_size=3000)
+
+
+HEADERS = Behaviour(headers={"X-Padding": PROVIDER * 100_000})
 THINKING = f"{PROVIDER} thoughts "
 UNSEEN = [
     Case("wrong key", refusal(401), "auth", 1, PROVIDER),
@@ -92,6 +102,12 @@ UNSEEN = [
         1,
         "silent for",
     ),
+    Case("redirect", redirect(), "not_found", 1, "a redirect to"),
+    Case("compressed", Behaviour(fault=Fault.ZIPPED), "malformed", 1, "compressed (gzip)"),
+    Case("line without end", endless(Fault.LINE), "malformed", 1, "a line or event of more"),
+    Case("thinking without end", endless(Fault.THINKING), "malformed", 1, "reasoning of more"),
+    Case("comments without end", endless(Fault.COMMENTS), "malformed", 1, "a response of more"),
+    Case("headers of a megabyte", HEADERS, "malformed", 1, "a head that cannot be read"),
     Case(
         "dropped while thinking", replace(breaking(Fault.DROP), reasoning=THINKING), "dropped", 1
     ),
@@ -104,6 +120,13 @@ SEEN = [
     Case("malformed", breaking(Fault.MALFORMED, 160), "malformed", 1, "not JSON"),
     Case("overloaded", breaking(Fault.ERROR, 160), "overloaded", 1, PROVIDER),
     Case("silent", breaking(Fault.IDLE, 160), "timeout", 1, "silent for"),
+    Case(
+        "thinking without end",
+        replace(breaking(Fault.THINKING, 160), chunk_size=1000),
+        "malformed",
+        1,
+        "reasoning of more",
+    ),
     Case(
         "filtered",
         Behaviour(text="Seen so far. " * 12, delay_s=0.04, finish_reason="content_filter"),
@@ -128,7 +151,7 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
         patch.setattr(app, "Rules", partial(Rules, retry_pauses_s=(0.01, 0.01)))
         folder = tmp_path_factory.mktemp("faults")
         limits = {"first_token_timeout_s": 1.0, "idle_timeout_s": 0.6, "max_answer_chars": LIMIT}
-        with served_by(server, folder, **limits) as served:
+        with served_by(server, folder, **limits | BUDGETS) as served:
             yield served
 
 
@@ -342,6 +365,31 @@ def test_an_endless_answer_is_cut_and_counts_as_complete(
         assert (row.status, row.error_class) == ("complete", None)
         assert (row.finish_reason, row.text) == ("max_answer_chars", whole)
     assert set(asked(server).values()) == {1}
+    assert len(can_be_voted_on(ada, store, battle_id)) == 2
+
+
+@pytest.mark.parametrize("count", [2**31, 2**63, -(10**9)])
+def test_a_count_that_cannot_be_is_unknown_and_hangs_no_battle(
+    ada: Visitor, server: FaultyServer, store: Store, count: int
+) -> None:
+    behave(server, replace(WELL, usage=(count, count)))
+    battle_id = ada.play()
+    for row in answers(store, battle_id):
+        assert (row.status, row.tokens_in, row.tokens_out) == ("complete", None, None)
+    assert len(can_be_voted_on(ada, store, battle_id)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("\ud83d\ude00", "😀"), ("so \ud83d", "so \ufffd")], ids=ascii
+)
+def test_an_emoji_cut_in_two_is_seen_and_logged_whole_and_half_of_one_readable(
+    ada: Visitor, server: FaultyServer, store: Store, text: str, expected: str
+) -> None:
+    behave(server, Behaviour(text=text, reasoning=text, chunk_size=1, escaped=True))
+    battle_id = ada.open()
+    events = ada.follow(battle_id)
+    assert [heard_text(events, side) for side in ("a", "b")] == [expected] * 2
+    assert {(row.text, row.reasoning) for row in answers(store, battle_id)} == {(expected,) * 2}
     assert len(can_be_voted_on(ada, store, battle_id)) == 2
 
 

@@ -47,7 +47,7 @@ async def failure_of_whole(
 
 ENDLESS = [
     (Fault.LINE, Behaviour(chunk_size=500), "a line or event of more than 5,000 bytes"),
-    (Fault.THINKING, Behaviour(), "reasoning of more than 2,000 characters"),
+    (Fault.THINKING, Behaviour(chunk_size=100), "reasoning of more than 2,000 characters"),
     (Fault.COMMENTS, Behaviour(chunk_size=100), "a response of more than 100,000 bytes"),
     (Fault.ENDLESS, Behaviour(), "a response of more than 100,000 bytes"),
     (Fault.ZIPPED, Behaviour(), "the response is compressed (gzip)"),
@@ -219,7 +219,7 @@ async def test_others_have_their_turn_while_an_endpoint_floods_us(piece: bytes) 
 
     looking = asyncio.create_task(look())
     with sending(HEAD, piece) as url:
-        endpoints = Endpoints({})
+        endpoints = Endpoints({}, budgets=Budgets(response_bytes=1_000_000))
         model = Model(id="m", name="m", endpoint=url, model="m")
         assert (await failure(endpoints, model)).failure is FailureClass.MALFORMED
         await endpoints.aclose()

@@ -1,5 +1,6 @@
 """A judge over a real server: what is a reply, and what is a call that failed."""
 
+import asyncio
 import json
 import math
 
@@ -12,8 +13,8 @@ from arena.endpoints.judging import EndpointJudge
 from judge.case import Turn
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.errors import CallError, FailureClass
-from tests.arena.endpoints.asking import serve
-from tests.faulty_server import Behaviour, FaultyServer
+from tests.arena.endpoints.asking import KEY, serve
+from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 ASKED = Request((Turn("system", "Judge."), Turn("user", "A or B?")), Parameters(max_tokens=3))
 
@@ -47,6 +48,27 @@ async def test_a_rate_limit_carries_its_wait(server: FaultyServer, endpoints: En
     with pytest.raises(CallError) as caught:
         await EndpointJudge(endpoints, model)(ASKED)
     assert (caught.value.failure, caught.value.retry_after_s) == (FailureClass.RATE_LIMIT, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "expected"),
+    [
+        (Behaviour(fault=Fault.ZIPPED), FailureClass.TRANSPORT),
+        (Behaviour(fault=Fault.ENDLESS, chunk_size=2**16), FailureClass.TRANSPORT),
+        (Behaviour(headers={"X-Padding": "x" * 1_000_000}), FailureClass.TRANSPORT),
+        (Behaviour(status=302, headers={"Location": "https://x.example"}), FailureClass.DENIED),
+    ],
+    ids=["compressed", "without end", "headers of a megabyte", "redirect"],
+)
+async def test_a_judge_that_sends_what_nobody_asked_for_has_failed(
+    server: FaultyServer, behaviour: Behaviour, expected: FailureClass
+) -> None:
+    endpoints = Endpoints({"TEST_KEY": KEY})  # it waits five minutes: what ends is a budget
+    async with asyncio.timeout(20):
+        with pytest.raises(CallError) as caught:
+            await EndpointJudge(endpoints, serve(server, behaviour))(ASKED)
+    assert caught.value.failure is expected
+    await endpoints.aclose()
 
 
 async def test_a_server_that_says_nothing_is_a_transport_failure(
