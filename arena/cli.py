@@ -16,6 +16,7 @@ from arena.commands import (
     voters,
 )
 from arena.errors import ArenaError, BrokenRecordError, NotRatedError
+from arena.terminal import say
 
 cli = typer.Typer(
     help="Blind battles between language models, votes, and ratings with honest intervals.",
@@ -36,5 +37,5 @@ def main() -> None:
     try:
         cli()
     except ArenaError as error:
-        print(f"arena: {error}", file=sys.stderr)
+        say(f"arena: {error}", error=True)
         sys.exit(3 if isinstance(error, NotRatedError | BrokenRecordError) else 2)

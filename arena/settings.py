@@ -19,6 +19,7 @@ from arena.domain.model import Model, Roster
 from arena.endpoints.budgets import Budgets
 from arena.endpoints.discover import Server
 from arena.errors import SettingsError
+from arena.files import read_text
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
@@ -234,11 +235,8 @@ def _items(text: str) -> list[str]:
 
 def _tables(path: Path) -> list[dict[str, Any]]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror}). Name a roster file with --roster."
-        raise SettingsError(msg) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(read_text(path, SettingsError))
+    except (ValueError, RecursionError) as error:
         msg = f"{path}: not TOML: {_said(str(error))}."
         raise SettingsError(msg) from error
     if unknown := sorted(content.keys() - {"models"}):

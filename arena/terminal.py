@@ -1,6 +1,7 @@
 """Boards, moves and plans as tables on a terminal, and bars for what takes longer."""
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock, Timer
@@ -16,10 +17,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text  # noqa: TID251 - `plain` makes them
 
 from arena.publish.captions import summary
 from arena.publish.columns import LOG2
+from arena.publish.escaping import visible
 from arena.publish.formats import shown
 
 if TYPE_CHECKING:
@@ -28,13 +30,28 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
+def plain(words: str, style: str = "") -> Text:
+    """Give words to lay out; nothing in them, such as a model's name, is a command there."""
+    return Text(visible(words, keep="\n"), style)
+
+
+def say(words: str, *, error: bool = False) -> None:
+    """Print a line, in which nothing is a command to the terminal."""
+    print(visible(words), file=sys.stderr if error else None, flush=True)
+
+
+def write(page: str) -> None:
+    """Print what may go to a file or a program, to the letter; to a terminal as `say`."""
+    print(visible(page, keep="\n\t") if sys.stdout.isatty() else page, end="")
+
+
 def board(report: Row) -> RenderableType:
     """Lay out a board: what it is, the table, and what to keep in mind."""
     if "groups" in report:
         parts = [
             part
             for value, one in report["groups"].items()
-            for part in (Text(f"\n{value}", style="bold"), board(one))
+            for part in (plain(f"\n{value}", style="bold"), board(one))
         ]
         rest = [_warning(f"{v}: {why}") for v, why in report.get("not_rated", {}).items()]
         return Group(*parts, *rest)
@@ -43,13 +60,13 @@ def board(report: Row) -> RenderableType:
         table.add_column(name, justify="right")
     for row in report["ratings"]:
         cells = (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(plain, cells))
     parameters = [
-        Text(_parameter(name, found, report["method"]))
+        plain(_parameter(name, found, report["method"]))
         for name, found in report["parameters"].items()
     ]
     warnings = [_warning(text) for text in report["warnings"]]
-    return Group(Text(summary(report)), table, *parameters, *warnings)
+    return Group(plain(summary(report)), table, *parameters, *warnings)
 
 
 def moves(found: Row) -> RenderableType:
@@ -60,9 +77,9 @@ def moves(found: Row) -> RenderableType:
         ranks = f"{row['rank_old']} → {row['rank_new']}"
         ratings = f"{row['old']:.0f} → {row['new']:.0f}"
         cells = (row["model"], ranks, ratings, shown("moved", row["moved"]), _interval(row))
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(plain, cells))
     aside = [
-        Text(f"{word}: {', '.join(found[name])}.")
+        plain(f"{word}: {', '.join(found[name])}.")
         for name, word in (("added", "New"), ("gone", "Gone"))
         if found[name]
     ]
@@ -79,7 +96,7 @@ def plan(found: "Plan") -> RenderableType:
         direct = "–" if pair.head_to_head is None else f"{pair.head_to_head:,}"
         lead = f"{pair.lead:.0f} ± {pair.se:.0f}"
         told = "separated" if pair.separated else more
-        table.add_row(*map(Text, (pair.ahead, pair.behind, lead, f"{pair.met:,}", told, direct)))
+        table.add_row(*map(plain, (pair.ahead, pair.behind, lead, f"{pair.met:,}", told, direct)))
     needed = _table(("Lead in points", "right"), ("Votes on one pair", "right"))
     for lead_points, votes in found.leads.items():
         needed.add_row(str(lead_points), f"{votes:,}")
@@ -89,7 +106,7 @@ def plan(found: "Plan") -> RenderableType:
         "if the lead is as large as it looks."
     )
     alone = "Head to head, votes that show a lead four times out of five, one vote a voter:"
-    return Group(Text(said), table, Text(alone), needed)
+    return Group(plain(said), table, plain(alone), needed)
 
 
 class Told(Protocol):
@@ -104,7 +121,7 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
     """Show that a task goes on, once it takes longer; give what to call with steps done."""
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(show_speed=True),  # blank, where it is not known how much there is
         TimeElapsedColumn(),
@@ -125,7 +142,7 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
         timer.start()
 
     def told(done: int, total: int, so_far: str = "") -> None:
-        bar.update(row, completed=done, total=total, description=task + so_far)
+        bar.update(row, completed=done, total=total, description=visible(task + so_far))
 
     try:
         yield told
@@ -185,5 +202,5 @@ def _ends(name: str, found: Row, times: float, form: str, unit: str) -> str:
     return f"{said} ({lower} to {upper})"
 
 
-def _warning(text: str) -> Text:
-    return Text(f"! {text}", style="yellow")
+def _warning(words: str) -> Text:
+    return plain(f"! {words}", style="yellow")

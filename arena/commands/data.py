@@ -11,7 +11,7 @@ import typer
 from arena.commands.arguments import Database, examples
 from arena.domain.policy import DEFAULT
 from arena.errors import BrokenRecordError
-from arena.terminal import working
+from arena.terminal import say, working, write
 
 if TYPE_CHECKING:
     from arena.store.backup import Copied
@@ -52,7 +52,7 @@ def votes(
         verified = verify(session)
     rows = export_votes(links, DEFAULT, to, everything=everything)
     votes = sum(link.kind == "vote" for link in links)
-    print(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
+    say(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
     if verified.problem:
         msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
         raise BrokenRecordError(msg)
@@ -94,9 +94,9 @@ def verify(
     with working("Verifying") as told:
         verified = _verified(record, head or "", told)
     if form == "json":
-        print(as_json({"whole": verified.problem is None, **asdict(verified)}), end="")
+        write(as_json({"whole": verified.problem is None, **asdict(verified)}))
     else:
-        print(f"{record}: {_in_words(verified)}")
+        say(f"{record}: {_in_words(verified)}")
     if verified.problem:
         raise typer.Exit(3)
 
@@ -118,7 +118,7 @@ def backup(
     url = read_settings(database=database).database
     with working("Backing up") as told:
         copied = back_up(url, to, told)
-    print(f"{to}: {_told(copied)}")
+    say(f"{to}: {_told(copied)}")
 
 
 @cli.command(
@@ -138,7 +138,7 @@ def restore(
     url = read_settings(database=database).database
     with working("Restoring") as told:
         copied = copies.restore(file, url, told)
-    print(f"{file}: restored {_told(copied)}")
+    say(f"{file}: restored {_told(copied)}")
 
 
 def _verified(record: str, head: str, told: Callable[[int, int], None]) -> "Verified":

@@ -9,7 +9,7 @@ import typer
 from arena.commands import judge_probe, judge_run
 from arena.commands.arguments import examples
 from arena.errors import DataError
-from arena.terminal import working
+from arena.terminal import plain, working, write
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -104,7 +104,7 @@ def score(
     if out is not None:
         formats.write_text(formats.as_json(found), out)
     elif form == "json":
-        print(formats.as_json(found), end="")
+        write(formats.as_json(found))
     else:
         _show(found)
 
@@ -120,22 +120,20 @@ def _require_format(form: str | None, out: Path | None) -> None:
 
 def _show(found: Mapping[str, Any]) -> None:
     from rich.console import Console, Group
-    from rich.text import Text
 
-    warnings = [Text(f"! {text}", style="yellow") for text in found["warnings"]]
+    warnings = [plain(f"! {text}", style="yellow") for text in found["warnings"]]
     Console().print(Group(_table(found["models"]), *warnings))
 
 
 def _table(models: Sequence[Mapping[str, Any]]) -> "RenderableType":
     from rich.table import Table
-    from rich.text import Text
 
     names = [name for name in HEADINGS if models and name in models[0]]
     table = Table()
     for name in names:
         _add_column(table, name)
     for row in models:
-        table.add_row(*(Text(_cell(name, row)) for name in names))
+        table.add_row(*(plain(_cell(name, row)) for name in names))
     return table
 
 

@@ -1,7 +1,6 @@
 """`arena judge probe`."""
 
 import asyncio
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from arena.commands.arguments import Database, RosterFile, examples
 from arena.commands.judge_told import require_form
 from arena.commands.judge_work import Typed, Work, done, estimated, prepared
 from arena.errors import DataError
+from arena.terminal import plain, say, write
 
 if TYPE_CHECKING:
     from arena.publish.cases import NamedCase
@@ -87,7 +87,7 @@ def probe(
         if dry_run:
             tell_estimate(asyncio.run(estimated(work, journal)), form)
             if form != "json":
-                print(f"{_arms(len(tried))} in both orders.")
+                say(f"{_arms(len(tried))} in both orders.")
             return
         run = asyncio.run(done(work, journal)).run
     found = resistance(tried, verdicts(run.judged)).to_dict()
@@ -113,18 +113,17 @@ def _tell(work: Work, run: "Run", found: Mapping[str, Any], form: str | None) ->
     if form == "json":
         from arena.publish.formats import as_json
 
-        print(as_json(report), end="")
+        write(as_json(report))
     else:
         _show(report)
     if run.stopped is not None:
-        print(f"arena: Stopped: {run.why}. The same command goes on.", file=sys.stderr)
+        say(f"arena: Stopped: {run.why}. The same command goes on.", error=True)
         raise typer.Exit(1)
 
 
 def _show(report: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table()
     table.add_column("Injected answer", overflow="fold")
@@ -132,7 +131,7 @@ def _show(report: Mapping[str, Any]) -> None:
         table.add_column(name, justify="right")
     for row in [*report["kinds"], {**report, "kind": "all"}]:
         shares = (_percent(row[arm]["rate"]) for arm in ("attack", "control"))
-        table.add_row(*map(Text, (row["kind"], f"{row['n_pairs']:,}", *shares, _success(row))))
+        table.add_row(*map(plain, (row["kind"], f"{row['n_pairs']:,}", *shares, _success(row))))
     console = Console()
     console.print(table)
     control = report["control"]
@@ -145,7 +144,7 @@ def _show(report: Mapping[str, Any]) -> None:
         f"{control['n_undecided']:,} have no verdict."
     )
     for warning in report["warnings"]:
-        console.print(Text(f"! {warning}", style="yellow"))
+        console.print(plain(f"! {warning}", style="yellow"))
 
 
 def _percent(rate: float | None) -> str:

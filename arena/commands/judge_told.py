@@ -1,6 +1,5 @@
 """What a judge's run says on a terminal when it ends."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from arena.errors import DataError
+from arena.terminal import say, write
 
 if TYPE_CHECKING:
     from judge.budget import Estimate
@@ -33,7 +33,7 @@ def tell_estimate(found: "Estimate", form: str | None) -> None:
         if found.calibration.n
         else "by the rule of characters"
     )
-    print(
+    say(
         f"{found.n_calls:,} calls, about {_rounded(found.tokens_in)} tokens in and "
         f"{_rounded(found.tokens_out)} out, {cost} ({known})."
     )
@@ -55,13 +55,13 @@ def tell_run(report: Told, out: Path | None, form: str | None) -> None:
     if form == "json":
         _json({**report, "out": None if out is None else str(out)})
     else:
-        print(_counts(report, out))
+        say(_counts(report, out))
         for line in [*_by_model(report), *_on_order(report)]:
-            print(line)
+            say(line)
         for warning in report["warnings"]:
-            print(f"! {warning}")
+            say(f"! {warning}")
     if report["stopped"] is not None:
-        print(f"arena: Stopped: {report['why']}. {report['next']}", file=sys.stderr)
+        say(f"arena: Stopped: {report['why']}. {report['next']}", error=True)
         raise typer.Exit(1)
 
 
@@ -70,11 +70,11 @@ def tell_checks(report: Told, out: Path, form: str | None) -> None:
     if form == "json":
         _json({**report, "out": str(out)})
         return
-    print(f"{out}: {sum(row['prompt_strict']['n'] for row in report['models']):,} checked.")
+    say(f"{out}: {sum(row['prompt_strict']['n'] for row in report['models']):,} checked.")
     for row in report["models"]:
-        print(f"{row['model']}: {', '.join(_share(name, row[name]) for name in _SHARES)}.")
+        say(f"{row['model']}: {', '.join(_share(name, row[name]) for name in _SHARES)}.")
     for warning in report["warnings"]:
-        print(f"! {warning}")
+        say(f"! {warning}")
 
 
 _SHARES = ("prompt_strict", "prompt_loose", "instruction_strict", "instruction_loose")
@@ -135,4 +135,4 @@ def _on_place(place: Told | None) -> str:
 def _json(value: Told) -> None:
     from arena.publish.formats import as_json
 
-    print(as_json(value), end="")
+    write(as_json(value))

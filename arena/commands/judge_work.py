@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from arena.commands.judge_options import ARENA
 from arena.domain.model import Model, Roster
 from arena.errors import DataError, SettingsError
+from arena.files import read_text
 from arena.terminal import working
 
 if TYPE_CHECKING:
@@ -190,16 +191,8 @@ def _method(typed: Typed) -> "Named":
     if typed.scale is not None and typed.method != "rubric":
         msg = f"--scale {typed.scale} is for --method rubric, not for {typed.method!r}."
         raise DataError(msg)
-    text = None if typed.rubric is None else _text(typed.rubric)
+    text = None if typed.rubric is None else read_text(typed.rubric)
     return named(typed.method, rubric=text, scale=_scale(typed.scale or "1-10"))
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, ValueError) as error:
-        msg = f"Cannot read the rubric {str(file)!r}: {error}"
-        raise DataError(msg) from error
 
 
 def _scale(text: str) -> tuple[int, int]:

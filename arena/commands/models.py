@@ -11,6 +11,7 @@ from arena.commands.arguments import RosterFile, examples
 from arena.domain.answer import Message
 from arena.domain.model import Model, Roster
 from arena.errors import EndpointError
+from arena.terminal import plain, say
 
 if TYPE_CHECKING:
     from arena.endpoints.budgets import Budgets
@@ -40,7 +41,7 @@ def models(context: typer.Context, roster: RosterFile = None) -> None:
             [(model.id, model.name, model.endpoint, model.model) for model in listed],
         )
     else:
-        print(f"No models were found at {places()}. Write a roster, or play with the toys.")
+        say(f"No models were found at {places()}. Write a roster, or play with the toys.")
 
 
 @cli.command(epilog=examples("arena models check", "arena models check --roster roster.toml"))
@@ -90,5 +91,5 @@ def _print_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
 
     table = Table(*heads)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(plain, row))
     Console().print(table)

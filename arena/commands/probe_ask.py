@@ -1,7 +1,6 @@
 """`arena probe ask`."""
 
 import asyncio
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from arena.commands.judge_probe import METHODS
 from arena.commands.judge_work import Typed, done, estimated, prepared
 from arena.commands.probe_told import Form, Out, Seed, chosen_form, write_cards
 from arena.errors import DataError
+from arena.terminal import say
 
 if TYPE_CHECKING:
     from judge.judged import Run
@@ -96,12 +96,12 @@ def ask(
         found = probe_asked(asking, run, judge=work.model.id, method=method)
     write_cards(found.to_dict(), form, out)
     if form == "table":
-        print(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")
+        say(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")
 
 
 def _require_whole(run: "Run") -> None:
     """Make no card of a part of the answers."""
     if run.stopped is not None:
         said = f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before"
-        print(f"arena: Stopped: {run.why}; {said}. The same command goes on.", file=sys.stderr)
+        say(f"arena: Stopped: {run.why}; {said}. The same command goes on.", error=True)
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ import typer
 
 from arena import __version__
 from arena.errors import DataError
+from arena.terminal import plain, write
 
 FORMATS = ("table", "json", "html")
 ENDINGS = {".json": "json", ".html": "html"}
@@ -54,7 +55,7 @@ def write_cards(told: Mapping[str, Any], form: str, out: Path | None) -> None:
         return
     text = formats.as_json(found) if form == "json" else _page(found)
     if out is None:
-        print(text, end="")
+        write(text)
         return
     formats.write_text(text, out)
     if form == "html":
@@ -71,7 +72,6 @@ def _page(found: Mapping[str, Any]) -> str:
 def _show(found: Mapping[str, Any]) -> None:
     from rich.console import Console, Group
     from rich.table import Table
-    from rich.text import Text
 
     from arena.publish.probe.view import page_of, table_of, undecided_of, warnings_of
 
@@ -81,8 +81,8 @@ def _show(found: Mapping[str, Any]) -> None:
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
-    about = Text(" ".join(f"{name}: {said}." for name, said in page.about.items()))
-    warnings = [Text(f"! {text}", style="yellow") for text in warnings_of(page)]
-    undecided = [Text(f"? {text}") for text in undecided_of(page)]
+        table.add_row(*map(plain, row))
+    about = plain(" ".join(f"{name}: {said}." for name, said in page.about.items()))
+    warnings = [plain(f"! {text}", style="yellow") for text in warnings_of(page)]
+    undecided = [plain(f"? {text}") for text in undecided_of(page)]
     Console().print(Group(about, table, *warnings, *undecided))

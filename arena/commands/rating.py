@@ -1,7 +1,6 @@
 """`arena rate` and `arena plan`."""
 
 import io
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from arena.commands.arguments import examples
 from arena.commands.rating_options import rate_options
 from arena.errors import DataError
 from arena.publish import formats
+from arena.terminal import say, write
 
 cli = typer.Typer()
 
@@ -95,7 +95,7 @@ def rate(
         draw_boards(plots, source, options, found, datetime.now(UTC).date())
     if form != "table":
         for value, why in found.get("not_rated", {}).items():
-            print(f"arena: {by} {value!r} is left out. {why}", file=sys.stderr)
+            say(f"arena: {by} {value!r} is left out. {why}", error=True)
     _write(found if old is None else _moves(old, found), form, out)
 
 
@@ -132,7 +132,7 @@ def plan(
     with terminal.working("Planning"):
         found = plan_source(source, options)
     if form == "json":
-        print(formats.as_json(found.to_dict()), end="")
+        write(formats.as_json(found.to_dict()))
     else:
         Console().print(terminal.plan(found))
 
@@ -168,7 +168,7 @@ def _write(found: Mapping[str, Any], form: str, out: Path | None) -> None:
     else:
         text = _page(found) if form == "table" else formats.as_text(found, form)
         if out is None:
-            print(text, end="")
+            write(text)
         else:
             formats.write_text(text, out)
 

@@ -7,6 +7,7 @@ import typer
 
 from arena.commands.arguments import Database, Host, Port, RosterFile, examples
 from arena.domain.model import Roster
+from arena.terminal import say
 
 if TYPE_CHECKING:
     from arena.settings import Settings
@@ -66,9 +67,9 @@ def _serve(settings: "Settings", found: Roster | None = None) -> None:
 
         app = create_app(settings, found)
         host, port = listener.getsockname()[:2]
-        print(f"The arena is at http://{host}:{port} (stop with Ctrl+C)", flush=True)
+        say(f"The arena is at http://{host}:{port} (stop with Ctrl+C)")
         if found:
-            print(_described(found), flush=True)
+            say(_described(found))
         run(app, app.state.drain, settings, listener)
 
 

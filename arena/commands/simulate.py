@@ -11,7 +11,7 @@ import typer
 
 from arena.commands.arguments import Database, examples
 from arena.domain.model import Roster
-from arena.terminal import working
+from arena.terminal import say, working
 
 if TYPE_CHECKING:
     from arena.play.simulation import Tastes
@@ -44,12 +44,12 @@ def simulate(
     from arena.store.store import Store
 
     settings = demo_settings(database=database)
-    print(f"Planted tastes, in log-odds: {_planted(TASTES)}.", flush=True)
+    say(f"Planted tastes, in log-odds: {_planted(TASTES)}.")
     with closing(Store(settings.database)) as store, working("Voting") as told:
         store.hold_lease()
         store.register(POCKET_MODELS, datetime.now(UTC))
         made = asyncio.run(_simulate(store, votes, seed, told))
-    print(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
+    say(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
 
 
 def _planted(tastes: "Tastes") -> str:

@@ -9,7 +9,7 @@ import typer
 
 from arena.commands.arguments import examples
 from arena.errors import DataError
-from arena.terminal import working
+from arena.terminal import plain, say, working, write
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -111,11 +111,11 @@ def judge(
         found = study_judges(votes, verdicts, options, told)
         written = None if out is None else _write(found, out)
     if form is not None and form != "table":
-        print(_text(found, form), end="")
+        write(_text(found, form))
     elif written is None or form == "table":
         _show(found)
     if written is not None and form in (None, "table"):
-        print(f"The report is {written}.")
+        say(f"The report is {written}.")
 
 
 @cli.command(
@@ -161,11 +161,11 @@ def scores(
         found = score_board(table, board, draws)
         written = None if out is None else _write_scores(found, out)
     if form is not None and form != "table":
-        print(_scores_text(found, form), end="")
+        write(_scores_text(found, form))
     elif written is None or form == "table":
         _show_scores(found)
     if written is not None and form in (None, "table"):
-        print(f"The report is {written}.")
+        say(f"The report is {written}.")
 
 
 def _write_scores(found: "Scored", out: Path) -> Path:
@@ -185,16 +185,15 @@ def _scores_text(found: "Scored", form: str) -> str:
 
 def _show_scores(found: "Scored") -> None:
     from rich.console import Console
-    from rich.text import Text
 
     from arena.publish.report.scores import correlation_section
 
     section, console = correlation_section(found), Console()
     for part in (section.table, *section.more):
         if part is not None:
-            console.print(_table(part.head, part.rows), Text(part.note))
+            console.print(_table(part.head, part.rows), plain(part.note))
     for text in found.warnings:
-        console.print(Text(f"! {text}", style="yellow"))
+        console.print(plain(f"! {text}", style="yellow"))
 
 
 def _require(form: str | None, out: Path | None) -> None:
@@ -231,29 +230,27 @@ def _page_text(page: "Page", form: str) -> str:
 
 def _show(found: "Study") -> None:
     from rich.console import Console, Group
-    from rich.text import Text
 
     from arena.publish.report.written import report_page
 
     page = report_page(found, datetime.now(UTC).date())
     parts: list[RenderableType] = []
     for answer in page.answers:
-        parts.append(Text(f"{answer.judge}: {answer.headline}", style="bold"))
-        parts.append(Text(" ".join(answer.sentences)))
+        parts.append(plain(f"{answer.judge}: {answer.headline}", style="bold"))
+        parts.append(plain(" ".join(answer.sentences)))
     for table in (page.first.table, *page.first.more):
         if table is not None:
             parts.append(_table(table.head, table.rows))
-    parts += [Text(f"! {text}", style="yellow") for text in found.warnings]
+    parts += [plain(f"! {text}", style="yellow") for text in found.warnings]
     Console().print(Group(*parts))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableType":
     from rich.table import Table
-    from rich.text import Text
 
     table = Table()
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(plain, row))
     return table

@@ -8,6 +8,7 @@ import typer
 from arena.commands.arguments import examples
 from arena.commands.rating_options import Column, role_and_name
 from arena.errors import DataError
+from arena.terminal import plain, working, write
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -63,7 +64,6 @@ def voters(
     from arena.publish.columns import Columns
     from arena.publish.voters import check_source  # numpy and duckdb take half a second
     from arena.publish.weighted import write_weighted
-    from arena.terminal import working
 
     form = _chosen(form, out)
     columns = Columns.named(map(role_and_name, column or ()))
@@ -78,7 +78,7 @@ def voters(
         _show(report)
     else:
         text = formats.as_json(found) if form == "json" else formats.as_csv(found["voters"])
-        print(text, end="") if out is None else formats.write_text(text, out)
+        write(text) if out is None else formats.write_text(text, out)
 
 
 def _chosen(form: str | None, out: Path | None) -> str:
@@ -98,7 +98,6 @@ def _chosen(form: str | None, out: Path | None) -> str:
 
 def _show(report: "VotersReport") -> None:
     from rich.console import Console, Group
-    from rich.text import Text
 
     rest = [voter for voter in report.voters if voter.examined and not voter.flagged]
     head = (
@@ -107,13 +106,12 @@ def _show(report: "VotersReport") -> None:
         "Every voter, and the reasons in words: --format csv."
     )
     listed = [*report.flagged, *rest[:SHOWN]]
-    notes = [Text(note) for note in report.notes]
-    Console().print(Group(Text(head), *([_table(listed)] if listed else []), *notes))
+    notes = [plain(note) for note in report.notes]
+    Console().print(Group(plain(head), *([_table(listed)] if listed else []), *notes))
 
 
 def _table(voters: "list[CheckedVoter]") -> "RenderableType":
     from rich.table import Table
-    from rich.text import Text
 
     numbers = ("Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight")
     table = Table("Voter", *numbers, "Looks most like")
@@ -129,7 +127,7 @@ def _table(voters: "list[CheckedVoter]") -> "RenderableType":
             f"{voter.weight:g}",
             _suspicion(voter),
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(plain, cells))
     return table
 
 

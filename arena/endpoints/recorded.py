@@ -1,7 +1,6 @@
 """Recorded models: files of outputs, replayed through the client like any endpoint."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import httpx
 
 from arena.endpoints.speech import Question, Speech, paced, read_question, refusal, reply
 from arena.errors import SettingsError
+from arena.files import json_entries
 
 _KEYS = (("instruction", "output"), ("prompt", "response"))
 _PIECE_S = 0.1  # time between two pieces: as often as the text of a battle is shown
@@ -44,7 +44,7 @@ def load_recording(path: Path) -> Recording:
         If the file cannot be read as one of these, naming file, line or entry, and value.
     """
     responses: dict[str, str] = {}
-    for place, entry in _entries(path, _text(path)):
+    for place, entry in json_entries(path, SettingsError):
         prompt, response = _pair(place, entry)
         responses.setdefault(prompt, response)
     if not responses:
@@ -102,41 +102,6 @@ def _is_later_turn(question: Question) -> bool:
     return any(message.role == "assistant" for message in question.messages)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise SettingsError(
-            f"{path}: cannot be read ({error.strerror}). Check the path."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise SettingsError(
-            f"{path}: byte {error.start} is not UTF-8. Save the file as UTF-8."
-        ) from None
-
-
-def _entries(path: Path, text: str) -> Iterator[tuple[str, object]]:
-    """Each entry of a file, with the words that say where it stands."""
-    if text.lstrip().startswith("["):
-        for number, entry in enumerate(_decoded(str(path), text), start=1):
-            yield f"{path}, entry {number}", entry
-        return
-    for number, line in enumerate(text.split("\n"), start=1):  # splitlines() cuts at U+2028
-        if line.strip():
-            place = f"{path}, line {number}"
-            yield place, _decoded(place, line)
-
-
-def _decoded(place: str, text: str) -> list[object]:
-    try:
-        value: list[object] = json.loads(text)
-    except ValueError as error:
-        raise SettingsError(
-            f"{place}: not JSON ({error}). Give a JSON list, or one JSON object a line."
-        ) from None
-    return value
-
-
 def _pair(place: str, entry: object) -> tuple[str, str]:
     if isinstance(entry, Mapping):
         for prompt_key, response_key in _KEYS:
@@ -153,11 +118,4 @@ def _pair(place: str, entry: object) -> tuple[str, str]:
 def _string(place: str, key: str, value: object) -> str:
     if not isinstance(value, str):
         raise SettingsError(f"{place}: {key} is {value!r}. Give a text.")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise SettingsError(
-            f"{place}: {key} holds half a surrogate pair at character {error.start}, "
-            "which is no text. Mend the file."
-        ) from None
     return value

@@ -18,6 +18,7 @@ from arena.pages.axis import bar, shared_axis
 from arena.pages.heatmap import FEWEST_COLOURED, heatmap, per_pair
 from arena.pages.panels import panels
 from arena.pages.voters import even
+from arena.publish.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -45,6 +46,7 @@ def environment() -> Environment:
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,7 +1,5 @@
 """Columns of recorded annotations, read from a file: what is wrong is quoted with its row."""
 
-import gzip
-import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import DataError
+from arena.files import json_objects, json_or_text
 from arena.publish.columns import listed
 from arena.publish.sources import JSON, opened
 
@@ -116,10 +115,8 @@ def read_annotations(path: Path, holds: str = "annotations") -> Annotations:
     DataError
         If it cannot be read, or holds no row.
     """
-    in_json = path.name.endswith(JSON) and path.is_file()
-    found = Annotations(
-        str(path), _from_json(path, holds) if in_json else _from_table(path, holds)
-    )
+    in_json = path.name.endswith(JSON)
+    found = Annotations(str(path), _from_json(path) if in_json else _from_table(path, holds))
     if not found.n:
         msg = f"There is no row in {str(path)!r}: it should hold {holds}."
         raise DataError(msg)
@@ -140,30 +137,14 @@ def _as_in_file(name: str, there: Sequence[str]) -> str:
     return bare if bare != name and bare.lower() in map(str.lower, there) else name
 
 
-def _from_json(path: Path, holds: str) -> dict[str, NDArray[np.object_]]:
+def _from_json(path: Path) -> dict[str, NDArray[np.object_]]:
     """Read an array of objects, or one a line, names as they are written.
 
     Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
     """
-    rows = _json_rows(path, holds)
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict):
-            msg = f"Row {number} of {str(path)!r} is {row!r}: give one JSON object a row."
-            raise DataError(msg)
+    rows = list(json_objects(path))
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _list_of([row.get(name) for row in rows]) for name in names}
-
-
-def _json_rows(path: Path, holds: str) -> list[Any]:
-    try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-        if text.lstrip().startswith("["):
-            return list(json.loads(text))
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (OSError, ValueError, EOFError) as error:
-        msg = f"Cannot read the {holds} of {str(path)!r} as JSON: {error}"
-        raise DataError(msg) from error
 
 
 def _objects(values: NDArray[Any]) -> NDArray[np.object_]:
@@ -184,10 +165,10 @@ def _list_of(values: Sequence[object]) -> NDArray[np.object_]:
 def _parted(value: object) -> list[str]:
     if value is None:
         return []
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            return [str(one) for one in json.loads(value)]
+    several = json_or_text(value) if isinstance(value, str) else value
+    if isinstance(value, str) and not isinstance(several, list):
         return [part.strip() for part in value.split(";") if part.strip()]
+    value = several
     return [str(one) for one in np.asarray(value).tolist()]
 
 

@@ -1,6 +1,5 @@
 """Cases for a judge: pairs or single responses, from files or from the battles."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arena.errors import DataError
+from arena.files import json_or_text
 from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.columns import listed
 from arena.store import answered
@@ -184,10 +184,7 @@ def _checklists(table: Annotations) -> list[tuple[str, ...]]:
 
 def _items(table: Annotations, row: int, value: object) -> tuple[str, ...]:
     """Read a list of questions, as such or as JSON; nothing is an empty one, still to write."""
-    try:
-        found = json.loads(value) if isinstance(value, str) and value.strip() else value
-    except ValueError:
-        found = value
+    found = json_or_text(value) if isinstance(value, str) else value
     if found is None or (isinstance(found, str) and not found.strip()):
         return ()
     items = [found] if isinstance(found, str) else plain(found)

@@ -1,12 +1,12 @@
 """Two boards side by side: who moved, and how sure that is."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from arena.errors import DataError
+from arena.files import parsed, read_text
 from rating.contrasts import quantile
 
 SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")
@@ -31,11 +31,7 @@ def read_board(path: Path) -> Mapping[str, Any]:
     DataError
         If the file is not there, or is something else.
     """
-    try:
-        board = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        msg = f"Cannot read the board {str(path)!r}: {error}."
-        raise DataError(msg) from error
+    board = parsed(read_text(path), f"The board {str(path)!r}")
     if not isinstance(board, dict) or not {"method", "ratings"} <= board.keys():
         what = "groups" if isinstance(board, dict) and "groups" in board else "something else"
         msg = (

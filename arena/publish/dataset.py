@@ -16,6 +16,7 @@ from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
 from arena.errors import DataError
 from arena.publish.engine import connected
+from arena.publish.escaping import in_csv_sql
 from arena.publish.sieve import NO_VOTE
 from arena.publish.sources import opened
 from arena.store import chain
@@ -161,7 +162,12 @@ def _as_json(exclusion: Row) -> str:
 
 def _write(columns: Mapping[str, Sequence[object]], path: Path) -> None:
     arrays = {name: _array(COLUMNS[name], values) for name, values in columns.items()}
-    casts = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items())
+    casts = ", ".join(
+        f"{in_csv_sql(name)} AS {name}"
+        if path.suffix == ".csv" and kind == "VARCHAR"
+        else f"CAST({name} AS {kind}) AS {name}"
+        for name, kind in COLUMNS.items()
+    )
     with connected() as connection:
         connection.register("votes", arrays)
         target = str(path).replace("'", "''")

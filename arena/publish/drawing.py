@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from arena.publish.picture import Theme, clean
+from arena.publish.escaping import visible
+from arena.publish.picture import Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,7 @@ def labels(names: Sequence[str]) -> list[str]:
     ['xxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxx', 'xxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxx [2]', 'y']
     """
     drawn: list[str] = []
-    for name in map(clean, names):
+    for name in map(visible, names):
         label, again = _cut(name, ""), 1
         while label in drawn:
             again += 1
@@ -96,7 +97,7 @@ def axes_of(
     from matplotlib.figure import Figure
 
     width = margins.left + size[0] + margins.right
-    lines = wrapped(clean(caption), width - 2 * EDGE, FONT)
+    lines = wrapped(visible(caption), width - 2 * EDGE, FONT)
     below = LINE * len(lines) + (EDGE if lines else 0)
     height = margins.top + size[1] + margins.bottom + below
     figure = Figure(figsize=(width / 72, height / 72), facecolor=theme.ground)

@@ -3,12 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from arena.errors import DataError
 from arena.publish.captions import summary
+from arena.publish.escaping import in_csv, in_json, in_latex, in_markdown
 
 Row = Mapping[str, Any]
 
@@ -54,16 +55,6 @@ COLUMNS = {
 }
 """Types of the columns of numbers and truth values; every other column is text."""
 
-LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        **{c: f"\\{c}" for c in "&%$#_{}"},
-    }
-)
-"""What LaTeX would take for its own, escaped: for ``str.translate``."""
-
 
 def chosen_format(name: str | None, out: Path | None) -> str:
     """Name the format: as asked, else by the ending of the file, else a table.
@@ -107,9 +98,10 @@ def as_text(board: Row, form: str) -> str:
     said = summary(board) if "method" in board else str(board.get("note", ""))
     warnings = board.get("warnings", ())
     if form == "markdown":
-        under = "".join(f"\n* {text}" for text in warnings)
-        return f"{said}\n\n{as_markdown(rows)}{under}\n".lstrip()
-    return "".join(f"% {text}\n" for text in (said, *warnings) if text) + as_latex(rows)
+        under = "".join(f"\n* {in_markdown(text)}" for text in warnings)
+        return f"{in_markdown(said)}\n\n{as_markdown(rows)}{under}\n".lstrip()
+    comments = "".join(f"% {in_latex(text)}\n" for text in (said, *warnings) if text)
+    return comments + as_latex(rows)
 
 
 def write_text(text: str, path: Path) -> None:
@@ -123,23 +115,27 @@ def write_text(text: str, path: Path) -> None:
 
 def as_json(board: Row) -> str:
     """Write a board as JSON, every number in full."""
-    return json.dumps(board, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return in_json(json.dumps(board, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """Write rows with every number in full; what is unknown is empty."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    """Write rows with every number in full; what is unknown is empty, and no text is a formula."""
+    names = list(rows[0]) if rows else []
+    return "".join(map(_csv_line, (names, *([row[name] for name in names] for row in rows))))
+
+
+def _csv_line(cells: Iterable[object]) -> str:
+    """Write a line; only a writer that ends lines by CR LF puts quotes around either of them."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\r\n").writerow(map(in_csv, cells))
+    return out.getvalue().removesuffix("\r\n") + "\n"
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """Write rows for people, in points without decimals."""
     names, cells = _cells(rows)
     sides = ["---" if name not in COLUMNS else "---:" for name in names]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in cells]
+    escaped = [[*map(in_markdown, line)] for line in cells]
     lines = [_headings(names), sides, *escaped]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -148,7 +144,7 @@ def as_latex(rows: Sequence[Row]) -> str:
     """Write rows as a tabular of the package booktabs."""
     names, cells = _cells(rows)
     sides = "".join("r" if name in COLUMNS else "l" for name in names)
-    body = [" & ".join(cell.translate(LATEX) for cell in line) + r" \\" for line in cells]
+    body = [" & ".join(map(in_latex, line)) + r" \\" for line in cells]
     return "\n".join(
         [
             r"% \usepackage{booktabs}",

@@ -1,12 +1,12 @@
 """Responses with the instructions that they can be checked against, as IFEval writes them."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from arena.errors import DataError
+from arena.files import json_or_text
 from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.cases import OUTPUTS, NamedCase, plain, responses_of
 from judge.errors import JudgeError
@@ -90,9 +90,4 @@ def _task(table: Annotations, number: int, prompt: object, ids: object, kwargs: 
 
 def _listed(value: Any) -> Any:
     """Make a list of what a file holds as an array, or as JSON text."""
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return plain(value)
+    return json_or_text(value) if isinstance(value, str) else plain(value)

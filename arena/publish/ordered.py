@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 ROW = "__row"
 """Column of a row's number; no table of votes has one of this name."""
 
+NEEDED = ("model_a", "model_b", "winner", "voter")
+
 SCORES = np.array([outcome.score_a for outcome in OUTCOMES])
 
 
@@ -102,14 +104,15 @@ def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
 
 
 def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
-    roles = ("model_a", "model_b", "winner", "voter", "time", "left_out")
-    found = (columns.find(role, there) for role in roles)
-    return sorted({*(name for name in found if name is not None), *order_columns(there).values()})
+    needed = [columns.need(role, there) for role in NEEDED]
+    found = [columns.find(role, there) for role in ("time", "left_out")]
+    known = [name for name in found if name is not None]
+    return sorted({*needed, *known, *order_columns(there).values()})
 
 
 def _fetched(frame: Frame, columns: Columns) -> Table:
     there = frame.collect_schema().names()
-    texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner", "voter")}
+    texts = {role: columns.need(role, there) for role in NEEDED}
     texts |= order_columns(there)
     if (left_out := columns.find("left_out", there)) is not None:
         texts["left_out"] = left_out

@@ -5,13 +5,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
-from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from unicodedata import category
 
 from arena.errors import DataError
+from arena.publish.escaping import in_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,11 +119,11 @@ class Picture:
         colours = re.compile("|".join(names))
         svg = re.sub("<[^>]*>", lambda tag: colours.sub(lambda c: names[c[0]], tag[0]), svg)
         return _PAGE.format(
-            title=escape(self.title),
+            title=in_html(self.title),
             light=_properties(light),
             dark=_properties(THEMES["dark"]),
             svg=svg,
-            caption=escape(clean(self.caption)),
+            caption=in_html(self.caption),
             table=_table(self.table),
         ).encode()
 
@@ -134,8 +133,8 @@ class Picture:
             drawn = _saved(self.draw(theme, caption), "svg", about).decode()
         body = drawn[drawn.index("<svg") :]
         body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, count=1, flags=re.DOTALL)
-        named = "; ".join(clean(name) for name in self.names)
-        described = f"<title>{escape(clean(self.title))}</title>\n <desc>{escape(named)}</desc>"
+        named = in_html("; ".join(self.names))
+        described = f"<title>{in_html(self.title)}</title>\n <desc>{named}</desc>"
         return _XML_HEAD + re.sub(
             r"<svg[^>]*>", lambda tag: f'{tag[0][:-1]} role="img">\n {described}', body, count=1
         )
@@ -156,21 +155,6 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def clean(text: str) -> str:
-    r"""Replace what XML cannot hold and what would break a line.
-
-    Examples
-    --------
-    >>> clean("a\nb\x00") == "a\ufffdb\ufffd"
-    True
-    """
-    return "".join("\ufffd" if _breaks(c) else c for c in text)
-
-
-def _breaks(character: str) -> bool:
-    return category(character) in ("Cc", "Cs", "Zl", "Zp") or character in "\ufffe\uffff"
-
-
 def _saved(figure: "Figure", kind: str, metadata: Mapping[str, str | None]) -> bytes:
     out = BytesIO()
     figure.savefig(out, format=kind, dpi=DPI, metadata=dict(metadata))
@@ -186,13 +170,13 @@ def _properties(theme: Theme) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.head)
+    head = "".join(f'<th scope="col">{in_html(cell)}</th>' for cell in table.head)
     rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in table.rows)
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
 def _cells(row: Sequence[str]) -> str:
-    return "".join(f"<td><bdi>{escape(clean(cell))}</bdi></td>" for cell in row)
+    return "".join(f"<td><bdi>{in_html(cell)}</bdi></td>" for cell in row)
 
 
 _XML_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import DataError
+from arena.files import SHOWN
 from arena.publish import packing
 from arena.publish.coding import Coded
 from arena.publish.sources import Table
@@ -28,6 +29,9 @@ LABELS: Mapping[str, Outcome] = {
 SKIP = "skip"
 NO_VOTE = "no vote"
 """Reason in ``left_out`` of a row that is there for its place in the chain alone."""
+
+MOST_MODELS = 1_000
+"""A board holds a number for each two models, and takes time by the cube of them: minutes."""
 
 
 def compact(table: Table) -> Table:
@@ -117,12 +121,14 @@ class Sieve:
         Raises
         ------
         DataError
-            If a name is missing or blank, or two differ only in case or spaces.
+            If a name is missing or blank, two differ only in case or spaces, or there are more
+            than `MOST_MODELS`.
         """
         sides = [self.table.texts[role] for role in ("model_a", "model_b")]
         for role in ("model_a", "model_b"):
             self._refuse_missing(role)
         names = tuple(sorted(self._used(sides[0]) | self._used(sides[1])))
+        _refuse_many(names)
         self._refuse_twins(names, sides)
         place = {name: position for position, name in enumerate(names)}
         a, b = (_placed(column, place) for column in sides)
@@ -205,6 +211,17 @@ class Sieve:
             f"{column.names[code]!r} ({int(counts[code])} votes)"
             for code in np.flatnonzero(counts)
         )
+
+
+def _refuse_many(names: Sequence[str]) -> None:
+    if len(names) > MOST_MODELS:
+        some = ", ".join(repr(name[:SHOWN]) for name in names[:3])
+        msg = (
+            f"The votes are on {len(names):,} models, {some} and so on, and {MOST_MODELS:,} are "
+            "the most: a rating compares each with each. Check that the columns hold models, or "
+            "rate fewer."
+        )
+        raise DataError(msg)
 
 
 def _blank(column: Coded) -> Mask:

@@ -1,6 +1,7 @@
 """Where votes are read from: a file, or a table of any library that narwhals knows."""
 
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import DataError
+from arena.files import json_objects, require_file
 from arena.publish import packing
 from arena.publish.coding import Coded, Codes, checked, coded
 from arena.publish.columns import COUNTS
 from arena.publish.engine import connected
+from arena.publish.plain import described, plain_cell, quoted, read_plain
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
@@ -27,6 +30,12 @@ JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
 ENDINGS = (".parquet", *PLAIN, *JSON)
 N = "__n"
 """Column of a count; no table of votes has one of this name."""
+
+NO_OBJECT = "json"
+"""What duckdb names the one column of a file of JSON without an object."""
+
+LONGEST = 300
+"""Characters of an engine's own words that a sentence quotes."""
 
 FEW = 10_000
 """Rows up to which the names of duckdb are coded here: to ask it to takes longer than to do it."""
@@ -93,7 +102,7 @@ def opened(
             yield _frame(source)
     except (duckdb.Error, nw.exceptions.NarwhalsError) as error:
         name = repr(str(source)) if isinstance(source, str | Path) else type(source).__name__
-        msg = f"Cannot read the {holds} of {name}: {str(error).splitlines()[0]}"
+        msg = f"Cannot read the {holds} of {name}: {str(error).splitlines()[0][:LONGEST]}"
         raise DataError(msg) from error
     finally:
         _forget_engines()
@@ -128,9 +137,7 @@ def _opened_file(path: Path, wanted: Callable[[Sequence[str]], Sequence[str]]) -
     if not ending:
         msg = f"Cannot read {str(path)!r}: name a file that ends in {', '.join(ENDINGS)}."
         raise DataError(msg)
-    if not path.is_file():
-        msg = f"Cannot read {str(path)!r}: there is no such file."
-        raise DataError(msg)
+    require_file(path)
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
         if ending != ".parquet":
             path = _as_parquet(connection, path, ending, Path(folder) / "votes.parquet", wanted)
@@ -145,14 +152,35 @@ def _as_parquet(
     wanted: Callable[[Sequence[str]], Sequence[str]],
 ) -> Path:
     """Parse a file of text once, all as text: a name like 007 or 2024-01-01 stays what it is."""
-    if ending in PLAIN:
-        rows = connection.read_csv(_literal(path), header=True, all_varchar=True)
-    else:
-        there = connection.read_json(_literal(path)).columns
-        types = dict.fromkeys(wanted(there), "VARCHAR")
-        rows = connection.read_json(_literal(path), columns=types)
-    rows.select(*map(duckdb.ColumnExpression, wanted(rows.columns))).write_parquet(str(target))
+    try:
+        if ending in PLAIN:
+            rows, cell = read_plain(connection, path, _literal(path)), plain_cell
+        else:
+            there = connection.read_json(_literal(path)).columns
+            if there == [NO_OBJECT]:
+                _require_rows(path)
+            types = dict.fromkeys(wanted(there), "VARCHAR")
+            rows, cell = connection.read_json(_literal(path), columns=types), quoted
+        rows.project(", ".join(map(cell, wanted(rows.columns)))).write_parquet(str(target))
+    except duckdb.Error as error:
+        _explain(error, path, ending)
+        raise
     return target
+
+
+def _require_rows(path: Path) -> None:
+    """Raise `DataError` if a file of JSON has no row, or one that is no object."""
+    if not any(map(bool, json_objects(path))):
+        msg = f"There is no row in {str(path)!r}: give one JSON object a row."
+        raise DataError(msg)
+
+
+def _explain(error: duckdb.Error, path: Path, ending: str) -> None:
+    """Raise `DataError` with the line that is wrong, where it can be told."""
+    if ending in JSON:
+        deque(json_objects(path), maxlen=0)  # duckdb counts the lines of JSON from 2
+    elif why := described(error, path):
+        raise DataError(why) from error
 
 
 def _literal(path: Path) -> str:

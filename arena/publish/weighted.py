@@ -1,5 +1,6 @@
 """The votes of a file with a weight for each, by who cast it."""
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,8 +9,10 @@ import duckdb
 
 from arena.errors import DataError
 from arena.publish.columns import Columns
+from arena.publish.escaping import in_csv, in_csv_sql
 from arena.publish.formats import write_parquet
 from arena.publish.ordered import ROW, numbered
+from arena.publish.plain import quoted
 from arena.publish.sources import opened
 from arena.publish.voters import CheckedVoter, VotersReport
 
@@ -48,7 +51,7 @@ def write_weighted(
     if path.suffix not in ENDINGS:
         msg = f"Cannot write {str(path)!r}: name a file that ends in {' or '.join(ENDINGS)}."
         raise DataError(msg)
-    if path.resolve() == Path(source).resolve():
+    if os.path.realpath(path) == os.path.realpath(source):
         msg = f"{source!r} cannot be read and written at once: name another file."
         raise DataError(msg)
     with tempfile.TemporaryDirectory() as folder, opened(Path(source), list) as frame:
@@ -67,14 +70,13 @@ def _row(voter: CheckedVoter) -> Mapping[str, object]:
 
 
 def _joined(rows: duckdb.DuckDBPyRelation, voter: str, found: Path) -> duckdb.DuckDBPyRelation:
-    quoted = '"' + voter.replace('"', '""') + '"'
     file = str(found).replace("'", "''")
     query = f"""
         SELECT votes.* EXCLUDE {ROW},
                coalesce(found.weight, 1.0) AS {WEIGHT},
                found.reason AS {REASON}
         FROM votes LEFT JOIN read_parquet('{file}') AS found
-          ON CAST(votes.{quoted} AS VARCHAR) = found.voter
+          ON CAST(votes.{quoted(voter)} AS VARCHAR) = found.voter
         ORDER BY votes.{ROW}
     """  # noqa: S608 - the names are quoted
     joined = rows.query("votes", query)
@@ -82,10 +84,18 @@ def _joined(rows: duckdb.DuckDBPyRelation, voter: str, found: Path) -> duckdb.Du
     return joined
 
 
+def _as_csv(rows: duckdb.DuckDBPyRelation) -> str:
+    return ", ".join(
+        f"{in_csv_sql(quoted(name)) if kind == 'VARCHAR' else quoted(name)} "
+        f"AS {quoted(str(in_csv(name)))}"
+        for name, kind in zip(rows.columns, rows.types, strict=True)
+    )
+
+
 def _write(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
     try:
         if path.suffix == ".csv":
-            rows.write_csv(str(path), header=True)
+            rows.project(_as_csv(rows)).write_csv(str(path), header=True)
         else:
             rows.write_parquet(str(path))
     except duckdb.Error as error:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from arena.errors import BrokenRecordError, SchemaError, StoreError
+from arena.files import require_file
 from arena.store import chain
 from arena.store.engine import describe, open_engine, snapshot, sqlite_file
 from arena.store.schema import migrate, newest, revision, shown
@@ -80,6 +81,7 @@ def restore(file: Path, url: str, told: Told) -> Copied:
     StoreError
         If the file is no backup or is damaged, or the database is in use or cannot be written.
     """
+    require_file(file, StoreError)
     with TemporaryDirectory() as folder, _named(f"restore {str(file)!r}"):
         copy = Path(folder) / "backup.db"
         shutil.copyfile(file, copy)  # opening a file may write to it

@@ -103,7 +103,7 @@ def _prepare_postgresql(lock_timeout_s: float, connection: Any, _record: object)
 
 def _open_sqlite(url: URL, lock_timeout_s: float) -> Engine:
     path = sqlite_file(url)
-    if not path.resolve().parent.is_dir():
+    if not path.absolute().parent.is_dir():
         msg = f"Cannot open {str(path)!r}: its folder does not exist. Make the folder first."
         raise StoreError(msg)
     engine = create_engine(url, connect_args={"timeout": lock_timeout_s})

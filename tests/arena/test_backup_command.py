@@ -46,7 +46,7 @@ def test_what_cannot_be_backed_up_or_restored_is_one_clear_line(
     command: Command, tmp_path: Path
 ) -> None:
     refused(command("backup", "--to", "b.db"), "no database 'arena.db'", "--database")
-    refused(command("restore", "b.db"), "'b.db'", "No such file")
+    refused(command("restore", "b.db"), "'b.db'", "no such file")
     (tmp_path / "b.db").write_text("Dear diary" * 1000)
     refused(command("restore", "b.db"), "'b.db'", "not a database")
     assert [path.name for path in tmp_path.iterdir()] == ["b.db"]

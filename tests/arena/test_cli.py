@@ -26,7 +26,7 @@ from tests.sqlite import new_sqlite
         (
             "[[models]]\nid='r'\nname='R'\nendpoint='recorded://f'\nrecording='gone.json'\n"
             + GOOD,
-            ["gone.json", "cannot be read"],
+            ["gone.json", "no such file"],
         ),
     ],
     ids=["bad TOML", "unknown key", "duplicate id", "missing variable", "missing recording"],

@@ -75,7 +75,7 @@ def test_a_bad_roster_names_file_key_and_value(
 
 
 def test_a_missing_roster_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"nowhere.toml: cannot be read"):
+    with pytest.raises(SettingsError, match=r"nowhere.toml': there is no such file"):
         read_roster(tmp_path / "nowhere.toml")
 
 

@@ -1,8 +1,6 @@
 """Texts to probe measures of similarity with, from files known by their columns."""
 
-import gzip
 import html
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from arena.errors import DataError
+from arena.files import json_or_text, read_text
 from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.columns import listed
 from judge.probe.people import RatedTexts
@@ -207,18 +206,13 @@ def _one_of(table: Annotations, names: Iterable[str]) -> str | None:
 
 def _first(value: str) -> str:
     """Return the first of several references."""
-    if not value.lstrip().startswith("["):
-        return value
-    try:
-        several = json.loads(value)
-    except ValueError:
-        return value
+    several = json_or_text(value)
     return str(several[0]) if isinstance(several, list) and several else value
 
 
 def _entries(file: Path, found: _Found) -> None:
     """Read a TREC file: its documents or its topics, names to texts."""
-    text = _text(file)
+    text = read_text(file)
     for kind, (entry, name) in ENTRIES.items():
         rows = re.findall(rf"<{entry}>(.*?)</{entry}>", text, re.DOTALL)
         if rows:
@@ -240,7 +234,7 @@ def _entry(row: str, name: str) -> tuple[str, str]:
 
 def _relevance(file: Path) -> list[tuple[str, str, float]]:
     rows = []
-    for number, line in enumerate(_text(file).splitlines(), 1):
+    for number, line in enumerate(read_text(file).splitlines(), 1):
         parts = line.split()
         if len(parts) != 4 or not _is_number(parts[3]):
             msg = (
@@ -288,12 +282,3 @@ def _as_judged(topics: Mapping[str, str], gains: Mapping[str, object]) -> Mappin
     if lost is not None:
         raise DataError(f"There is no topic {lost!r}: relevance and topics are not of one set.")
     return counted
-
-
-def _text(file: Path) -> str:
-    try:
-        raw = file.read_bytes()
-        return (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        msg = f"Cannot read {str(file)!r}: {error}"
-        raise DataError(msg) from error

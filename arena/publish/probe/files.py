@@ -1,9 +1,9 @@
 """Cards that `arena probe` wrote, read back for the page of cards."""
 
-import json
 from pathlib import Path
 
 from arena.errors import SettingsError
+from arena.files import parsed, read_text
 from arena.publish.probe.view import ProbePage, page_of
 
 
@@ -22,8 +22,9 @@ def read_cards(folder: Path) -> tuple[ProbePage, ...]:
 
 
 def _page(file: Path) -> ProbePage:
+    found = parsed(read_text(file, SettingsError), f"ARENA_CARDS: {str(file)!r}", SettingsError)
     try:
-        return page_of(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return page_of(found)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"ARENA_CARDS: {str(file)!r} holds no cards that `arena probe` wrote ({error!r})."
         raise SettingsError(msg) from error

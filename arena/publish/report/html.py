@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from arena.publish.escaping import shown
 from arena.publish.report.page import Page
 
 _NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
@@ -18,6 +19,7 @@ def _environment() -> Environment:
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -28,7 +30,7 @@ def _environment() -> Environment:
 
 def _held(text: str) -> Markup:
     """Keep a number on one line with its unit and its interval."""
-    parts = _NUMBER.split(text)  # text and numbers in turn
+    parts = _NUMBER.split(shown(text))  # text and numbers in turn
     held = Markup('<span class="held">{}</span>')
     return Markup().join(held.format(part) if i % 2 else part for i, part in enumerate(parts))
 

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 
-from arena.publish.picture import clean
+from arena.publish.escaping import in_html
 
 WIDTH = 620.0
 LINE, TWIN_LINE = 26.0, 38.0
@@ -194,7 +193,7 @@ def _svg(parts: Sequence[str], height: float, title: str) -> str:
     body = "\n".join(parts)
     return (
         f'<svg viewBox="0 0 {WIDTH:g} {height:g}" width="{WIDTH:g}" height="{height:g}" '
-        f'role="img" aria-label="{escape(clean(title))}">\n{body}\n</svg>'
+        f'role="img" aria-label="{in_html(title)}">\n{body}\n</svg>'
     )
 
 
@@ -209,7 +208,7 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def _circle(kind: str, x: float, y: float, r: float, name: str = "") -> str:
-    said = f"<title>{escape(clean(name))}</title>" if name else ""
+    said = f"<title>{in_html(name)}</title>" if name else ""
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}">{said}</circle>'
 
 
@@ -218,8 +217,7 @@ def _text(
 ) -> str:
     kind = ' class="soft"' if soft else ""
     return (
-        f'<text{kind} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>'
-        f"{escape(clean(text))}</text>"
+        f'<text{kind} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{in_html(text)}</text>'
     )
 
 

@@ -1,6 +1,5 @@
 """The board that scores are held against: ratings, and how uncertain their differences are."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import DataError
+from arena.files import json_or_text, read_text
 from arena.publish.compare import read_board
 from arena.publish.rate import rate_source
 from rating import RateOptions
@@ -104,9 +104,4 @@ def _errors(rows: list[Mapping[str, Any]]) -> tuple[Floats | None, tuple[str, ..
 
 def _is_object(path: Path) -> bool:
     """Tell a board, which is one JSON object, from votes."""
-    if path.suffix != ".json" or not path.is_file():
-        return False
-    try:
-        return isinstance(json.loads(path.read_text(encoding="utf-8")), dict)
-    except ValueError:
-        return False
+    return path.suffix == ".json" and isinstance(json_or_text(read_text(path)), dict)

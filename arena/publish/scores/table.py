@@ -51,10 +51,12 @@ def read_scores(path: Path) -> Scores:
     """
     table = read_annotations(path, "scores")
     models = table.texts(MODEL)
+    seen: set[str] = set()
     for row, model in enumerate(models, 1):
-        if model in models[: row - 1]:
+        if model in seen:
             msg = f"Row {row} of {str(path)!r} has model {model!r} again: give each one row."
             raise DataError(msg)
+        seen.add(model)
     columns, left_out = _parted(table)
     if not columns:
         msg = (

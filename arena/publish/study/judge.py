@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from arena.errors import DataError
 from arena.publish.study.agreement import Agreement, agreement, voted
 from arena.publish.study.baselines import Baseline, baselines
 from arena.publish.study.bias import Biases, biases
@@ -162,10 +163,16 @@ def _on(n_items: int, item: Ints) -> Mask:
 def study_judge(
     data: StudyData, judge: JudgeSaid, options: StudyOptions, tell: Tell
 ) -> JudgeStudy:
-    """Find all of one judge."""
+    """Find all of one judge; raises `DataError` if it read no item that people voted on."""
     items, people, verdicts = data.items, data.people, judge.verdicts
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     shared = shared_by(data, judge)
+    if not shared.items.n:
+        msg = (
+            f"The judge {judge.name!r} read no item that people voted on: leave its verdicts out, "
+            "or name the votes on them."
+        )
+        raise DataError(msg)
     warnings = [*data.warnings, *_few(shared), *_few_people(data)]
     tell("agreement")
     agreed = agreement(shared.items, shared.people, shared.judge.verdicts, options)

@@ -9,7 +9,7 @@ from arena.errors import DataError
 from arena.publish.study.contract import contract, missing
 from arena.publish.study.corrected import win_rates
 from arena.publish.study.data import JudgeSaid, StudyData, read_study
-from arena.publish.study.judge import JudgeStudy, identified, study_judge
+from arena.publish.study.judge import JudgeStudy, identified, shared_by, study_judge
 from arena.publish.study.options import StudyOptions
 from arena.publish.study.outputs import Outputs, read_outputs, read_prompts
 from arena.publish.study.plan import plan_votes
@@ -119,7 +119,7 @@ def _studied(data: StudyData, options: StudyOptions, told: Told) -> tuple[JudgeS
         for number, (value, part) in enumerate(data.groups.items(), 1):
             told(done + number, total, f", {options.by} {value} of {judge.name}")
             own = next((one for one in part.judges if one.name == judge.name), None)
-            if own is not None:
+            if own is not None and shared_by(part, own).items.n:
                 groups[value] = study_judge(part, own, options, lambda _: None)
         found.append(replace(_planned(data, judge, whole, options), groups=groups))
     return tuple(found)

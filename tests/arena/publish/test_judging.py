@@ -370,8 +370,8 @@ def test_what_is_asked_wrongly_is_quoted(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "empty.json").write_text("[]")
     for name, said in (
-        ("torn.jsonl", "as JSON"),
-        ("list.json", "Row 1 .* is 1"),
+        ("torn.jsonl", "Line 2 of .* is not JSON"),
+        ("list.json", "Entry 1 .* is 1"),
         ("empty.json", "no row"),
     ):
         with pytest.raises(DataError, match=said):

@@ -34,7 +34,7 @@ def test_every_format_holds_the_board(write: Write, tmp_path: Path, ending: str)
         assert rows.fetchall()[0][:2] == ("x_1", pytest.approx(1095.424, abs=1e-3))
         return
     text = out.read_text(encoding="utf-8")
-    assert {"tex": r"x\_1"}.get(ending, "x_1") in text
+    assert {"tex": r"x\_1", "md": r"x\_1"}.get(ending, "x_1") in text
     assert "1095" in text
     assert "Voters are not known" in text
 

@@ -71,7 +71,7 @@ def test_every_error_of_the_command_is_an_arena_error(write: Write, tmp_path: Pa
         (["--out", "board.doc"], "'board.doc'"),
         (["--out", str(tmp_path / "no" / "b.json")], "folder does not exist"),
         (["--compare", "old.json"], "'old.json'"),
-        (["--compare", source], "Cannot read the board"),
+        (["--compare", source], "is not JSON"),
     ]:
         told = CliRunner().invoke(cli, ["rate", source, *words])
         assert isinstance(told.exception, DataError), (words, told.output)

@@ -141,7 +141,7 @@ def test_a_missing_moment_matters_only_where_time_does() -> None:
         ("votes.xlsx", "name a file that ends in .parquet, .csv"),
         ("nowhere.csv", "there is no such file"),
         ("broken.parquet", "Cannot read the votes of"),
-        ("broken.jsonl", "Cannot read the votes of"),
+        ("broken.jsonl", "Line 1 of .* is not JSON"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, name: str, said: str) -> None:

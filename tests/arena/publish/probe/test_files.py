@@ -18,7 +18,7 @@ def test_cards_come_by_name_of_their_files_and_others_are_passed_over(tmp_path: 
     assert read_cards(tmp_path) == (page_of(board()), page_of(board(validity=False)))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"audits": []}', '{"cards": [1], "about": {}}'])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"audits": []}', '{"cards": [1], "about": {}}'])
 def test_a_file_that_holds_no_cards_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.json").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError, match=r"x\.json' holds no cards"):

@@ -1,0 +1,120 @@
+"""Names and texts that others chose, as each kind of output shows them: nothing in them acts.
+
+One function for each kind of output. `visible` is in all of them but CSV, which is read back.
+"""
+
+import re
+from html import escape
+from typing import Any
+
+REPLACED = "\ufffd"
+LINES = "\n\r\t"
+"""What stays in a text of several lines."""
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters, ends of lines, what turns the direction of writing, halves of pairs."""
+
+_FORMULA = r"'*[=+\-@\t\r\n＝＋－＠](?s:.*)"
+"""What a spreadsheet would run; with apostrophes before it, so that one can be taken off again."""
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>#|~&$]")
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        REPLACED: "?",
+        **{c: f"\\{c}" for c in "&%$#_{}"},
+    }
+)
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Replace what a terminal obeys, what breaks a line and what turns the writing by U+FFFD.
+
+    Parameters
+    ----------
+    keep : str
+        Characters that stay as they are, such as ends of lines.
+
+    Examples
+    --------
+    >>> visible("\x1b[31mred\x07") == "\ufffd[31mred\ufffd"
+    True
+    """
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else REPLACED, text)
+
+
+def shown(value: Any) -> Any:
+    """Give what a template shows: of a text what `visible` leaves, and its lines."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return visible(value, LINES) if is_text else value
+
+
+def in_html(text: str) -> str:
+    """Write a text into HTML or SVG."""
+    return escape(visible(text))
+
+
+def in_json(text: str) -> str:
+    """Write what `visible` would replace as JSON's own escapes: the values stay what they are."""
+    return _UNSEEN.sub(lambda found: found[0] if found[0] == "\n" else _as_code(found[0]), text)
+
+
+def _as_code(character: str) -> str:
+    return f"\\u{ord(character):04x}"
+
+
+def in_markdown(text: str) -> str:
+    r"""Write a text on one line of Markdown, or in a cell of a table.
+
+    Examples
+    --------
+    >>> in_markdown("a|b [c](d)")
+    'a\\|b \\[c\\](d)'
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", visible(text))
+
+
+def in_latex(text: str) -> str:
+    """Write a text on one line of LaTeX, or in a cell of a table."""
+    return visible(text).translate(_LATEX)
+
+
+def in_csv(value: object) -> object:
+    """Write a cell of CSV: a text that a spreadsheet would run gets an apostrophe before it.
+
+    Numbers stay, also such as are text: ``-1.5`` runs nothing. `from_csv_sql` takes it off again.
+
+    Examples
+    --------
+    >>> [in_csv(value) for value in ("=1+1", "-1.5", "'@x", -2, "x")]
+    ["'=1+1", '-1.5', "''@x", -2, 'x']
+    """
+    if not isinstance(value, str) or not re.fullmatch(_FORMULA, value):
+        return value
+    return value if re.fullmatch(_NUMBER, value) else f"'{value}"
+
+
+def in_csv_sql(column: str) -> str:
+    """Give the expression of SQL that does to a column of text what `in_csv` does to a value."""
+    runs, number = (f"regexp_full_match({column}, {_literal(p)})" for p in (_FORMULA, _NUMBER))
+    return f"CASE WHEN {runs} AND NOT {number} THEN '''' || {column} ELSE {column} END"
+
+
+def from_csv(text: str) -> str:
+    """Take off the apostrophe that `in_csv` wrote."""
+    return text[1:] if text.startswith("'") and re.fullmatch(_FORMULA, text) else text
+
+
+def from_csv_sql(column: str) -> str:
+    """Give the expression of SQL that does to a column what `from_csv` does to a text."""
+    quoted = f"starts_with({column}, '''') AND regexp_full_match({column}, {_literal(_FORMULA)})"
+    return f"CASE WHEN {quoted} THEN substr({column}, 2) ELSE {column} END"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
