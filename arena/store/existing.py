@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from arena.errors import SchemaError, StoreError
+from arena.files import require_file
 from arena.store.engine import describe, open_engine, snapshot, sqlite_file
 from arena.store.schema import newest, revision, shown
 
@@ -47,17 +48,14 @@ def reading_backup(file: Path) -> Iterator[Session]:
 
     A file that is in use, by the log beside it, is read in its place.
     """
+    require_file(file, StoreError)
     if file.with_name(f"{file.name}-wal").exists():
         with reading_existing(f"sqlite:///{file}") as session:
             yield session
         return
     with TemporaryDirectory() as folder:
         copy = Path(folder) / file.name
-        try:
-            shutil.copyfile(file, copy)
-        except OSError as error:
-            msg = f"Cannot read {str(file)!r}: {error.strerror}."
-            raise StoreError(msg) from error
+        shutil.copyfile(file, copy)
         with reading_existing(f"sqlite:///{copy}") as session:
             yield session
 

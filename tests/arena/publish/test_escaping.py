@@ -17,11 +17,11 @@ from arena.errors import DataError
 from arena.publish import escaping, formats
 from arena.publish.annotations import read_annotations
 from arena.publish.counts import read_votes
-from arena.publish.dataset import export_votes
+from arena.publish.dataset import export_votes, verify_export
 from arena.publish.report.html import as_html
 from arena.publish.report.page import Page, Section, Table
 from arena.publish.sieve import MOST_MODELS
-from tests.arena.publish.log import vote
+from tests.arena.publish.log import linked, vote
 from tests.command import Command
 
 FORMULA = '=HYPERLINK("http://evil","x")'
@@ -58,7 +58,8 @@ def test_an_export_quotes_formulas_and_rates_the_same(tmp_path: Path) -> None:
     hashes = set()
     for ending in ("csv", "jsonl", "parquet"):
         path = tmp_path / f"votes.{ending}"
-        export_votes(votes, DEFAULT, path)
+        export_votes(linked(votes), DEFAULT, path)
+        assert verify_export(path).problem is None
         hashes.add(read_votes(path).data_hash)
     assert len(hashes) == 1
     with (tmp_path / "votes.csv").open(encoding="utf-8", newline="") as file:

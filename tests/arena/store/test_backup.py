@@ -235,7 +235,7 @@ def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Dear diary" * 1000)
     with pytest.raises(StoreError, match=r"notes.txt.*not a database"):
         restore(tmp_path / "notes.txt", f"sqlite:///{tmp_path}/other.db", quiet)
-    with pytest.raises(StoreError, match=r"gone.db.*No such file"):
+    with pytest.raises(StoreError, match=r"gone.db.*no such file"):
         restore(tmp_path / "gone.db", f"sqlite:///{tmp_path}/other.db", quiet)
 
 
