@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix slow bench bench-rating lock
+.PHONY: setup demo study-demo test lint fix slow bench bench-rating kills lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -62,6 +62,12 @@ bench: .venv/.run
 bench-rating: .venv-bench/.done
 	.venv-bench/bin/python benchmarks/coverage.py
 	.venv-bench/bin/python benchmarks/rating.py --sizes tiny a b
+
+ROUNDS ?= 20
+DATABASE ?= both
+
+kills: .venv/.dev
+	$(BIN)/python -m benchmarks.kills --rounds $(ROUNDS) --database $(DATABASE)
 
 lock:
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres -o requirements.lock

