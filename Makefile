@@ -47,6 +47,7 @@ slow: .venv/.dev
 bench: .venv/.run
 	$(BIN)/python benchmarks/votes.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/bombs.py
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.greed

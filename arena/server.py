@@ -1,6 +1,7 @@
 """The process that serves: its socket, and how it ends."""
 
 import asyncio
+import gc
 import logging
 import resource
 import socket
@@ -54,7 +55,12 @@ def run(
     allow_files(settings)
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
-    _Server(configured(app, settings), drain).run(sockets=[listener])
+    gc.collect()
+    gc.freeze()  # what is loaded stays: to look through it for garbage would stall everybody
+    try:
+        _Server(configured(app, settings), drain).run(sockets=[listener])
+    finally:
+        gc.unfreeze()  # some libraries complain of what outlives them
 
 
 def allow_files(settings: Settings) -> None:

@@ -1,6 +1,5 @@
 """How much an endpoint may send: what goes beyond is not read, and the request is closed."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
@@ -8,9 +7,6 @@ import httpx
 
 from arena.domain.answer import FailureClass
 from arena.errors import EndpointError
-
-_AT_ONCE = 4096
-"""Bytes that are read before others have their turn: a few milliseconds of the smallest events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +50,19 @@ def check_headers(response: httpx.Response, most: int) -> None:
 
 
 async def read_pieces(response: httpx.Response, most: int) -> AsyncGenerator[bytes]:
-    """Yield the body as it comes, cut so that nobody else waits long.
+    """Yield the body as it comes.
 
     Raises
     ------
     EndpointError
-        As soon as there are more than ``most`` bytes.
+        After the first ``most`` bytes, if there are more.
     """
     left = most
     async for piece in response.aiter_bytes():
-        for start in range(0, len(piece), _AT_ONCE):
-            if start:
-                await asyncio.sleep(0)
-            part = piece[start : start + _AT_ONCE]
-            left -= len(part)
-            if left < 0:
-                raise over(f"a response of more than {most:,} bytes")
-            yield part
+        yield piece[:left]
+        if len(piece) > left:
+            raise over(f"a response of more than {most:,} bytes")
+        left -= len(piece)
 
 
 async def read_whole(response: httpx.Response, most: int) -> str:

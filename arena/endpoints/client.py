@@ -1,5 +1,6 @@
 """The client of all endpoints: one connection pool, typed chunks, typed failures."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -92,6 +93,7 @@ class Endpoints:
         self._keys = {name: _sendable(name, key) for name, key in keys.items()}
         self._timeouts = timeouts
         self._budgets = budgets
+        self._turn = asyncio.Lock()
         self._transports = dict(transports or {})
         self._connections = Connections(_trust(), timeouts.connect_s)
 
@@ -127,7 +129,9 @@ class Endpoints:
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
                 reply = StreamedReply(_request_id(response), self._budgets.reasoning_chars)
-                async with aclosing(read_events(response, patience, self._budgets)) as events:
+                async with aclosing(
+                    read_events(response, patience, self._budgets, self._turn)
+                ) as events:
                     async for data in events:
                         for delta in reply.read(data):
                             patience.has_token = True

@@ -1,12 +1,16 @@
 """Connections to endpoints: requests and responses are httpx's, aiohttp carries them."""
 
+import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import aiohttp
 import httpx
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import HttpProcessingError, RawResponseMessage
 from yarl import URL
 
 from arena.domain.answer import FailureClass
@@ -17,6 +21,12 @@ MOST = 1000
 
 KEEP_S = 5.0
 """How long a connection without a request is kept; servers close theirs soon after that."""
+
+RECEIVED_AT_ONCE = 16_384
+"""Bytes that wait in the system to be read without a pause; Linux doubles them."""
+
+MOST_INTERIM = 10
+"""Responses with a status below 200 before the real one; most servers send none."""
 
 IN_HTTPX: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
     (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
@@ -73,13 +83,42 @@ class Connections(httpx.AsyncBaseTransport):
         """Open the session with the first request: it belongs to the loop that runs then."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=MOST, keepalive_timeout=KEEP_S, ssl=self._verify
-                ),
+                connector=_connector(self._verify),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
         return self._session
+
+
+def _connector(verify: ssl.SSLContext) -> aiohttp.TCPConnector:
+    connector = aiohttp.TCPConnector(
+        limit=MOST, keepalive_timeout=KEEP_S, ssl=verify, socket_factory=_socket
+    )
+    protocol = partial(_Protocol, loop=asyncio.get_running_loop())
+    connector._factory = protocol  # type: ignore[assignment]
+    return connector
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, *_ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_AT_ONCE)
+    return opened
+
+
+class _Protocol(ResponseHandler):
+    """Ends a connection that brings interim responses without end: aiohttp waits for the last."""
+
+    _interim = 0
+
+    def feed_data(
+        self, data: tuple[RawResponseMessage, aiohttp.StreamReader], size: int = 0
+    ) -> None:
+        self._interim = self._interim + 1 if data[0].code < 200 else 0
+        if self._interim == MOST_INTERIM and self.transport is not None:
+            self.set_exception(HttpProcessingError(message="interim responses without end"))
+            self.transport.close()
+        super().feed_data(data, size)
 
 
 class _Body(httpx.AsyncByteStream):

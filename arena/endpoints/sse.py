@@ -15,14 +15,22 @@ T = TypeVar("T")
 DONE = "[DONE]"
 _CLOSING_S = 0.2  # what a server gets to end its response after [DONE], so that we may reuse it
 
+_AT_ONCE = 1024
+"""Bytes of events that are read before others have their turn: milliseconds, if each is tiny."""
+
 
 async def read_events(
-    response: httpx.Response, patience: "Patience", budgets: Budgets
+    response: httpx.Response, patience: "Patience", budgets: Budgets, turn: asyncio.Lock
 ) -> AsyncGenerator[str]:
     """Yield the data of each event, up to and with ``[DONE]`` or to the response's end.
 
     Comments, which servers send to keep a connection open, are no events: they do not
     count against silence.
+
+    Parameters
+    ----------
+    turn : asyncio.Lock
+        Shared by all responses: of all that came in floods, one reads on at a time.
 
     Raises
     ------
@@ -32,7 +40,7 @@ async def read_events(
     kind = response.headers.get("content-type", "")
     if "text/event-stream" not in kind:
         raise EndpointError(FailureClass.MALFORMED, f"{kind!r} in place of an event stream")
-    async with aclosing(_events(response, budgets)) as events:
+    async with aclosing(_events(response, budgets, turn)) as events:
         while (data := await patience.wait(anext(events, None))) is not None:
             yield data
             if data == DONE:
@@ -40,12 +48,18 @@ async def read_events(
                 return
 
 
-async def _events(response: httpx.Response, budgets: Budgets) -> AsyncGenerator[str]:
+async def _events(
+    response: httpx.Response, budgets: Budgets, turn: asyncio.Lock
+) -> AsyncGenerator[str]:
     decoder = EventDecoder(budgets.line_bytes)
     async with aclosing(read_pieces(response, budgets.response_bytes)) as pieces:
         async for piece in pieces:
-            for data in decoder.read(piece):
-                yield data
+            for start in range(0, len(piece), _AT_ONCE):
+                if start:
+                    async with turn:
+                        await asyncio.sleep(0)
+                for data in decoder.read(piece[start : start + _AT_ONCE]):
+                    yield data
 
 
 async def _drain(events: AsyncIterator[str]) -> None:
@@ -137,6 +151,7 @@ class Patience:
         self._loop = asyncio.get_running_loop()
         self._until = self._loop.time() + first_token_s
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
         self._waiting: asyncio.Task[object] | None = None
         self._is_up = False
         self.has_token = False
@@ -161,18 +176,22 @@ class Patience:
         """Let the timer go off when the time is up, or before that: it sets itself again."""
         if self.has_token:
             self._until = self._loop.time() + self._idle_s
-        if self._timer is not None and self._timer.when() > self._until:
+        if self._timer is not None and self._due > self._until:
             self._timer.cancel()
             self._timer = None
         if self._timer is None:
-            self._timer = self._loop.call_at(self._until, self._look)
+            self._look_at(self._until)
+
+    def _look_at(self, due: float) -> None:
+        """Set the timer; uvloop's handle of a moment that has passed does not say when."""
+        self._timer, self._due = self._loop.call_at(due, self._look), due
 
     def _look(self) -> None:
         self._timer = None
         if self._waiting is None:
             return
         if self._loop.time() < self._until:
-            self._timer = self._loop.call_at(self._until, self._look)
+            self._look_at(self._until)
         else:
             self._is_up = True
             self._waiting.cancel()

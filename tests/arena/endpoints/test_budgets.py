@@ -199,15 +199,25 @@ def sending(head: bytes, piece: bytes) -> Iterator[str]:
         thread.join()
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    "piece",
-    [b'data: {"choices": []}\n\n' * 4000, b"\n" * 90_000, b"data: 1\n" * 9_000, b":\r\n" * 30_000],
-    ids=["events", "blank lines", "data lines", "comments"],
+    ("head", "piece"),
+    [
+        (HEAD + b"\r\n", b'data: {"choices": []}\n\n' * 4000),
+        (HEAD + b"\r\n", b"\n" * 90_000),
+        (HEAD + b"\r\n", b"data: 1\n" * 9_000),
+        (HEAD + b"\r\n", b":\r\n" * 30_000),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n\n\r\n" * 15_000),
+        (b"", INTERIM * 4000),
+    ],
+    ids=["events", "blank lines", "data lines", "comments", "chunks", "interim responses"],
 )
-async def test_others_have_their_turn_while_an_endpoint_floods_us(piece: bytes) -> None:
+async def test_others_have_their_turn_while_an_endpoint_floods_us(
+    head: bytes, piece: bytes
+) -> None:
     longest, stop = 0.0, asyncio.Event()
 
     async def look() -> None:
@@ -218,14 +228,23 @@ async def test_others_have_their_turn_while_an_endpoint_floods_us(piece: bytes) 
             longest = max(longest, time.thread_time() - began)
 
     looking = asyncio.create_task(look())
-    with sending(HEAD, piece) as url:
+    with sending(head, piece) as url:
         endpoints = Endpoints({}, budgets=Budgets(response_bytes=1_000_000))
         model = Model(id="m", name="m", endpoint=url, model="m")
         assert (await failure(endpoints, model)).failure is FailureClass.MALFORMED
         await endpoints.aclose()
     stop.set()
     await looking
-    assert longest < 0.05
+    assert longest < 0.1
+
+
+async def test_a_few_interim_responses_come_before_an_answer() -> None:
+    event = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'
+    with sending(INTERIM * 3 + HEAD + b"\r\n" + event, b"data: [DONE]\n\n") as url:
+        endpoints = Endpoints({})
+        model = Model(id="m", name="m", endpoint=url, model="m")
+        assert visible(await ask(endpoints, model)) == "Hi"
+        await endpoints.aclose()
 
 
 def test_a_line_in_ever_so_many_pieces_takes_time_that_grows_with_its_length() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import httpx
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,9 @@ def response(chunks: list[bytes]) -> httpx.Response:
 
 async def events(chunks: list[bytes]) -> list[str]:
     patience = Patience(first_token_s=5.0, idle_s=5.0)
-    return [data async for data in read_events(response(chunks), patience, Budgets())]
+    return [
+        data async for data in read_events(response(chunks), patience, Budgets(), asyncio.Lock())
+    ]
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -74,7 +77,8 @@ async def test_the_format_is_utf_8_whatever_the_header_says() -> None:
     said = response(["data: Größe\n\n".encode()])
     said.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
     patience = Patience(first_token_s=5.0, idle_s=5.0)
-    assert [data async for data in read_events(said, patience, Budgets())] == ["Größe"]
+    read = read_events(said, patience, Budgets(), asyncio.Lock())
+    assert [data async for data in read] == ["Größe"]
 
 
 async def test_silence_is_waited_for_as_long_as_between_events_once_there_is_a_token() -> None:
@@ -93,6 +97,20 @@ async def test_time_that_is_up_while_nobody_waits_is_not_held_against_the_next_w
     patience.has_token = True
     await asyncio.sleep(0.03)
     assert await patience.wait(asyncio.sleep(0.03, "here")) == "here"
+
+
+def test_a_wait_that_begins_too_late_is_a_timeout_on_the_loop_that_serves_too() -> None:
+    async def at_once() -> None:
+        """Come without a turn of the loop."""
+
+    async def late() -> None:
+        patience = Patience(first_token_s=0.0, idle_s=1.0)
+        await patience.wait(at_once())
+        with pytest.raises(EndpointError, match="no answer within 0 s"):
+            await patience.wait(asyncio.sleep(60))
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(late())
 
 
 async def test_to_be_cancelled_while_waiting_is_no_timeout() -> None:
