@@ -14,6 +14,9 @@ from arena.errors import ArenaError, DataError
 SHOWN = 80
 """Characters of a value that a sentence quotes."""
 
+LONGEST_PATH = 300
+"""Characters of a path that a sentence quotes."""
+
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {
     stat.S_IFDIR: "is a folder",
@@ -36,7 +39,7 @@ def require_file(path: Path, error: type[ArenaError] = DataError) -> None:
         if kind == stat.S_IFREG:
             return
         why = f"it {_KINDS.get(kind, 'is no file')}"
-    msg = f"Cannot read {str(path)[:SHOWN]!r}: {why}. Name a file."
+    msg = f"Cannot read {str(path)[:LONGEST_PATH]!r}: {why}. Name a file."
     raise error(msg)
 
 

@@ -21,7 +21,7 @@ from tests.serving import Served, quick_arena, served_by
 
 SHORT_S = 0.5
 LARGE = 30_000_000
-POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def refusal(answer: bytes) -> tuple[int, str]:
     return problem["status"], problem["detail"]
 
 
-@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /health/live HTTP/1.1\r\nHost: a\r\n"])
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /health/live HTTP/1.1\r\nHost: "])
 def test_who_sends_half_a_request_and_waits_is_let_go(impatient: Served, sent: bytes) -> None:
     with connection(impatient) as sock:
         began = time.monotonic()
@@ -83,7 +83,7 @@ def test_headers_that_drip_are_let_go_too(impatient: Served) -> None:
 
 def test_a_blank_line_between_requests_keeps_no_connection_for_ever(impatient: Served) -> None:
     with connection(impatient) as sock:
-        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert sock.recv(65536).startswith(b"HTTP/1.1 200")
         sock.sendall(b"\r\n")
         assert rest(sock) == b""
@@ -130,7 +130,7 @@ def large_answers(**settings: object) -> Iterator[Served]:
 def test_who_asks_and_does_not_read_is_let_go() -> None:
     """Else a thousand such connections would be the arena's last."""
     with large_answers(unread_timeout_s=SHORT_S) as served, connection(served) as sock:
-        sock.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         time.sleep(4 * SHORT_S)
         assert len(rest(sock)) < LARGE
 
@@ -138,7 +138,7 @@ def test_who_asks_and_does_not_read_is_let_go() -> None:
 @pytest.mark.parametrize("size", [6000, 2_000_000])
 def test_headers_that_are_too_long_are_refused_in_words(impatient: Served, size: int) -> None:
     with connection(impatient) as sock:
-        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\nX: ")
+        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: ")
         try:
             for _ in range(size // 1000):
                 sock.sendall(b"y" * 1000)
@@ -172,7 +172,7 @@ def test_who_finds_all_connections_being_answered_is_told_so_at_once(tmp_path: P
         with ada.client.stream("GET", events), ada.client.stream("GET", events):
             began = time.monotonic()
             with connection(served) as sock:
-                sock.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 status, words = refusal(rest(sock))
             assert time.monotonic() - began < 1
             assert status == 503
