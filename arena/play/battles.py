@@ -14,7 +14,13 @@ from arena.domain.model import Model, Roster
 from arena.domain.notice import Notice, Voted
 from arena.domain.vote import Choice, Receipt
 from arena.domain.voter import Voter
-from arena.errors import BadPromptError, ClosingError, NotReadyError, UnknownBattleError
+from arena.errors import (
+    BadPromptError,
+    ClosingError,
+    NotReadyError,
+    PlayError,
+    UnknownBattleError,
+)
 from arena.play import words
 from arena.play.drafts import blind_battle, continued_battle
 from arena.play.live import Ask
@@ -117,7 +123,7 @@ class Battles:
         draw = self.matchmaker.draw(able)
         recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
         new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
-        return await self._begin(voter, partial(self._store.open_battle, new))
+        return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def reply(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
         """Ask the same two models the next thing, before the vote or after going on.
@@ -130,7 +136,7 @@ class Battles:
         prompt = self._accepted(prompt)
         self._partners(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
         write = partial(self._store.add_turn, battle_id, voter.id, prompt, self._now())
-        return await self._begin(voter, write)
+        return await self._begin(voter, battle_id, write)
 
     async def regenerate(self, battle_id: str, voter: Voter) -> Snapshot:
         """Let both models answer the latest prompt anew; a vote is on the newest attempts."""
@@ -154,7 +160,7 @@ class Battles:
             raise NotReadyError(words.VOTE_FIRST)
         models = self._partners(stored)
         new = continued_battle(stored, voter, prompt, models, self._rules, self._now())
-        return await self._begin(voter, partial(self._store.open_battle, new))
+        return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def look(self, battle_id: str, voter: Voter) -> Snapshot:
         """Show a battle to its owner as it stands.
@@ -241,9 +247,12 @@ class Battles:
             raise ClosingError
         self._models_of(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
         write = partial(self._store.add_attempts, only_incomplete=only_incomplete)
-        return await self._begin(voter, partial(write, battle_id, voter.id, self._now()))
+        attempts = partial(write, battle_id, voter.id, self._now())
+        return await self._begin(voter, battle_id, attempts)
 
-    async def _begin(self, voter: Voter, write: Callable[[], StoredBattle]) -> Snapshot:
+    async def _begin(
+        self, voter: Voter, battle_id: str, write: Callable[[], StoredBattle]
+    ) -> Snapshot:
         """Write and begin, both or neither, even if the visitor leaves in between."""
 
         def admit_and_write() -> StoredBattle:
@@ -253,7 +262,13 @@ class Battles:
         async def write_and_begin() -> Snapshot:
             with ExitStack() as place:
                 place.enter_context(self._hold(voter))
-                stored = await asyncio.to_thread(admit_and_write)
+                try:
+                    stored = await asyncio.to_thread(admit_and_write)
+                except PlayError:
+                    raise
+                except Exception:
+                    self._runner.disown(battle_id)  # it may be written, and be read as running
+                    raise
                 models = self._models_of(stored)
                 return self._runner.begin(stored, models, place.pop_all().close)
 

@@ -11,7 +11,7 @@ from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
 from arena.domain.model import Model
 from arena.domain.notice import Asked, Ended, Notice, Replaced
-from arena.errors import StoreError
+from arena.errors import StoreError, UnknownBattleError
 from arena.play import words
 from arena.play.drafts import new_answer
 from arena.play.live import Ask, LiveAnswer, LiveBattle
@@ -100,6 +100,7 @@ class Runner:
         self._now = now
         self._notice = notice
         self._running: dict[str, Running] = {}
+        self._orphans: set[str] = set()
         self._keeper: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
@@ -124,9 +125,13 @@ class Runner:
         self._running[stored.public_id] = running
         running.task = asyncio.create_task(self._run(stored.public_id, running))
         running.task.add_done_callback(lambda _task: ended())
-        if self._keeper is None or self._keeper.done():
-            self._keeper = asyncio.create_task(self._keep())
+        self._keep_on()
         return running.snapshot
+
+    def disown(self, battle_id: str) -> None:
+        """Let a battle fail that may be written as running, though nothing runs it."""
+        self._orphans.add(battle_id)
+        self._keep_on()
 
     @property
     def tasks(self) -> set[asyncio.Task[None]]:
@@ -220,10 +225,14 @@ class Runner:
         if self._running.get(battle_id) is running:
             del self._running[battle_id]
 
+    def _keep_on(self) -> None:
+        if self._keeper is None or self._keeper.done():
+            self._keeper = asyncio.create_task(self._keep())
+
     async def _keep(self) -> None:
         """Write down now and then what all the models have written, and ends that are not yet."""
         written: dict[str, dict[AnswerKey, SoFar]] = {}
-        while self._running:
+        while self._running or self._orphans:
             await asyncio.sleep(self._rules.checkpoint_s)
             battles = list(self._running.items())
             so_far = {id_: battle.so_far for id_, battle in battles if battle.final is None}
@@ -232,8 +241,11 @@ class Runner:
                 await self._checkpoint(more)
             written = so_far
             for battle_id, battle in battles:
-                if battle.final is not None:
-                    await self._fail(battle_id, battle)
+                if battle.final is not None and await self._fail(battle_id):
+                    self._let_go(battle_id, battle)
+            for battle_id in tuple(self._orphans):
+                if battle_id in self._running or await self._fail(battle_id):
+                    self._orphans.discard(battle_id)
 
     async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
         try:
@@ -242,15 +254,17 @@ class Runner:
         except Exception:
             logger.exception("%d battles could not be written while they run", len(so_far))
 
-    async def _fail(self, battle_id: str, lost: Running) -> None:
-        """Write down that a battle failed whose end could not be written; else try it later."""
+    async def _fail(self, battle_id: str) -> bool:
+        """Write down that a battle failed, unless it is not written at all; tell if that went."""
         try:
             async with self._writing:
                 await asyncio.to_thread(self._store.fail, battle_id, words.NOT_SAVED)
+        except UnknownBattleError:
+            return True
         except Exception:
             logger.exception("Battle %s is still not written", battle_id)
-        else:
-            self._let_go(battle_id, lost)
+            return False
+        return True
 
 
 def _ended(battle_id: str, state: BattleState, answers: Collection[AnswerOutcome]) -> Ended:

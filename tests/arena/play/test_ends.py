@@ -1,12 +1,13 @@
 """Every battle ends, for its reader and in the log, whatever is raised on the way."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlmodel import col, select
 
 from arena.domain.battle import BattleState, Snapshot
 from arena.domain.notice import Ended, Notice
@@ -14,6 +15,7 @@ from arena.errors import StoreError
 from arena.play import words
 from arena.play.battles import Battles
 from arena.store.store import Store
+from arena.store.tables import BattleRow
 from tests.arena.play import test_live
 from tests.arena.play.test_live import ADA, LONG, answers, arena, server, watch
 from tests.faulty_server import Behaviour, FaultyServer
@@ -121,6 +123,65 @@ async def test_a_re_pick_that_was_written_but_not_confirmed_fails_the_battle(
         failed = (BattleState.FAILED, words.NOT_SAVED)
         assert (last.state, last.message) == failed
         await until(lambda: state_in_log(tmp_path, last.battle_id) == failed)
+
+
+async def test_a_battle_that_was_written_but_not_begun_fails(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner has seen an error, whether it was opened, went on or was tried again."""
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        ready = (await end_of(battles)).battle_id
+        other = (await end_of(battles)).battle_id
+        begins: dict[str, Callable[[], Awaitable[Snapshot]]] = {
+            "open_battle": lambda: battles.open(ADA, "Why?"),
+            "add_turn": lambda: battles.reply(ready, ADA, "And why?"),
+            "add_attempts": lambda: battles.regenerate(other, ADA),
+        }
+        for name, begin in begins.items():
+            with monkeypatch.context() as patch:
+                patch.setattr(Store, name, unread(getattr(Store, name)))
+                with pytest.raises(StoreError):
+                    await begin()
+        failed = (BattleState.FAILED, words.NOT_SAVED)
+        for battle_id in (ready, other, *opened_before(tmp_path)):
+            await until(partial(is_logged_as, failed, tmp_path, battle_id))
+        assert (await battles.retry(ready, ADA)).state is BattleState.CREATED
+
+
+def is_logged_as(wanted: tuple[BattleState, str | None], tmp_path: Path, battle_id: str) -> bool:
+    return state_in_log(tmp_path, battle_id) == wanted
+
+
+def unread(write: Callable[..., Any]) -> Callable[..., Any]:
+    """Commit, and lose the connection before anything can be read back."""
+
+    def written(*args: Any, **kwargs: Any) -> None:
+        write(*args, **kwargs)
+        raise StoreError("the connection was lost after the commit")
+
+    return written
+
+
+def opened_before(tmp_path: Path) -> list[str]:
+    """Ids of the battles that were opened after the first two."""
+    store = Store(f"sqlite:///{tmp_path}/arena.db")
+    with store.reading() as session:
+        ids = session.exec(select(BattleRow.public_id).order_by(col(BattleRow.id))).all()
+    store.close()
+    return list(ids[2:])
+
+
+async def test_a_battle_that_was_not_written_is_not_looked_for_for_ever(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "open_battle", raising(StoreError("disk full")))
+            with pytest.raises(StoreError):
+                await battles.open(ADA, "Why?")
+        keeper = battles._runner._keeper
+        assert keeper is not None
+        await asyncio.wait_for(asyncio.shield(keeper), 10)
 
 
 async def test_a_prompt_is_asked_as_it_is_logged(server: FaultyServer, tmp_path: Path) -> None:
