@@ -297,6 +297,7 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         learning.cancel()
         matching.cancel()
         verifying.cancel()
+        parts.witness.close()
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()

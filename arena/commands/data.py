@@ -1,5 +1,6 @@
 """`arena export`, `arena backup` and `arena restore`."""
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
@@ -10,12 +11,14 @@ import typer
 
 from arena.commands.arguments import Database, examples
 from arena.domain.policy import DEFAULT
-from arena.errors import BrokenRecordError
+from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write
 
 if TYPE_CHECKING:
     from arena.store.backup import Copied
     from arena.store.verify import Verified
+
+NOTED = re.compile("[0-9a-f]{8,64}")
 
 cli = typer.Typer()
 export_cli = typer.Typer(help="Write what the arena holds to files.", no_args_is_help=True)
@@ -62,7 +65,7 @@ def votes(
     epilog=examples(
         "arena verify sqlite:///arena.db",
         "arena verify votes.parquet",
-        "arena verify arena-backup.db --head 3f9c1a --format json",
+        "arena verify arena-backup.db --head 3f9c1a07 --format json",
     )
 )
 def verify(
@@ -91,8 +94,12 @@ def verify(
     """
     from arena.publish.formats import as_json
 
+    noted = (head or "").strip().lower()
+    if head is not None and not NOTED.fullmatch(noted):
+        msg = f"--head {head!r}: give the first 8 to 64 characters of a hash, 0 to 9 and a to f."
+        raise SettingsError(msg)
     with working("Verifying") as told:
-        verified = _verified(record, head or "", told)
+        verified = _verified(record, noted, told)
     if form == "json":
         write(as_json({"whole": verified.problem is None, **asdict(verified)}))
     else:
@@ -161,6 +168,8 @@ def _in_words(verified: "Verified") -> str:
         words += f", the newest with hash {verified.head}"
     if verified.marked:
         words += f". Hashes bind all that is bound today from link {verified.marked:,} on"
+    if verified.noted is not None and verified.noted < (verified.marked or 0):
+        words += "; of the hash noted before that, votes bind the choice, who and when alone"
     if verified.erased:
         words += f". {verified.erased:,} texts were erased, and their hashes are there"
     return f"{words}."

@@ -45,33 +45,47 @@ class Witness:
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
         self._now = now
+        self._closing = False
         self.check: RecordCheck | None = None
         """The last one."""
 
+    def close(self) -> None:
+        """Break off a check that is under way: nobody is to wait for it."""
+        self._closing = True
+
     async def keep_on(self) -> None:
         """Check, rest, and check again, until cancelled."""
-        while True:
+        while not self._closing:
             began = time.monotonic()
             try:
                 await asyncio.to_thread(self.look)
             except StoreError as error:
                 logger.warning("The record could not be verified: %s", error)
+            except _Closing:
+                return
+            except Exception:
+                logger.exception("The check of the record ended in a fault of ours")
             await asyncio.sleep(max(REST_S, REST * (time.monotonic() - began)))
 
     def look(self) -> None:
         """Check now."""
         with self._store.reading() as session:
-            verified = verify(session, told=_pace)
+            verified = verify(session, told=self._pace)
         if verified.problem:
             logger.error("The record of votes is broken: %s", verified.problem)
         self.check = RecordCheck(
             at=self._now(), links=verified.links, head=verified.head, problem=verified.problem
         )
 
+    def _pace(self, done: int, _total: int) -> None:
+        if self._closing:
+            raise _Closing
+        if done % AT_ONCE == 0:
+            time.sleep(PAUSE_S)
 
-def _pace(done: int, _total: int) -> None:
-    if done % AT_ONCE == 0:
-        time.sleep(PAUSE_S)
+
+class _Closing(Exception):
+    """A check of the record is broken off."""
 
 
 def _pulse(store: Store) -> None:

@@ -1,10 +1,12 @@
 """Votes as a file that other programs read, with the hashes that prove it to be the record."""
 
 import json
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from arena.publish.escaping import in_csv_sql
 from arena.publish.sieve import NO_VOTE
 from arena.publish.sources import opened
 from arena.store import chain
+from arena.store.bound import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
 
@@ -68,6 +71,10 @@ FORMATS = {
 }
 
 NUMPY = {"DOUBLE": "float64", "BIGINT": "int64"}
+
+EXACT = "__exact"
+"""Whether the values of a row are spelled as the export spells them: a rating may read others."""
+HASH = re.compile("[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
 
@@ -126,11 +133,15 @@ def verify_export(path: Path, noted: str = "") -> Verified:
         If the file cannot be read, or has no hashes.
     """
     rows = list(_read(path))
-    mark = next((row["link"] for row in rows if row["link_kind"] == "mark"), 0)
-    verified = follow((_link_of(row, before_the_mark=row["link"] < mark) for row in rows), noted)
+    whole = list(takewhile(lambda row: _malformed(row) is None, rows))
+    mark = next((row["link"] for row in whole if row["link_kind"] == "mark"), 0)
+    odd = rows[len(whole)] if len(whole) < len(rows) else None
+    links = (_link_of(row, is_old=row["link"] < mark) for row in whole)
+    verified = follow(links, "" if odd else noted)
     if verified.problem:
         return verified
-    return replace(verified, problem=_cut_off(rows, verified) or _wrongly_left_out(rows))
+    problem = _malformed(odd) if odd else _cut_off(rows, verified) or _doubled(rows)
+    return replace(verified, problem=problem or _wrongly_left_out(rows))
 
 
 def _row(link: LoggedLink, policy: Policy, *, everything: bool) -> dict[str, object]:
@@ -192,31 +203,81 @@ def _moment(value: object) -> np.datetime64:
 
 
 def _read(path: Path) -> Iterator[Row]:
-    """Read the rows of an export in the order of the chain."""
-    names = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items())
-    with opened(path, lambda there: [name for name in COLUMNS if name in there]) as frame:
-        if lacking := [name for name in COLUMNS if name not in frame.collect_schema().names()]:
+    """Read the rows of an export in the order of the chain, with whether each is `EXACT`."""
+    with opened(path, lambda there: [*there]) as frame:
+        there = frame.collect_schema().names()
+        if odd := [*(name for name in COLUMNS if name not in there), *({*there} - {*COLUMNS})]:
+            has = "has no column" if odd[0] in COLUMNS else "has a column"
             msg = (
-                f"Cannot verify {str(path)!r}: it has no column {lacking[0]!r}. Give a file that "
-                "`arena export votes` of this version wrote."
+                f"Cannot verify {str(path)!r}: it {has} {odd[0]!r}. Give a file as "
+                "`arena export votes` of this version wrote it."
             )
             raise DataError(msg)
         rows: duckdb.DuckDBPyRelation = frame.to_native()
-        for row in rows.project(names).order("link").fetchall():
-            yield dict(zip(COLUMNS, row, strict=True))
+        values = [f"TRY_CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items()]
+        exact = f"{' AND '.join(map(_is_exact, COLUMNS))} AS {EXACT}"
+        for row in rows.project(", ".join([*values, exact])).order("link").fetchall():
+            yield dict(zip((*COLUMNS, EXACT), row, strict=True))
 
 
-def _link_of(row: Row, *, before_the_mark: bool) -> Link:
+def _is_exact(name: str) -> str:
+    """Give the expression of SQL for whether a value is of its column's kind, and nothing more."""
+    kind = COLUMNS[name]
+    back = f"CAST(TRY_CAST({name} AS {kind}) AS VARCHAR)"
+    if kind == "DOUBLE":  # which has many spellings, and one value
+        return f"(TRY_CAST({name} AS DOUBLE) IS NULL) = ({name} IS NULL)"
+    return f"{back} IS NOT DISTINCT FROM CAST({name} AS VARCHAR)"
+
+
+def _malformed(row: Row) -> str | None:
+    """Say what is wrong with a row as such, if anything: what no export has."""
+    try:
+        fits = row[EXACT] and _fits(row)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        fits = False
+    return None if fits else f"The row of link {row['link']} is not as an export writes it."
+
+
+def _fits(row: Row) -> bool:
+    hashes = all(HASH.fullmatch(row[name] or "") for name in ("content", "hash"))
+    if not hashes or row["link"] is None or row["links"] is None or row["judge"] is not None:
+        return False
+    shown = {name for name in chain.BOUND if row[name] is not None}
+    match row["link_kind"]:
+        case "mark":
+            return not shown and row["exclusion"] is None and row["left_out"] == NO_VOTE
+        case "exclusion":
+            return not shown and row["left_out"] == NO_VOTE and _is_exclusion(_exclusion(row))
+        case "vote":
+            return row["exclusion"] is None and (_is_hidden(row, shown) or _is_vote(row, shown))
+    return False
+
+
+def _is_hidden(row: Row, shown: set[str]) -> bool:
+    reason = row["left_out"] or ""
+    return not shown and reason.strip() == reason and reason not in ("", NO_VOTE)
+
+
+def _is_vote(row: Row, shown: set[str]) -> bool:
+    known = Choice(row["winner"]) and VoterKind(row["voter_kind"]) and row["left_out"] != ""
+    return bool(known) and shown | {"prompt_id", "prompt_set"} == {*chain.BOUND}
+
+
+def _is_exclusion(bound: dict[str, Any]) -> bool:
+    texts = all(isinstance(bound[name], str) for name in OF_EXCLUSION if name != "vote")
+    return texts and isinstance(bound["vote"], int) and {*bound} == {*OF_EXCLUSION}
+
+
+def _link_of(row: Row, *, is_old: bool) -> Link:
     return Link(
         link=row["link"],
+        kind=row["link_kind"],
         name=_name(row),
         content=row["content"],
         previous_hash=None,
         hash=row["hash"],
         bound=_bound(row),
-        # what such a hash is made of is in the database alone; the mark binds the contents
-        before_the_mark=(lambda _previous: str(row["hash"])) if before_the_mark else None,
-        is_mark=row["link_kind"] == "mark",
+        is_old=is_old,  # what such a hash is made of is in the database alone
     )
 
 
@@ -246,6 +307,12 @@ def _exclusion(row: Row) -> dict[str, Any]:
     return bound
 
 
+def _doubled(rows: Sequence[Row]) -> str | None:
+    counts = Counter(row["battle_id"] for row in rows if row["battle_id"] is not None)
+    twice = next((battle for battle, n in counts.items() if n > 1), None)
+    return twice and f"The battle {twice!r} is voted on twice."
+
+
 def _cut_off(rows: Sequence[Row], verified: Verified) -> str | None:
     total = max((row["links"] for row in rows), default=0)
     if verified.links == total:
@@ -267,6 +334,4 @@ def _wrongly_left_out(rows: Sequence[Row]) -> str | None:
                     f"Link {row['link']}, {_the_vote(row)}, has {row['left_out']!r} in left_out, "
                     f"and by the policy it is {why!r}."
                 )
-        elif row["left_out"] is None:
-            return f"Link {row['link']}, {_name(row)}, is left out without a reason."
     return None

@@ -1,7 +1,6 @@
 """What the links of the chain bind, read from the tables: see `arena.store.chain`."""
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, select
 from sqlmodel import col
 
-from arena.store.chain import text_hash
+from arena.store.chain import canonical, plain, text_hash
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -180,10 +179,9 @@ def of_exclusion(row: AnyRow) -> dict[str, object]:
 
 def _transcript(turns: list[AnyRow], answers: list[AnyRow]) -> Transcript:
     asked = [[row.turn, _words(row)] for row in turns]
-    answered = [[*(getattr(row, name) for name in FIGURES), _words(row)] for row in answers]
-    whole = json.dumps([asked, answered], separators=(",", ":"), allow_nan=False)
+    answered = [[*(plain(getattr(row, n)) for n in FIGURES), _words(row)] for row in answers]
     return Transcript(
-        hash=hashlib.sha256(whole.encode()).hexdigest(),
+        hash=hashlib.sha256(canonical([asked, answered]).encode()).hexdigest(),
         newest={row.side: (row.turn, row.attempt) for row in answers},
         erased=sum(row.nonce is None for row in [*turns, *answers]),
     )

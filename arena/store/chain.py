@@ -1,18 +1,21 @@
 """The chain of the record: each link carries the hash of the one before, so a later edit shows.
 
 A link is a vote, an exclusion of one, or the mark from which hashes bind all that is bound today.
-Its ``content`` is the SHA-256 of what it binds, and its ``hash`` that of the previous link's hash
-and of its content. So the chain of votes that are not shown can be followed by hashes alone.
+Its ``content`` is the SHA-256 of what it binds, and its ``hash`` that of its place, its kind, its
+content and the previous link's hash. So the chain of votes that are not shown can be followed by
+hashes alone.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select, update
 from sqlmodel import Session, col
 
+from arena.store.records import LinkKind
 from arena.store.tables import ChainRow
 
 BOUND = (
@@ -59,7 +62,7 @@ _MOVE = update(ChainRow)
 
 def text_hash(nonce: str, text: str) -> str:
     """SHA-256 of a text behind its nonce."""
-    return _sha256(nonce + text)
+    return _sha256(canonical([nonce, text]))
 
 
 def vote_content(bound: Mapping[str, object]) -> str:
@@ -72,17 +75,20 @@ def exclusion_content(bound: Mapping[str, object]) -> str:
     return _content("exclusion", bound)
 
 
-def mark_content(contents: Iterable[str]) -> str:
-    """SHA-256 of the contents of all votes before the mark, as they were when it was set."""
-    whole = hashlib.sha256()
-    for content in contents:
-        whole.update(content.encode())
-    return _content("mark", {"contents": whole.hexdigest()})
+def mark_content(contents: str) -> str:
+    """SHA-256 of the mark, which binds all votes before it as they were when it was set.
+
+    Parameters
+    ----------
+    contents : str
+        SHA-256 of their contents, one after another.
+    """
+    return _content("mark", {"contents": contents})
 
 
-def link_hash(previous: str, content: str) -> str:
-    """SHA-256 of the previous link's hash and a link's content."""
-    return _sha256(previous + content)
+def link_hash(previous: str, link: int, kind: str, content: str) -> str:
+    """SHA-256 of a link: of its place, its kind and content, and the previous link's hash."""
+    return _sha256(canonical([previous, link, kind, content]))
 
 
 def hash_before_the_mark(
@@ -91,17 +97,17 @@ def hash_before_the_mark(
     """Hash of a vote before the mark: of the previous hash and of little more than the choice."""
     bound = {name: vote[name] for name in BOUND_BEFORE_THE_MARK}
     bound |= {"battle": battle_id, "created": created.isoformat()}
-    return _sha256(previous + _canonical(bound))
+    return _sha256(previous + canonical(bound))
 
 
-def extend(connection: Connection, content: str) -> dict[str, object]:
+def extend(connection: Connection, kind: LinkKind, content: str) -> dict[str, object]:
     """Move the chain's end to a link about to be written; gives the columns of the link.
 
     Writers wait for one another here, until the transaction of each has ended.
     """
     before = connection.execute(_END_LOCKED).one()
-    after = link_hash(before.head, content)
     link = before.links + 1
+    after = link_hash(before.head, link, kind, content)
     connection.execute(_MOVE, {"head": after, "links": link})
     return {"link": link, "content": content, "previous_hash": before.head, "hash": after}
 
@@ -111,19 +117,23 @@ def head(session: Session) -> str:
     return session.connection().scalars(select(col(ChainRow.head))).one()
 
 
-def _content(kind: str, bound: Mapping[str, object]) -> str:
-    values = {name: _plain(value) for name, value in bound.items()}
-    return _sha256(_canonical({"kind": kind} | values))
+def canonical(value: object) -> str:
+    """Write a value as JSON in the one way that is hashed."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=repr)
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Give a value as it is hashed: alike on every database, whatever somebody put into it."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
+    if isinstance(value, float):
+        return value + 0.0 if math.isfinite(value) else repr(value)
     return "" if value is None else value
 
 
-def _canonical(bound: Mapping[str, object]) -> str:
-    return json.dumps(bound, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _content(kind: LinkKind, bound: Mapping[str, object]) -> str:
+    values = {name: plain(value) for name, value in bound.items()}
+    return _sha256(canonical(values | {"kind": kind}))
 
 
 def _sha256(text: str) -> str:

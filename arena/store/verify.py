@@ -1,5 +1,6 @@
 """Is the record as it was written: the chain is followed from its first link to its end."""
 
+import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -8,12 +9,15 @@ from itertools import chain as chained
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, case, func, or_, select
+from sqlalchemy.exc import DataError, MultipleResultsFound, NoResultFound
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
+from arena.domain.vote import Choice
 from arena.store import bound, chain
 from arena.store.bound import AnyRow
+from arena.store.records import LinkKind
 from arena.store.tables import (
     BattleRow,
     ChainRow,
@@ -26,7 +30,18 @@ from arena.store.tables import (
 _END = select(col(ChainRow.head), col(ChainRow.links))
 
 
-@dataclass(frozen=True, slots=True)
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    OverflowError,
+    NoResultFound,
+    MultipleResultsFound,
+    DataError,
+)
+"""What reading a value or a row raises that the arena never writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A link as it is kept, and as it should be by what it binds.
 
@@ -38,21 +53,21 @@ class Link:
         None where it is not kept beside the hash.
     bound : str or None
         Content by what the link binds now; None where that is not shown.
-    before_the_mark : callable or None
-        Of a vote from before the mark: the hash that follows from a previous one. None if the
-        hash is that of the content.
-    is_mark : bool
-        Whether it is the mark.
+    is_old : bool
+        Whether it is a vote from before the mark.
+    old_hash : callable or None
+        Of such a vote: the hash that follows from a previous one; None where nobody can tell.
     """
 
     link: int
+    kind: LinkKind
     name: str
     content: str
     previous_hash: str | None
     hash: str
     bound: str | None
-    before_the_mark: Callable[[str], str] | None = None
-    is_mark: bool = False
+    is_old: bool = False
+    old_hash: Callable[[str], str] | None = None
     erased: int = 0
 
 
@@ -68,6 +83,8 @@ class Verified:
         Hash of the last of them; empty before the first.
     marked : int or None
         The link from which on hashes bind all; None if all do.
+    noted : int or None
+        The link that has the hash that somebody noted; None if there is none, or none was given.
     erased : int
         Texts that were erased, with their nonces; their hashes are in the chain.
     problem : str or None
@@ -77,6 +94,7 @@ class Verified:
     links: int = 0
     head: str = ""
     marked: int | None = None
+    noted: int | None = None
     erased: int = 0
     problem: str | None = None
 
@@ -95,58 +113,82 @@ def verify(
     told : callable
         Called with the links that were followed so far, and how many there are.
     """
-    connection = session.connection()
-    end = connection.execute(_END).one()
-    heads = _heads_of_leaderboards(connection)
+    followed = Verified()
+    try:
+        connection = session.connection()
+        end = connection.execute(_END).one()
+        heads = _heads_of_leaderboards(connection)
 
-    def seen(link: Link) -> None:
-        heads.pop(link.hash, None)
-        told(link.link, max(link.link, end.links))
+        def seen(link: Link) -> None:
+            heads.pop(link.hash, None)
+            told(link.link, max(link.link, end.links))
 
-    followed = follow(_links(connection), noted, seen)
-    if followed.problem:
-        return followed
-    return replace(followed, problem=_what_is_amiss(connection, followed, end, heads))
+        followed = follow(_links(connection), noted, seen)
+        problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
+    except UNREADABLE as error:
+        problem = _unreadable(error)
+    return replace(followed, problem=problem)
 
 
 def follow(
     links: Iterable[Link], noted: str = "", seen: Callable[[Link], object] = lambda _link: None
 ) -> Verified:
     """Follow links from the first one to the first break, or to their end: see `verify`."""
-    is_there = not noted
-    place, before, marked, erased = 0, "", None, 0
-    contents: list[str] = []
-    for link in links:
-        if (problem := _break(link, place, before, contents)) is not None:
-            break
-        if link.before_the_mark is not None:
-            contents.append(link.content)
-        marked = link.link if link.is_mark else marked
-        place, before, erased = link.link, link.hash, erased + link.erased
-        is_there = is_there or link.hash.startswith(noted)
-        seen(link)
-    else:
-        problem = None if is_there else f"No link has the hash {noted!r}: it was rewritten since."
-    return Verified(links=place, head=before, marked=marked, erased=erased, problem=problem)
+    done = Verified()
+    contents = hashlib.sha256()
+    try:
+        for link in links:
+            if (problem := _break(link, done, contents.hexdigest())) is not None:
+                return replace(done, problem=problem)
+            if link.is_old:
+                contents.update(link.content.encode())
+            done = _with(done, link, noted)
+            seen(link)
+    except UNREADABLE as error:
+        return replace(done, problem=_unreadable(error))
+    if noted and done.noted is None:
+        return replace(done, problem=f"No link has the hash {noted!r}: it was rewritten since.")
+    return done
 
 
-def _break(link: Link, place: int, before: str, contents: list[str]) -> str | None:
-    """Say what is wrong with a link, if anything, after so many that are right."""
-    if link.link > place + 1:
-        return f"Link {place + 1} of the chain is missing: {link.name} is link {link.link}."
-    if link.link <= place:
-        return f"Link {link.link} of the chain is there twice: {link.name} is the second."
-    follows = (
-        link.before_the_mark(before)
-        if link.before_the_mark
-        else chain.link_hash(before, link.content)
+def _with(done: Verified, link: Link, noted: str) -> Verified:
+    proves = link.old_hash is not None or not link.is_old
+    is_noted = bool(noted) and proves and link.hash.startswith(noted)
+    return replace(
+        done,
+        links=link.link,
+        head=link.hash,
+        marked=link.link if link.kind == "mark" else done.marked,
+        noted=link.link if is_noted else done.noted,
+        erased=done.erased + link.erased,
     )
-    if link.previous_hash not in (None, before):
+
+
+def _break(link: Link, done: Verified, contents: str) -> str | None:
+    """Say what is wrong with a link, if anything, after those that are right."""
+    place = done.links + 1
+    if link.link > place:
+        return f"Link {place} of the chain is missing: {link.name} is link {link.link}."
+    if link.link < place:
+        return f"Link {link.link} of the chain is there twice: {link.name} is the second."
+    if link.previous_hash not in (None, done.head):
         return f"Link {link.link}, {link.name}, does not follow from the link before it."
-    now = chain.mark_content(contents) if link.is_mark else link.bound
-    if follows != link.hash or now not in (None, link.content):
+    now = chain.mark_content(contents) if link.kind == "mark" else link.bound
+    if _hash_of(link, done.head) != link.hash or now not in (None, link.content):
         return f"Link {link.link}, {link.name}, is not as it was recorded."
     return None
+
+
+def _hash_of(link: Link, before: str) -> str:
+    """Work out the hash of a link; of an old vote whose hash nobody can tell, its own."""
+    if link.is_old:
+        return link.old_hash(before) if link.old_hash else link.hash
+    return chain.link_hash(before, link.link, link.kind, link.content)
+
+
+def _unreadable(error: Exception) -> str:
+    what = (str(error) or type(error).__name__).splitlines()[0]
+    return f"The record holds what the arena never writes: {what}."
 
 
 def _what_is_amiss(
@@ -172,7 +214,10 @@ def _what_is_amiss(
 def _what_is_outside(connection: Connection, links: int) -> str | None:
     """Say which battle does not fit its vote, or which vote or exclusion is no link, if any."""
     voted = col(BattleRow.state).in_((BattleState.VOTED, BattleState.SKIPPED))
-    fits = voted & (col(BattleRow.owner) == col(VoteRow.voter_id))
+    skipped = col(VoteRow.outcome) == Choice.SKIP
+    fits = (col(BattleRow.owner) == col(VoteRow.voter_id)) & (
+        col(BattleRow.state) == case((skipped, BattleState.SKIPPED), else_=BattleState.VOTED)
+    )
     battle = (
         select(func.min(col(BattleRow.public_id)))
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
@@ -215,19 +260,22 @@ def _links(connection: Connection) -> Iterator[Link]:
 def _votes(connection: Connection, mark: int) -> Iterator[Link]:
     for row, transcript in chained.from_iterable(bound.votes(connection)):
         whole = row._asdict()
+        is_old = row.link < mark
         yield Link(
             link=row.link,
+            kind="vote",
             name=f"the vote on battle {row.battle_id!r}",
             content=row.content,
             previous_hash=row.previous_hash,
             hash=row.hash,
             bound=chain.vote_content(whole | {"transcript_hash": transcript.hash}),
-            before_the_mark=_before_the_mark(whole) if row.link < mark else None,
+            is_old=is_old,
+            old_hash=_old_hash(whole) if is_old else None,
             erased=transcript.erased,
         )
 
 
-def _before_the_mark(row: dict[str, Any]) -> Callable[[str], str]:
+def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
     vote = row | {"voter_id": row["voter"], "outcome": row["winner"]}
     return lambda previous: chain.hash_before_the_mark(previous, vote, row["ts"], row["battle_id"])
 
@@ -237,6 +285,7 @@ def _exclusions(connection: Connection) -> Iterator[Link]:
     for row in connection.execute(placed):
         yield Link(
             link=row.link,
+            kind="exclusion",
             name=f"an exclusion of the vote at link {row.vote}",
             content=row.content,
             previous_hash=row.previous_hash,
@@ -248,10 +297,10 @@ def _exclusions(connection: Connection) -> Iterator[Link]:
 def _mark(row: AnyRow) -> Link:
     return Link(
         link=row.link,
+        kind="mark",
         name="the mark",
         content=row.content,
         previous_hash=row.previous_hash,
         hash=row.hash,
         bound=None,
-        is_mark=True,
     )

@@ -91,7 +91,8 @@ def exclude(
     if vote is None:
         raise UnknownBattleError
     why = {"policy": policy, "rule": rule, "version": version, "reason": reason}
-    link = chain.extend(connection, chain.exclusion_content(why | {"vote": vote.link, "ts": now}))
+    content = chain.exclusion_content(why | {"vote": vote.link, "ts": now})
+    link = chain.extend(connection, "exclusion", content)
     connection.execute(_EXCLUDE, why | link | {"vote_id": vote.id, "created": now})
 
 
@@ -118,7 +119,7 @@ def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballo
     }
     choice = {"winner": ballot.choice, "voter": ballot.voter, "ts": ballot.cast}
     whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}
-    link = chain.extend(connection, chain.vote_content(whole))
+    link = chain.extend(connection, "vote", chain.vote_content(whole))
     unsaid = {"tags_a": {}, "tags_b": {}, "comment_a": "", "comment_b": ""}
     rest = {
         "battle_id": battle.id,

@@ -65,6 +65,7 @@ def test_a_record_that_is_whole_is_said_to_be(
         "links": 2,
         "head": head,
         "marked": None,
+        "noted": 2,
         "erased": 0,
         "problem": None,
     }
@@ -102,9 +103,9 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
 def test_a_chain_that_was_written_anew_lacks_the_hash_that_somebody_noted(
     command: Command, played: Served
 ) -> None:
-    found = command("verify", played.database, "--head", "c0ffee")
+    found = command("verify", played.database, "--head", "c0ffee00")
     assert found.returncode == 3
-    assert "No link has the hash 'c0ffee': it was rewritten since." in found.stdout
+    assert "No link has the hash 'c0ffee00': it was rewritten since." in found.stdout
 
 
 def test_an_upgraded_record_says_from_where_on_it_binds_all(

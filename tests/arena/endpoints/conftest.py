@@ -17,6 +17,15 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 async def endpoints() -> AsyncIterator[Endpoints]:
+    """A client that waits for a busy machine: what it fails at, it was sent."""
+    client = Endpoints({"TEST_KEY": KEY})
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def impatient() -> AsyncIterator[Endpoints]:
+    """A client for servers that say nothing."""
     client = Endpoints({"TEST_KEY": KEY}, timeouts=IMPATIENT)
     yield client
     await client.aclose()

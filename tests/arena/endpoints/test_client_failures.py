@@ -89,9 +89,14 @@ async def test_a_rate_limit_says_how_long_to_wait(
     ids=lambda value: str(value) if isinstance(value, FailureClass) else "",
 )
 async def test_a_stream_that_goes_wrong_is_a_typed_failure(
-    server: FaultyServer, endpoints: Endpoints, behaviour: Behaviour, expected: FailureClass
+    server: FaultyServer,
+    endpoints: Endpoints,
+    impatient: Endpoints,
+    behaviour: Behaviour,
+    expected: FailureClass,
 ) -> None:
-    assert (await failure(endpoints, serve(server, behaviour))).failure is expected
+    client = impatient if expected is FailureClass.TIMEOUT else endpoints
+    assert (await failure(client, serve(server, behaviour))).failure is expected
 
 
 @pytest.mark.parametrize(
@@ -130,10 +135,10 @@ async def test_text_before_a_failure_was_yielded(
 
 
 async def test_comments_do_not_count_against_silence(
-    server: FaultyServer, endpoints: Endpoints
+    server: FaultyServer, impatient: Endpoints
 ) -> None:
     model = serve(server, Behaviour(first_event=": still here\n\n", first_token_s=9))
-    assert (await failure(endpoints, model)).failure is FailureClass.TIMEOUT
+    assert (await failure(impatient, model)).failure is FailureClass.TIMEOUT
 
 
 async def test_nobody_listening_is_unreachable(endpoints: Endpoints) -> None:
@@ -203,8 +208,13 @@ async def test_a_missing_key_is_named_and_nothing_is_sent(
     ],
 )
 async def test_a_whole_answer_fails_by_the_same_classes(
-    server: FaultyServer, endpoints: Endpoints, behaviour: Behaviour, expected: FailureClass
+    server: FaultyServer,
+    endpoints: Endpoints,
+    impatient: Endpoints,
+    behaviour: Behaviour,
+    expected: FailureClass,
 ) -> None:
+    client = impatient if expected is FailureClass.TIMEOUT else endpoints
     with pytest.raises(EndpointError) as caught:
-        await endpoints.complete(serve(server, behaviour), PROMPT)
+        await client.complete(serve(server, behaviour), PROMPT)
     assert caught.value.failure is expected

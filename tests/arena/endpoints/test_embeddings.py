@@ -32,7 +32,6 @@ async def test_vectors_come_in_the_order_of_the_texts(
         (Behaviour(status=401, error={"message": KEY}), FailureClass.DENIED),
         (Behaviour(status=429), FailureClass.RATE_LIMIT),
         (Behaviour(status=400, error={"code": "content_filter"}), FailureClass.REJECTED),
-        (Behaviour(silent=True), FailureClass.TRANSPORT),
         (Behaviour(), FailureClass.TRANSPORT),
     ],
 )
@@ -43,6 +42,14 @@ async def test_what_is_no_embedding_is_a_failed_call_without_the_key(
         await EndpointEmbedder(endpoints, serve(server, behaviour))(["one"])
     assert caught.value.failure is expected
     assert KEY not in str(caught.value)
+
+
+async def test_a_server_that_says_nothing_is_a_transport_failure(
+    server: FaultyServer, impatient: Endpoints
+) -> None:
+    with pytest.raises(CallError) as caught:
+        await EndpointEmbedder(impatient, serve(server, Behaviour(silent=True)))(["one"])
+    assert caught.value.failure is FailureClass.TRANSPORT
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,10 @@ async def test_a_judge_that_sends_what_nobody_asked_for_has_failed(
 
 
 async def test_a_server_that_says_nothing_is_a_transport_failure(
-    server: FaultyServer, endpoints: Endpoints
+    server: FaultyServer, impatient: Endpoints
 ) -> None:
     with pytest.raises(CallError) as caught:
-        await EndpointJudge(endpoints, serve(server, Behaviour(silent=True)))(ASKED)
+        await EndpointJudge(impatient, serve(server, Behaviour(silent=True)))(ASKED)
     assert caught.value.failure is FailureClass.TRANSPORT
 
 

@@ -30,6 +30,7 @@ from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 
 ADA, BOB = Voter("ada"), Voter("bob")
 FAST = Rules(characters_per_s=100_000, tick_s=0.01, checkpoint_s=0.05, retry_pauses_s=(0.01, 0.01))
+PATIENT = Timeouts()
 LONG = "A sentence that goes on. " * 40
 
 
@@ -41,7 +42,11 @@ def server() -> Iterator[FaultyServer]:
 
 @asynccontextmanager
 async def arena(
-    server: FaultyServer, tmp_path: Path, rules: Rules = FAST, **behaviours: Behaviour
+    server: FaultyServer,
+    tmp_path: Path,
+    rules: Rules = FAST,
+    timeouts: Timeouts = PATIENT,
+    **behaviours: Behaviour,
 ) -> AsyncIterator[Battles]:
     """Battles between two models of the server, ``left`` and ``right`` by name only."""
     server.behaviours |= behaviours
@@ -50,7 +55,7 @@ async def arena(
     )
     store = Store(f"sqlite:///{tmp_path}/arena.db")
     store.register(models, datetime.now(UTC))
-    endpoints = Endpoints({}, timeouts=Timeouts(first_token_s=2, idle_s=0.3))
+    endpoints = Endpoints({}, timeouts=timeouts)
     battles = Battles(
         store=store,
         ask=endpoints.stream,
@@ -133,7 +138,8 @@ async def test_a_failed_side_fails_the_battle_and_is_kept_typed(
     server: FaultyServer, tmp_path: Path, broken: Behaviour, error_class: str
 ) -> None:
     slow = Behaviour(text=LONG, delay_s=0.05)
-    async with arena(server, tmp_path, well=slow, broken=broken) as battles:
+    timeouts = Timeouts(idle_s=1.0) if broken.fault is Fault.IDLE else PATIENT
+    async with arena(server, tmp_path, timeouts=timeouts, well=slow, broken=broken) as battles:
         opened = await battles.open(ADA, "Why?")
         last = (await watch(battles, opened.battle_id))[-1]
         with pytest.raises(NotReadyError):

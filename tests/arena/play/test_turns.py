@@ -15,7 +15,7 @@ from arena.errors import BadPromptError, NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
 from arena.store.records import AnswerKey, SoFar
 from arena.store.store import Store
-from tests.arena.play.test_live import ADA, BOB, FAST, answers, arena, server, watch
+from tests.arena.play.test_live import ADA, BOB, FAST, PATIENT, answers, arena, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 __all__ = ["server"]
@@ -150,7 +150,7 @@ async def test_a_battle_that_another_process_ended_stays_ended_and_can_be_retrie
 
 async def test_models_are_repicked_twice_at_most(server: FaultyServer, tmp_path: Path) -> None:
     behaviours = dict.fromkeys("stuvwxyz", BROKEN)
-    async with arena(server, tmp_path, FAST, **behaviours) as battles:
+    async with arena(server, tmp_path, FAST, PATIENT, **behaviours) as battles:
         opened = await battles.open(ADA, "Why?")
         last = (await watch(battles, opened.battle_id))[-1]
     assert last.state is BattleState.FAILED

@@ -55,7 +55,7 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
     links: list[LoggedLink] = []
     for place, one in enumerate(votes, 1):
         bound: dict[str, object] = dict.fromkeys(chain.BOUND, "-") | {
-            "battle_id": one.battle_id,
+            "battle_id": f"{one.battle_id}-{place}",
             "prompt_id": one.prompt_id,
             "model_a": one.model_a,
             "model_b": one.model_b,
@@ -77,7 +77,7 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
                 kind="vote",
                 link=place,
                 content=content,
-                hash=chain.link_hash(links[-1].hash if links else "", content),
+                hash=chain.link_hash(links[-1].hash if links else "", place, "vote", content),
                 bound=bound,
                 exclusions=one.exclusions,
             )

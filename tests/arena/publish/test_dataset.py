@@ -1,3 +1,5 @@
+import hashlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +13,8 @@ from arena.domain.policy import DEFAULT
 from arena.domain.vote import Choice
 from arena.errors import DataError
 from arena.publish.dataset import COLUMNS, export_votes, verify_export
-from arena.store import log
+from arena.store import chain, log
+from arena.store.records import LoggedLink
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.arena.publish.log import NOW, linked, vote
@@ -138,7 +141,7 @@ def test_a_changed_value_of_an_export_is_found(
     )
     problem = verify_export(path).problem
     assert problem is not None
-    assert problem.startswith("Link 2")
+    assert re.match(r"(Link|The row of link) 2", problem)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_a_changed_value_of_an_export_is_found(
         ),
         (
             "SELECT * REPLACE (CASE link WHEN 3 THEN NULL ELSE left_out END AS left_out) FROM v",
-            "Link 3, a vote that is not shown, is left out without a reason",
+            "The row of link 3 is not as an export writes it",
         ),
     ],
 )
@@ -166,6 +169,80 @@ def test_rows_of_an_export_that_were_deleted_doubled_or_moved_are_found(
 ) -> None:
     path = changed(exported(arena, tmp_path / "votes.csv"), query)
     assert problem in (verify_export(path).problem or "")
+
+
+@pytest.mark.parametrize(
+    ("replaced", "link"),
+    [
+        ("if(link = 4, '', left_out) AS left_out", 4),
+        ("if(link = 4, 'm0', model_a) AS model_a", 4),
+        ("if(link = 4, 'vote', link_kind) AS link_kind", 4),
+        ("if(link = 4, '{}', exclusion) AS exclusion", 4),
+        ("if(link = 4, 'no JSON', exclusion) AS exclusion", 4),
+        ("if(link = 4, repeat('[', 100000), exclusion) AS exclusion", 4),
+        ("if(link = 2, 'x', link_kind) AS link_kind", 2),
+        ("if(link = 2, 'mark', link_kind) AS link_kind", 2),
+        ("if(link = 2, 'no vote', left_out) AS left_out", 2),
+        ("if(link = 2, 'gpt', judge) AS judge", 2),
+        ("if(link = 2, '0.4', repicks) AS repicks", 2),
+        ("if(link = 2, 'nobody', winner) AS winner", 2),
+        ("if(link = 2, 'alien', voter_kind) AS voter_kind", 2),
+        ("if(link = 2, NULL, pacing) AS pacing", 2),
+        ("if(link = 2, NULL, ts) AS ts", 2),
+        ("if(link = 2, 'inf', seconds_to_vote) AS seconds_to_vote", 2),
+        ("if(link = 2, NULL, hash) AS hash", 2),
+        ("if(link = 2, NULL, links) AS links", 2),
+        ("if(link = 3, ' ', left_out) AS left_out", 3),
+        ("if(link = 3, NULL, link) AS link", 3),
+    ],
+)
+def test_a_row_that_no_export_has_is_found(
+    arena: Store, tmp_path: Path, replaced: str, link: int
+) -> None:
+    path = changed(exported(arena, tmp_path / "v.csv"), f"SELECT * REPLACE ({replaced}) FROM v")
+    problem = verify_export(path).problem or ""
+    assert re.match(f"(Link|The row of link) {link}[ ,]", problem), problem
+
+
+def test_an_export_that_was_forged_up_to_a_mark_does_not_have_the_hash_that_was_noted(
+    arena: Store, tmp_path: Path
+) -> None:
+    """Before a mark hashes cannot be worked out from an export."""
+    with arena.reading() as session:
+        head, links = verify(session).head, log.links(session, DEFAULT.name)
+    shown = [link for link in links if link.kind == "vote"]
+    forged = [replace(link, link=place) for place, link in enumerate(shown, 1)]
+    forged[-1] = replace(forged[-1], hash=head)
+    content = chain.mark_content(
+        hashlib.sha256("".join(link.content for link in forged).encode()).hexdigest()
+    )
+    end = len(forged) + 1
+    mark = LoggedLink(
+        kind="mark",
+        link=end,
+        content=content,
+        hash=chain.link_hash(head, end, "mark", content),
+        bound={},
+    )
+    export_votes([*forged, mark], DEFAULT, tmp_path / "v.csv")
+    assert verify_export(tmp_path / "v.csv").problem is None
+    assert "rewritten" in (verify_export(tmp_path / "v.csv", head).problem or "")
+
+
+def test_the_beginning_of_an_export_cannot_be_cut_off(arena: Store, tmp_path: Path) -> None:
+    path = changed(
+        exported(arena, tmp_path / "v.csv"),
+        "SELECT * REPLACE (link - 2 AS link, links::INT - 2 AS links) FROM v WHERE link > 2",
+    )
+    assert "not as it was recorded" in (verify_export(path).problem or "")
+
+
+def test_a_column_that_a_rating_may_read_is_not_added_in_silence(
+    arena: Store, tmp_path: Path
+) -> None:
+    path = changed(exported(arena, tmp_path / "v.csv"), "SELECT *, 'ab' AS \"order\" FROM v")
+    with pytest.raises(DataError, match="it has a column 'order'"):
+        verify_export(path)
 
 
 def changed(path: Path, query: str) -> Path:

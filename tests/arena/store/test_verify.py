@@ -96,6 +96,8 @@ def tampered(store: Store, statements: Sequence[str]) -> Verified:
 
 
 def changed(connection: Connection, statement: str) -> bool:
+    infinity = "9e999" if connection.dialect.name == "sqlite" else "'Infinity'"
+    statement = statement.replace("INFINITY", infinity)
     result = connection.execute(text(statement))
     return not statement.startswith(("UPDATE", "DELETE", "INSERT")) or result.rowcount > 0
 
@@ -168,6 +170,17 @@ FIRST = "(SELECT id FROM battle WHERE public_id = 'b1')"
             for c, v in OF_ANSWER.items()
         ),
         f"UPDATE turn SET prompt = 'Why?' WHERE battle_id = {FIRST}",
+        *(
+            f"UPDATE answer SET {change} WHERE battle_id = {FIRST} AND side = 'a'"
+            for change in (
+                "nonce = nonce || substr(text, 1, 4), text = substr(text, 5)",
+                "nonce = NULL, text = nonce || text",
+                "nonce = nonce || text, text = ''",
+                "nonce = NULL, text = '', text_hash = '9'",
+                "cost = INFINITY",
+            )
+        ),
+        f"UPDATE vote SET seconds_to_vote = INFINITY WHERE battle_id = {FIRST}",
         f"UPDATE turn SET turn = 2 WHERE battle_id = {FIRST}",
         "UPDATE voter SET kind = 'simulated' WHERE id = 'ada'",
         f"DELETE FROM answer WHERE battle_id = {FIRST} AND side = 'a'",
@@ -202,6 +215,10 @@ INSERTED_VOTE = (
     "voter_id, turn, attempt_a, attempt_b, outcome, key, order_shown, seconds_to_vote, tags_a, "
     "tags_b, comment_a, comment_b, fingerprint_a, fingerprint_b, created, {link}, content, "
     "previous_hash, 'new' FROM vote WHERE link = 6"
+)
+INSERTED_MARK = (
+    "INSERT INTO chain_mark (link, content, previous_hash, hash, created) "
+    "SELECT {link}, content, hash, 'x', created FROM vote WHERE link = 6"
 )
 INSERTED_EXCLUSION = (
     "INSERT INTO exclusion (vote_id, policy, rule, version, reason, created, link) "
@@ -257,6 +274,11 @@ INSERTED_EXCLUSION = (
         ([INSERTED_VOTE.format(link="NULL")], "The chain has 6 links, and there are 7"),
         ([INSERTED_EXCLUSION.format(link="NULL")], "The chain has 6 links, and there are 7"),
         (["UPDATE battle SET state = 'ready' WHERE public_id = 'b5'"], "The battle 'b5' does not"),
+        (["UPDATE battle SET state = 'skipped' WHERE public_id = 'b5'"], "The battle 'b5' does"),
+        ([INSERTED_MARK.format(link=7)], "Link 1, the vote on battle 'b1', is not as it was"),
+        ([INSERTED_MARK.format(link=n) for n in (7, 8)], "The record holds what the arena never"),
+        (["DELETE FROM vote_chain"], "The record holds what the arena never writes"),
+        (["UPDATE vote SET content = NULL WHERE link = 2"], "Link 2, the vote on battle 'b2'"),
         (["UPDATE battle SET owner = 'ada' WHERE public_id = 'b5'"], "The battle 'b5' does not"),
     ],
 )
@@ -274,6 +296,17 @@ def test_what_is_swapped_deleted_inserted_or_reordered_is_found(
     verified = tampered(whole, [copied if s == "INSERT_BATTLE" else s for s in statements])
     assert verified.problem is not None
     assert problem in verified.problem
+
+
+@pytest.mark.parametrize(
+    "change", ["created = 'yesterday'", "content = x'00ff'", "seconds_to_vote = 'long'"]
+)
+def test_what_the_arena_never_writes_is_said_to_be_there(tmp_path: Path, change: str) -> None:
+    """SQLite alone lets anything stand in any column."""
+    store = played(new_sqlite(tmp_path))
+    problem = tampered(store, [f"UPDATE vote SET {change} WHERE link = 2"]).problem
+    store.close()
+    assert problem is not None
 
 
 def test_words_can_be_erased_with_their_nonces_and_the_chain_still_holds(whole: Store) -> None:
@@ -380,6 +413,13 @@ def test_votes_of_before_keep_their_hashes_and_get_the_fingerprints_of_their_tim
     ]
     n_before = sum(row.model_a == "quartz" for row in rows if row.link <= 21)
     assert set(changed[:n_before]).isdisjoint(changed[n_before:])
+
+
+def test_a_hash_that_was_noted_is_found_where_it_was(upgraded: Store) -> None:
+    with upgraded.reading() as session:
+        assert verify(session, golden()["head"]).noted == 40
+        assert verify(session, verify(session).head[:8]).noted == 42
+        assert "rewritten" in (verify(session, "c0ffee00").problem or "")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Votes that are there keep their hashes. A mark after them binds what they are no
 here on shows, one from before does not.
 """
 
+import hashlib
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -62,7 +63,7 @@ def _mark(connection: sa.Connection) -> None:
         .where(votes.c.link == sa.bindparam("of_link"))
         .values(content=sa.bindparam("new_content"))
     )
-    contents: list[str] = []
+    contents = hashlib.sha256()
     for batch in bound.votes(connection):
         new = [
             chain.vote_content(row._asdict() | {"transcript_hash": transcript.hash})
@@ -73,9 +74,10 @@ def _mark(connection: sa.Connection) -> None:
         connection.execute(
             write, [{"of_link": link, "new_content": content} for link, content in pairs]
         )
-        contents += new
-    if contents:
-        link = chain.extend(connection, chain.mark_content(contents))
+        contents.update("".join(new).encode())
+    if connection.scalar(sa.select(sa.func.count()).select_from(votes)):
+        content = chain.mark_content(contents.hexdigest())
+        link = chain.extend(connection, "mark", content)
         connection.execute(sa.insert(MarkRow), link | {"created": datetime.now(UTC)})
     _chain_exclusions(connection)
 
@@ -119,17 +121,20 @@ def _give_fingerprints(connection: sa.Connection) -> None:
 
 
 def _changes(connection: sa.Connection, model: str) -> list[Event]:
+    """Read when a model changed, and from what; an event that does not say it is passed over."""
     events = Table.metadata.tables["model_event"]
     query = (
         sa.select(events.c.created, events.c.detail)
         .where(events.c.model_id == model, events.c.event == "changed")
         .order_by(events.c.id)
     )
-    return [(created, detail["before"]) for created, detail in connection.execute(query)]
+    changes = connection.execute(query)
+    return [(created, detail["before"]) for created, detail in changes if "before" in detail]
 
 
 def _chain_exclusions(connection: sa.Connection) -> None:
     rows = Table.metadata.tables["exclusion"]
     for row in connection.execute(bound.EXCLUSIONS).all():
-        link = chain.extend(connection, chain.exclusion_content(bound.of_exclusion(row)))
+        content = chain.exclusion_content(bound.of_exclusion(row))
+        link = chain.extend(connection, "exclusion", content)
         connection.execute(sa.update(rows).where(rows.c.id == row.id).values(link))
