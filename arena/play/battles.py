@@ -28,6 +28,7 @@ from arena.play.matchmaking import Matchmaker, draw_one
 from arena.play.rules import Rules
 from arena.play.runner import Runner
 from arena.play.snapshots import receipt, stored_snapshot
+from arena.play.writing import Writers
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 
@@ -97,8 +98,10 @@ class Battles:
             roster, sampler=rules.sampler, exploration=rules.exploration, wins=wins, rng=rng
         )
         """Draws the pairs; whoever runs the battles lets it keep up with the votes."""
+        self._writers = Writers(store.lock_timeout_s)
         self._runner = Runner(
             store=store,
+            writers=self._writers,
             ask=ask,
             rules=rules,
             substitute=self._substitute,
@@ -217,7 +220,7 @@ class Battles:
         ballot = Ballot(
             battle_id=battle_id, voter=voter.id, choice=choice, key=key, cast=self._now()
         )
-        cast = await asyncio.to_thread(self._store.cast, ballot)
+        cast = await self._writers.write(partial(self._store.cast, ballot))
         if cast.new:
             self._notice(Voted(battle_id, choice))
         return receipt(cast.battle, choice)
@@ -234,10 +237,14 @@ class Battles:
             async with asyncio.timeout(grace_s):
                 while under_way := self._beginning | self._runner.tasks:
                     await asyncio.wait(under_way)
-        await self.close()
+        await self._interrupt()
 
     async def close(self) -> None:
         """End all battles as interrupted, those too that are being written down just now."""
+        await self._interrupt()
+        await self._writers.close()
+
+    async def _interrupt(self) -> None:
         while self._beginning:
             await asyncio.wait(self._beginning)
         await self._runner.close()
@@ -263,7 +270,7 @@ class Battles:
             with ExitStack() as place:
                 place.enter_context(self._hold(voter))
                 try:
-                    stored = await asyncio.to_thread(admit_and_write)
+                    stored = await self._writers.write(admit_and_write)
                 except PlayError:
                     raise
                 except Exception:

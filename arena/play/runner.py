@@ -26,6 +26,7 @@ from arena.play.snapshots import (
     stored_snapshot,
     with_new_attempt,
 )
+from arena.play.writing import Writers
 from arena.store.records import AnswerKey, AnswerOutcome, SoFar, StoredBattle
 from arena.store.store import Store
 
@@ -87,6 +88,7 @@ class Runner:
         self,
         *,
         store: Store,
+        writers: Writers,
         ask: Ask,
         rules: Rules,
         substitute: Substitute,
@@ -94,6 +96,7 @@ class Runner:
         notice: Callable[[Notice], None],
     ) -> None:
         self._store = store
+        self._writers = writers
         self._ask = ask
         self._rules = rules
         self._substitute = substitute
@@ -173,13 +176,15 @@ class Runner:
             return None
         outcome = outcome_of(failed, AnswerStatus.FAILED, failed.text)
         try:
-            replaced = await asyncio.to_thread(
-                self._store.replace_answer,
-                battle_id,
-                running.key(side),
-                outcome,
-                new_answer(model),
-                self._now(),
+            replaced = await self._writers.write(
+                partial(
+                    self._store.replace_answer,
+                    battle_id,
+                    running.key(side),
+                    outcome,
+                    new_answer(model),
+                    self._now(),
+                )
             )
         except Exception:
             logger.exception("Battle %s could not get another model", battle_id)
@@ -199,14 +204,8 @@ class Runner:
         outcomes: dict[AnswerKey, AnswerOutcome] = {}
         try:
             outcomes |= {running.key(s): answer_outcome(running.live, s, state) for s in Side}
-            stands = await asyncio.to_thread(
-                self._store.close_answers,
-                battle_id,
-                state,
-                outcomes,
-                message=message,
-                now=self._now(),
-            )
+            close = partial(self._store.close_answers, message=message, now=self._now())
+            stands = await self._writers.write(partial(close, battle_id, state, outcomes))
             if stands.running and self.get(battle_id) is running:
                 msg = "The log waits for other answers than those that were written."
                 raise StoreError(msg)
@@ -250,7 +249,7 @@ class Runner:
     async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
         try:
             async with self._writing:
-                await asyncio.to_thread(self._store.checkpoint, so_far)
+                await self._writers.write(partial(self._store.checkpoint, so_far))
         except Exception:
             logger.exception("%d battles could not be written while they run", len(so_far))
 
@@ -258,7 +257,7 @@ class Runner:
         """Write down that a battle failed, unless it is not written at all; tell if that went."""
         try:
             async with self._writing:
-                await asyncio.to_thread(self._store.fail, battle_id, words.NOT_SAVED)
+                await self._writers.write(partial(self._store.fail, battle_id, words.NOT_SAVED))
         except UnknownBattleError:
             return True
         except Exception:

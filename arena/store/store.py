@@ -57,7 +57,7 @@ class Store:
             self.engine.dispose()
             raise
         self._reader = snapshot(self.engine)
-        self._lock_timeout_s = lock_timeout_s
+        self.lock_timeout_s = lock_timeout_s
         sqlite = self.engine.dialect.name == "sqlite"
         self._file = OpenFile(sqlite_file(self.engine.url)) if sqlite else None
         self._lease = Lease(self.engine)
@@ -99,7 +99,7 @@ class Store:
         wait_s : float or None
             How long to wait for others who write to SQLite; None waits as long as the store does.
         """
-        wait_s = self._lock_timeout_s if wait_s is None else wait_s
+        wait_s = self.lock_timeout_s if wait_s is None else wait_s
         alone = self._file.alone(wait_s) if self._file else nullcontext(wait_s)
         with (
             _named(self.engine),

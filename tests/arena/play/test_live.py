@@ -272,6 +272,14 @@ async def test_a_battle_that_is_being_written_when_the_end_comes_ends_well(
         assert (await battles.look((await opening).battle_id, ADA)).state is BattleState.READY
 
 
+async def test_a_vote_is_taken_until_the_very_end(server: FaultyServer, tmp_path: Path) -> None:
+    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
+        opened = await battles.open(ADA, "Why?")
+        await watch(battles, opened.battle_id)
+        await battles.drain(0)
+        assert (await battles.vote(opened.battle_id, ADA, Choice.A, "k")).reveal is not None
+
+
 async def test_a_skip_reveals_nothing(server: FaultyServer, tmp_path: Path) -> None:
     async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
         opened = await battles.open(ADA, "Why?")
