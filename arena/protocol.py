@@ -1,13 +1,17 @@
 """HTTP with the bounds that uvicorn lacks: seconds, bytes and connections."""
 
-from asyncio import BaseTransport, TimerHandle
+from asyncio import TimerHandle, Transport
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from arena.api.origins import Trust
 from arena.api.problems import refusal
+from arena.guard.addresses import place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +26,10 @@ class Bounds:
         To take more of an answer, once it is written faster than it is read.
     header_bytes : int
         Of a request's address and headers.
-    connections : int
-        At a time, in one process.
+    connections, connections_per_address : int
+        At a time, in one process: of all, and of one address.
+    trust : Trust
+        Says which addresses are proxies, whose connections are those of many.
     """
 
     header_s: float
@@ -31,6 +37,8 @@ class Bounds:
     unread_s: float
     header_bytes: int
     connections: int
+    connections_per_address: int
+    trust: Trust
 
 
 class Phase(Enum):
@@ -46,26 +54,36 @@ class BoundedProtocol(HttpToolsProtocol):
     """One connection.
 
     When there are too many, a new one takes the place of the one that has waited longest without
-    headers that are whole. Where all are being answered, the new one is refused in words.
+    a request that is whole. Where all are being answered, the new one is refused in words.
     """
 
     bounds: ClassVar[Bounds]
+    held: ClassVar[Counter[str]]
+    """How many connections there are from each place that is no proxy."""
 
-    def connection_made(self, transport: BaseTransport) -> None:
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a request, for so long only."""
-        super().connection_made(transport)  # type: ignore[arg-type]
+        super().connection_made(transport)
+        # Whatever is not taken at once starts the clock of `pause_writing`, also when the
+        # connection is closed with the end of an answer still here.
+        transport.set_write_buffer_limits(high=0)
         self._timer: TimerHandle | None = None
         self._unread: TimerHandle | None = None
         self._header_bytes = 0
         self._wait_in(Phase.NONE, self.bounds.header_s)
-        if len(self.connections) > self.bounds.connections:
-            self._make_room()
+        address = self.client[0] if self.client else ""
+        self._place = "" if self.bounds.trust.believes(address) else place_of(address)
+        self.held[self._place] += 1
+        self._unwelcome = self._refuse_or_make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._stop_waiting()
         if self._unread:
             self._unread.cancel()
+        self.held[self._place] -= 1
+        if not self.held[self._place]:
+            del self.held[self._place]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -89,21 +107,19 @@ class BoundedProtocol(HttpToolsProtocol):
         """Hand the request to the arena, or to what refuses it."""
         self._wait_in(Phase.BODY, self.bounds.body_s)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        most = self.bounds.connections
         if size > self.bounds.header_bytes:
             self.app = refusal(431, self._too_long())
-        elif len(self.connections) > most:
-            self.app = refusal(
-                503,
-                f"The arena has {most:,} connections and takes no more. Try again in a minute.",
-            )
+        elif self._unwelcome:
+            self.app = refusal(503, self._unwelcome)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Let the answer take as long as it takes."""
+        """Let the answer take as long as it takes, or wait for the next request if it is there."""
         self._stop_waiting()
         self._phase = Phase.WHOLE
         super().on_message_complete()
+        if self.cycle.response_complete:
+            self._wait_in(Phase.NONE, self.timeout_keep_alive)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, for as long as uvicorn keeps a connection."""
@@ -121,6 +137,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
         if self._unread:
             self._unread.cancel()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, in the arena's words."""
+        self._end(400, "This is no request of HTTP. Mend the program that sent it.")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer in plain HTTP, without a word to the log: anybody can ask for anything."""
 
     def _wait_in(self, phase: Phase, seconds: float) -> None:
         self._stop_waiting()
@@ -141,27 +164,54 @@ class BoundedProtocol(HttpToolsProtocol):
             self._end(408, f"The request was not whole after {seconds:g} s. Send it again.")
 
     def _end(self, status: int, detail: str) -> None:
-        """Say why, unless an answer is under way, and close the connection."""
-        answering = self.cycle is not None and self.cycle.response_started
-        if not answering or self.cycle.response_complete:
+        """Say why, where that is the answer that the client waits for, and close."""
+        if self._is_due():
             answer = refusal(status, detail)
             headers = b"".join(b"%b: %b\r\n" % header for header in answer.raw_headers)
             self.transport.write(STATUS_LINE[status] + headers + b"\r\n" + bytes(answer.body))
         self.transport.close()
 
-    def _make_room(self) -> None:
-        waiting = [
-            other
-            for other in self.connections
-            if isinstance(other, BoundedProtocol)
-            and other is not self
-            and other._phase in (Phase.NONE, Phase.HEADERS)
-        ]
-        if waiting:
-            oldest = min(waiting, key=lambda other: other._since)
-            self.connections.discard(oldest)
-            oldest.transport.close()
+    def _is_due(self) -> bool:
+        """Whether the request that is coming in is the one to be answered next."""
+        if self.pipeline or self.cycle is None:
+            return not self.pipeline
+        if self._phase is Phase.BODY:
+            return not self.cycle.response_started
+        return self.cycle.response_complete
+
+    def _refuse_or_make_room(self) -> str:
+        """Give the words for a connection too many, or none where another makes room for it."""
+        bounds = self.bounds
+        if self._place and self.held[self._place] > (most := bounds.connections_per_address):
+            neighbours = (other for other in self._waiting() if other._place == self._place)
+            return "" if _let_go_oldest(neighbours) else _full("Your network", most)
+        if len(self.connections) > (most := bounds.connections):
+            return "" if _let_go_oldest(self._waiting()) else _full("The arena", most)
+        return ""
+
+    def _waiting(self) -> "Iterator[BoundedProtocol]":
+        """Give the others without a whole request; a body has as long as headers have."""
+        late = self.loop.time() - self.bounds.header_s
+        for other in self.connections:
+            if not isinstance(other, BoundedProtocol) or other is self:
+                continue
+            early = other._phase in (Phase.NONE, Phase.HEADERS)
+            slow = other._phase is Phase.BODY and other._since < late
+            if (early or slow) and not other.transport.is_closing():
+                yield other
 
     def _too_long(self) -> str:
         most = self.bounds.header_bytes
         return f"A request's headers may have {most:,} bytes. Send fewer, or clear your cookies."
+
+
+def _let_go_oldest(waiting: Iterable[BoundedProtocol]) -> bool:
+    """Close the connection that has waited longest; tell whether there was one."""
+    oldest = min(waiting, key=lambda one: one._since, default=None)
+    if oldest is not None:
+        oldest.transport.abort()
+    return oldest is not None
+
+
+def _full(who: str, most: int) -> str:
+    return f"{who} has {most:,} connections and may have no more. Try again in a minute."

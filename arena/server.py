@@ -6,11 +6,13 @@ import logging
 import resource
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from types import FrameType
 
 import uvicorn
 
+from arena.api.origins import Trust
 from arena.errors import SettingsError
 from arena.protocol import BoundedProtocol, Bounds
 from arena.settings import Settings
@@ -90,10 +92,14 @@ def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config
         unread_s=settings.unread_timeout_s,
         header_bytes=settings.max_header_bytes,
         connections=settings.connections,
+        connections_per_address=settings.connections_per_address,
+        trust=Trust(proxies=settings.proxy_networks()),
     )
+    protocol = type("Protocol", (BoundedProtocol,), {"bounds": bounds, "held": Counter()})
     return uvicorn.Config(
         app,
-        http=type("Protocol", (BoundedProtocol,), {"bounds": bounds}),
+        http=protocol,
+        ws="none",  # nothing of the arena's is reached that way, and no bounds would hold there
         log_config=None,
         log_level="warning",
         access_log=False,

@@ -23,10 +23,7 @@ class Addresses:
 
     def pseudonym(self, address: str) -> str:
         """Hash an address; of IPv6 the network of 64 bits, which one visitor has to themself."""
-        parsed = _parsed(address)
-        if isinstance(parsed, IPv6Address):
-            return self._hash(_network(parsed, 64))
-        return self._hash(str(parsed))
+        return self._hash(place_of(address))
 
     def network_pseudonym(self, address: str) -> str | None:
         """Hash the network of 48 bits, of which one household or firm may have all; IPv6 only."""
@@ -36,6 +33,18 @@ class Addresses:
     def _hash(self, text: str) -> str:
         salt = hmac.digest(self.secret.encode(), f"{self.now():%Y-%m-%d}".encode(), hashlib.sha256)
         return hmac.new(salt, text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def place_of(address: str) -> str:
+    """Give what one visitor has to themself: an address, or of IPv6 the network of 64 bits.
+
+    Examples
+    --------
+    >>> place_of("2001:db8:1:2:3:4:5:6")
+    '2001:db8:1:2::/64'
+    """
+    parsed = _parsed(address)
+    return _network(parsed, 64) if isinstance(parsed, IPv6Address) else str(parsed)
 
 
 def _parsed(address: str) -> IPv4Address | IPv6Address | str:

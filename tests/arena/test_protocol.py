@@ -1,19 +1,23 @@
 """What a connection may cost: real sockets against a real arena."""
 
 import json
+import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from arena import server
 from arena.server import configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, PromptServer, faulty_server
@@ -21,6 +25,7 @@ from tests.serving import Served, quick_arena, served_by
 
 SHORT_S = 0.5
 LARGE = 30_000_000
+LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
@@ -28,14 +33,18 @@ POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: localhost\r\nContent-Type: appli
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("impatient")
     times = {"header_timeout_s": SHORT_S, "body_timeout_s": 2 * SHORT_S}
-    with quick_arena(folder, max_header_bytes=5000, **times) as served:
-        yield served
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "KEEP_ALIVE_S", 4 * SHORT_S)
+        with quick_arena(folder, max_header_bytes=5000, **times) as served:
+            yield served
 
 
 @contextmanager
-def connection(served: Served) -> Iterator[socket.socket]:
+def connection(served: Served, address: str = "127.0.0.1") -> Iterator[socket.socket]:
+    """Come from one of this machine's many addresses."""
     url = httpx.URL(served.url)
-    with closing(socket.create_connection((url.host, url.port or 80), timeout=10)) as sock:
+    to = (url.host, url.port or 80)
+    with closing(socket.create_connection(to, timeout=10, source_address=(address, 0))) as sock:
         yield sock
 
 
@@ -45,6 +54,19 @@ def rest(sock: socket.socket) -> bytes:
     while piece := sock.recv(65536):
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def one_answer(sock: socket.socket) -> bytes:
+    """Read one answer of a known length, and leave the connection open."""
+    read = b""
+    while b"\r\n\r\n" not in read:
+        read += sock.recv(65536)
+    head, _, body = read.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: ([0-9]+)", head)
+    assert length is not None, head
+    while len(body) < int(length[1]):
+        body += sock.recv(65536)
+    return head + b"\r\n\r\n" + body
 
 
 def refusal(answer: bytes) -> tuple[int, str]:
@@ -100,6 +122,70 @@ def test_a_body_that_comes_too_slowly_is_refused(impatient: Served) -> None:
         assert time.monotonic() - began < 2 * SHORT_S + 2
 
 
+FOREIGN = POST + b"Origin: https://evil.example\r\nContent-Length: 100\r\n\r\n{"
+
+
+def test_who_was_refused_before_the_body_came_hears_no_second_answer(impatient: Served) -> None:
+    with connection(impatient) as sock:
+        sock.sendall(FOREIGN)
+        assert one_answer(sock).startswith(b"HTTP/1.1 403")
+        assert rest(sock) == b""
+
+
+def test_a_body_that_comes_after_its_answer_keeps_no_connection_for_ever(
+    impatient: Served,
+) -> None:
+    with connection(impatient) as sock:
+        sock.sendall(FOREIGN)
+        assert one_answer(sock).startswith(b"HTTP/1.1 403")
+        sock.sendall(b"x" * 99)
+        assert rest(sock) == b""
+        sock.close()
+    with connection(impatient) as sock:
+        sock.sendall(FOREIGN)
+        one_answer(sock)
+        sock.sendall(b"x" * 99 + b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert one_answer(sock).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "more", [b"GET / HTTP/1.1\r\n", b"\x00\xff\r\n", POST + b"Content-Length: 9\r\n\r\n{"]
+)
+def test_nothing_is_written_into_an_answer_that_is_under_way(tmp_path: Path, more: bytes) -> None:
+    model = Behaviour(text="So it goes on. " * 10, delay_s=0.2)
+    times = {"header_timeout_s": SHORT_S, "body_timeout_s": SHORT_S}
+    with (
+        faulty_server({"x": model, "y": model}) as models,
+        served_by(models, tmp_path, **times) as served,
+        served.visitor() as ada,
+    ):
+        battle = ada.open()
+        cookie = "; ".join(f"{name}={value}" for name, value in ada.client.cookies.items())
+        events = f"GET /api/v1/battles/{battle}/events HTTP/1.1\r\nHost: localhost\r\n"
+        with connection(served) as sock:
+            sock.sendall(f"{events}Cookie: {cookie}\r\n\r\n".encode())
+            read = sock.recv(65536)
+            sock.sendall(more)
+            with suppress(ConnectionError):
+                read += rest(sock)
+        assert read.startswith(b"HTTP/1.1 200")
+        assert read.count(b"HTTP/1.1 ") == 1 or b"0\r\n\r\nHTTP/1.1 408" in read
+
+
+def test_what_is_not_http_is_refused_in_words(impatient: Served) -> None:
+    with connection(impatient) as sock:
+        sock.sendall(b"\x00\xff\r\n\r\n")
+        assert refusal(rest(sock))[0] == 400
+
+
+def test_nobody_leaves_http_for_something_without_bounds(impatient: Served) -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    with connection(impatient) as sock:
+        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + upgrade + key + b"\r\n")
+        assert one_answer(sock).startswith(b"HTTP/1.1 200")
+
+
 def test_an_answer_may_take_longer_than_a_request(tmp_path: Path) -> None:
     model = Behaviour(text="So it goes on. " * 3, delay_s=0.2)
     times = {"header_timeout_s": SHORT_S, "body_timeout_s": SHORT_S}
@@ -116,8 +202,12 @@ def test_an_answer_may_take_longer_than_a_request(tmp_path: Path) -> None:
 
 @contextmanager
 def large_answers(**settings: object) -> Iterator[Served]:
-    """Serve, as the arena is served, an answer that no socket's buffers hold."""
-    app = Starlette(routes=[Route("/", lambda _request: Response(b"x" * LARGE))])
+    """Serve, as the arena is served, answers that may be more than a socket's buffers hold."""
+
+    def answer(request: Request) -> Response:
+        return Response(b"x" * int(request.query_params.get("size", LARGE)))
+
+    app = Starlette(routes=[Route("/", answer)])
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = PromptServer(configured(app, read_settings(**settings)))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -133,6 +223,24 @@ def test_who_asks_and_does_not_read_is_let_go() -> None:
         sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         time.sleep(4 * SHORT_S)
         assert len(rest(sock)) < LARGE
+
+
+def test_who_leaves_the_end_of_an_answer_unread_is_let_go_too() -> None:
+    """What is left of a closed connection would stay, however little it is."""
+    with large_answers(unread_timeout_s=SHORT_S) as served, connection(served) as sock:
+        held = buffered(served)
+        ask = f"GET /?size={held + 20_000} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        sock.sendall(f"{ask}\r\n".encode())
+        time.sleep(4 * SHORT_S)
+        assert len(rest(sock)) < held + 20_000
+
+
+def buffered(served: Served) -> int:
+    """Measure what the system holds of an answer that nobody reads."""
+    with connection(served) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(4 * SHORT_S)
+        return len(rest(sock))
 
 
 @pytest.mark.parametrize("size", [6000, 2_000_000])
@@ -161,20 +269,108 @@ def test_a_new_connection_takes_the_place_of_one_that_waits(tmp_path: Path) -> N
         assert waiting[0].recv(1) == b""
 
 
-def test_who_finds_all_connections_being_answered_is_told_so_at_once(tmp_path: Path) -> None:
-    slow = Behaviour(text="On and on. " * 500, delay_s=0.1)
+def test_a_body_that_comes_slowly_makes_room_once_headers_would_have_to(tmp_path: Path) -> None:
     with (
-        faulty_server({"x": slow, "y": slow}) as models,
-        served_by(models, tmp_path, connections=2) as served,
-        served.visitor() as ada,
+        quick_arena(tmp_path, connections=2, header_timeout_s=2 * SHORT_S) as served,
+        connection(served) as first,
+        connection(served) as second,
     ):
-        events = f"/api/v1/battles/{ada.open()}/events"
-        with ada.client.stream("GET", events), ada.client.stream("GET", events):
+        for sock in (first, second):
+            sock.sendall(POST + b"Content-Length: 100\r\n\r\n{")
+            time.sleep(SHORT_S / 5)
+        with connection(served) as sock:
+            sock.sendall(LIVE)
+            assert refusal(rest(sock))[0] == 503
+        time.sleep(2 * SHORT_S)
+        assert httpx.get(f"{served.url}/health/live").is_success
+        assert first.recv(1) == b""
+        second.sendall(b"x" * 99)
+        assert one_answer(second).startswith(b"HTTP/1.1 422")
+
+
+@pytest.fixture
+def on_and_on(tmp_path: Path) -> Iterator[Callable[..., AbstractContextManager[Served]]]:
+    """Serve battles that do not end."""
+    slow = Behaviour(text="On and on. " * 500, delay_s=0.1)
+    with faulty_server({"x": slow, "y": slow}) as models:
+        yield partial(served_by, models, tmp_path)
+
+
+@contextmanager
+def streaming(served: Served, number: int, address: str = "127.0.0.1") -> Iterator[None]:
+    """Follow a battle on so many connections from an address."""
+    with served.visitor() as ada, ExitStack() as stack:
+        events = f"GET /api/v1/battles/{ada.open()}/events HTTP/1.1\r\nHost: localhost\r\n"
+        cookie = "; ".join(f"{name}={value}" for name, value in ada.client.cookies.items())
+        ada.client.close()
+        for _ in range(number):
+            sock = stack.enter_context(connection(served, address))
+            sock.sendall(f"{events}Cookie: {cookie}\r\n\r\n".encode())
+            assert sock.recv(65536).startswith(b"HTTP/1.1 200")
+        yield
+
+
+def test_who_finds_all_connections_being_answered_is_told_so_at_once(
+    on_and_on: Callable[..., AbstractContextManager[Served]],
+) -> None:
+    with on_and_on(connections=2) as served:
+        with streaming(served, 2):
             began = time.monotonic()
             with connection(served) as sock:
-                sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                sock.sendall(LIVE)
                 status, words = refusal(rest(sock))
             assert time.monotonic() - began < 1
             assert status == 503
-            assert words.startswith("The arena has 2 connections and takes no more. Try again")
+            assert words.startswith("The arena has 2 connections and may have no more. Try again")
         assert httpx.get(f"{served.url}/health/live").is_success
+
+
+def test_only_the_connection_that_is_too_many_is_refused(
+    on_and_on: Callable[..., AbstractContextManager[Served]],
+) -> None:
+    with on_and_on(connections=3) as served, connection(served) as here, streaming(served, 2):
+        here.sendall(LIVE[:20])
+        with connection(served) as late:
+            assert here.recv(1) == b""  # it waited, and made room
+            late.sendall(POST + b"Content-Length: 100\r\n\r\n{")
+            time.sleep(SHORT_S / 2)
+            with connection(served) as too_many:
+                time.sleep(SHORT_S / 2)
+                late.sendall(b"x" * 99)
+                assert one_answer(late).startswith(b"HTTP/1.1 422")
+                late.sendall(LIVE)
+                assert one_answer(late).startswith(b"HTTP/1.1 200")
+                too_many.sendall(LIVE)
+                assert refusal(rest(too_many))[0] == 503
+
+
+def test_one_address_takes_its_share_of_the_connections_and_no_more(
+    on_and_on: Callable[..., AbstractContextManager[Served]],
+) -> None:
+    with on_and_on(connections=10, connections_per_address=2) as served:
+        with streaming(served, 2, "127.0.0.2"):
+            with connection(served, "127.0.0.2") as sock:
+                sock.sendall(LIVE)
+                status, words = refusal(rest(sock))
+            assert status == 503
+            assert words.startswith("Your network has 2 connections and may have no more.")
+            assert httpx.get(f"{served.url}/health/live").is_success
+        with connection(served, "127.0.0.2") as waiting, connection(served, "127.0.0.2") as other:
+            with connection(served, "127.0.0.2") as sock:
+                sock.sendall(LIVE)
+                assert one_answer(sock).startswith(b"HTTP/1.1 200")
+            assert waiting.recv(1) == b""
+            other.sendall(LIVE)
+            assert one_answer(other).startswith(b"HTTP/1.1 200")
+
+
+def test_a_trusted_proxy_may_have_all_connections(
+    on_and_on: Callable[..., AbstractContextManager[Served]],
+) -> None:
+    with (
+        on_and_on(connections_per_address=1, trusted_proxies="127.0.0.3") as served,
+        streaming(served, 3, "127.0.0.3"),
+        connection(served, "127.0.0.3") as sock,
+    ):
+        sock.sendall(LIVE)
+        assert one_answer(sock).startswith(b"HTTP/1.1 200")
