@@ -34,6 +34,9 @@ class Budgets:
     reasoning_chars: int = 200_000
 
 
+BYTES_A_VALUE = 20
+"""A list or object in an answer takes more: the alternatives to a token, say."""
+
 DEFAULT_BUDGETS = Budgets()
 
 
@@ -71,6 +74,17 @@ async def read_whole(response: httpx.Response, most: int) -> str:
     async for piece in read_pieces(response, most):
         body += piece
     return body.decode(errors="replace")
+
+
+async def read_json(response: httpx.Response, most: int) -> str:
+    """Read a body that is to be JSON; raises also if it has lists and objects beyond all need.
+
+    To parse 4 MB of empty lists takes half a second, in which nothing else is done.
+    """
+    text = await read_whole(response, most)
+    if text.count("[") + text.count("{") > (values := most // BYTES_A_VALUE):
+        raise over(f"more than {values:,} lists and objects in one response")
+    return text
 
 
 def over(sent: str) -> EndpointError:

@@ -15,7 +15,7 @@ from arena import __version__
 from arena.domain.answer import Chunk, Completion, FailureClass, Message
 from arena.domain.cleaning import label
 from arena.domain.model import Model
-from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets, check_headers, read_whole
+from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets, check_headers, read_json, read_whole
 from arena.endpoints.chat import StreamedReply, read_completion, request_body
 from arena.endpoints.connections import Connections
 from arena.endpoints.embeddings import Vector, embedding_body, read_embeddings
@@ -171,7 +171,7 @@ class Endpoints:
         most = self._budgets.numbers_bytes if asked else self._budgets.response_bytes
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
-                text = await patience.wait(read_whole(response, most))
+                text = await patience.wait(read_json(response, most))
                 return read_completion(text, _request_id(response), as_it_is=as_it_is)
 
     async def embed(self, model: Model, texts: Sequence[str]) -> tuple[Vector, ...]:
@@ -187,7 +187,7 @@ class Endpoints:
         with self._typed_failures(model):
             async with self._reply(model, body, patience, path="/embeddings") as response:
                 most = self._budgets.numbers_bytes
-                return read_embeddings(await patience.wait(read_whole(response, most)), len(texts))
+                return read_embeddings(await patience.wait(read_json(response, most)), len(texts))
 
     @asynccontextmanager
     async def _reply(

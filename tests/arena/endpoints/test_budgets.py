@@ -113,6 +113,15 @@ async def test_what_is_as_long_as_the_budget_is_read(
     assert (await endpoints.complete(model, PROMPT)).text == "x" * 4_000
 
 
+async def test_lists_beyond_all_need_are_not_parsed(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    model = serve(server, Behaviour(body={"choices": [], "x": [[]] * 20_000}))
+    error = await failure_of_whole(endpoints, model)
+    assert error.failure is FailureClass.MALFORMED
+    assert "more than 5,000 lists and objects in one response" in error.detail
+
+
 async def test_numbers_have_a_budget_of_their_own(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
