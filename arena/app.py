@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "ui" / "static"
+PAGE_STREAMS = 2
+"""The page's own streams for each that shows a battle: one too many is told so on its own."""
 EXAMPLES = (
     "Explain how vaccines work to a ten-year-old",
     "Write a Python function that finds duplicate files",
@@ -264,8 +266,12 @@ def _running(settings: Settings) -> Places:
     return Places(RUNNING, share)
 
 
-def _streams(settings: Settings) -> Places:
-    share = Share(settings.streams_per_voter, settings.streams_per_address, settings.streams)
+def _streams(settings: Settings, times: int = 1) -> Places:
+    share = Share(
+        times * settings.streams_per_voter,
+        times * settings.streams_per_address,
+        times * settings.streams,
+    )
     return Places(STREAMS, share)
 
 
@@ -322,7 +328,7 @@ def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
     uses = PageUses(
         settings.page_uses_per_voter_minute, settings.page_uses_per_address_minute, _now
     )
-    return mount_page(app, page, uses.admit)
+    return mount_page(app, page, uses.admit, _streams(settings, PAGE_STREAMS).hold)
 
 
 def _identify(request: "gr.Request") -> Voter:

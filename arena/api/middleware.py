@@ -5,13 +5,12 @@ from http.cookies import SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.api.origins import Asked, Trust, decide, take_forwarded
 from arena.api.problems import from_http, too_large
 from arena.guard.addresses import Addresses
-from arena.guard.identity import COOKIE, MAX_AGE_S, Identity
+from arena.guard.identity import COOKIE, MAX_AGE_S, SECURE_COOKIE, Identity
 
 POLICY = "; ".join(
     (
@@ -96,7 +95,10 @@ class Visitors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its voter, or answer why not."""
-        if scope["type"] != "http":
+        if scope["type"] == "websocket":  # a way in on which nobody asks who comes stays shut
+            await send({"type": "websocket.close"})
+            return
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         try:
@@ -124,7 +126,10 @@ class Visitors:
             If the request is refused.
         """
         take_forwarded(scope, self.trust)
-        voter = self.identity.read(HTTPConnection(scope).cookies.get(COOKIE))
+        name = SECURE_COOKIE if scope["scheme"] == "https" else COOKIE
+        cookies = cookies_called(name, Headers(scope=scope))
+        # Of two, one may have been laid there by somebody else: then neither says who comes.
+        voter = self.identity.read(*cookies) if len(cookies) == 1 else None
         decision = decide(Asked.of(scope, known=voter is not None), self.trust)
         if decision.refusal:
             raise decision.refusal
@@ -132,7 +137,7 @@ class Visitors:
         if decision.greets:
             cookie = self.identity.issue()
             voter = self.identity.read(cookie)
-            header = _set_cookie(cookie, secure=scope["scheme"] == "https")
+            header = _set_cookie(name, cookie)
         if voter and (client := scope.get("client")):
             voter = replace(
                 voter,
@@ -151,12 +156,25 @@ def _keep_private(path: str, headers: MutableHeaders) -> None:
         headers.setdefault("cache-control", "private, no-store")
 
 
-def _set_cookie(value: str, *, secure: bool) -> str:
-    cookie: SimpleCookie = SimpleCookie({COOKIE: value})
-    morsel = cookie[COOKIE]
+def cookies_called(name: str, headers: Headers) -> set[str]:
+    """Give the values of a cookie: browsers send one for each path and host that it was set for.
+
+    Examples
+    --------
+    >>> headers = Headers({"cookie": "voter=mine; voter=theirs; other=1"})
+    >>> sorted(cookies_called("voter", headers))
+    ['mine', 'theirs']
+    """
+    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
+    return {value.strip() for key, _, value in pairs if key.strip() == name}
+
+
+def _set_cookie(name: str, value: str) -> str:
+    cookie: SimpleCookie = SimpleCookie({name: value})
+    morsel = cookie[name]
     morsel["path"] = "/"
     morsel["max-age"] = MAX_AGE_S
     morsel["httponly"] = True
     morsel["samesite"] = "Lax"
-    morsel["secure"] = secure
+    morsel["secure"] = name == SECURE_COOKIE
     return morsel.OutputString()

@@ -10,6 +10,11 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from arena.domain.voter import Voter
 
 COOKIE = "arena_voter"
+SECURE_COOKIE = f"__Host-{COOKIE}"
+"""Over https: by this prefix a browser takes it from the arena's own host alone, and keeps it so.
+
+Any other cookie can be laid on a visitor by a sibling host, who would read their battles then.
+"""
 MAX_AGE_S = 365 * 24 * 3600
 
 
@@ -27,10 +32,8 @@ class Identity:
         """Make a new visitor's cookie."""
         return self._signer.dumps(uuid.uuid4().hex)
 
-    def read(self, cookie: str | None) -> Voter | None:
-        """Tell whose cookie it is; None when it is missing or was not signed by us."""
-        if cookie is None:
-            return None
+    def read(self, cookie: str) -> Voter | None:
+        """Tell whose cookie it is; None when it was not signed by us."""
         try:
             visitor = self._signer.loads(cookie)
         except BadSignature:

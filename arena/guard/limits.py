@@ -15,7 +15,7 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WIDER = 4
-"""Addresses' worth of battles for the larger network around an address of IPv6."""
+"""Addresses' worth of everything for the larger network around an address of IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,18 @@ def free_at(used: Sequence[Use], most: float, window: timedelta, now: datetime) 
         if total < most:
             return use.at + window
     return now + window
+
+
+def shares(voter: Voter, per_address: int) -> dict[str, int]:
+    """Give what a visitor's address, and the larger network around it, may have; if known.
+
+    Examples
+    --------
+    >>> shares(Voter("ada", address="2001:db8:1:2::/64", network="2001:db8:1::/48"), 10)
+    {'2001:db8:1:2::/64': 10, '2001:db8:1::/48': 40}
+    """
+    most = {voter.address: per_address, voter.network: WIDER * per_address}
+    return {place: number for place, number in most.items() if place is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +139,8 @@ class Limits:
     @contextmanager
     def _place(self, voter: Voter, now: datetime) -> Iterator[None]:
         """Take a place of an address and of its network, and give it back if it is not used."""
-        most = self._allowance.per_address
-        places = {voter.address: most, voter.network: WIDER * most}
-        taken = [(now, place) for place in places if place is not None]
+        places = shares(voter, self._allowance.per_address)
+        taken = [(now, place) for place in places]
         with self._lock:
             self._forget(now - HOUR)
             for _, place in taken:
@@ -185,9 +196,7 @@ class PageUses:
         minute = self._now().replace(second=0, microsecond=0)
         if minute != self._minute:
             self._minute, self._uses = minute, Counter()
-        for whose, most in ((voter.id, self._per_voter), (voter.address, self._per_address)):
-            if whose is None:
-                continue
+        for whose, most in {voter.id: self._per_voter, **shares(voter, self._per_address)}.items():
             if self._uses[whose] >= most:
                 msg = f"You, or your network, used the page {most:,} times in a minute."
                 raise LimitError(msg, minute + MINUTE)

@@ -1,17 +1,18 @@
 """What visitors hold at a time: battles that are answered, and streams that are read."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from arena.domain.voter import Voter
 from arena.errors import BusyError, FullError
+from arena.guard.limits import shares
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much may be held at a time: by one visitor, by one network, by all together."""
+    """How much may be held at a time: by one visitor, by one address, by all together."""
 
     per_voter: int
     per_address: int
@@ -57,7 +58,7 @@ class Places:
         self._kind = kind
         self._share = share
         self._by_voter: Counter[str] = Counter()
-        self._by_address: Counter[str] = Counter()
+        self._by_network: Counter[str] = Counter()
 
     @contextmanager
     def hold(self, voter: Voter) -> Iterator[None]:
@@ -70,25 +71,26 @@ class Places:
         FullError
             If all places are taken.
         """
-        self._refuse(voter)
+        networks = shares(voter, self._share.per_address)
+        self._refuse(voter, networks)
         self._by_voter[voter.id] += 1
-        if voter.address is not None:
-            self._by_address[voter.address] += 1
+        self._by_network.update(networks.keys())
         try:
             yield
         finally:
             _give_back(self._by_voter, voter.id)
-            if voter.address is not None:
-                _give_back(self._by_address, voter.address)
+            for network in networks:
+                _give_back(self._by_network, network)
 
-    def _refuse(self, voter: Voter) -> None:
+    def _refuse(self, voter: Voter, networks: Mapping[str, int]) -> None:
         may, advice = self._kind.may, self._kind.advice
         if self._by_voter[voter.id] >= (most := self._share.per_voter):
             msg = f"{most} of your {may} at a time. {advice}"
             raise BusyError(msg)
-        if voter.address and self._by_address[voter.address] >= (most := self._share.per_address):
-            msg = f"{most} of your network's {may} at a time. {advice}"
-            raise BusyError(msg)
+        for network, most in networks.items():
+            if self._by_network[network] >= most:
+                msg = f"{most} of your network's {may} at a time. {advice}"
+                raise BusyError(msg)
         if self._by_voter.total() >= (most := self._share.in_all):
             msg = f"The arena is full: {most} of its {may} at a time. Try again in a minute."
             raise FullError(msg)

@@ -5,7 +5,7 @@ only takes prompts and shows the battles' text.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -126,11 +126,17 @@ def build_page(
     return page
 
 
-def mount_page(app: FastAPI, page: gr.Blocks, admit: Callable[[Voter], None]) -> FastAPI:
+def mount_page(
+    app: FastAPI,
+    page: gr.Blocks,
+    admit: Callable[[Voter], None],
+    hold: Callable[[Voter], AbstractContextManager[object]],
+) -> FastAPI:
     """Serve the page at ``/``: the last thing to mount, for it takes every path left.
 
     The files of ``static`` are expected at ``/look``: Gradio has a ``/static`` of its own.
-    ``admit`` is called with who uses the page, and raises to refuse it.
+    ``admit`` is called with who uses the page, and ``hold`` holds a place while they read what
+    it sends; both raise to refuse it.
     """
     styles = "".join(
         f'<link rel="stylesheet" href="{_address(name)}">' for name in ("tokens.css", "battle.css")
@@ -158,7 +164,9 @@ def mount_page(app: FastAPI, page: gr.Blocks, admit: Callable[[Voter], None]) ->
     cors: object = gr.route_utils.CustomCORSMiddleware
     mounted.app.user_middleware = [m for m in mounted.app.user_middleware if m.cls is not cors]
     inputs = {number: len(event.inputs) for number, event in page.fns.items()}
-    mounted.app = PageCalls(mounted.app, inputs, page._queue.pending_messages_per_session, admit)
+    mounted.app = PageCalls(
+        mounted.app, inputs, page._queue.pending_messages_per_session, admit, hold
+    )
     return app
 
 

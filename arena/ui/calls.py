@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Container, Mapping
+from contextlib import AbstractContextManager
 from types import NoneType
 
 from starlette.exceptions import HTTPException
@@ -15,8 +16,11 @@ from arena.domain.voter import Voter
 PREFIX = "/gradio_api/"
 JOIN = f"{PREFIX}queue/join"
 EVENTS = f"{PREFIX}queue/data"
-CALLS = {JOIN, f"{PREFIX}cancel", f"{PREFIX}reset"}
-"""All that the page ever posts; Gradio would take more, such as files."""
+CALLS = {
+    "GET": {EVENTS},
+    "POST": {JOIN, f"{PREFIX}cancel", f"{PREFIX}reset"},
+}
+"""All that the page ever asks; Gradio would take files, and send signs of life without end."""
 ACCOUNTS = {"/login", "/logout"}
 """Gradio's, who sets cookies there; the arena knows its visitors by one of its own."""
 
@@ -57,6 +61,8 @@ class PageCalls:
         The sessions that have joined the queue and have events to come.
     admit : callable
         Called with who joins; raises to refuse it.
+    hold : callable
+        Holds a place while a visitor reads events; raises to refuse it.
     """
 
     def __init__(
@@ -65,36 +71,44 @@ class PageCalls:
         inputs: Mapping[int, int],
         sessions: Container[str],
         admit: Callable[[Voter], None],
+        hold: Callable[[Voter], AbstractContextManager[object]],
     ) -> None:
         self.app = app
         self.inputs = inputs
         self.sessions = sessions
         self.admit = admit
+        self.hold = hold
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; what it raises to refuse it, the arena answers."""
         path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
-        if path == EVENTS and not self._joined(Request(scope)):
+        if path in ACCOUNTS:
+            raise HTTPException(404, "Nobody logs in here: the arena knows you by its cookie.")
+        if path.startswith(PREFIX) and path not in CALLS.get(scope["method"], ()):
+            raise HTTPException(404, "The page does not ask this. Programs: /api/v1/battles.")
+        if path == JOIN:
+            await self._join(scope, receive, send)
+        elif path == EVENTS:
+            await self._read(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
+        self._check(body)
+        self.admit(_voter_of(scope))
+        await self.app(scope, _again(body, receive), send)
+
+    async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if Request(scope).query_params.get("session_hash") not in self.sessions:
             told = f"data: {json.dumps(NOT_FOUND)}\n\n"
             await Response(told, media_type="text/event-stream")(scope, receive, send)
             return
-        if path in ACCOUNTS:
-            raise HTTPException(404, "Nobody logs in here: the arena knows you by its cookie.")
-        if path.startswith(PREFIX) and scope["method"] == "POST":
-            if path not in CALLS:
-                raise HTTPException(404, "The page does not ask this. Programs: /api/v1/battles.")
-            if path == JOIN:
-                try:
-                    body = await Request(scope, receive).body()
-                except ClientDisconnect:
-                    return
-                self._check(body)
-                self.admit(scope["state"]["voter"] or NOBODY)
-                receive = _again(body, receive)
-        await self.app(scope, receive, send)
-
-    def _joined(self, request: Request) -> bool:
-        return request.query_params.get("session_hash") in self.sessions
+        with self.hold(_voter_of(scope)):
+            await self.app(scope, receive, send)
 
     def _check(self, body: bytes) -> None:
         try:
@@ -110,6 +124,11 @@ class PageCalls:
         if wrong:
             sent = repr(said.get(wrong[0]))[:60]
             raise HTTPException(422, f"The page never sends {wrong[0]} {sent}: load it again.")
+
+
+def _voter_of(scope: Scope) -> Voter:
+    voter: Voter | None = scope["state"]["voter"]
+    return voter or NOBODY
 
 
 def _finite(text: str) -> float:

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.deploy.tools import (
     NGINX,
@@ -242,8 +243,11 @@ def test_visitors_battle_through_nginx_on_two_replicas(tmp_path: Path) -> None:
 
 
 @needs_nginx
-def test_a_visitor_stays_with_one_replica_and_visitors_spread_over_both(tmp_path: Path) -> None:
-    cookies = [{"Cookie": f"arena_voter=v{n}"} for n in range(32)]
+@pytest.mark.parametrize("before", ["", "__Host-", "xarena_voter=one; other=two; "])
+def test_a_visitor_stays_with_one_replica_and_visitors_spread_over_both(
+    tmp_path: Path, before: str
+) -> None:
+    cookies = [{"Cookie": f"{before}arena_voter=v{n}"} for n in range(32)]
     with (
         echoing() as one,
         echoing() as two,

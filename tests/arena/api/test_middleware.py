@@ -1,10 +1,17 @@
 """What every request passes, over real HTTP."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import httpx
 import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
-from tests.serving import Served, client_of
+from arena.app import create_app
+from arena.settings import read_settings
+from tests.serving import Served, client_of, quick_arena
+from tests.sqlite import new_sqlite
 
 
 def pieces(size: int) -> Iterator[bytes]:
@@ -39,3 +46,66 @@ def test_a_body_within_the_limit_passes_in_pieces(quick: Served) -> None:
             headers={"content-type": "application/json"},
         )
     assert answer.status_code == 201
+
+
+BATTLES = "/api/v1/battles"
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An arena that believes what it is asked over https."""
+    with quick_arena(tmp_path_factory.mktemp("proxied"), trusted_proxies="127.0.0.1") as served:
+        yield served
+
+
+def opened(served: Served, scheme: str, *cookies: str) -> httpx.Response:
+    """Open a battle with cookies, as a browser sends them."""
+    headers = {"X-Forwarded-Proto": scheme, "Cookie": "; ".join(cookies)}
+    with client_of(served.url, headers=headers) as client:
+        answer = client.post(BATTLES, json={"prompt": "Hi"})
+    assert answer.status_code == 201
+    return answer
+
+
+def sees(served: Served, battle: httpx.Response, scheme: str, *cookies: str) -> bool:
+    """Whether who has these cookies is the owner of a battle."""
+    headers = {"X-Forwarded-Proto": scheme, "Cookie": "; ".join(cookies)}
+    with client_of(served.url, headers=headers) as client:
+        return client.get(f"{BATTLES}/{battle.json()['battle_id']}").is_success
+
+
+def cookie_in(answer: httpx.Response) -> str:
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+def test_over_https_a_cookie_counts_that_only_the_arena_itself_can_set(proxied: Served) -> None:
+    battle = opened(proxied, "https")
+    header, mine = battle.headers["set-cookie"], cookie_in(battle)
+    assert header.startswith("__Host-arena_voter=")
+    assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(header.split("; "))
+    assert "Domain" not in header
+    laid = cookie_in(opened(proxied, "http"))
+    assert laid.startswith("arena_voter=")
+    assert sees(proxied, battle, "https", laid, mine)
+    assert "set-cookie" not in opened(proxied, "https", laid, mine).headers
+    assert "set-cookie" in opened(proxied, "https", laid).headers
+
+
+def test_over_http_who_comes_with_two_cookies_is_neither_of_the_two(proxied: Served) -> None:
+    battle = opened(proxied, "http")
+    mine, laid = cookie_in(battle), cookie_in(opened(proxied, "http"))
+    assert sees(proxied, battle, "http", mine)
+    assert sees(proxied, battle, "http", mine, "other=1", mine)
+    assert not sees(proxied, battle, "http", mine, laid)
+    assert not sees(proxied, battle, "http", laid, mine)
+    assert cookie_in(opened(proxied, "http", laid, mine)) not in (laid, mine)
+
+
+def test_nobody_comes_in_by_a_websocket(tmp_path: Path) -> None:
+    app = create_app(read_settings(database=new_sqlite(tmp_path), page=True))
+    with (
+        TestClient(app) as client,
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/gradio_api/queue/join", headers={"Host": "localhost"}),
+    ):
+        pass

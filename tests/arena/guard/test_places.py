@@ -64,6 +64,20 @@ def test_visitors_of_one_network_share_its_places_and_all_share_the_arena_s() ->
                 places.hold(Voter("nobody knows")).__enter__()
 
 
+def test_many_addresses_of_one_larger_network_share_four_times_as_much() -> None:
+    places = Places(RUNNING, Share(per_voter=1, per_address=1, in_all=100))
+    with ExitStack() as held:
+        for n in range(4):
+            held.enter_context(places.hold(Voter(f"v{n}", address=f"a{n}", network="household")))
+        late = Voter("v4", address="a4", network="household")
+        with pytest.raises(BusyError, match=r"^4 of your network's battles"):
+            places.hold(late).__enter__()
+        with places.hold(Voter("v5", address="a5", network="next door")):
+            pass
+    with places.hold(late):
+        pass
+
+
 def test_battles_may_never_need_more_connections_to_endpoints_than_there_are() -> None:
     (most,) = (m.le for m in Settings.model_fields["running_battles"].metadata if hasattr(m, "le"))
     assert 2 * most <= MOST
@@ -158,6 +172,25 @@ def test_the_streams_of_the_page_count_too_and_what_is_refused_begins_no_battle(
                 told = ada.get("/gradio_api/queue/data?session_hash=s").text
             assert "1 of your streams may be open at a time." in told
             assert status_of(ada, events) == 200
+
+
+def test_a_visitor_reads_the_page_s_events_on_so_many_streams_and_no_more(tmp_path: Path) -> None:
+    with faulty_server({"x": SLOW, "y": SLOW}) as server:
+        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
+        with (
+            page_of(tmp_path, roster, streams_per_voter=1) as served,
+            served.visitor() as ada,
+            served.visitor() as bob,
+        ):
+            assert send(ada, "s").is_success
+            assert send(bob, "t").is_success
+            events = "/gradio_api/queue/data?session_hash="
+            with ada.client.stream("GET", f"{events}s"), ada.client.stream("GET", f"{events}s"):
+                refused = ada.get(f"{events}s")
+                assert refused.status_code == 429
+                assert "streams may be open at a time" in refused.json()["detail"]
+                with bob.client.stream("GET", f"{events}t") as answer:
+                    assert answer.status_code == 200
 
 
 def test_the_page_s_queue_is_joined_only_so_often_in_a_minute(tmp_path: Path) -> None:

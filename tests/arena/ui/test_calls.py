@@ -81,10 +81,18 @@ def test_a_list_has_none_of_what_the_page_sends(visitor: Visitor) -> None:
     assert "data None" in detail(visitor.post(JOIN, json=[1]), 422)
 
 
+ABSENT = "The page does not ask this. Programs: /api/v1/battles."
+
+
 @pytest.mark.parametrize("path", ["run/x", "api/predict", "call/x", "call/v2/x", "upload"])
 def test_what_the_page_does_not_use_of_gradio_is_not_there(visitor: Visitor, path: str) -> None:
-    found = detail(visitor.post(f"/gradio_api/{path}", json=GOOD), 404)
-    assert found == "The page does not ask this. Programs: /api/v1/battles."
+    assert detail(visitor.post(f"/gradio_api/{path}", json=GOOD), 404) == ABSENT
+
+
+@pytest.mark.parametrize("path", ["heartbeat/x", "dev/reload", "call/v2/x/y", "info", "file=x"])
+def test_nothing_of_gradio_is_read_but_the_page_s_events(visitor: Visitor, path: str) -> None:
+    """Some of it would send signs of life for as long as somebody reads."""
+    assert detail(visitor.get(f"/gradio_api/{path}"), 404) == ABSENT
 
 
 def test_what_the_page_sends_is_answered(visitor: Visitor) -> None:
