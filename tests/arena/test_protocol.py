@@ -85,7 +85,7 @@ def test_who_sends_half_a_request_and_waits_is_let_go(impatient: Served, sent: b
         began = time.monotonic()
         sock.sendall(sent)
         answer = rest(sock)
-        assert SHORT_S * 0.8 < time.monotonic() - began < SHORT_S + 2
+        assert SHORT_S * 0.8 < time.monotonic() - began < SHORT_S + 5
     if b"GET" in sent:
         assert refusal(answer) == (408, "The request was not whole after 0.5 s. Send it again.")
     else:
@@ -97,10 +97,10 @@ def test_headers_that_drip_are_let_go_too(impatient: Served) -> None:
         began = time.monotonic()
         sock.sendall(b"GET / HTTP/1.1\r\n")
         with suppress(ConnectionError):
-            while time.monotonic() - began < SHORT_S + 2:
+            while time.monotonic() - began < SHORT_S + 5:
                 sock.sendall(b"X: y\r\n")
                 time.sleep(SHORT_S / 10)
-        assert time.monotonic() - began < SHORT_S + 2
+        assert time.monotonic() - began < SHORT_S + 5
 
 
 def test_a_blank_line_between_requests_keeps_no_connection_for_ever(impatient: Served) -> None:
@@ -119,7 +119,7 @@ def test_a_body_that_comes_too_slowly_is_refused(impatient: Served) -> None:
             408,
             "The request was not whole after 1 s. Send it again.",
         )
-        assert time.monotonic() - began < 2 * SHORT_S + 2
+        assert time.monotonic() - began < 2 * SHORT_S + 5
 
 
 FOREIGN = POST + b"Origin: https://evil.example\r\nContent-Length: 100\r\n\r\n{"
@@ -319,7 +319,7 @@ def test_who_finds_all_connections_being_answered_is_told_so_at_once(
             with connection(served) as sock:
                 sock.sendall(LIVE)
                 status, words = refusal(rest(sock))
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
             assert status == 503
             assert words.startswith("The arena has 2 connections and may have no more. Try again")
         assert httpx.get(f"{served.url}/health/live").is_success

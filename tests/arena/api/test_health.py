@@ -22,7 +22,7 @@ from tests.process import Process
 from tests.serving import Served, client_of, quick_arena, write_roster
 
 LOCK_S = 0.8
-BOUND_S = 3.5
+BOUND_S = 8.0
 SERVE = ("serve", "--port", "0", "--roster")
 
 
@@ -76,7 +76,7 @@ def test_a_vote_under_a_lock_ends_in_words_and_counts_when_it_is_sent_again(
         with locked(database_url):
             began = time.monotonic()
             answer = ada.vote(battle, "tie", key)
-            assert LOCK_S * 0.8 < time.monotonic() - began < LOCK_S + 2
+            assert LOCK_S * 0.8 < time.monotonic() - began < LOCK_S + 5
         assert answer.status_code == 503
         assert "Send the same request again" in answer.json()["detail"]
         assert ada.vote(battle, "tie", key).json()["outcome"] == "tie"
@@ -88,7 +88,7 @@ def test_votes_that_queue_behind_a_lock_all_end_in_the_same_time(tmp_path: Path)
         quick_arena(tmp_path, lock_timeout_s=LOCK_S) as served,
         served.visitor() as ada,
     ):
-        battles = [ada.play() for _ in range(24)]
+        battles = [ada.play() for _ in range(40)]
         codes = []
 
         def vote(battle: str) -> None:
@@ -105,8 +105,8 @@ def test_votes_that_queue_behind_a_lock_all_end_in_the_same_time(tmp_path: Path)
             assert not codes
             for thread in threads:
                 thread.join()
-            assert time.monotonic() - began < 3 * LOCK_S
-        assert codes == [503] * 24
+            assert time.monotonic() - began < 4.5 * LOCK_S  # five waves of eight would take longer
+        assert codes == [503] * 40
 
 
 @pytest.mark.parametrize("deed", ["moved", "deleted", "replaced"])
@@ -188,6 +188,6 @@ async def test_a_check_that_hangs_is_not_waited_for_and_is_not_begun_again() -> 
     began = time.monotonic()
     answers = await asyncio.gather(*(ready.check() for _ in "123"), return_exceptions=True)
     end.set()
-    assert time.monotonic() - began < PATIENCE_S + 1
+    assert time.monotonic() - began < PATIENCE_S + 5
     assert [type(answer) for answer in answers] == [StoreError] * 3
     assert begun == [1]

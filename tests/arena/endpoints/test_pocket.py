@@ -107,22 +107,22 @@ async def test_the_same_seed_gives_the_same_answers_and_asking_again_another() -
 
 
 async def test_toys_differ_in_pace_as_people_would_expect() -> None:
-    endpoints = toys(seed=1, speedup=1.0)
+    """Words come late on a busy machine, but never early."""
+    transport = PocketTransport(seed=1)
+    await transport.learn()
+    endpoints = Endpoints({}, transports={"pocket://": transport})
 
     async def pace(name: str) -> float:
         began = time.monotonic()
         async with aclosing(endpoints.stream(TOYS[name], (Message("user", QUESTION),))) as stream:
-            await anext(stream)
-            first_s = time.monotonic() - began
-            assert 0.05 <= first_s <= 3.0  # training included
-            began = time.monotonic()
-            for _ in range(20):
+            for _ in range(40):
                 await anext(stream)
-        return 20 / (time.monotonic() - began)
+        return 40 / (time.monotonic() - began)
 
     unigram, retrieval = await asyncio.gather(pace("unigram"), pace("retrieval"))
     await endpoints.aclose()
-    assert 10 <= retrieval <= 50 < unigram <= 150
+    assert retrieval <= 40
+    assert retrieval < unigram <= 125
 
 
 async def test_leaving_while_a_toy_learns_leaves_the_learning_to_the_next() -> None:

@@ -19,7 +19,7 @@ from tests.serving import Served, Visitor, page_of, served_by, write_roster
 
 ADA, BOB, CLEO = (Voter(name, address=name[0]) for name in ("ada", "ade", "cleo"))
 SLOW = Behaviour(text="On and on. " * 500, delay_s=0.1)
-AT_ONCE_S = 1.0
+AT_ONCE_S = 5.0
 
 
 @contextmanager
