@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import ClassVar
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from arena.api.origins import Trust
 from arena.api.problems import refusal
-from arena.guard.addresses import place_of
+from arena.guard.addresses import network_of, place_of
+from arena.guard.limits import WIDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,18 @@ class Bounds:
     connections_per_address: int
     trust: Trust
 
+    def shares(self, address: str) -> dict[str, int]:
+        """Give what an address, and of IPv6 the larger network around it, may have."""
+        if self.trust.believes(address):
+            return {}
+        most, network = self.connections_per_address, network_of(address)
+        wider = {} if network is None else {network: WIDER * most}
+        return {place_of(address): most, **wider}
+
+
+LINGER_S = 1.0
+"""How long a connection stays after a refusal, for its client to read why."""
+
 
 class Phase(Enum):
     """How far the latest request of a connection has come."""
@@ -59,7 +77,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     bounds: ClassVar[Bounds]
     held: ClassVar[Counter[str]]
-    """How many connections there are from each place that is no proxy."""
+    """How many connections there are from each address and network that is no proxy's."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a request, for so long only."""
@@ -70,10 +88,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer: TimerHandle | None = None
         self._unread: TimerHandle | None = None
         self._header_bytes = 0
+        self._has_body = self._is_deaf = False
+        self._running: RequestResponseCycle | None = None
         self._wait_in(Phase.NONE, self.bounds.header_s)
-        address = self.client[0] if self.client else ""
-        self._place = "" if self.bounds.trust.believes(address) else place_of(address)
-        self.held[self._place] += 1
+        self._shares = self.bounds.shares(self.client[0] if self.client else "")
+        self.held.update(self._shares.keys())
         self._unwelcome = self._refuse_or_make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -81,19 +100,23 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_waiting()
         if self._unread:
             self._unread.cancel()
-        self.held[self._place] -= 1
-        if not self.held[self._place]:
-            del self.held[self._place]
+        for place in self._shares:
+            self.held[place] -= 1
+            if not self.held[place]:
+                del self.held[place]
         super().connection_lost(exc)
+        self._leave()
 
     def data_received(self, data: bytes) -> None:
         """Read on, unless the headers have become too long or nothing begins a request."""
-        before = self._phase
+        if self._is_deaf:
+            return
+        before, self._has_body = self._phase, False
         super().data_received(data)
         if self._phase is Phase.NONE and self._timer is None:
             self._wait_in(Phase.NONE, self.bounds.header_s)
-        elif before is self._phase is Phase.HEADERS:
-            self._header_bytes += len(data)
+        elif before is self._phase in (Phase.HEADERS, Phase.BODY) and not self._has_body:
+            self._header_bytes += len(data)  # those after a body count too
             if self._header_bytes > self.bounds.header_bytes:
                 self._end(431, self._too_long())
 
@@ -112,6 +135,11 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._unwelcome:
             self.app = refusal(503, self._unwelcome)
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Hand on a piece of the body."""
+        self._has_body = True
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Let the answer take as long as it takes, or wait for the next request if it is there."""
@@ -143,7 +171,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end(400, "This is no request of HTTP. Mend the program that sent it.")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Answer in plain HTTP, without a word to the log: anybody can ask for anything."""
+        """Answer in plain HTTP and close: where what follows begins and ends, nobody knows."""
+        self.cycle.keep_alive = False
+        self._is_deaf = True
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _leave(self) -> None:
+        """Tell the request that is being answered that nobody reads; uvicorn tells the latest."""
+        if self._running and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def _wait_in(self, phase: Phase, seconds: float) -> None:
         self._stop_waiting()
@@ -169,23 +209,29 @@ class BoundedProtocol(HttpToolsProtocol):
             answer = refusal(status, detail)
             headers = b"".join(b"%b: %b\r\n" % header for header in answer.raw_headers)
             self.transport.write(STATUS_LINE[status] + headers + b"\r\n" + bytes(answer.body))
-        self.transport.close()
+        self._leave()
+        # What the client still sends is thrown away: closed over it, the words would be lost.
+        self._is_deaf = True
+        self._stop_waiting()
+        if not self.transport.is_closing():
+            self.transport.write_eof()
+        self._timer = self.loop.call_later(LINGER_S, self.transport.close)
 
     def _is_due(self) -> bool:
         """Whether the request that is coming in is the one to be answered next."""
         if self.pipeline or self.cycle is None:
             return not self.pipeline
-        if self._phase is Phase.BODY:
+        if self._phase is Phase.BODY and self.cycle.scope is self.scope:
             return not self.cycle.response_started
         return self.cycle.response_complete
 
     def _refuse_or_make_room(self) -> str:
         """Give the words for a connection too many, or none where another makes room for it."""
-        bounds = self.bounds
-        if self._place and self.held[self._place] > (most := bounds.connections_per_address):
-            neighbours = (other for other in self._waiting() if other._place == self._place)
-            return "" if _let_go_oldest(neighbours) else _full("Your network", most)
-        if len(self.connections) > (most := bounds.connections):
+        for place, most in self._shares.items():
+            if self.held[place] > most:
+                neighbours = (other for other in self._waiting() if place in other._shares)
+                return "" if _let_go_oldest(neighbours) else _full("Your network", most)
+        if len(self.connections) > (most := self.bounds.connections):
             return "" if _let_go_oldest(self._waiting()) else _full("The arena", most)
         return ""
 

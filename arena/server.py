@@ -37,6 +37,9 @@ each of them comes to ask seldom at Python's 5 ms: under floods from endpoints, 
 OTHER_FILES = 200
 """Files that a process opens beside its connections to clients and to endpoints."""
 
+UNREADABLE = "Invalid HTTP request received."
+"""What uvicorn logs of each, as often as anybody cares to send one."""
+
 Drain = Callable[[], Coroutine[None, None, None]]
 
 
@@ -62,6 +65,7 @@ def run(
 ) -> None:
     """Serve until a signal, and then until ``drain`` has let the running battles end."""
     allow_files(settings)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != UNREADABLE)
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
     gc.collect()

@@ -103,7 +103,7 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(30.0, gt=0)
     unread_timeout_s: float = Field(30.0, gt=0)
     connections: int = Field(1000, gt=0)
-    connections_per_address: int = Field(250, gt=0)
+    connections_per_address: int = Field(125, gt=0)
     lock_timeout_s: float = Field(15.0, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_host: str = "127.0.0.1"

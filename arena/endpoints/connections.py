@@ -26,6 +26,8 @@ RECEIVED_AT_ONCE = 16_384
 """Bytes that wait to be read without a pause: in the system, where Linux doubles them, and here.
 
 aiohttp waits also when they are in a sixteenth as many chunks, each of which takes microseconds.
+Over TLS it waits as late as it likes to: uvloop loses what it holds of an answer whose server
+closes the connection while nobody reads.
 """
 
 MOST_INTERIM = 10
@@ -72,6 +74,7 @@ class Connections(httpx.AsyncBaseTransport):
                 data=request.content or None,
                 allow_redirects=False,
                 timeout=self._limits,
+                read_bufsize=RECEIVED_AT_ONCE if request.url.scheme == "http" else None,
             )
         return httpx.Response(
             answer.status, headers=answer.raw_headers, stream=_Body(answer, request)
@@ -89,7 +92,6 @@ class Connections(httpx.AsyncBaseTransport):
                 connector=_connector(self._verify),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
-                read_bufsize=RECEIVED_AT_ONCE,
             )
         return self._session
 

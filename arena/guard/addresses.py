@@ -27,8 +27,8 @@ class Addresses:
 
     def network_pseudonym(self, address: str) -> str | None:
         """Hash the network of 48 bits, of which one household or firm may have all; IPv6 only."""
-        parsed = _parsed(address)
-        return self._hash(_network(parsed, 48)) if isinstance(parsed, IPv6Address) else None
+        network = network_of(address)
+        return None if network is None else self._hash(network)
 
     def _hash(self, text: str) -> str:
         salt = hmac.digest(self.secret.encode(), f"{self.now():%Y-%m-%d}".encode(), hashlib.sha256)
@@ -45,6 +45,12 @@ def place_of(address: str) -> str:
     """
     parsed = _parsed(address)
     return _network(parsed, 64) if isinstance(parsed, IPv6Address) else str(parsed)
+
+
+def network_of(address: str) -> str | None:
+    """Give the network of 48 bits around an address of IPv6; None of any other."""
+    parsed = _parsed(address)
+    return _network(parsed, 48) if isinstance(parsed, IPv6Address) else None
 
 
 def _parsed(address: str) -> IPv4Address | IPv6Address | str:

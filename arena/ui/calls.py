@@ -17,10 +17,13 @@ PREFIX = "/gradio_api/"
 JOIN = f"{PREFIX}queue/join"
 EVENTS = f"{PREFIX}queue/data"
 CALLS = {
-    "GET": {EVENTS},
+    "GET": {EVENTS, f"{PREFIX}app_id"},
     "POST": {JOIN, f"{PREFIX}cancel", f"{PREFIX}reset"},
 }
-"""All that the page ever asks; Gradio would take files, and send signs of life without end."""
+"""All that the page ever asks; Gradio would take files, and send signs of life without end.
+
+It asks for the id of the app once its stream has broken, and loads the page again when it comes.
+"""
 ACCOUNTS = {"/login", "/logout"}
 """Gradio's, who sets cookies there; the arena knows its visitors by one of its own."""
 

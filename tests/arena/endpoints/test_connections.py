@@ -1,16 +1,20 @@
 """One connection for each request under way, and the same ones for those that follow."""
 
 import asyncio
+import json
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from arena.domain.answer import Message
 from arena.domain.model import Model
-from arena.endpoints import connections
+from arena.endpoints import client, connections
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
-from tests.arena.endpoints.asking import serve
+from tests.arena.endpoints.asking import ask, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 PROMPT = (Message("user", "Well?"),)
@@ -67,3 +71,40 @@ async def test_who_finds_no_place_waits_for_one(
     await asyncio.gather(*(endpoints.complete(model, PROMPT) for _ in range(6)))
     assert len(ports(server, model)) == 2
     await endpoints.aclose()
+
+
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+"""For 127.0.0.1, with its key: worth nothing anywhere else."""
+
+
+@asynccontextmanager
+async def hasty_server(pieces: int) -> AsyncIterator[str]:
+    """Serve over TLS one answer, sent at once, after which the connection is closed."""
+    events = [json.dumps({"choices": [{"delta": {"content": "Hm. " * 9}}]})] * pieces
+    body = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head + chunked)
+        await writer.drain()
+        writer.close()
+
+    trust = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trust.load_cert_chain(CERTIFICATE)
+    async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=trust) as server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_an_answer_over_tls_is_read_to_its_end_though_its_server_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trust = ssl.create_default_context(cafile=CERTIFICATE)
+    monkeypatch.setattr(client, "_trust", lambda: trust)
+    async with hasty_server(pieces=2000) as url:
+        endpoints = Endpoints({})
+        model = Model(id="m", name="m", endpoint=url, model="m")
+        for _ in range(3):
+            assert visible(await ask(endpoints, model)) == "Hm. " * 18_000
+        await endpoints.aclose()

@@ -90,7 +90,7 @@ def test_what_the_page_does_not_use_of_gradio_is_not_there(visitor: Visitor, pat
 
 
 @pytest.mark.parametrize("path", ["heartbeat/x", "dev/reload", "call/v2/x/y", "info", "file=x"])
-def test_nothing_of_gradio_is_read_but_the_page_s_events(visitor: Visitor, path: str) -> None:
+def test_little_of_gradio_can_be_read(visitor: Visitor, path: str) -> None:
     """Some of it would send signs of life for as long as somebody reads."""
     assert detail(visitor.get(f"/gradio_api/{path}"), 404) == ABSENT
 
