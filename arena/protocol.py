@@ -19,6 +19,9 @@ from arena.api.problems import refusal
 from arena.guard.addresses import network_of, place_of
 from arena.guard.limits import WIDER
 
+LINGER_S = 1.0
+"""How long a connection stays after a refusal, for its client to read why."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -53,10 +56,6 @@ class Bounds:
         most, network = self.connections_per_address, network_of(address)
         wider = {} if network is None else {network: WIDER * most}
         return {place_of(address): most, **wider}
-
-
-LINGER_S = 1.0
-"""How long a connection stays after a refusal, for its client to read why."""
 
 
 class Phase(Enum):
