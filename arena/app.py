@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "ui" / "static"
 PAGE_STREAMS = 2
-"""The page's own streams for each that shows a battle: one too many is told so on its own."""
+"""The page's own streams for each that shows a battle, so that one too many can say why."""
 EXAMPLES = (
     "Explain how vaccines work to a ten-year-old",
     "Write a Python function that finds duplicate files",

@@ -24,7 +24,7 @@ from arena.protocol import Bounds
 from arena.server import configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, PromptServer, faulty_server
-from tests.serving import Served, quick_arena, served_by
+from tests.serving import Served, Visitor, quick_arena, served_by
 
 SHORT_S = 0.5
 LARGE = 30_000_000
@@ -76,6 +76,13 @@ def one_answer(sock: socket.socket) -> bytes:
     while len(body) < int(length[1]):
         body += some(sock)
     return head + b"\r\n\r\n" + body
+
+
+def following(visitor: Visitor, battle_id: str) -> bytes:
+    """Write the request of a visitor who follows their battle."""
+    cookie = "; ".join(f"{name}={value}" for name, value in visitor.client.cookies.items())
+    head = f"GET /api/v1/battles/{battle_id}/events HTTP/1.1\r\nHost: localhost\r\n"
+    return f"{head}Cookie: {cookie}\r\n\r\n".encode()
 
 
 def refusal(answer: bytes) -> tuple[int, str]:
@@ -174,11 +181,9 @@ def test_nothing_is_written_into_an_answer_that_is_under_way(tmp_path: Path, mor
         served_by(models, tmp_path, **times) as served,
         served.visitor() as ada,
     ):
-        battle = ada.open()
-        cookie = "; ".join(f"{name}={value}" for name, value in ada.client.cookies.items())
-        events = f"GET /api/v1/battles/{battle}/events HTTP/1.1\r\nHost: localhost\r\n"
+        asked = following(ada, ada.open())
         with connection(served) as sock:
-            sock.sendall(f"{events}Cookie: {cookie}\r\n\r\n".encode())
+            sock.sendall(asked)
             read = sock.recv(65536)
             sock.sendall(more)
             with suppress(ConnectionError):
@@ -242,12 +247,11 @@ def test_who_asked_for_more_while_reading_and_has_gone_holds_no_stream(tmp_path:
         served_by(models, tmp_path, streams_per_voter=1) as served,
         served.visitor() as ada,
     ):
-        events = f"/api/v1/battles/{ada.open()}/events"
-        cookie = "; ".join(f"{name}={value}" for name, value in ada.client.cookies.items())
-        asked = f"GET {events} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n".encode()
+        battle = ada.open()
         with connection(served) as sock:
-            sock.sendall(asked + LIVE)
+            sock.sendall(following(ada, battle) + LIVE)
             assert sock.recv(65536).startswith(b"HTTP/1.1 200")
+        events = f"/api/v1/battles/{battle}/events"
         for _ in range(100):
             with ada.client.stream("GET", events) as answer:
                 if answer.status_code == 200:
@@ -375,12 +379,11 @@ def on_and_on(tmp_path: Path) -> Iterator[Callable[..., AbstractContextManager[S
 def streaming(served: Served, number: int, address: str = "127.0.0.1") -> Iterator[None]:
     """Follow a battle on so many connections from an address."""
     with served.visitor() as ada, ExitStack() as stack:
-        events = f"GET /api/v1/battles/{ada.open()}/events HTTP/1.1\r\nHost: localhost\r\n"
-        cookie = "; ".join(f"{name}={value}" for name, value in ada.client.cookies.items())
+        asked = following(ada, ada.open())
         ada.client.close()
         for _ in range(number):
             sock = stack.enter_context(connection(served, address))
-            sock.sendall(f"{events}Cookie: {cookie}\r\n\r\n".encode())
+            sock.sendall(asked)
             assert sock.recv(65536).startswith(b"HTTP/1.1 200")
         yield
 
