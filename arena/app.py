@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,10 +31,10 @@ from arena.domain.notice import Notice
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
 from arena.domain.voter import Voter
-from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets
 from arena.endpoints.client import Endpoints, Timeouts
-from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
-from arena.endpoints.recorded import RecordedTransport, Recording, load_recording
+from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
+from arena.endpoints.reach import reach
+from arena.endpoints.recorded import load_recordings
 from arena.errors import ClosingError, PlayError, SettingsError
 from arena.guard.addresses import Addresses
 from arena.guard.identity import Identity
@@ -70,15 +70,6 @@ EXAMPLES = (
     "Suggest a kind way to decline an invitation",
     "Prove that the square root of 2 is irrational",
 )
-TOY_EXAMPLES = (
-    "What does yield do?",
-    "How do I catch an exception?",
-    "What is a context manager?",
-    "How does slicing work?",
-    "What is the difference between a list and a tuple?",
-    "How are arguments passed to a function?",
-)
-"""Prompts about what the toys have read; they know nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +144,12 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
 def build(settings: Settings, roster: Roster) -> Parts:
     """Open the database, and wire the live path."""
     _check_weights(settings, roster)
-    recordings = {m.id: load_recording(Path(m.recording)) for m in roster if m.recording}
+    recordings = load_recordings(roster)
     pocket = PocketTransport()
     timeouts = Timeouts(
         first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
     )
-    endpoints = build_endpoints(roster, recordings, pocket, timeouts, settings.budgets())
+    endpoints = reach(roster, read_keys(roster), recordings, pocket, timeouts, settings.budgets())
     store = Store(settings.database, settings.lock_timeout_s)
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
@@ -208,26 +199,6 @@ def _check_weights(settings: Settings, roster: Roster) -> None:
             f"{drawable}. Raise a weight, or draw with ARENA_SAMPLER=uniform."
         )
         raise SettingsError(msg)
-
-
-def build_endpoints(
-    roster: Roster,
-    recordings: Mapping[str, Recording],
-    pocket: PocketTransport,
-    timeouts: Timeouts | None = None,
-    budgets: Budgets = DEFAULT_BUDGETS,
-) -> Endpoints:
-    """Make the client that reaches every model of a roster."""
-    paces = {model.id: model.characters_per_s for model in roster}
-    return Endpoints(
-        read_keys(roster),
-        transports={
-            "pocket://": pocket,
-            "recorded://": RecordedTransport(recordings, paces),
-        },
-        timeouts=timeouts or Timeouts(),
-        budgets=budgets,
-    )
 
 
 def _rules(settings: Settings) -> Rules:

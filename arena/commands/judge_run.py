@@ -15,7 +15,7 @@ from arena.commands.judge_work import Typed, Work, done, estimated, prepared
 from arena.errors import DataError
 
 if TYPE_CHECKING:
-    from arena.play.checklists import Listed
+    from arena.judging.checklists import Listed
     from arena.store.judging import StoredJournal
     from judge.judged import Run
 

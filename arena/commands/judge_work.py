@@ -1,5 +1,6 @@
 """What a judge is to do, made of what was typed; and the judge itself."""
 
+import gc
 import math
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -16,7 +17,7 @@ from arena.terminal import working
 
 if TYPE_CHECKING:
     from arena.endpoints.judging import EndpointJudge
-    from arena.play.checklists import Listed
+    from arena.judging.checklists import Listed
     from arena.publish.cases import NamedCase
     from arena.store.judging import StoredJournal
     from arena.store.store import Store
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
 MARGIN = 500
 """WildBench's K, in characters."""
+
+NEW_OBJECTS = 50_000
+"""Made and not gone, before Python looks for cycles among them; its own number is 700.
+
+With a hundred requests under way it would look all the time, for an eighth of the processor's:
+what a run makes goes by itself, or stays to its end.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +118,7 @@ def journal_of(store: "Store", work: Work) -> "StoredJournal":
 
 async def estimated(work: Work, journal: "StoredJournal") -> "Estimate":
     """Estimate what the work would ask."""
-    from arena.play.checklists import forecast_with_checklists
+    from arena.judging.checklists import forecast_with_checklists
     from judge.forecast import forecast
 
     cases, method = [named.case for named in work.cases], work.method
@@ -123,8 +131,8 @@ async def estimated(work: Work, journal: "StoredJournal") -> "Estimate":
 
 async def done(work: Work, journal: "StoredJournal") -> "Listed":
     """Let the judge work, and show how far it is."""
-    from arena.play.checklists import Listed, judge_with_checklists
-    from arena.play.judging import judge_cases
+    from arena.judging.checklists import Listed, judge_with_checklists
+    from arena.judging.run import judge_cases
 
     cases, method, options = [named.case for named in work.cases], work.method, work.options
     with working("Judging") as told:
@@ -133,6 +141,7 @@ async def done(work: Work, journal: "StoredJournal") -> "Listed":
             told(progress.n_done, progress.n_total, _so_far(progress))
 
         async with _asking(work.model) as judge:
+            gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
             if not method.by_checklist:
                 made = method.made({})
                 return Listed(
@@ -145,16 +154,20 @@ async def done(work: Work, journal: "StoredJournal") -> "Listed":
 
 @asynccontextmanager
 async def _asking(model: Model) -> "AsyncIterator[EndpointJudge]":
-    from arena.app import build_endpoints
     from arena.endpoints.judging import EndpointJudge
     from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recording
-    from arena.settings import read_settings
+    from arena.endpoints.reach import reach
+    from arena.endpoints.recorded import load_recordings
+    from arena.settings import read_keys, read_settings
 
-    recordings = {model.id: load_recording(Path(model.recording))} if model.recording else {}
-    pocket = PocketTransport(speedup=math.inf)
-    budgets = read_settings().budgets()
-    endpoints = build_endpoints(Roster((model,)), recordings, pocket, budgets=budgets)
+    roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
+    endpoints = reach(
+        roster,
+        read_keys(roster),
+        load_recordings(roster),
+        pocket,
+        budgets=read_settings().budgets(),
+    )
     try:
         yield EndpointJudge(endpoints, model)
     finally:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -59,13 +58,14 @@ def check(roster: RosterFile = None) -> None:
 
 
 async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
-    from arena.app import build_endpoints
     from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recording
+    from arena.endpoints.reach import reach
+    from arena.endpoints.recorded import load_recordings
+    from arena.settings import read_keys
 
-    recordings = {m.id: load_recording(Path(m.recording)) for m in models if m.recording}
+    recordings = load_recordings(models)
     prompts = {m: next(iter(r.responses)) for m, r in recordings.items()}
-    endpoints = build_endpoints(models, recordings, PocketTransport(), budgets=budgets)
+    endpoints = reach(models, read_keys(models), recordings, PocketTransport(), budgets=budgets)
     rows: list[tuple[str, ...]] = []
     for model in models:
         prompt = prompts.get(model.id, "Say hello in one word.")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.app import build_endpoints
 from arena.domain.model import Model, Roster
 from arena.endpoints.budgets import Budgets
 from arena.endpoints.judging import EndpointEmbedder
 from arena.endpoints.pocket import PocketTransport
+from arena.endpoints.reach import reach
 from arena.errors import SettingsError
-from arena.settings import read_roster, read_settings
+from arena.settings import read_keys, read_roster, read_settings
 from arena.store.judging import StoredJournal
 from arena.store.models import fingerprint
 from arena.store.store import Store
@@ -57,8 +57,8 @@ def _model(name: str, file: Path | None) -> Model:
 
 async def _asked(model: Model, budgets: Budgets, store: Store, texts: Sequence[str]) -> Vectors:
     revision = f"{model.id}@{fingerprint(model)[:16]}"
-    pocket = PocketTransport(speedup=math.inf)
-    endpoints = build_endpoints(Roster((model,)), {}, pocket, budgets=budgets)
+    roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
+    endpoints = reach(roster, read_keys(roster), {}, pocket, budgets=budgets)
     try:
         with working("Embedding") as told:
             return await embed_all(

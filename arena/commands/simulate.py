@@ -59,12 +59,12 @@ def _planted(tastes: "Tastes") -> str:
 async def _simulate(
     store: "Store", votes: int, seed: int, told: Callable[[int, int], None]
 ) -> int:
-    from arena.app import TOY_EXAMPLES, build_endpoints
-    from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
+    from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
+    from arena.endpoints.reach import reach
     from arena.play.simulation import TASTES, Simulation
 
     roster = Roster(POCKET_MODELS)
-    endpoints = build_endpoints(roster, {}, PocketTransport(seed, speedup=math.inf))
+    endpoints = reach(roster, {}, {}, PocketTransport(seed, speedup=math.inf))
     simulation = Simulation(
         store,
         endpoints.stream,

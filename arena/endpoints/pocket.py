@@ -69,6 +69,16 @@ POCKET_MODELS: tuple[Model, ...] = (
 )
 """The roster of the demo."""
 
+TOY_EXAMPLES = (
+    "What does yield do?",
+    "How do I catch an exception?",
+    "What is a context manager?",
+    "How does slicing work?",
+    "What is the difference between a list and a tuple?",
+    "How are arguments passed to a function?",
+)
+"""Prompts about what the toys have read; they know nothing else."""
+
 POCKET_JUDGE = _roster_entry("judge", Kind.SYSTEM)
 """Judges the demo's battles; plays in none."""
 

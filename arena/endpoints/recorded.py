@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 
+from arena.domain.model import Model
 from arena.endpoints.speech import Question, Speech, paced, read_question, refusal, reply
 from arena.errors import SettingsError
 from arena.files import json_entries
@@ -50,6 +51,11 @@ def load_recording(path: Path) -> Recording:
     if not responses:
         raise SettingsError(f"{path}: no outputs in it. Give a file with at least one.")
     return Recording(responses)
+
+
+def load_recordings(roster: Iterable[Model]) -> dict[str, Recording]:
+    """Read the files of the models that have one, by `Model.id`."""
+    return {model.id: load_recording(Path(model.recording)) for model in roster if model.recording}
 
 
 def common_prompts(recordings: Iterable[Recording]) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from arena.app import build_endpoints
 from arena.domain.model import Model, Roster
 from arena.endpoints.judging import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
-from arena.play.judging import judge_cases
+from arena.endpoints.reach import reach
+from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
 from judge.calls import call_of, questions
@@ -83,7 +83,7 @@ class Watch:
 async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: int) -> Watch:
     """Judge every case over HTTP, with a journal in the database."""
     model = Model(id="judge", name="Judge", endpoint=url, model="judge")
-    endpoints = build_endpoints(Roster((model,)), {}, PocketTransport())
+    endpoints = reach(Roster((model,)), {}, {}, PocketTransport())
     watch = Watch()
     options = Options(judge="judge", seed="secret", concurrency=concurrency)
     try:

@@ -18,6 +18,7 @@ PLANTED = {
         "arena/api/health.py",
         "import arena.store.log",
     ),
+    "Judges work without the web": ("arena/judging/run.py", "import arena.api.problems"),
     "httpx lives with the endpoints": ("arena/play/words.py", "import httpx"),
     "SQL lives in the store": ("arena/publish/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/words.py", "import gradio"),

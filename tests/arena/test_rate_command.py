@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from tests.command import Command, examples, run
+from tests.sqlite import new_sqlite
 
 PAIRS = "model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,30,10,4\ny,z,20,15,3\n"
 
@@ -109,10 +110,16 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     votes_file(tmp_path)
     live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx", "uvicorn"]
     offline = [*live, "numpy", "scipy", "duckdb", "narwhals", "rating"]
+    web = ["gradio", "fastapi", "starlette", "uvicorn", "jinja2", "matplotlib"]
+    pairs = "prompt,model_a,response_a,model_b,response_b\nWhy?,x,So.,y,Not so.\n"
+    (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")
+    run_judge = ["judge", "run", "--method", "pairwise", "--judge", "pocket-judge"]
+    files = ["--cases", "pairs.csv", "--out", "verdicts.csv", "--database", new_sqlite(tmp_path)]
     asked = [
         (["--help"], offline),
         (["rate", "--help"], offline),
         (["rate", "votes.csv", "--format", "json"], [*live, "matplotlib"]),
+        ([*run_judge, *files], web),
     ]
     told = subprocess.run(
         [sys.executable, "-c", LOADED.format(ASKED=asked)],

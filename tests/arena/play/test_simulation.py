@@ -11,12 +11,11 @@ from random import Random
 
 import pytest
 
-from arena.app import TOY_EXAMPLES
 from arena.domain.answer import Chunk, Finished, Message, TextDelta
 from arena.domain.model import Model, Roster
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
-from arena.endpoints.pocket import POCKET_MODELS
+from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store

@@ -1,7 +1,6 @@
 """Let a judge work through cases, with a journal that other processes may share."""
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,13 +16,6 @@ from judge.options import Options
 from judge.progress import Progress
 from judge.run import run
 
-NEW_OBJECTS = 50_000
-"""Made and not gone, before Python looks for cycles among them; its own number is 700.
-
-With a hundred requests under way it would look all the time, for an eighth of the processor's:
-what a run makes goes by itself, or stays to its end.
-"""
-
 
 async def judge_cases(
     cases: Sequence[Case],
@@ -35,14 +27,11 @@ async def judge_cases(
 ) -> Run:
     """Judge every case once; what dead processes were asking is taken over.
 
-    From then on this process seldom looks for cycles (`NEW_OBJECTS`).
-
     Raises
     ------
     judge.errors.JudgeError, StoreError
         If a case does not fit the method, or the database goes away.
     """
-    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     await asyncio.to_thread(journal.free_the_dead, looks=1)
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arena.play.judging import judge_cases
+from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from judge.budget import Estimate
 from judge.case import Case, Order
@@ -54,7 +54,7 @@ async def judge_with_checklists(
     Raises
     ------
     judge.errors.JudgeError, StoreError
-        As `arena.play.judging.judge_cases`.
+        As `arena.judging.run.judge_cases`.
     """
     due = _due(cases, given)
     first = await judge_cases(due, ChecklistWriter(), complete, journal, options, told)

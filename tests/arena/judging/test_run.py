@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.play.judging import judge_cases
+from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
 from judge.case import Case, Turn

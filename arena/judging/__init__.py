@@ -1,0 +1,1 @@
+"""Judges at work: cases in, verdicts out, over the endpoints and the journal; no web."""
