@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.cautions import (
     few_points,
@@ -35,13 +34,12 @@ from rating.ranks import (
 )
 from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
 from rating.spread import Spread, clusters_of, spread
+from rating.typing import Floats
 
 QUASI_WORST = 0.1
 """Quasi-standard errors that miss a pair by more than this are left out."""
 
 _ON_LOG_SCALE = ("nu", "theta")
-
-Floats = NDArray[np.float64]
 
 
 def rate(

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.bradley_terry import solve
 from rating.clusters import Cluster, grouping
@@ -19,10 +18,9 @@ from rating.resampling import poisson_ones, poisson_sums
 from rating.rounds import PairRounds, chord_newton, spanning_pairs
 from rating.sandwich import hessian_covariance
 from rating.ties import HALF_WIN
+from rating.typing import Bools, Floats, Ints
 
 ROUNDS_AT_ONCE = 100
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,10 +136,10 @@ class _PairTable:
     (kind, pair) is one entry.
     """
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: Ints
+    second: Ints
     n_models: int
-    entry: NDArray[np.int64]
+    entry: Ints
     mean: Floats
     scale: Floats
     weight: Floats
@@ -203,7 +201,7 @@ def _refit(wins: Floats, fit: Fit) -> Floats:
     return _degenerate(wins, reach, fit.theta)
 
 
-def _degenerate(wins: Floats, reach: NDArray[np.bool_], theta: Floats) -> Floats:
+def _degenerate(wins: Floats, reach: Bools, theta: Floats) -> Floats:
     """Solve the largest group that can be compared, and place the others beyond it."""
     mutual = reach & reach.T
     centre = int(mutual.sum(axis=1).argmax())

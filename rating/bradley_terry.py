@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.newton import Evaluation, minimise
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.counting import dense
 from rating.errors import DataError
+from rating.typing import Ints
 
 Cluster = Literal["voter", "prompt"]
 KINDS: tuple[Cluster, Cluster] = ("voter", "prompt")
@@ -46,7 +46,7 @@ class Grouping:
         Number of clusters.
     """
 
-    index: NDArray[np.int64]
+    index: Ints
     size: int
 
 

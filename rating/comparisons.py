@@ -17,6 +17,7 @@ from rating.encoding import (
     encode_models,
     encode_outcomes,
 )
+from rating.typing import Bools, Floats, Integers, Ints
 
 _SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
 
@@ -57,17 +58,17 @@ class Comparisons:
     """
 
     models: tuple[str, ...]
-    pairs: NDArray[np.integer[Any]]
-    outcome: NDArray[np.integer[Any]]
-    votes: NDArray[np.integer[Any]]
-    weight: NDArray[np.float64]
-    weight_sq: NDArray[np.float64]
-    voter: NDArray[np.integer[Any]] | None
+    pairs: Integers
+    outcome: Integers
+    votes: Integers
+    weight: Floats
+    weight_sq: Floats
+    voter: Integers | None
     n_voters: int
     n_self: int
-    prompt: NDArray[np.integer[Any]] | None = None
+    prompt: Integers | None = None
     n_prompts: int = 0
-    features: NDArray[np.float64] | None = None
+    features: Floats | None = None
     feature_names: tuple[str, ...] = ()
 
     @classmethod
@@ -201,7 +202,7 @@ class Comparisons:
         names: Sequence[str],
         cells: Cells,
         groups: tuple[str, ...],
-        features: NDArray[np.float64] | None,
+        features: Floats | None,
         feature_names: tuple[str, ...],
     ) -> Self:
         """Set self battles and models without others aside, and number the rest anew."""
@@ -241,11 +242,11 @@ class Comparisons:
         return int(self.votes.sum())
 
     @property
-    def score_a(self) -> NDArray[np.float64]:
+    def score_a(self) -> Floats:
         """Score of side A in each cell: 1 win, 1/2 either kind of tie, 0 loss."""
         return np.asarray(_SCORE_A[self.outcome])
 
-    def wins(self, cells: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    def wins(self, cells: Bools | None = None) -> Floats:
         """Return the weighted score of row against column, shape (n_models, n_models).
 
         Parameters
@@ -256,7 +257,7 @@ class Comparisons:
         table = self.table(None if cells is None else np.where(cells, self.weight, 0.0))
         return np.asarray(table @ _SCORE_A + (table @ (1 - _SCORE_A)).T)
 
-    def table(self, value: NDArray[Any] | None = None) -> NDArray[np.float64]:
+    def table(self, value: NDArray[Any] | None = None) -> Floats:
         """Sum a value of the cells (by default their weight) by side A, side B and outcome.
 
         Returns
@@ -271,7 +272,7 @@ class Comparisons:
         sums = np.bincount(code, self.weight if value is None else value, k * k * m)
         return np.asarray(sums, dtype=np.float64).reshape(k, k, m)
 
-    def votes_per_model(self) -> NDArray[np.int64]:
+    def votes_per_model(self) -> Ints:
         """Return the number of votes each model took part in, on either side."""
         counts = np.bincount(self.pairs.ravel(), np.repeat(self.votes, 2), self.n_models)
         return counts.astype(np.int64)
@@ -296,7 +297,7 @@ class Comparisons:
             **apart,  # type: ignore[arg-type]
         )
 
-    def subset(self, cells: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Self:
+    def subset(self, cells: Bools | Ints | slice) -> Self:
         """Return the cells marked or named; models, voters and prompts keep their numbers."""
         columns = ("pairs", "outcome", "votes", "weight", "weight_sq", "voter", "prompt")
         values = {name: getattr(self, name) for name in (*columns, "features")}

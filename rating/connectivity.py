@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
+from rating.typing import Bools, Ints
 
 Groups = tuple[tuple[str, ...], ...]
 
@@ -86,7 +86,7 @@ def connectivity(data: Comparisons) -> Connectivity:
     )
 
 
-def describe_ground(models: tuple[str, ...], groups: NDArray[np.int64]) -> tuple[str, Groups]:
+def describe_ground(models: tuple[str, ...], groups: Ints) -> tuple[str, Groups]:
     """Say which models hang together with the absolute zero, the last node, and which do not."""
     apart = [models[i] for i in np.flatnonzero(groups[:-1] != groups[-1])]
     return (
@@ -96,7 +96,7 @@ def describe_ground(models: tuple[str, ...], groups: NDArray[np.int64]) -> tuple
     )
 
 
-def strong_groups(scored: NDArray[np.bool_]) -> NDArray[np.int64]:
+def strong_groups(scored: Bools) -> Ints:
     """Label the strongly connected groups of a directed graph.
 
     Parameters
@@ -115,7 +115,7 @@ def strong_groups(scored: NDArray[np.bool_]) -> NDArray[np.int64]:
     return mutual.argmax(axis=1) if len(mutual) else np.empty(0, dtype=np.int64)
 
 
-def reachable(scored: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def reachable(scored: Bools) -> Bools:
     """Return whether row scored against column, directly or through others, or is it."""
     reach = scored | np.eye(len(scored), dtype=bool)
     while True:
@@ -126,16 +126,16 @@ def reachable(scored: NDArray[np.bool_]) -> NDArray[np.bool_]:
         reach = further
 
 
-def _largest_first(labels: NDArray[np.int64]) -> list[int]:
+def _largest_first(labels: Ints) -> list[int]:
     distinct, sizes = np.unique(labels, return_counts=True)
     return [int(label) for label in distinct[np.argsort(-sizes, kind="stable")]]
 
 
-def _named(models: tuple[str, ...], labels: NDArray[np.int64]) -> Groups:
+def _named(models: tuple[str, ...], labels: Ints) -> Groups:
     return _names_of(models, [labels == label for label in _largest_first(labels)])
 
 
-def _names_of(models: tuple[str, ...], members: list[NDArray[np.bool_]]) -> Groups:
+def _names_of(models: tuple[str, ...], members: list[Bools]) -> Groups:
     return tuple(tuple(models[i] for i in np.flatnonzero(group)) for group in members)
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.clusters import Activity, Cluster, Grouping, checked_activity, grouping, intersection
 from rating.comparisons import Comparisons
@@ -20,6 +19,7 @@ from rating.sandwich import (
     sandwich_covariance,
     scored_cells,
 )
+from rating.typing import Bools, Floats, Ints
 from rating.wild import WILD_UP_TO, SignSums
 
 WELL_FOUNDED = 15
@@ -34,8 +34,6 @@ CONTRASTS_AT_ONCE = 256
 ENTRIES_AT_ONCE = 1 << 18
 _TASTE_STEPS = 50
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Known = tuple[Floats, Floats]
 
 
@@ -294,7 +292,7 @@ class Inference:
         return total, df
 
     @cached_property
-    def founded(self) -> NDArray[np.bool_]:
+    def founded(self) -> Bools:
         """Models whose ratings rest on `WELL_FOUNDED` effective clusters, shape (n_models,).
 
         All of them where fewer than two do, and without clusters.

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from rating.encoding import OUTCOMES, check_lengths
 from rating.errors import DataError
+from rating.typing import Floats, Integers, Ints
 
 SMALL_TABLE = 4_000_000
 """Possible cells up to which counting in a table beats sorting."""
 
 _CODE_LIMIT = 2**62
-
-Ints = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,9 +38,9 @@ class Rows:
     """
 
     groups: tuple[str, ...]
-    keys: tuple[Ints, ...]
+    keys: tuple[Integers, ...]
     sizes: tuple[int, ...]
-    votes: Ints | None
+    votes: Integers | None
     weight: Floats | None
     weight_sq: Floats | None
 
@@ -51,8 +49,8 @@ class Rows:
 class Cells:
     """Distinct keys in sorted order, and the totals of their rows."""
 
-    keys: tuple[Ints, ...]
-    votes: Ints
+    keys: tuple[Integers, ...]
+    votes: Integers
     weight: Floats
     weight_sq: Floats
 
@@ -82,7 +80,7 @@ def keep_rows(rows: Rows) -> Cells:
     return Cells(rows.keys, votes, weight, weight if rows.weight_sq is None else rows.weight_sq)
 
 
-def dense(codes: Ints) -> tuple[Ints, int]:
+def dense(codes: Integers) -> tuple[Integers, int]:
     """Renumber codes without gaps, keeping their order; also return how many there are."""
     if codes.size and int(codes.max()) > 4 * codes.size + 1000:
         distinct, inverse = np.unique(codes, return_inverse=True)
@@ -94,7 +92,7 @@ def dense(codes: Ints) -> tuple[Ints, int]:
     return (np.cumsum(present) - 1).astype(codes.dtype)[codes], int(present.sum())
 
 
-def checked_rows(columns: Mapping[str, NDArray[Any]], rank: Ints) -> Rows:
+def checked_rows(columns: Mapping[str, NDArray[Any]], rank: Integers) -> Rows:
     """Check columns of equal length.
 
     Parameters
@@ -128,7 +126,7 @@ def checked_rows(columns: Mapping[str, NDArray[Any]], rank: Ints) -> Rows:
     return Rows(names, (*groups, *sides, outcome), sizes, votes, weight, square)
 
 
-def checked_codes(name: str, codes: NDArray[np.generic], size: int | None) -> Ints:
+def checked_codes(name: str, codes: NDArray[np.generic], size: int | None) -> Integers:
     """Return the codes as signed integers.
 
     Raises
@@ -192,13 +190,15 @@ def _with_dense_codes(rows: Rows) -> Rows:
     return replace(rows, keys=tuple(keys), sizes=tuple(sizes))
 
 
-def _in_table(votes: Ints | None, code: Ints, n_codes: int) -> tuple[Ints, Ints, None, None]:
+def _in_table(
+    votes: Integers | None, code: Integers, n_codes: int
+) -> tuple[Integers, Integers, None, None]:
     table = np.bincount(code, votes, n_codes)
     cells = np.flatnonzero(table)
     return cells, table[cells].astype(np.int64), None, None
 
 
-def _by_sorting(votes: Ints | None, code: Ints) -> tuple[Ints, Ints, None, None]:
+def _by_sorting(votes: Integers | None, code: Integers) -> tuple[Integers, Integers, None, None]:
     if votes is not None:
         order = np.argsort(code)
         code, votes = code[order], votes[order]
@@ -210,7 +210,7 @@ def _by_sorting(votes: Ints | None, code: Ints) -> tuple[Ints, Ints, None, None]
     return code[starts], np.diff(starts, append=len(code)), None, None
 
 
-def _weighted(rows: Rows, code: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+def _weighted(rows: Rows, code: Integers) -> tuple[Integers, Integers, Floats, Floats]:
     assert rows.weight is not None
     assert rows.weight_sq is not None
     order = np.lexsort((rows.weight_sq, rows.weight, code))  # sums must not depend on the order
@@ -227,13 +227,13 @@ def _weighted(rows: Rows, code: Ints) -> tuple[Ints, Ints, Floats, Floats]:
     )
 
 
-def _starts(code: Ints) -> Ints:
+def _starts(code: Integers) -> Integers:
     """Return where a new value begins in a sorted array."""
     return np.flatnonzero(np.diff(code, prepend=-1))
 
 
 def _totals(
-    rows: Rows, cells: Ints, votes: Ints, weight: Floats | None, weight_sq: Floats | None
+    rows: Rows, cells: Integers, votes: Integers, weight: Floats | None, weight_sq: Floats | None
 ) -> Cells:
     keys = []
     for size in reversed(rows.sizes[1:]):
@@ -248,5 +248,5 @@ def _totals(
     )
 
 
-def _narrowed(codes: Ints, size: int) -> Ints:
+def _narrowed(codes: Integers, size: int) -> Integers:
     return codes.astype(np.int32) if size <= np.iinfo(np.int32).max else codes

@@ -1,20 +1,18 @@
 """The order effect and features: whether the votes determine their coefficients."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.design import Design
 from rating.errors import NotIdentifiedError
 from rating.newton import anchored
+from rating.typing import Floats
 
 ORDER_EFFECT = "order_effect"
 STYLE = "style:"
 
 _COLLINEAR = 1e-10
 _SEPARATED = 1e-8
-
-Floats = NDArray[np.float64]
 
 
 def covariate_names(data: Comparisons, *, order_effect: bool) -> tuple[str, ...]:

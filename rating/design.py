@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.ties import Coordinate
+from rating.typing import Floats, Ints
 
 BLOCK_ROWS = 1 << 17
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _ON_STRENGTHS: dict[Coordinate, tuple[float, float]] = {
     "gap": (1.0, -1.0),

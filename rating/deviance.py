@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.ties import BOTH_BAD, SCORE_A, TIE, Likelihood
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)

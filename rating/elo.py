@@ -6,10 +6,10 @@ from math import exp, log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.errors import DataError
 from rating.scale import MEAN_POINTS
+from rating.typing import Floats, Ints
 
 SCALE = 400.0
 STEP = 4.0
@@ -29,9 +29,9 @@ class OrderSpread:
         Random orders tried.
     """
 
-    median: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    median: Floats
+    lower: Floats
+    upper: Floats
     n_orders: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,15 +56,15 @@ def expected_score(lead: float, *, scale: float = SCALE) -> float:
 
 
 def online_elo(
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    score_a: NDArray[np.float64],
+    a: Ints,
+    b: Ints,
+    score_a: Floats,
     n_models: int,
     *,
     k: float = STEP,
     scale: float = SCALE,
     start: float = MEAN_POINTS,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Rate models by one pass over the votes, in the order given.
 
     Each vote moves both ratings by the surprise it was::
@@ -128,9 +128,9 @@ def online_elo(
 
 
 def order_spread(
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    score_a: NDArray[np.float64],
+    a: Ints,
+    b: Ints,
+    score_a: Floats,
     n_models: int,
     *,
     rng: np.random.Generator,
@@ -162,9 +162,7 @@ def order_spread(
     return OrderSpread(median=median, lower=lower, upper=upper, n_orders=n_orders)
 
 
-def _rows(
-    a: NDArray[np.int64], b: NDArray[np.int64], value: NDArray[np.float64]
-) -> Iterator[tuple[int, int, float]]:
+def _rows(a: Ints, b: Ints, value: Floats) -> Iterator[tuple[int, int, float]]:
     """Yield the votes as Python numbers, a cache's worth at a time."""
     for first in range(0, len(a), CHUNK_VOTES):
         part = slice(first, first + CHUNK_VOTES)
@@ -172,9 +170,9 @@ def _rows(
 
 
 def _check(
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    score_a: NDArray[np.float64],
+    a: Ints,
+    b: Ints,
+    score_a: Floats,
     n_models: int,
     k: float,
     scale: float,

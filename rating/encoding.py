@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.errors import DataError
 from rating.outcome import Outcome
+from rating.typing import Ints
 
 OUTCOMES = tuple(Outcome)
 _POSITION = {outcome: code for code, outcome in enumerate(OUTCOMES)}
@@ -18,7 +18,7 @@ class Encoded(NamedTuple):
     """Distinct names, sorted, and the position of each column's entries among them."""
 
     names: tuple[str, ...]
-    columns: tuple[NDArray[np.int64], ...]
+    columns: tuple[Ints, ...]
 
 
 def as_list(column: Iterable[object]) -> list[object]:
@@ -62,7 +62,7 @@ def encode_models(*columns: Sequence[object]) -> Encoded:
     return Encoded(tuple(map(str, names)), tuple(_codes(column, index) for column in columns))
 
 
-def encode_outcomes(labels: Sequence[object]) -> NDArray[np.int64]:
+def encode_outcomes(labels: Sequence[object]) -> Ints:
     """Code outcomes by their position in ``tuple(Outcome)``."""
     unknown = sorted(
         repr(x) for x in dict.fromkeys(labels) if not isinstance(x, str) or x not in _POSITION
@@ -73,7 +73,7 @@ def encode_outcomes(labels: Sequence[object]) -> NDArray[np.int64]:
     return _codes(labels, _POSITION)
 
 
-def encode_groups(kind: str, names: Sequence[object]) -> NDArray[np.int64]:
+def encode_groups(kind: str, names: Sequence[object]) -> Ints:
     """Code voters, or prompts, in sorted order, numbers before strings."""
     distinct = dict.fromkeys(names)
     for name in distinct:
@@ -86,5 +86,5 @@ def encode_groups(kind: str, names: Sequence[object]) -> NDArray[np.int64]:
     return _codes(names, {name: code for code, name in enumerate(ordered)})
 
 
-def _codes(column: Sequence[object], index: Mapping[Any, int]) -> NDArray[np.int64]:
+def _codes(column: Sequence[object], index: Mapping[Any, int]) -> Ints:
     return np.fromiter(map(index.__getitem__, column), np.int64, len(column))

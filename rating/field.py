@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.contrasts import Inference
 from rating.errors import DataError
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.bradley_terry import solve
 from rating.comparisons import Comparisons
@@ -19,8 +18,7 @@ from rating.identification import check_strengths, check_tie_parameter, has_ties
 from rating.likelihood import CellObjective, objective
 from rating.newton import Objective, Optimum, anchored, minimise
 from rating.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood, Ties
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)

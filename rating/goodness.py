@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.clusters import Grouping
 from rating.comparisons import Comparisons
@@ -14,6 +13,7 @@ from rating.fit import Fit
 from rating.likelihood import cell_objective
 from rating.sandwich import ScoredCells, hessian_covariance, scored_cells
 from rating.ties import SCORE_A
+from rating.typing import Bools, Floats, Ints
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000
@@ -22,10 +22,6 @@ TIES_OF_ALL = 5.0
 
 _EXACT = 1e-6
 """Share of a residual's variance below which the fit follows the pair whatever it says."""
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,15 +1,12 @@
 """Whether the votes give every parameter a finite value."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.connectivity import connectivity, describe_ground, strong_groups
 from rating.errors import NotIdentifiedError
 from rating.ties import BOTH_BAD, TIE, A, B, Ties
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats
 
 
 def check_strengths(data: Comparisons, ties: Ties, *, ridge: float) -> None:

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.clusters import grouping
 from rating.comparisons import Comparisons
@@ -14,6 +13,7 @@ from rating.encoding import OUTCOMES
 from rating.errors import DataError
 from rating.fit import Fit
 from rating.removal import LEVEL_NATS, Pair, Removal, Unit, lead, removals
+from rating.typing import Ints
 
 AT_MOST = 1000
 
@@ -219,7 +219,7 @@ def _next(removal: Removal, k: int, lead: float | None, stays: int, flips: int) 
     return min(max(guess, stays + 1), flips - 1)
 
 
-def _named(whole: Comparisons, cells: NDArray[np.int64]) -> tuple[Dropped, ...]:
+def _named(whole: Comparisons, cells: Ints) -> tuple[Dropped, ...]:
     found, at, times = np.unique(cells, return_index=True, return_counts=True)
     names = whole.models
     return tuple(

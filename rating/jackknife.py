@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
@@ -21,13 +20,10 @@ from rating.sandwich import (
     hessian_covariance,
     scored_cells,
 )
+from rating.typing import Bools, Floats, Ints
 
 REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

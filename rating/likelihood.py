@@ -1,19 +1,15 @@
 """Votes and a likelihood as one objective in all parameters."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.bradley_terry import ScoreTable
 from rating.comparisons import Comparisons
 from rating.design import Design
 from rating.newton import Evaluation, Objective
 from rating.ties import BOTH_BAD, HALF_WIN, TIE, A, B, Likelihood, Local
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
+from rating.typing import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +24,7 @@ class CellObjective:
 
     likelihood: Likelihood
     design: Design
-    outcome: Ints
+    outcome: Integers
     weight: Floats
     ridge: float = 0.0
 

@@ -3,14 +3,12 @@
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.errors import ConvergenceError
+from rating.typing import Floats
 
 MAX_STEPS = 100
 _MAX_HALVINGS = 60
-
-Floats = NDArray[np.float64]
 
 
 class Evaluation(NamedTuple):

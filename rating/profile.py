@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, DataError
 from rating.fit import Fit
 from rating.newton import Evaluation, Objective
 from rating.sandwich import identified_inverse
+from rating.typing import Floats
 
 _MAX_STEPS = 60
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,13 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.errors import DataError
+from rating.typing import Bools, Floats
 
 _MAX_STEPS = 200
-
-Floats = NDArray[np.float64]
 
 
 class QuasiErrors(NamedTuple):
@@ -82,7 +80,7 @@ def difference_variances(covariance: Floats) -> Floats:
     return np.asarray(variance[:, None] + variance - 2 * covariance)
 
 
-def _start(target: Floats, off: NDArray[np.bool_]) -> Floats:
+def _start(target: Floats, off: Bools) -> Floats:
     """Return the least-squares solution on the variances themselves, made positive."""
     k = len(target)
     sums = np.where(off, target, 0.0).sum(axis=1)
@@ -92,7 +90,7 @@ def _start(target: Floats, off: NDArray[np.bool_]) -> Floats:
     return np.asarray(q.clip(min=1e-3 * sums / (k - 1)))
 
 
-def _step(q: Floats, target: Floats, off: NDArray[np.bool_]) -> Floats:
+def _step(q: Floats, target: Floats, off: Bools) -> Floats:
     total = np.where(off, q[:, None] + q, 1.0)
     slope = np.where(off, 1 / total, 0.0)
     miss = np.where(off, np.log(target) - np.log(total), 0.0)
@@ -100,7 +98,7 @@ def _step(q: Floats, target: Floats, off: NDArray[np.bool_]) -> Floats:
     return np.asarray(np.linalg.lstsq(normal, (slope * miss).sum(axis=1))[0])
 
 
-def _misfit(q: Floats, target: Floats, off: NDArray[np.bool_]) -> float:
+def _misfit(q: Floats, target: Floats, off: Bools) -> float:
     total = (q[:, None] + q)[off]
     if (total <= 0).any():
         return np.inf

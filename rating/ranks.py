@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.contrasts import WELL_FOUNDED, ByCluster, Inference, quantile, quantiles
+from rating.typing import Bools, Floats, Ints
 from rating.wild import WILD_UP_TO
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
@@ -26,11 +26,11 @@ class RankRanges:
         Best and worst rank, 1 being the best of all.
     """
 
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: Ints
+    high: Ints
 
     @property
-    def claimed(self) -> NDArray[np.bool_]:
+    def claimed(self) -> Bools:
         """Models of which some rank is ruled out, shape (n_models,)."""
         return np.asarray((self.low > 1) | (self.high < len(self.low)))
 
@@ -97,7 +97,7 @@ def is_small(inference: Inference, kind: ByCluster) -> bool:
 def _bar(
     inference: Inference,
     kind: ByCluster,
-    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+    pairs: tuple[Ints, Ints],
     rng: np.random.Generator,
     level: float,
 ) -> float:
@@ -109,7 +109,7 @@ def _bar(
     return kind.signs.critical_value(matrix, pairs, level=level)
 
 
-def overlap_ranks(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.int64]:
+def overlap_ranks(lower: Floats, upper: Floats) -> Ints:
     """Rank by intervals that do not overlap: what the LMArena boards print.
 
     ``1 + #{m': lower(m') > upper(m)}``. For comparison with those boards
@@ -131,13 +131,13 @@ def overlap_ranks(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDA
 
 
 def rank_ranges(
-    theta: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    theta: Floats,
+    covariance: Floats,
     *,
     rng: np.random.Generator,
     df: float = np.inf,
     level: float = 0.95,
-    comparable: NDArray[np.bool_] | None = None,
+    comparable: Bools | None = None,
 ) -> RankRanges:
     """Bound every model's rank by the differences that stand up together.
 
@@ -175,10 +175,10 @@ def rank_ranges(
 
 
 def _ranges(
-    theta: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    theta: Floats,
+    covariance: Floats,
     bar: float,
-    comparable: NDArray[np.bool_] | None,
+    comparable: Bools | None,
 ) -> RankRanges:
     better = theta[:, None] - theta[None, :] > bar * _standard_errors(covariance)
     if comparable is not None:
@@ -187,7 +187,7 @@ def _ranges(
 
 
 def critical_value(
-    covariance: NDArray[np.float64],
+    covariance: Floats,
     *,
     rng: np.random.Generator,
     df: float = np.inf,
@@ -208,9 +208,7 @@ def critical_value(
     return float(np.quantile(np.concatenate(largest), level, method="higher"))
 
 
-def _draws(
-    covariance: NDArray[np.float64], rng: np.random.Generator, df: float
-) -> NDArray[np.float64]:
+def _draws(covariance: Floats, rng: np.random.Generator, df: float) -> Floats:
     values, vectors = np.linalg.eigh(covariance)
     root = (vectors * np.sqrt(values.clip(min=0))) @ vectors.T  # symmetric, hence unique
     normal = rng.standard_normal((DRAWS, len(values))) @ root
@@ -219,7 +217,7 @@ def _draws(
     return np.asarray(normal / np.sqrt(rng.chisquare(df, (DRAWS, 1)) / df))
 
 
-def _standard_errors(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standard_errors(covariance: Floats) -> Floats:
     variance = np.diag(covariance)
     square = variance[:, None] + variance[None, :] - 2 * covariance
     np.fill_diagonal(square, np.inf)  # no model is better than itself

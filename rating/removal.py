@@ -6,7 +6,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.clusters import Grouping, grouping
 from rating.comparisons import Comparisons
@@ -14,14 +13,13 @@ from rating.fit import Fit, has_finite_fit
 from rating.jackknife import leave_one_out, without
 from rating.newton import minimise
 from rating.sandwich import hessian_covariance, scored_cells
+from rating.typing import Floats, Ints
 
 Unit = Literal["vote", "voter", "prompt"]
 
 LEVEL_NATS = 1e-9
 """Models this close are level: neither is above the other."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Pair = tuple[int, int]
 Effects = dict[Pair, tuple[Ints, Floats]]
 """By pair, the units that widen its gap, most first, and how far it moves without each."""

@@ -3,14 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rating.typing import Floats
 
 NORMAL_FROM = 10
 """Votes from which their number in a round is drawn from its normal expansion."""
 
 _LEVELS = 2**16
-
-Floats = NDArray[np.float64]
 
 
 def poisson_sums(mean: Floats, n: int, rng: np.random.Generator) -> Floats:

@@ -4,20 +4,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rating.typing import Bools, Floats, Ints
 
 MAX_CHORD_STEPS = 25
 STEP_IN_ERRORS = 1e-6
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Solved(NamedTuple):
     """Strengths of every round, shape (n_models, n_rounds), and which rounds converged."""
 
     theta: Floats
-    done: NDArray[np.bool_]
+    done: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.errors import DataError
+from rating.typing import Floats
 
 EXPLORATION = 0.1
 
@@ -29,7 +29,7 @@ class PairDraw:
     probability: float
 
 
-def uniform_pairs(n_models: int) -> NDArray[np.float64]:
+def uniform_pairs(n_models: int) -> Floats:
     """Return the same chance for every pair.
 
     Returns
@@ -55,9 +55,7 @@ def uniform_pairs(n_models: int) -> NDArray[np.float64]:
     return apart / (n_models * (n_models - 1) / 2)
 
 
-def weighted_pairs(
-    weights: NDArray[np.float64], *, exploration: float = EXPLORATION
-) -> NDArray[np.float64]:
+def weighted_pairs(weights: Floats, *, exploration: float = EXPLORATION) -> Floats:
     """Return chances in proportion to the product of the two models' weights.
 
     Parameters
@@ -83,11 +81,11 @@ def weighted_pairs(
 
 
 def arena_pairs(
-    counts: NDArray[np.float64],
-    variances: NDArray[np.float64],
+    counts: Floats,
+    variances: Floats,
     *,
     exploration: float = EXPLORATION,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return chances in proportion to what one more vote takes off a pair's standard error.
 
     ``sqrt(S / n) - sqrt(S / (n + 1))`` for a pair with n votes of variance S.
@@ -127,7 +125,7 @@ def arena_pairs(
     return _mixed(np.sqrt(variances / seen) - np.sqrt(variances / (seen + 1)), exploration)
 
 
-def score_variances(wins: NDArray[np.float64]) -> NDArray[np.float64]:
+def score_variances(wins: Floats) -> Floats:
     """Return ``p * (1 - p)`` with ``p = (wins + 1/2) / (votes + 1)``, for `arena_pairs`.
 
     Smoothed, so that a pair whose few votes agree does not pass for certain.
@@ -148,12 +146,12 @@ def score_variances(wins: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def gain_pairs(
-    theta: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    theta: Floats,
+    covariance: Floats,
     *,
     top: int | None = None,
     exploration: float = EXPLORATION,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return chances in proportion to what one more vote takes off the neighbours' variances.
 
     With x the pair's +1 and -1, V the covariance, p the chance of a win and
@@ -187,10 +185,10 @@ def gain_pairs(
 
 
 def vote_gain(
-    theta: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    contrast: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    theta: Floats,
+    covariance: Floats,
+    contrast: Floats,
+) -> Floats:
     """Return what one vote on each pair takes off ``trace(contrast @ covariance)``.
 
     Parameters
@@ -211,7 +209,7 @@ def vote_gain(
     return np.asarray(information * drop / (1 + information * _of_differences(covariance)))
 
 
-def neighbour_contrast(theta: NDArray[np.float64], top: int | None = None) -> NDArray[np.float64]:
+def neighbour_contrast(theta: Floats, top: int | None = None) -> Floats:
     """Return the sum of ``c c'`` over the differences of neighbours among the strongest.
 
     Raises
@@ -229,7 +227,7 @@ def neighbour_contrast(theta: NDArray[np.float64], top: int | None = None) -> ND
     return rows.T @ rows
 
 
-def draw_pair(probabilities: NDArray[np.float64], rng: np.random.Generator) -> PairDraw:
+def draw_pair(probabilities: Floats, rng: np.random.Generator) -> PairDraw:
     """Draw a pair.
 
     Parameters
@@ -249,7 +247,7 @@ def draw_pair(probabilities: NDArray[np.float64], rng: np.random.Generator) -> P
     return PairDraw(int(first[at]), int(second[at]), float(chance[at]))
 
 
-def _mixed(wanted: NDArray[np.float64], exploration: float) -> NDArray[np.float64]:
+def _mixed(wanted: Floats, exploration: float) -> Floats:
     """Scale to a sum of one over the pairs, and give every pair its share of exploration."""
     if not 0 < exploration <= 1:
         raise DataError(f"exploration must lie in (0, 1], not {exploration}.")
@@ -261,13 +259,13 @@ def _mixed(wanted: NDArray[np.float64], exploration: float) -> NDArray[np.float6
     return np.asarray((1 - exploration) * wanted / total + exploration * even)
 
 
-def _of_differences(square: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_differences(square: Floats) -> Floats:
     """Return ``x' M x`` for the difference of every two models."""
     diagonal = np.diag(square)
     return np.maximum(diagonal[:, None] + diagonal[None, :] - square - square.T, 0.0)
 
 
-def _check_table(name: str, table: NDArray[np.float64]) -> None:
+def _check_table(name: str, table: Floats) -> None:
     bad = table[~((table >= 0) & np.isfinite(table))]
     if bad.size:
         raise DataError(f"{name} holds {bad[0]}; entries must be finite and not negative.")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.connectivity import strong_groups
@@ -13,11 +12,9 @@ from rating.fit import Fit
 from rating.likelihood import cell_objective
 from rating.newton import anchored
 from rating.ties import A, B
+from rating.typing import Floats, Ints
 
 CHUNK_ENTRIES = 2_000_000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def hessian_covariance(fit: Fit) -> Floats:

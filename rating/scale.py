@@ -2,14 +2,13 @@
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
+from rating.typing import Floats
 
 POINTS_PER_NAT = 400 / math.log(10)
 MEAN_POINTS = 1000.0
 
 
-def to_points(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+def to_points(theta: Floats) -> Floats:
     """Return ``400 / ln 10 * theta + 1000``: the Elo scale, for strengths that sum to zero.
 
     A lead of 400 points is odds of ten to one.
@@ -22,6 +21,6 @@ def to_points(theta: NDArray[np.float64]) -> NDArray[np.float64]:
     return POINTS_PER_NAT * theta + MEAN_POINTS
 
 
-def to_nats(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def to_nats(points: Floats) -> Floats:
     """Return the strength in nats of a rating in points: the inverse of `to_points`."""
     return (points - MEAN_POINTS) / POINTS_PER_NAT

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.errors import DataError
+from rating.typing import Floats
 
 MIN_VOTERS = 30
 
@@ -26,9 +26,9 @@ class ConfidenceSequence:
         Chance that the interval holds the truth after every voter.
     """
 
-    mean: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    mean: Floats
+    lower: Floats
+    upper: Floats
     rho: float
     level: float
 
@@ -49,8 +49,8 @@ class ConfidenceSequence:
 
 
 def confidence_sequence(
-    total: NDArray[np.float64],
-    votes: NDArray[np.float64],
+    total: Floats,
+    votes: Floats,
     *,
     planned: int,
     level: float = 0.95,
@@ -131,9 +131,7 @@ def tightest_at(planned: int, *, level: float = 0.95) -> float:
     return float(np.sqrt((-2 * log_alpha + np.log(1 - 2 * log_alpha)) / planned))
 
 
-def _check(
-    total: NDArray[np.float64], votes: NDArray[np.float64], planned: int, level: float
-) -> None:
+def _check(total: Floats, votes: Floats, planned: int, level: float) -> None:
     if len(total) != len(votes):
         raise DataError(f"Unequal columns: total {len(total)}, votes {len(votes)}.")
     bad = np.flatnonzero(~(np.isfinite(total) & np.isfinite(votes) & (votes > 0)))

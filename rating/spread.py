@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.bootstrap import bootstrap
 from rating.cautions import few_points, named
@@ -15,11 +14,10 @@ from rating.fit import Fit
 from rating.options import RateOptions
 from rating.profile import profile_intervals
 from rating.sandwich import hessian_covariance
+from rating.typing import Bools, Floats
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
 ALIKE = 1e-5  # nats: rounds are solved to 1e-6 standard errors
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +50,7 @@ class Spread:
     high: Floats
     df: Floats
     effective: Floats
-    averaged: NDArray[np.bool_]
+    averaged: Bools
     parameter_se: Floats
     parameter_df: Floats
     inference: Inference | None = None

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.errors import ConvergenceError, DataError
+from rating.typing import Bools, Floats, Ints
 
 MAX_TASTE = 5.0
 CHUNK_ENTRIES = 1_000_000
@@ -19,24 +19,24 @@ FIT_TOLERANCE = 0.01
 class Ballots(NamedTuple):
     """Decisive votes of one voter, up to some moment: codes of models, shape (n_votes,)."""
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    won: NDArray[np.bool_]
+    left: Ints
+    right: Ints
+    won: Bools
     """Where the left side won."""
 
 
 class Marginals(NamedTuple):
     """What the taste model makes of some voters' votes."""
 
-    log_probability: NDArray[np.float64]
+    log_probability: Floats
     """In nats, shape (n_voters,)."""
-    liking: NDArray[np.float64]
+    liking: Floats
     """Most likely strengths in each voter's eyes, in nats, shape (n_voters, n_models)."""
 
 
 def log_marginals(
     ballots: Sequence[Ballots],
-    theta: NDArray[np.float64],
+    theta: Floats,
     taste_sd: float,
     order_effect: float = 0.0,
 ) -> Marginals:
@@ -95,11 +95,11 @@ def log_marginals(
 
 
 def fit_taste_sd(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    score: NDArray[np.float64],
-    voter: NDArray[np.int64],
-    theta: NDArray[np.float64],
+    left: Ints,
+    right: Ints,
+    score: Floats,
+    voter: Ints,
+    theta: Floats,
     order_effect: float = 0.0,
 ) -> float:
     """Fit how far the tastes of voters spread, by the sum of `log_marginals` over voters.
@@ -156,11 +156,11 @@ def fit_taste_sd(
 
 
 def check_votes(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    score: NDArray[np.float64],
-    voter: NDArray[np.int64],
-    theta: NDArray[np.float64],
+    left: Ints,
+    right: Ints,
+    score: Floats,
+    voter: Ints,
+    theta: Floats,
 ) -> None:
     """Refuse columns that are no votes on these models.
 
@@ -184,7 +184,7 @@ def check_votes(
         raise DataError(f"Score {bad[0]} is no vote; use 1, 1/2 or 0 for the left side.")
 
 
-def rows_by_voter(voter: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def rows_by_voter(voter: Ints) -> list[Ints]:
     """Return each voter's rows in their order, lowest code first."""
     order = np.argsort(voter, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(voter[order])) + 1)
@@ -197,29 +197,29 @@ class _Batch(NamedTuple):
     with pairs without votes.
     """
 
-    rows: NDArray[np.int64]
-    met: NDArray[np.int64]
+    rows: Ints
+    met: Ints
     """Codes of the models each voter met, shape (n_voters, n_met)."""
-    first: NDArray[np.int64]
+    first: Ints
     """On the left, by position among all voters' models: for scattering."""
-    second: NDArray[np.int64]
-    won: NDArray[np.float64]
+    second: Ints
+    won: Floats
     """Votes for the left side."""
-    lost: NDArray[np.float64]
+    lost: Floats
 
-    def leads(self, strength: NDArray[np.float64]) -> NDArray[np.float64]:
+    def leads(self, strength: Floats) -> Floats:
         """Return the lead of the first of each pair, from strengths of shape of ``met``."""
         flat = strength.ravel()
         return np.asarray(flat[self.first] - flat[self.second])
 
-    def per_model(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
+    def per_model(self, value: Floats) -> Floats:
         """Add up a pair's value for its first model, and take it from its second."""
         size = self.met.size
         total = np.bincount(self.first.ravel(), value.ravel(), size)
         total -= np.bincount(self.second.ravel(), value.ravel(), size)
         return np.asarray(total.reshape(self.met.shape))
 
-    def information(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def information(self, weight: Floats) -> Floats:
         """Return ``X'WX`` of each voter."""
         n_voters, n_met = self.met.shape
         cell = self.first * n_met + self.second % n_met
@@ -243,9 +243,7 @@ def _batches(ballots: Sequence[Ballots]) -> Iterator[_Batch]:
             yield _batch(rows, [met[row] for row in rows], [ballots[row] for row in rows])
 
 
-def _batch(
-    rows: NDArray[np.int64], met: list[NDArray[np.int64]], ballots: list[Ballots]
-) -> _Batch:
+def _batch(rows: Ints, met: list[Ints], ballots: list[Ballots]) -> _Batch:
     n_met = len(met[0])
     cells = [_count(models, votes) for models, votes in zip(met, ballots, strict=True)]
     shape = (len(rows), max(len(pair) for pair, _, _ in cells))
@@ -259,9 +257,7 @@ def _batch(
     return _Batch(rows, np.array(met), first + offset, second + offset, won, lost)
 
 
-def _count(
-    met: NDArray[np.int64], votes: Ballots
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _count(met: Ints, votes: Ballots) -> tuple[Ints, Ints, Ints]:
     """Return one voter's pairs as numbers, the votes for the left side and for the right."""
     number = np.searchsorted(met, votes.left) * len(met) + np.searchsorted(met, votes.right)
     pair, place = np.unique(number, return_inverse=True)
@@ -271,12 +267,12 @@ def _count(
 
 def _laplace(
     batch: _Batch,
-    theta: NDArray[np.float64],
+    theta: Floats,
     taste_sd: float,
     order_effect: float,
     *,
-    start: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    start: Floats,
+) -> tuple[Floats, Floats]:
     """Return each voter's log marginal likelihood and the most likely u, from a first guess."""
     gap = batch.leads(theta[batch.met]) + order_effect
     taste = start
@@ -293,17 +289,15 @@ def _laplace(
     )
 
 
-def _joint(
-    taste: NDArray[np.float64], batch: _Batch, gap: NDArray[np.float64], taste_sd: float
-) -> NDArray[np.float64]:
+def _joint(taste: Floats, batch: _Batch, gap: Floats, taste_sd: float) -> Floats:
     lead = gap + taste_sd * batch.leads(taste)
     surprise = batch.won * np.logaddexp(0.0, -lead) + batch.lost * np.logaddexp(0.0, lead)
     return np.asarray(-surprise.sum(axis=1) - (taste**2).sum(axis=1) / 2)
 
 
 def _derivatives(
-    taste: NDArray[np.float64], batch: _Batch, gap: NDArray[np.float64], taste_sd: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    taste: Floats, batch: _Batch, gap: Floats, taste_sd: float
+) -> tuple[Floats, Floats]:
     """Return the gradient of `_joint`, and minus its Hessian."""
     chance = scipy.special.expit(gap + taste_sd * batch.leads(taste))
     votes = batch.won + batch.lost
@@ -313,13 +307,13 @@ def _derivatives(
 
 
 def _ascend(
-    taste: NDArray[np.float64],
-    value: NDArray[np.float64],
-    step: NDArray[np.float64],
+    taste: Floats,
+    value: Floats,
+    step: Floats,
     batch: _Batch,
-    gap: NDArray[np.float64],
+    gap: Floats,
     taste_sd: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Take the step, halved for the voters whom it would take downhill."""
     allowed = value - 1e-12 * np.abs(value)  # rounding of a sum is not a descent
     for _ in range(30):

@@ -8,18 +8,16 @@ the scale it is optimised in, and the level ``m = (theta_a + theta_b) / 2``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.encoding import OUTCOMES
 from rating.outcome import Outcome
+from rating.typing import Floats, Integers
 
 Ties = Literal["half", "davidson", "rao-kupper", "grounded"]
 Coordinate = Literal["gap", "tie", "level"]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
 
 A, B, TIE, BOTH_BAD = (OUTCOMES.index(outcome) for outcome in Outcome)
 SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
@@ -62,7 +60,7 @@ class Likelihood(Protocol):
     @property
     def outcomes(self) -> tuple[int, ...]: ...  # noqa: D102
 
-    def surprise(self, outcome: Ints, gap: Floats, tie: float, level: Floats) -> Local:
+    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return `Local` for each vote; outcomes are codes, all arrays of shape (n,)."""
 
 
@@ -81,7 +79,7 @@ class HalfWin:
     coordinates: tuple[Coordinate, ...] = ("gap",)
     outcomes: tuple[int, ...] = (A, B)
 
-    def surprise(self, outcome: Ints, gap: Floats, tie: float, level: Floats) -> Local:
+    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return the surprise; neither the tie parameter nor the level matters."""
         chance, cost = _logistic(gap)
         score = SCORE_A[outcome]
@@ -105,7 +103,7 @@ class Davidson:
     coordinates: tuple[Coordinate, ...] = ("gap", "tie")
     outcomes: tuple[int, ...] = (A, B, TIE)
 
-    def surprise(self, outcome: Ints, gap: Floats, tie: float, level: Floats) -> Local:
+    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return the surprise, convex in gap and tie parameter together."""
         lead = np.abs(gap) / 2
         top = np.maximum(lead, tie)
@@ -141,7 +139,7 @@ class RaoKupper:
     coordinates: tuple[Coordinate, ...] = ("gap", "tie")
     outcomes: tuple[int, ...] = (A, B, TIE)
 
-    def surprise(self, outcome: Ints, gap: Floats, tie: float, level: Floats) -> Local:
+    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return the surprise, convex in gap and tie parameter together."""
         if tie <= 0:
             return _outside(len(gap), 2)
@@ -183,7 +181,7 @@ class Grounded:
     coordinates: tuple[Coordinate, ...] = ("gap", "tie", "level")
     outcomes: tuple[int, ...] = (A, B, TIE, BOTH_BAD)
 
-    def surprise(self, outcome: Ints, gap: Floats, tie: float, level: Floats) -> Local:
+    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return the surprise; it is not convex where there are ties."""
         if tie <= 0:
             return _outside(len(gap), 3)
@@ -225,7 +223,7 @@ class GroundedWithoutTies:
     coordinates: tuple[Coordinate, ...] = ("gap", "level")
     outcomes: tuple[int, ...] = (A, B, BOTH_BAD)
 
-    def surprise(self, outcome: Ints, gap: Floats, tie: float, level: Floats) -> Local:
+    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return the surprise, convex in gap and level together."""
         left, right = level + gap / 2, level - gap / 2
         won_a, won_b = _WON_A[outcome], _WON_B[outcome]

@@ -6,10 +6,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.errors import DataError
 from rating.taste import Ballots, check_votes, log_marginals, rows_by_voter
+from rating.typing import Floats, Ints
 
 Alternative = Literal["coin", "always-left", "always-right", "inverted", "fan", "anti-fan"]
 
@@ -71,11 +71,11 @@ class VoterCheck:
 
 
 def check_voters(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    score: NDArray[np.float64],
-    voter: NDArray[np.int64],
-    theta: NDArray[np.float64],
+    left: Ints,
+    right: Ints,
+    score: Floats,
+    voter: Ints,
+    theta: Floats,
     taste_sd: float,
     models: Sequence[str],
     *,
@@ -200,16 +200,14 @@ def check_voters(
 class _Votes:
     """Decisive votes of one voter."""
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    score: NDArray[np.float64]
-    looks: NDArray[np.int64]
+    left: Ints
+    right: Ints
+    score: Floats
+    looks: Ints
     """Number of votes at each look."""
 
     @classmethod
-    def of(
-        cls, left: NDArray[np.int64], right: NDArray[np.int64], score: NDArray[np.float64]
-    ) -> Self:
+    def of(cls, left: Ints, right: Ints, score: Floats) -> Self:
         decisive = score != 0.5
         looks = _looks(int(decisive.sum()))
         return cls(left[decisive], right[decisive], score[decisive], looks)
@@ -219,7 +217,7 @@ class _Votes:
         return [Ballots(self.left[:n], self.right[:n], won[:n]) for n in self.looks]
 
 
-def _looks(n: int) -> NDArray[np.int64]:
+def _looks(n: int) -> Ints:
     looks = [0]
     while looks[-1] < n:
         looks.append(min(n, looks[-1] + max(LOOK_EVERY, looks[-1] // LOOKS_PER_FOLD)))
@@ -230,17 +228,17 @@ def _looks(n: int) -> NDArray[np.int64]:
 class _Evidence:
     """Logs of the weighted alternatives over the null, at each look."""
 
-    looks: NDArray[np.int64]
-    parts: NDArray[np.float64]
+    looks: Ints
+    parts: Floats
     """Shape (n_looks, 4 + 2 n_models): the plain alternatives, fans, anti-fans."""
 
     @property
-    def log_e(self) -> NDArray[np.float64]:
+    def log_e(self) -> Floats:
         return np.asarray(scipy.special.logsumexp(self.parts, axis=1))
 
 
 def _evidence(
-    votes: Sequence[_Votes], theta: NDArray[np.float64], taste_sd: float, order_effect: float
+    votes: Sequence[_Votes], theta: Floats, taste_sd: float, order_effect: float
 ) -> Iterator[_Evidence]:
     """Yield the evidence against each voter."""
     ballots = [part for own in votes for part in own.ballots()]
@@ -257,14 +255,14 @@ def _evidence(
         start = at.stop
 
 
-def _sides(votes: _Votes) -> NDArray[np.float64]:
+def _sides(votes: _Votes) -> Floats:
     """Log-probability up to each look of a coin, always left, always right."""
     n_left = votes.score.cumsum()[votes.looks - 1]
     chance = np.log([0.5, SIDE_CHANCE, 1 - SIDE_CHANCE])
     return np.asarray(np.outer(n_left, chance) + np.outer(votes.looks - n_left, chance[[0, 2, 1]]))
 
 
-def _fans(votes: _Votes, liking: NDArray[np.float64], order_effect: float) -> NDArray[np.float64]:
+def _fans(votes: _Votes, liking: Floats, order_effect: float) -> Floats:
     """Log-probability up to each look of a fan and of an anti-fan of each model.
 
     On the other pairs a fan is the honest voter that the votes up to the last

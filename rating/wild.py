@@ -1,18 +1,15 @@
 """The largest t statistic over all pairs of models, when whole clusters change their sign."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rating.jackknife import LeftOut
+from rating.typing import Floats, Ints
 
 DRAWS = 999
 WILD_UP_TO = 100
 """Models beyond which the maximum is drawn from a multivariate t: see `rating.ranks`."""
 CLUSTERS_AT_ONCE = 2000
 CHUNK = 1_000_000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class SignSums:

@@ -4,16 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.contrasts import Inference, Pairs
 from rating.errors import DataError
 from rating.fit import Fit
 from rating.ties import SCORE_A
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

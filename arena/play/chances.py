@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.domain.battle import Sampler, Wins
 from arena.domain.model import Model
@@ -17,8 +16,7 @@ from rating.sampling import (
     uniform_pairs,
     weighted_pairs,
 )
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats, Ints
 
 RIDGE = 0.1
 """Gives a place to a model that has no votes or has not lost yet: strengths of sd 3.2 nats."""
@@ -81,8 +79,8 @@ class Pairing:
         Sums of the chances so far.
     """
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: Ints
+    second: Ints
     chance: Floats
     cumulative: list[float]
 

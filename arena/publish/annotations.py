@@ -14,10 +14,7 @@ from arena.errors import DataError
 from arena.files import json_objects, json_or_text
 from arena.publish.columns import listed
 from arena.publish.sources import JSON, opened
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+from rating.typing import Bools, Floats, Ints
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from arena.publish.coding import Coded
 from arena.publish.packing import narrowest
-
-Ints = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
+from rating.typing import Bools, Floats, Integers
 
 _HASHED_AT_ONCE = 1 << 16
 _JOINED_LIMIT = 2**61
@@ -39,8 +37,8 @@ class Rows:
     features : ndarray of shape (n, n_features), or None
     """
 
-    keys: tuple[Ints, ...]
-    n: Ints
+    keys: tuple[Integers, ...]
+    n: Integers
     weight: Floats | None
     features: Floats | None
 
@@ -49,8 +47,8 @@ class Rows:
 class Cells:
     """Rows with the same keys counted together; with features, only sorted."""
 
-    keys: tuple[Ints, ...]
-    n: Ints
+    keys: tuple[Integers, ...]
+    n: Integers
     weight: Floats | None
     weight_sq: Floats | None
     features: Floats | None
@@ -98,7 +96,7 @@ def _sorted(rows: Rows) -> Rows:
     )
 
 
-def _order(key: Ints, measures: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+def _order(key: Integers, measures: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     """Order rows as ``np.lexsort`` would by key and then measures, in a tenth of the time.
 
     One number holds the key and as much of the first measure as fits beside it; only rows that
@@ -123,7 +121,7 @@ def _in_order(measure: NDArray[Any]) -> NDArray[np.uint64]:
     return np.where(negative, ~bits, bits | np.uint64(1 << 63))
 
 
-def _joined(keys: Sequence[Ints]) -> tuple[Ints, ...]:
+def _joined(keys: Sequence[Integers]) -> tuple[Integers, ...]:
     """Give one number a row that sorts as the keys do; the keys, where it would not fit."""
     spans = [int(key.max(initial=0)) + 1 for key in keys]
     if math.prod(spans) > _JOINED_LIMIT:
@@ -135,7 +133,7 @@ def _joined(keys: Sequence[Ints]) -> tuple[Ints, ...]:
     return (joined,)
 
 
-def _starts(keys: Sequence[Ints], n: int) -> Ints:
+def _starts(keys: Sequence[Integers], n: int) -> Integers:
     new = np.zeros(n, dtype=bool)
     new[:1] = True
     for key in keys:
@@ -143,11 +141,11 @@ def _starts(keys: Sequence[Ints], n: int) -> Ints:
     return np.flatnonzero(new)
 
 
-def _sums(values: NDArray[Any], starts: Ints) -> NDArray[Any]:
+def _sums(values: NDArray[Any], starts: Integers) -> NDArray[Any]:
     return np.asarray(np.add.reduceat(values, starts)) if len(starts) else values[:0]
 
 
-def ranked(column: Coded, live: NDArray[np.bool_]) -> tuple[tuple[str, ...], Ints]:
+def ranked(column: Coded, live: Bools) -> tuple[tuple[str, ...], Integers]:
     """Give the names that the live rows hold, sorted, and for each live row its position.
 
     >>> ranked(Coded(("y", "x", "z"), np.array([0, 1, 2])), np.array([True, True, False]))

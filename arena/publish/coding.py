@@ -7,11 +7,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
-
-Codes = NDArray[np.integer[Any]]
+from rating.typing import Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Coded:
     """
 
     names: tuple[str, ...]
-    codes: Codes
+    codes: Integers
 
 
 def coded(column: "nw.Series[Any]") -> Coded:
@@ -43,7 +41,7 @@ def coded(column: "nw.Series[Any]") -> Coded:
     return checked(column.name, names, codes)
 
 
-def checked(column: str, names: list[Any], codes: Codes) -> Coded:
+def checked(column: str, names: list[Any], codes: Integers) -> Coded:
     """Make text of names; missing ones among them become -1.
 
     Raises
@@ -70,7 +68,7 @@ def _is_missing(name: object) -> bool:
     return name is None or is_nan or type(name).__name__ in ("NAType", "NaTType")
 
 
-def _pandas(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
+def _pandas(column: "nw.Series[Any]") -> tuple[list[Any], Integers]:
     native = column.to_native()
     if column.dtype in (nw.Categorical, nw.Enum):
         return native.cat.categories.tolist(), native.cat.codes.to_numpy()
@@ -86,7 +84,7 @@ def _holds_arrow(native: Any) -> bool:
     return in_arrow and hasattr(native.array, "__arrow_array__")
 
 
-def _polars(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
+def _polars(column: "nw.Series[Any]") -> tuple[list[Any], Integers]:
     if column.dtype not in (nw.Categorical, nw.Enum):
         if column.dtype != nw.String:
             return _any(column)
@@ -102,11 +100,11 @@ def _polars(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
     return names.to_list(), place[rows - low]
 
 
-def _arrow(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
+def _arrow(column: "nw.Series[Any]") -> tuple[list[Any], Integers]:
     return _dictionary(column.to_native())
 
 
-def _dictionary(column: Any) -> tuple[list[Any], Codes]:
+def _dictionary(column: Any) -> tuple[list[Any], Integers]:
     """Take the dictionary of an Arrow column; make one, where it has none."""
     if not hasattr(column.type, "index_type"):
         column = column.dictionary_encode()
@@ -118,7 +116,7 @@ def _dictionary(column: Any) -> tuple[list[Any], Codes]:
     return names, parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _any(column: "nw.Series[Any]") -> tuple[list[Any], Codes]:
+def _any(column: "nw.Series[Any]") -> tuple[list[Any], Integers]:
     return _listed(column.to_list())
 
 
@@ -127,7 +125,7 @@ def coded_list(column: str, values: Iterable[object]) -> Coded:
     return checked(column, *_listed(values))
 
 
-def _listed(values: Iterable[Any]) -> tuple[list[Any], Codes]:
+def _listed(values: Iterable[Any]) -> tuple[list[Any], Integers]:
     place: dict[Any, int] = {}
     codes = [-1 if _is_missing(v) else place.setdefault(v, len(place)) for v in values]
     return list(place), np.array(codes, dtype=np.int64)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.annotations import Annotations, groups
@@ -13,13 +12,11 @@ from judge.errors import NotIdentifiedError
 from judge.scoring.alpaca_eval import wins
 from judge.study.difficulty import Difficulty, estimate_difficulty
 from judge.study.length_control import Annotated, Block, length_controlled, length_term
+from rating.typing import Floats, Ints
 
 FEW_ROWS = 100
 ABSORBED_T = 3.0
 """Difficulties whose means by order lie this many standard errors apart hold the order."""
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

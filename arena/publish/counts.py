@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish import weights
-from arena.publish.cells import Floats, Ints, Rows, counted, data_hash, ranked
+from arena.publish.cells import Rows, counted, data_hash, ranked
 from arena.publish.coding import Coded, coded_list
 from arena.publish.orders import one_row_a_case
 from arena.publish.packing import narrowest
@@ -17,6 +16,7 @@ from arena.publish.sieve import OUTCOMES, Sieve, compact
 from arena.publish.sources import Table
 from arena.store.records import LoggedColumns
 from rating import Comparisons, Outcome
+from rating.typing import Bools, Floats, Integers
 
 OUTSIDE = "outside the window"
 BOTH_BAD = "both bad"
@@ -72,16 +72,16 @@ class Votes:
     """
 
     models: tuple[str, ...]
-    model_a: Ints
-    model_b: Ints
-    outcome: Ints
-    votes: Ints
+    model_a: Integers
+    model_b: Integers
+    outcome: Integers
+    votes: Integers
     weight: Floats | None
     weight_sq: Floats | None
     voters: tuple[str, ...]
-    voter: Ints | None
+    voter: Integers | None
     prompts: tuple[str, ...]
-    prompt: Ints | None
+    prompt: Integers | None
     features: Floats | None
     feature_names: tuple[str, ...]
     feature_scale: Floats | None
@@ -194,7 +194,7 @@ def _told(report: Report) -> str:
     return ", ".join([*parts, *(f"{n} dropped ({why})" for why, n in report.dropped.items())])
 
 
-def _rows(table: Table, rows: NDArray[np.bool_]) -> Table:
+def _rows(table: Table, rows: Bools) -> Table:
     texts = {role: Coded(c.names, c.codes[rows]) for role, c in table.texts.items()}
     numbers = {role: values[rows] for role, values in table.numbers.items()}
     return Table(texts, numbers, None if table.n is None else table.n[rows], table.first)
@@ -229,7 +229,7 @@ def _finish(table: Table, reading: Reading) -> Votes:
 def _votes(
     sieve: Sieve,
     reading: Reading,
-    battles: tuple[tuple[str, ...], Ints, Ints, Ints],
+    battles: tuple[tuple[str, ...], Integers, Integers, Integers],
     groups: Mapping[str, Coded | None],
     moments: Floats | None,
 ) -> Votes:
@@ -274,8 +274,8 @@ def _votes(
 
 
 def _renumbered(
-    names: tuple[str, ...], a: Ints, b: Ints
-) -> tuple[tuple[str, ...], tuple[Ints, Ints]]:
+    names: tuple[str, ...], a: Integers, b: Integers
+) -> tuple[tuple[str, ...], tuple[Integers, Integers]]:
     """Leave out the models that have no battle against another."""
     there = np.zeros(len(names), dtype=bool)
     there[a] = there[b] = True
@@ -304,9 +304,7 @@ def _moments(sieve: Sieve) -> Floats:
     return moments
 
 
-def _weights(
-    table: Table, reading: Reading, moments: Floats | None, live: NDArray[np.bool_]
-) -> Floats | None:
+def _weights(table: Table, reading: Reading, moments: Floats | None, live: Bools) -> Floats | None:
     weight = None
     if reading.weight == SAMPLING:
         weight = weights.sampling_weights(table.numbers["weight"][live])
@@ -319,9 +317,7 @@ def _weights(
     return weight
 
 
-def _features(
-    table: Table, reading: Reading, live: NDArray[np.bool_]
-) -> tuple[Floats | None, Floats | None]:
+def _features(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None, Floats | None]:
     """Give the styles of live rows in standard deviations, and these."""
     if not reading.style:
         return None, None

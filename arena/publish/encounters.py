@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.domain.board import PairCell
 from arena.domain.evidence import FitCheck, Misfit
@@ -12,14 +11,13 @@ from arena.publish.fitted import OPTIONS, Fitted
 from rating import Comparisons, MisfitTest, WinRates, goodness_of_fit, misfit_test, win_rates
 from rating.clusters import activity, grouping
 from rating.ranks import MIN_EFFECTIVE_FOR_RANKS
+from rating.typing import Bools, Floats, Ints
 
 FEWEST_JUDGED = 5
 """Votes of a pair from which its share is held against the ratings."""
 FAR = 2.0
 """Standard errors beyond which a pair is called far."""
 MOST_NAMED = 3
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def pair_cells(everyone: Comparisons, fitted: Fitted | None) -> tuple[PairCell, 
 def _cell(
     pair: tuple[str, str],
     won: float,
-    n: NDArray[np.float64],
+    n: Floats,
     place: Mapping[str, int],
     expected: _Expected | None,
 ) -> PairCell:
@@ -110,7 +108,7 @@ def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
     )
 
 
-def _tested(fitted: Fitted, judged: NDArray[np.bool_]) -> MisfitTest | None:
+def _tested(fitted: Fitted, judged: Bools) -> MisfitTest | None:
     """Ask what chance makes of the pairs, voter by voter; None with too few voters, or no pair."""
     few = activity(fitted.data).effective < MIN_EFFECTIVE_FOR_RANKS
     if few or not judged.any():

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.publish.drawing import (
     EDGE,
@@ -21,12 +20,12 @@ from arena.publish.drawing import (
     widest,
 )
 from arena.publish.picture import Theme
+from rating.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 MOST_COUNTED = 30
 """Models up to which the cells hold their number of votes."""

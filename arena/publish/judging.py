@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.annotations import Annotations, groups, read_annotations
@@ -18,6 +17,7 @@ from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logpr
 from judge.scoring.pairwise import pairwise_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from rating import Outcome
+from rating.typing import Bools, Floats
 
 METHODS = ("alpaca_eval", "wildbench", "pairwise")
 COMPATS = ("row-position",)
@@ -132,7 +132,7 @@ def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
     return models, warnings
 
 
-def _preferences(data: Annotations) -> NDArray[np.float64]:
+def _preferences(data: Annotations) -> Floats:
     """Return the column, or what the log-probabilities of the labels say."""
     if data.has("preference") or not data.has("lp_m", "lp_M", "is_switched"):
         return data.numbers("preference")
@@ -141,7 +141,7 @@ def _preferences(data: Annotations) -> NDArray[np.float64]:
     )
 
 
-def _average_length(length: NDArray[np.float64]) -> int | None:
+def _average_length(length: Floats) -> int | None:
     """Return the mean, cut to whole characters as published."""
     known = length[~np.isnan(length)]
     return int(known.mean()) if len(known) else None
@@ -242,7 +242,7 @@ _CASE = ("model_a", "model_b", "judge", "method")
 _PAIRWISE = ("n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error")
 
 
-def _on_unread(unread: NDArray[np.bool_], same: NDArray[np.bool_]) -> list[str]:
+def _on_unread(unread: Bools, same: Bools) -> list[str]:
     warnings = []
     if unread.any():
         warnings.append(

@@ -9,7 +9,6 @@ from typing import Any, Self
 import duckdb
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.domain.policy import DEFAULT
 from arena.errors import DataError
@@ -21,9 +20,7 @@ from arena.publish.sieve import OUTCOMES, Sieve
 from arena.publish.sources import Frame, Table, fetch, opened
 from arena.store import log
 from arena.store.existing import reading_existing
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
 """Column of a row's number; no table of votes has one of this name."""
@@ -60,7 +57,7 @@ class OrderedVotes:
     self_battles: int
     dropped: dict[str, int]
 
-    def of(self, rows: NDArray[np.bool_]) -> Self:
+    def of(self, rows: Bools) -> Self:
         """Give some of the votes."""
         return type(self)(
             self.models,

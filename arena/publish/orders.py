@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.publish import packing
 from arena.publish.coding import Coded
 from arena.publish.sieve import Sieve
 from arena.publish.sources import Frame
+from rating.typing import Bools, Ints
 
 BOTH = "both"
 """Value of the column ``order`` in the row that reconciles both orders."""
@@ -67,7 +67,7 @@ def one_row_a_case(sieve: Sieve) -> None:
     _drop_unread(sieve)
 
 
-def beside_both(texts: Mapping[str, Coded]) -> NDArray[np.bool_]:
+def beside_both(texts: Mapping[str, Coded]) -> Bools:
     """Tell which rows are of a single order while the row of both stands for their case.
 
     Parameters
@@ -78,7 +78,7 @@ def beside_both(texts: Mapping[str, Coded]) -> NDArray[np.bool_]:
     order = texts[_ORDER]
     both = np.array([name.strip() == BOTH for name in order.names], dtype=bool)[order.codes]
     cases = _cases(texts)
-    single: NDArray[np.bool_] = ~both & np.isin(cases, cases[both])
+    single: Bools = ~both & np.isin(cases, cases[both])
     return single
 
 
@@ -86,7 +86,7 @@ def _roles() -> dict[str, str]:
     return {_ORDER: _ORDER, _STATUS: _STATUS, **_KEY}
 
 
-def _cases(texts: Mapping[str, Coded]) -> NDArray[np.int64]:
+def _cases(texts: Mapping[str, Coded]) -> Ints:
     """Return a number of each row's case; all are one where nothing tells them apart."""
     if "case" not in texts:
         return np.zeros(len(texts[_ORDER].codes), dtype=np.int64)

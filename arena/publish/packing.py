@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.publish.coding import Codes
+from rating.typing import Bools, Integers, Ints
 
 LIMIT = np.iinfo(np.int64).max
 DENSE_CELLS = 1 << 22
@@ -15,15 +15,13 @@ DENSE_CELLS = 1 << 22
 
 _AT_ONCE = 1 << 20
 
-Key = NDArray[np.int64]
-
 
 def fits(sizes: Sequence[int]) -> bool:
     """Whether codes from -1 up to below each size fit in one number."""
     return math.prod(size + 1 for size in sizes) <= LIMIT
 
 
-def packed(codes: Sequence[Codes], sizes: Sequence[int]) -> Key:
+def packed(codes: Sequence[Integers], sizes: Sequence[int]) -> Ints:
     """Give one number a row, the first code the most significant.
 
     >>> packed([np.array([0, -1]), np.array([2, 1])], [1, 3]).tolist()
@@ -37,7 +35,7 @@ def packed(codes: Sequence[Codes], sizes: Sequence[int]) -> Key:
     return key
 
 
-def counted(key: NDArray[Any], sizes: Sequence[int]) -> tuple[list[Codes], Codes]:
+def counted(key: NDArray[Any], sizes: Sequence[int]) -> tuple[list[Integers], Integers]:
     """Count the rows that are alike: the codes of each kind in sorted order, and its rows.
 
     A long key is sorted in place: the keys of twenty million votes should exist once.
@@ -60,7 +58,7 @@ def counted(key: NDArray[Any], sizes: Sequence[int]) -> tuple[list[Codes], Codes
     return codes, np.diff(starts)
 
 
-def _beginnings(key: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+def _beginnings(key: NDArray[Any]) -> Iterator[tuple[int, Bools]]:
     """Tell of some sorted numbers at a time which differ from the one before."""
     for first in range(0, len(key), _AT_ONCE):
         part = key[first : first + _AT_ONCE]
@@ -70,9 +68,9 @@ def _beginnings(key: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         yield first, new
 
 
-def unpacked(key: NDArray[Any], sizes: Sequence[int]) -> list[Codes]:
+def unpacked(key: NDArray[Any], sizes: Sequence[int]) -> list[Integers]:
     """Give back the codes of `packed`, each in the narrowest type that holds it."""
-    codes: list[Codes] = []
+    codes: list[Integers] = []
     for size in reversed(sizes):
         key, code = np.divmod(key, size + 1)
         codes.insert(0, (code - 1).astype(narrowest(size)))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.files import SHOWN
@@ -14,9 +13,7 @@ from arena.publish import packing
 from arena.publish.coding import Coded
 from arena.publish.sources import Table
 from rating import Outcome
-
-Ints = NDArray[np.integer[Any]]
-Mask = NDArray[np.bool_]
+from rating.typing import Bools, Integers
 
 OUTCOMES = tuple(Outcome)
 LABELS: Mapping[str, Outcome] = {
@@ -57,8 +54,8 @@ class Sieve:
     """
 
     table: Table
-    n: Ints
-    live: Mask
+    n: Integers
+    live: Bools
     self_battles: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
 
@@ -69,7 +66,7 @@ class Sieve:
         n = np.ones(rows, dtype=np.int64) if table.n is None else table.n
         return cls(table, n, n > 0)
 
-    def drop(self, rows: Mask, reason: str) -> None:
+    def drop(self, rows: Bools, reason: str) -> None:
         """Leave out rows, and count their votes under a reason."""
         rows = rows & self.live
         votes = int(self.n[rows].sum())
@@ -90,7 +87,7 @@ class Sieve:
             else:
                 self.drop(rows, reason)
 
-    def outcomes(self) -> Ints:
+    def outcomes(self) -> Integers:
         """Read the labels; a skip is dropped.
 
         Raises
@@ -115,7 +112,7 @@ class Sieve:
             raise DataError(msg)
         return outcome
 
-    def models(self) -> tuple[tuple[str, ...], Ints, Ints]:
+    def models(self) -> tuple[tuple[str, ...], Integers, Integers]:
         """Read the names of both sides: all of them, sorted, and their positions.
 
         Raises
@@ -159,7 +156,7 @@ class Sieve:
             self._refuse(role, missing)
         return column
 
-    def set_aside_self_battles(self, a: Ints, b: Ints) -> None:
+    def set_aside_self_battles(self, a: Integers, b: Integers) -> None:
         """Take out battles of a model against itself."""
         rows = self.live & (a == b)
         self.self_battles = int(self.n[rows].sum())
@@ -169,7 +166,7 @@ class Sieve:
         counts = np.bincount(column.codes[self.live], minlength=len(column.names))
         return {column.names[code] for code in np.flatnonzero(counts)}
 
-    def _missing(self, role: str) -> Mask:
+    def _missing(self, role: str) -> Bools:
         return self.live & _blank(self.table.texts[role])
 
     def _refuse_missing(self, role: str) -> None:
@@ -177,7 +174,7 @@ class Sieve:
         if missing.any():
             self._refuse(role, missing)
 
-    def _refuse(self, role: str, missing: Mask) -> None:
+    def _refuse(self, role: str, missing: Bools) -> None:
         row = self.table.first(role)
         where = f", first in row {row}" if row else ""
         msg = (
@@ -205,7 +202,7 @@ class Sieve:
         takes_part = [_holds(column, lambda other: other == name) for column in sides]
         return int(self.n[self.live & (takes_part[0] | takes_part[1])].sum())
 
-    def _counts(self, column: Coded, rows: Mask) -> str:
+    def _counts(self, column: Coded, rows: Bools) -> str:
         counts = np.bincount(column.codes[rows], self.n[rows], len(column.names))
         return ", ".join(
             f"{column.names[code]!r} ({int(counts[code])} votes)"
@@ -224,18 +221,18 @@ def _refuse_many(names: Sequence[str]) -> None:
         raise DataError(msg)
 
 
-def _blank(column: Coded) -> Mask:
+def _blank(column: Coded) -> Bools:
     # Of many voters each name is looked at: hence no function of ours for every one of them.
     blank = ~np.fromiter(map(bool, map(str.strip, column.names)), bool, len(column.names))
     return np.append(blank, True)[column.codes]
 
 
-def _holds(column: Coded, test: Any) -> Mask:
+def _holds(column: Coded, test: Any) -> Bools:
     places = np.array([*map(test, column.names), False], dtype=bool)
     return places[column.codes]
 
 
-def _placed(column: Coded, place: Mapping[str, int]) -> Ints:
+def _placed(column: Coded, place: Mapping[str, int]) -> Integers:
     places = [place.get(name, -1) for name in column.names]
     if places == [*range(len(places))]:
         return column.codes

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from arena.errors import DataError
 from arena.files import json_objects, require_file
 from arena.publish import packing
-from arena.publish.coding import Coded, Codes, checked, coded
+from arena.publish.coding import Coded, checked, coded
 from arena.publish.columns import COUNTS
 from arena.publish.engine import connected
 from arena.publish.plain import described, plain_cell, quoted, read_plain
+from rating.typing import Floats, Integers
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
@@ -59,11 +60,11 @@ class Table:
     """
 
     texts: Mapping[str, Coded]
-    numbers: Mapping[str, NDArray[np.float64]]
-    n: Codes | None
+    numbers: Mapping[str, Floats]
+    n: Integers | None
     first: Callable[[str], int | None]
 
-    def counted(self, codes: Sequence[Codes], n: Codes) -> "Table":
+    def counted(self, codes: Sequence[Integers], n: Integers) -> "Table":
         """Return rows with these codes instead, each standing for ``n`` votes."""
         texts = {
             role: Coded(column.names, code)
@@ -236,7 +237,7 @@ def _fetch_eager(
 
 def _table(
     texts: Mapping[str, Coded],
-    numbers: dict[str, NDArray[np.float64]],
+    numbers: dict[str, Floats],
     first: Callable[[str], int | None],
 ) -> Table:
     n = numbers.pop("n", None)
@@ -255,7 +256,7 @@ def _first_blank(column: Coded) -> int | None:
     return int(rows[0]) + 1 if rows.size else None
 
 
-def _floats(column: "nw.Series[Any]") -> NDArray[np.float64]:
+def _floats(column: "nw.Series[Any]") -> Floats:
     if column.dtype in (nw.Datetime, nw.Date):
         # Microseconds of UTC, as seconds; a missing moment must not become a number.
         moments = column if column.dtype == nw.Datetime else column.cast(nw.Datetime("us"))
@@ -319,7 +320,7 @@ def _coded(column: str, values: list[str | None]) -> Coded:
 
 
 def _columns(
-    texts: Mapping[str, str], names: Mapping[str, list[Any]], codes: Sequence[Codes]
+    texts: Mapping[str, str], names: Mapping[str, list[Any]], codes: Sequence[Integers]
 ) -> dict[str, Coded]:
     return {
         role: checked(texts[role], found, code)
@@ -329,7 +330,7 @@ def _columns(
 
 def _counted(
     rows: nw.LazyFrame[Any], sizes: Mapping[str, int], *, group: bool
-) -> tuple[list[Codes], Codes]:
+) -> tuple[list[Integers], Integers]:
     """Count the rows with the same codes; duckdb hands them over sooner than it counts them."""
     key = nw.lit(0)
     for name, size in sizes.items():
@@ -366,7 +367,7 @@ def _arrays(frame: Frame) -> Mapping[str, NDArray[Any]]:
     }
 
 
-def _codes(values: NDArray[Any]) -> Codes:
+def _codes(values: NDArray[Any]) -> Integers:
     if isinstance(values, np.ma.MaskedArray):
         values = values.filled(-1)
     if values.dtype.kind == "f":  # an engine that has no integers with gaps
@@ -374,7 +375,7 @@ def _codes(values: NDArray[Any]) -> Codes:
     return np.asarray(values, dtype=np.int32)
 
 
-def _filled(values: NDArray[Any]) -> NDArray[np.float64]:
+def _filled(values: NDArray[Any]) -> Floats:
     missing = np.ma.getmaskarray(values)
     values = np.ma.getdata(values)
     if values.dtype.kind == "M":

@@ -5,7 +5,6 @@ from math import inf, log
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena import __version__
 from arena.errors import DataError
@@ -16,6 +15,7 @@ from arena.publish.rate import in_our_words
 from rating import Comparisons, NotIdentifiedError, Outcome, fit
 from rating.covariates import ORDER_EFFECT
 from rating.taste import fit_taste_sd
+from rating.typing import Floats
 from rating.voters import Alternative, VoterCheck, check_voters
 
 ALPHA = 0.05
@@ -236,7 +236,7 @@ class _Examined:
 class _Strengths(NamedTuple):
     """Of every model, 0 without a vote, and of the left side, in nats."""
 
-    theta: NDArray[np.float64]
+    theta: Floats
     order_effect: float
 
 

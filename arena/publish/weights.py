@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.columns import LOG2
+from rating.typing import Bools, Floats
 
-Floats = NDArray[np.float64]
 DAY_S = 86_400.0
 SECONDS = (1e8, 1e10)
 """Numbers that are seconds since 1970, from 1973 to 2286; years, days and milliseconds are not."""
@@ -64,7 +64,7 @@ def decay(seconds: Floats, half_life_days: float, now: float) -> Floats:
     return np.exp2((seconds - now) / (DAY_S * half_life_days))
 
 
-def inside(seconds: Floats, since: datetime | None, until: datetime | None) -> NDArray[np.bool_]:
+def inside(seconds: Floats, since: datetime | None, until: datetime | None) -> Bools:
     """Tell which votes were cast from ``since`` on and before ``until``."""
     low = -np.inf if since is None else utc_seconds(since)
     high = np.inf if until is None else utc_seconds(until)
@@ -196,7 +196,7 @@ def standardised(features: Floats, names: tuple[str, ...]) -> tuple[Floats, Floa
     return features / scale, scale
 
 
-def _refuse(values: NDArray[Any], bad: NDArray[np.bool_], what: str, wanted: str) -> None:
+def _refuse(values: NDArray[Any], bad: Bools, what: str, wanted: str) -> None:
     if bad.any():
         msg = f"A {what} is {values[bad][0]}, in {int(bad.sum())} rows; it must be {wanted}."
         raise DataError(msg)

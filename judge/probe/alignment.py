@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.axes import Axis, AxisName, Part, axis_of, compare, mean_of, scores_of
@@ -19,8 +18,7 @@ from judge.probe.people import (
     figures_of_votes,
 )
 from judge.probe.similarity import Measure
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 NO_CEILING = "How far people agree is unknown here: no single votes of two on one pair."
 

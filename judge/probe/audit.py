@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError, JudgeError
 from judge.probe.consistency import consistency, spearman
@@ -26,8 +25,8 @@ from judge.probe.reliability import rerun_noise
 from judge.probe.variance import variance_shares
 from judge.probe.worlds import Votes, World
 from rating import RatingError
+from rating.typing import Floats
 
-Floats = NDArray[np.float64]
 Told = Callable[[int, int], None]
 
 ARENAS = 200

@@ -7,14 +7,11 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import Estimate
 from judge.study.resampling import FEW_PROMPTS, drawn_sums, interval, sums_within
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 NO_VALUE = "No value: the answers never differ, or there are none."
 ROUNDS = 1000

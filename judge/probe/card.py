@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.probe.axes import Axis, AxisName
 from judge.probe.perturb import VERSION
 from judge.probe.similarity import Measure
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 class Plan(Protocol):

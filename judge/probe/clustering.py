@@ -6,15 +6,12 @@ from typing import Self
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.axes import Axis, AxisName, Part, few, scores_of
 from judge.probe.similarity import Measure
 from judge.study.items import Estimate
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 HALVES = 20
 """Random halves of the texts, each clustered anew, behind an interval."""

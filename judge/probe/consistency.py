@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.correlation import MIN_MODELS, correlations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats, Ints
 
 LEAST_CORRELATION = 0.9
 

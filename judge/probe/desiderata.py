@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.probe.consistency import LEAST_CORRELATION, Consistency
 from judge.probe.discriminability import COMFORTABLE, SignalToNoise
 from judge.probe.reliability import MOST_NOISE, RerunNoise
 from judge.probe.variance import MOST_P, VarianceShares
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")
 LEAST_COVERED, MOST_COVERED = 0.93, 0.97

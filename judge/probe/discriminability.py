@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.reliability import checked, not_rounding
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 COMFORTABLE = 2.0
 """Signal over noise from which entrants are told apart; at 1 it is a coin flip."""

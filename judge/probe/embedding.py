@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.case import Order, Turn
 from judge.completion import Parameters, Reply, Request
@@ -17,8 +16,8 @@ from judge.journal import Journal, Key, key_of
 from judge.probe.card import Plan
 from judge.probe.similarity import Measure
 from judge.retries import wait_before_retry
+from rating.typing import Floats
 
-Floats = NDArray[np.float64]
 Vectors = Mapping[str, Floats]
 
 AT_ONCE = 64

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from judge.probe.similarity import Measure, Overlap, n_grams
 from judge.probe.words import words
-
-Floats = NDArray[np.float64]
-Hashes = NDArray[np.uint64]
+from rating.typing import Floats
 
 _MIX = tuple(np.uint64(factor) for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -45,7 +43,7 @@ class Lots:
         left, right = self._hashes(references, "reference"), self._hashes(texts, "text")
         return _unit(left[:, None] ^ right[None, :])
 
-    def _hashes(self, texts: Sequence[str], role: str) -> Hashes:
+    def _hashes(self, texts: Sequence[str], role: str) -> NDArray[np.uint64]:
         key = f"{self.seed} {role}".encode()
         digests = [
             hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=key).digest()
@@ -72,7 +70,7 @@ def random_measure(seed: int) -> Measure:
     return Measure("random", definition, lambda _: Lots(seed))
 
 
-def _unit(mixed: Hashes) -> Floats:
+def _unit(mixed: NDArray[np.uint64]) -> Floats:
     """Scramble 64 bits, and return 53 of them as a number in [0, 1).
 
     The finaliser of splitmix64 (G. L. Steele, D. Lea and C. H. Flood, OOPSLA 2014).

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.judged import Judged
@@ -26,8 +25,8 @@ from judge.probe.people import VotedPairs, draw_prompts, figures_of_votes, rank_
 from judge.probe.similarity import Measure
 from judge.probe.trials import Group, Trial, trials_of
 from judge.study.items import Estimate
+from rating.typing import Bools, Floats
 
-Floats = NDArray[np.float64]
 Texts = Sequence[str]
 Prefer = Callable[[Texts, Texts, Texts], Floats]
 """Takes prompts, first and second responses to the probabilities that the first is better."""
@@ -165,7 +164,7 @@ class JudgePlan:
         prompt = self.voted.prompt[[self.trials[i].row for i in chosen]]
         return rank_correlation(chances[chosen], dose, prompt, drawn)
 
-    def _turned(self) -> NDArray[np.bool_]:
+    def _turned(self) -> Bools:
         return np.array([one.turned for one in self.trials])
 
     def _n_prompts(self) -> int:

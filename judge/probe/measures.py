@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.probe.worlds import Votes
 from rating import Cluster, bootstrap, infer
 from rating.elo import online_elo
 from rating.fit import Fit, fit
 from rating.ties import Ties
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats
 
 LEVEL = 0.95
 ROUNDS = 200

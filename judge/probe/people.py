@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.axes import ROUNDS, Drawn, compare, ratio, tie_groups
 from judge.study.resampling import draw_counts, sums_within
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 RANK_CORRELATION = "rank correlation"
 NET_AGREEMENT = "net agreement"

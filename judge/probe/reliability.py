@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 MOST_NOISE = 1 / 3
 """Of a score's standard error: an interval that leaves reruns out is then 5 % too narrow."""

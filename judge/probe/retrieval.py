@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.axes import (
@@ -28,8 +27,7 @@ from judge.probe.perturb import (
     Perturbation,
 )
 from judge.probe.similarity import Measure
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 DEPTH = 10
 NOISE = 0.5

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.probe.axes import (
     Axis,
@@ -21,8 +20,7 @@ from judge.probe.axes import (
 )
 from judge.probe.perturb import PERTURBATIONS, Kind, Perturbation
 from judge.probe.similarity import Measure
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)

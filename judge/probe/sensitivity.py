@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.axes import (
@@ -22,9 +21,7 @@ from judge.probe.axes import (
 )
 from judge.probe.doses import INSERTED, REMOVED, Dosed, Place, doses
 from judge.probe.similarity import Measure
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 UNRELATED = 3
 """Other texts that each text is set against, to see where the measure's scores begin."""

@@ -7,14 +7,13 @@ from typing import Protocol
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import Indel, Levenshtein
 
 from judge.probe.weighting import Bm25, TfIdfCosine
 from judge.probe.words import Lexicon, count_terms, numbered, words
+from rating.typing import Floats
 
-Floats = NDArray[np.float64]
 Texts = Sequence[str]
 
 

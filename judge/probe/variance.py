@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.reliability import checked
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 NULL_DRAWS = 20_000
 EXCHANGES = 999

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.audit import PARTS, Audit
@@ -25,10 +24,7 @@ from judge.probe.reliability import RerunNoise, difference_multiplier
 from judge.probe.variance import variance_shares
 from judge.study.items import Estimate
 from judge.study.resampling import clustered, sums_within
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats, Ints
 
 NO_TRUTH = (
     "Verdicts alone do not tell: no truth is known of these cases. Votes of people on the same "

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.probe.words import count_terms, words
+from rating.typing import Floats
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-Floats = NDArray[np.float64]
 
 K1, B = 1.2, 0.75
 

@@ -10,9 +10,7 @@ from judge.errors import NotIdentifiedError
 from rating import Comparisons, Outcome, fit_bradley_terry
 from rating.bradley_terry import solve
 from rating.taste import fit_taste_sd
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 _A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)

@@ -5,10 +5,8 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats
 
 DRAWS = (0.0, 1.5)
 """Preferences that are draws: 0 in annotations of the first version, 1.5 since."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
+from rating.typing import Floats
 
 STRONG = 3
 """Times that a verdict of much better counts."""
@@ -93,9 +93,7 @@ def arena_hard_score(
     )
 
 
-def _resampled(
-    sums: NDArray[np.float64], rng: np.random.Generator, draws: int
-) -> NDArray[np.float64]:
+def _resampled(sums: Floats, rng: np.random.Generator, draws: int) -> Floats:
     n = len(sums)
     totals = rng.multinomial(n, np.full(n, 1 / n), size=draws) @ sums
     return np.asarray(100 * totals[:, 0] / totals[:, 1])

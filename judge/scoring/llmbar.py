@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import DataError
-
-Verdicts = NDArray[np.str_]
+from rating.typing import Bools
 
 _CHOICES = ("1", "2")
 _UNREAD = "None"
@@ -93,7 +92,7 @@ def swap_scores(
     )
 
 
-def _checked(verdicts: Sequence[str | None]) -> Verdicts:
+def _checked(verdicts: Sequence[str | None]) -> NDArray[np.str_]:
     named = [_UNREAD if verdict is None else verdict for verdict in verdicts]
     for name in named:
         if name not in (*_CHOICES, _UNREAD):
@@ -102,19 +101,19 @@ def _checked(verdicts: Sequence[str | None]) -> Verdicts:
     return np.array(named, dtype=np.str_)
 
 
-def _or_two(verdicts: Verdicts) -> Verdicts:
+def _or_two(verdicts: NDArray[np.str_]) -> NDArray[np.str_]:
     return np.where(verdicts == _UNREAD, "2", verdicts)
 
 
-def _miscoded(truth: Verdicts, verdicts: Verdicts) -> float:
+def _miscoded(truth: NDArray[np.str_], verdicts: NDArray[np.str_]) -> float:
     return _kappa(truth, np.where(verdicts == "1", "1", "0"))
 
 
-def _percent(right: NDArray[np.bool_]) -> float:
+def _percent(right: Bools) -> float:
     return 100 * float(right.mean())
 
 
-def _kappa(first: Verdicts, second: Verdicts) -> float:
+def _kappa(first: NDArray[np.str_], second: NDArray[np.str_]) -> float:
     """Return Cohen's kappa; NaN where one value is all that either uses."""
     values = np.union1d(first, second)
     shares = [np.array([(side == value).mean() for value in values]) for side in (first, second)]

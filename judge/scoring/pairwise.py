@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from rating import Outcome
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def pairwise_scores(
     )
 
 
-def _one(model: str, score: Floats, group: NDArray[np.int64]) -> PairwiseScores:
+def _one(model: str, score: Floats, group: Ints) -> PairwiseScores:
     return PairwiseScores(
         model=model,
         n=len(score),
@@ -80,7 +78,7 @@ def _one(model: str, score: Floats, group: NDArray[np.int64]) -> PairwiseScores:
     )
 
 
-def clustered_error(values: Floats, group: NDArray[np.int64]) -> float:
+def clustered_error(values: Floats, group: Ints) -> float:
     """Return the standard error of a mean over groups; NaN under two.
 
     With one value a group it is the usual one, ``sd / sqrt(n)``.

@@ -5,12 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats
 
 CREATIVE = "Creative Tasks"
 PLANNING = "Planning & Reasoning"

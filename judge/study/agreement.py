@@ -3,14 +3,12 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import TIE, Estimate, Items, Said
 from judge.study.resampling import SHARE, Raters, clustered, sums_by_prompt
+from rating.typing import Floats
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Weighting = Literal["pairs", "items"]
 
 LABELS = 3

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.agreement import LABELS, counts
@@ -14,9 +13,7 @@ from judge.study.baselines import larger
 from judge.study.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
 from judge.study.items import Items, Said
 from judge.study.resampling import sums_within
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Bools, Floats, Ints
 
 _COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
 
@@ -258,7 +255,7 @@ def _p_value(difference: Floats, thrown: Floats, prompt: Ints, margin: float) ->
     return float(scipy.special.stdtr(m - 1, (mean - margin) / error))
 
 
-def _rejected(p: Floats, rate: float) -> NDArray[np.bool_]:
+def _rejected(p: Floats, rate: float) -> Bools:
     """Return what Benjamini and Yekutieli's procedure rejects."""
     m = len(p)
     order = np.argsort(p)

@@ -1,12 +1,10 @@
 """Judges that read nothing: what a real one has to beat."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import Items, Said
-
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 
 def larger(items: Items, feature: str) -> Said:
@@ -51,7 +49,7 @@ def random_agreement(*, ties: bool) -> float:
     return 1 / 3 if ties else 1 / 2
 
 
-def _verdicts(item: Ints, label: NDArray[np.float64]) -> Said:
+def _verdicts(item: Ints, label: Floats) -> Said:
     return Said(
         item=item,
         rater=np.zeros(len(item), dtype=np.int64),

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
@@ -11,8 +10,7 @@ from judge.study.preferences import POSITION, Preferences, from_influence, prefe
 from judge.study.resampling import FEW_PROMPTS
 from judge.study.self_preference import SelfPreference, self_preference
 from rating.scale import POINTS_PER_NAT
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 LENGTH, FORMAT = "length", "format"
 

@@ -12,8 +12,7 @@ from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
 from judge.study.preferences import Preferences
 from judge.study.resampling import FEW_PROMPTS, drawn_sums, interval, with_width
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 KINDS = ("spearman", "kendall", "pearson")
 NOISE_FREED = "_noise_freed"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Items, Said
@@ -14,10 +13,7 @@ from judge.study.prediction_powered import PoweredMean
 from rating.bradley_terry import win_probability
 from rating.contrasts import quantile
 from rating.scale import POINTS_PER_NAT
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats, Ints
 
 EXPLORATION = 0.1
 """Share of the votes spread evenly, so that no item's chance is far below the others'."""

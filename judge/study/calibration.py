@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.agreement import counts
@@ -13,9 +12,7 @@ from judge.study.logistic import Rows, expit
 from judge.study.preferences import from_influence
 from judge.study.resampling import SHARE, clustered, drawn_sums, interval, sums_within, with_width
 from rating.newton import minimise
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Bools, Floats, Ints
 
 N_BINS = 10
 FOLDS = 5
@@ -83,7 +80,7 @@ class _Cases:
     square: Floats
     votes: Floats
 
-    def only(self, rows: NDArray[np.bool_]) -> "_Cases":
+    def only(self, rows: Bools) -> "_Cases":
         return _Cases(*(getattr(self, name)[rows] for name in _Cases.__slots__))
 
 

@@ -6,14 +6,11 @@ from functools import partial
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import MeanOfPrompts, clustered, sums_by_prompt
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats
 
 CONDITION = (
     "Over items on which two people or more preferred a side, each counting the same and votes "

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
 from rating.contrasts import quantile
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from rating.typing import Floats, Ints
 
 ASSUMPTION = (
     "The judge errs as often where people did not vote as where they did, and its errors on "

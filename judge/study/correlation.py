@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 MIN_MODELS = 3
 FEW_MODELS = 10

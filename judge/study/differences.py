@@ -1,13 +1,11 @@
 """By how much one agrees with people more than another does, on the same draws of prompts."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.study.agreement import counts, pairs_with
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import MeanOfPrompts, Raters, clustered, sums_by_prompt
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 _GAP = MeanOfPrompts(-1.0, 1.0, (1, 3))
 

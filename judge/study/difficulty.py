@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.logistic import expit
 from rating.newton import Evaluation, minimise
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 RIDGE = 0.5
 """Inverse variance of the normal prior on every coefficient, in nats on the summed loss. The

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.boards import FIGURES, KINDS, Moved, both_correlations
 from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
 from judge.study.resampling import Ends, interval, with_width
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import DataError
-
-Ints = NDArray[np.int64]
-Signs = NDArray[np.int8]
-Floats = NDArray[np.float64]
+from rating.typing import Floats, Ints
 
 A, TIE, B = 1, 0, -1
 """Labels: the side that is better. Both kinds of tie are one."""
@@ -71,8 +68,8 @@ class Said:
 
     item: Ints
     rater: Ints
-    label: Signs
-    first: Signs
+    label: NDArray[np.int8]
+    first: NDArray[np.int8]
     chance: Floats
 
     def __post_init__(self) -> None:

@@ -4,14 +4,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.difficulty import Difficulty
 from judge.study.logistic import Fitted, Rows, expit, fit_logistic
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 LENGTH, DIFFICULTY = 0, 2
 """Columns of the design, the second if there are difficulties; between them the intercept."""

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from rating import ConvergenceError
 from rating.newton import Evaluation, minimise
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 _SEPARATED = 1e-7
 

@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate
 from rating.cautions import FEW_PROMPTS
 from rating.contrasts import quantile
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats, Ints
 
 ASSUMPTION = (
     "The items with votes are a random subset of all items that were judged, or were drawn with "
@@ -85,7 +81,7 @@ def parts(voted: Bools, judged: Bools, chance: Floats | None = None) -> Parts:
     return Parts(_share(weight), _share(weight * judged), _share(judged))
 
 
-def _share(weight: NDArray[np.bool_] | Floats) -> Floats:
+def _share(weight: Bools | Floats) -> Floats:
     total = float(weight.sum())
     return np.asarray(weight / total) if total else np.zeros(len(weight))
 

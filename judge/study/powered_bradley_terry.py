@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.items import Items, Said
@@ -13,10 +12,7 @@ from rating import Comparisons, ConvergenceError, connectivity
 from rating.bradley_terry import hessian, solve, win_probability
 from rating.newton import anchored
 from rating.sandwich import CHUNK_ENTRIES, identified_inverse
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from rating.typing import Bools, Floats, Ints
 
 _ENDLESS = (
     "Votes and verdicts differ too much for so few votes: no ratings fit both best. "

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
@@ -25,8 +24,7 @@ from judge.study.powered_bradley_terry import (
 )
 from judge.study.voters_and_prompts import founded, uncertainty
 from rating.bradley_terry import win_probability
-
-Floats = NDArray[np.float64]
+from rating.typing import Bools, Floats
 
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
@@ -53,7 +51,7 @@ class Ratings:
     upper: Floats
     variance: Floats
     df: Floats
-    averaged: NDArray[np.bool_]
+    averaged: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +210,7 @@ def _ratings(
     theta: Floats,
     lam: float,
     level: float,
-    average: NDArray[np.bool_],
+    average: Bools,
 ) -> tuple[Ratings, Floats]:
     """Return strengths with their intervals, and what each prompt adds to the variances."""
     found = uncertainty(problem, people, weigh, theta, lam, average)

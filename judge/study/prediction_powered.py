@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate
@@ -14,9 +13,7 @@ from judge.study.power_tuning import (
     Parts,
     parts,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats, Ints
 
 FOLDS = 5
 NO_SPREAD = 1e-12

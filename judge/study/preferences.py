@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
@@ -20,9 +19,7 @@ from rating import (
 from rating import NotIdentifiedError as NotRatedError
 from rating.clusters import activity, grouping, intersection
 from rating.sandwich import scored_cells
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Floats
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import clustered, sums_within
+from rating.typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]
 
 

@@ -5,14 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.study.items import Estimate, Items, Said
 from rating.contrasts import quantile
+from rating.typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Statistic = Callable[[Floats], Floats]
 Ends = tuple[float | None, float | None]
 

@@ -4,14 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.study.items import Estimate
 from judge.study.preferences import Preferences
 from rating.contrasts import quantile
 from rating.scale import POINTS_PER_NAT
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 MIN_OTHERS = 3
 _NO_SPREAD = 1e-9

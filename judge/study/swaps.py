@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import MeanOfPrompts, Statistic, clustered, sums_by_prompt
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 _SHARE = MeanOfPrompts(0.0, 1.0, (3,))
 

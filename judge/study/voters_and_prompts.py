@@ -12,9 +12,7 @@ from judge.study.powered_bradley_terry import Problem, blocks, bread_at, pull, r
 from rating.bradley_terry import win_probability
 from rating.contrasts import WELL_FOUNDED, quantile
 from rating.sandwich import CHUNK_ENTRIES
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rating.typing import Bools, Floats, Ints
 
 _LEAST_LEFT = 1e-3
 
@@ -105,7 +103,7 @@ def _reach(df: Floats, level: float) -> Floats:
     return np.where(known, reach, np.nan)
 
 
-def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> NDArray[np.bool_]:
+def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> Bools:
     """Return the models with `WELL_FOUNDED` effective voters and prompts behind their votes.
 
     Each against the average of all by their information, as `rating.contrasts` has it; all models
@@ -128,7 +126,7 @@ def uncertainty(
     weigh: Parts,
     theta: Floats,
     lam: float,
-    average: NDArray[np.bool_],
+    average: Bools,
 ) -> Uncertainty:
     """Give each rating, as its distance from an average, its own variance and degrees of freedom.
 

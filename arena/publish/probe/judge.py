@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.annotations import Annotations, read_annotations
@@ -17,8 +16,8 @@ from judge.case import Order
 from judge.errors import JudgeError
 from judge.probe.audit import Audit
 from judge.probe.verdicts import Verdicts, audit_verdicts
+from rating.typing import Floats
 
-Floats = NDArray[np.float64]
 Case = tuple[str, ...]
 Said = dict[Case, float]
 

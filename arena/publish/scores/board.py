@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.files import json_or_text, read_text
 from arena.publish.compare import read_board
 from arena.publish.rate import rate_source
 from rating import RateOptions
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 ALIKE = (
     "The board has no quasi-standard errors: ratings are taken as independent, each with its own "

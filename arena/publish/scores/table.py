@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.columns import listed
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 MODEL = "model"
 MISSING = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")

@@ -8,12 +8,12 @@ import numpy as np
 from arena.publish.study.agreement import Rates, with_people
 from arena.publish.study.data import JudgeSaid
 from arena.publish.study.options import StudyOptions
-from arena.publish.study.rows import Mask
 from judge.study.agreement import pair_agreement
 from judge.study.baselines import always_first, larger, random_agreement
 from judge.study.differences import over_another
 from judge.study.gates import FIRST, LONGEST, MARKDOWN, MIN_CASES, RANDOM, Rule
 from judge.study.items import Estimate, Items, Said
+from rating.typing import Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def baselines(
     return tuple(found)
 
 
-def _sided(items: Items, said: Said) -> Mask:
+def _sided(items: Items, said: Said) -> Bools:
     """Tell of which items somebody prefers a side."""
     return np.isin(np.arange(items.n), said.item[said.label != 0])
 

@@ -12,8 +12,9 @@ from arena.publish.coding import Coded
 from arena.publish.counts import REST
 from arena.publish.orders import BOTH, beside_both
 from arena.publish.study.items import Aligned, align, gaps, merged
-from arena.publish.study.rows import Ints, Mask, Rows, read_rows
+from arena.publish.study.rows import Rows, read_rows
 from judge.study.items import Items, Said
+from rating.typing import Bools, Floats, Ints
 
 ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
@@ -149,7 +150,7 @@ def _rows_of(rows: Rows, item: Ints, n_items: int) -> Ints:
     return found
 
 
-def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, NDArray[np.float64]]:
+def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
     found = {}
     for name in FEATURES:
         ours, theirs = (
@@ -167,7 +168,7 @@ def _dropped(rows: Rows, what: str) -> Iterator[str]:
         yield f"{n:,} {what} left out: {reason}."
 
 
-def said(rows: Rows, item: Ints, flipped: Mask, rater: Ints, first: NDArray[np.int8]) -> Said:
+def said(rows: Rows, item: Ints, flipped: Bools, rater: Ints, first: NDArray[np.int8]) -> Said:
     """Turn the rows that were read into the sides of their items."""
     sign = np.where(flipped, -1, 1).astype(np.int8)
     chance = rows.numbers.get("preference", np.full(rows.n, np.nan))
@@ -209,7 +210,7 @@ def _left_first(rows: Rows) -> NDArray[np.int8]:
 
 
 def _shown_first(
-    rows: Rows, items: Items, item: Ints, flipped: Mask
+    rows: Rows, items: Items, item: Ints, flipped: Bools
 ) -> tuple[NDArray[np.int8], str | None]:
     """Tell which side of each row the judge saw first: by the orders, or by the sides.
 
@@ -238,7 +239,9 @@ def _orders(rows: Rows, column: Coded) -> NDArray[np.int8]:
     return np.array([ORDERS[name] for name in column.names], dtype=np.int8)[column.codes]
 
 
-def _judges(rows: Rows, item: Ints, flipped: Mask, first: NDArray[np.int8]) -> Iterator[JudgeSaid]:
+def _judges(
+    rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8]
+) -> Iterator[JudgeSaid]:
     names, judge = _judge_of(rows)
     over_both = _is(rows, "order", BOTH)
     for number, name in enumerate(names):
@@ -255,7 +258,7 @@ def _judges(rows: Rows, item: Ints, flipped: Mask, first: NDArray[np.int8]) -> I
         yield JudgeSaid(name, verdicts, in_orders, n_unread, _methods(rows, own))
 
 
-def _one_a_case(rows: Rows, own: Mask) -> Mask:
+def _one_a_case(rows: Rows, own: Bools) -> Bools:
     """Leave out the single orders of a judge's cases that have a row of both."""
     if "order" not in rows.names:
         return own
@@ -264,7 +267,7 @@ def _one_a_case(rows: Rows, own: Mask) -> Mask:
     return kept
 
 
-def _methods(rows: Rows, own: Mask) -> dict[str, tuple[str, ...]]:
+def _methods(rows: Rows, own: Bools) -> dict[str, tuple[str, ...]]:
     method, template = rows.names.get("method"), rows.names.get("template")
     if method is None:
         return {}
@@ -275,19 +278,19 @@ def _methods(rows: Rows, own: Mask) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _names_of(column: Coded, rows: Mask) -> tuple[str, ...]:
+def _names_of(column: Coded, rows: Bools) -> tuple[str, ...]:
     there = {column.names[code] for code in np.unique(column.codes[rows]) if code >= 0}
     return tuple(sorted(name for name in there if name.strip()))
 
 
 def _said_of_judge(
-    rows: Rows, item: Ints, flipped: Mask, first: NDArray[np.int8], part: Mask
+    rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8], part: Bools
 ) -> Said:
     rater = repetition(2 * item[part] + (first[part] < 0))
     return said(rows.only(part), item[part], flipped[part], rater, first[part])
 
 
-def _is(rows: Rows, role: str, value: str) -> Mask:
+def _is(rows: Rows, role: str, value: str) -> Bools:
     column = rows.names.get(role)
     if column is None:
         return np.zeros(rows.n, dtype=bool)
@@ -348,7 +351,7 @@ def _pairs(aligned: Aligned, item: Ints) -> Coded:
     return Coded(tuple(f"{models[a]} / {models[b]}" for a, b in found), codes.ravel()[item])
 
 
-def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Mask]:
+def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
     """Tell which rows of each source are in a group."""
     masks = [None if value is None else value == code for value in values]
     return [

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.publish.study.data import JudgeSaid, StudyData
 from judge.study.agreement import counts
+from rating.typing import Floats
 
 MOST_A_PROMPT = 2
 
@@ -50,10 +50,10 @@ def differing(data: StudyData, judge: JudgeSaid, n: int = 6) -> tuple[Differing,
     return tuple(chosen)
 
 
-def _mean(found: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean(found: Floats) -> Floats:
     return np.asarray((found[:, 2] - found[:, 0]) / found.sum(axis=1))
 
 
-def _said(found: NDArray[np.float64]) -> tuple[int, int, int]:
+def _said(found: Floats) -> tuple[int, int, int]:
     b, tie, a = (int(n) for n in found)
     return a, tie, b

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.coding import Coded
-from arena.publish.study.rows import Floats, Ints, Rows, blank
+from arena.publish.study.rows import Rows, blank
 from judge.study.items import Items
+from rating.typing import Bools, Floats, Ints
 
 NO_ITEM = "Neither an item_id, a prompt_id nor a battle_id is in both"
 
@@ -32,12 +33,12 @@ class Aligned:
 
     items: Items
     item: tuple[Ints, ...]
-    flipped: tuple[NDArray[np.bool_], ...]
+    flipped: tuple[Bools, ...]
     prompts: tuple[str, ...]
     keyed_by: str
     warnings: tuple[str, ...] = ()
 
-    def only(self, *rows: NDArray[np.bool_]) -> "Aligned":
+    def only(self, *rows: Bools) -> "Aligned":
         """Keep some rows of each source, and the items and prompts that these are on."""
         item = [own[kept] for own, kept in zip(self.item, rows, strict=True)]
         used, numbers = np.unique(np.concatenate(item), return_inverse=True)
@@ -206,7 +207,7 @@ def _require_one_pair(
     raise DataError(msg)
 
 
-def gaps(rows: Rows, item: Ints, flipped: NDArray[np.bool_], role: str, n_items: int) -> Floats:
+def gaps(rows: Rows, item: Ints, flipped: Bools, role: str, n_items: int) -> Floats:
     """Give the doublings by which side A of an item exceeds side B, NaN where it is not known.
 
     Nothing counts as one: a response of no character, or of no element of markdown, has one

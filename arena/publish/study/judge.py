@@ -14,7 +14,6 @@ from arena.publish.study.corrected import WinRate
 from arena.publish.study.data import JudgeSaid, StudyData
 from arena.publish.study.options import StudyOptions
 from arena.publish.study.plan import Plan
-from arena.publish.study.rows import Ints, Mask
 from arena.publish.study.words import plural
 from judge.errors import JudgeError
 from judge.study.alternative import alternative
@@ -29,6 +28,7 @@ from judge.study.preferences import Preferences, preferences
 from judge.study.resampling import FEW_PROMPTS, FEWEST_PEOPLE
 from judge.study.swaps import Swaps, swaps
 from rating import RatingError
+from rating.typing import Bools, Ints
 
 Found = TypeVar("Found")
 NO_VOTERS = (
@@ -154,7 +154,7 @@ def shared_by(data: StudyData, judge: JudgeSaid) -> Shared:
     return Shared(items, kept(data.people), own, judge.verdicts.n)
 
 
-def _on(n_items: int, item: Ints) -> Mask:
+def _on(n_items: int, item: Ints) -> Bools:
     found = np.zeros(n_items, dtype=bool)
     found[item] = True
     return found

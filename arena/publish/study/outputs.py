@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.errors import DataError
 from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.columns import listed
 from arena.publish.study.markdown import elements
 from judge.study.items import Items
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats, Ints
 
 PROMPTS = ("prompt_id", "question_id", "instruction_id", "prompt", "instruction", "id")
 MODELS = ("model_id", "model", "generator", "name")
@@ -59,7 +57,7 @@ class Outputs:
         return [self.texts.get((prompt, data.models[model])) for model in data.pairs[item]]
 
 
-def _gap(items: Items, keys: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
+def _gap(items: Items, keys: Ints, sizes: Ints) -> Floats:
     if not len(keys):
         return np.full(items.n, np.nan)
     doublings, n_models = np.log2(sizes), len(items.models)
@@ -70,7 +68,7 @@ def _gap(items: Items, keys: NDArray[np.int64], sizes: NDArray[np.int64]) -> Flo
     return np.asarray(a - b)
 
 
-def _looked_up(wanted: NDArray[np.int64], keys: NDArray[np.int64], values: Floats) -> Floats:
+def _looked_up(wanted: Ints, keys: Ints, values: Floats) -> Floats:
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, values[place], np.nan)
 

@@ -21,10 +21,7 @@ from arena.publish.study.markdown import ELEMENTS
 from arena.store import log
 from arena.store.existing import reading_existing
 from rating import Outcome
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from rating.typing import Bools, Floats
 
 UNREAD = "unread"
 NAMED: Mapping[str, tuple[str, ...]] = {
@@ -73,7 +70,7 @@ class Rows:
     names: Mapping[str, Coded]
     numbers: Mapping[str, Floats]
     label: NDArray[np.int8]
-    read: Mask
+    read: Bools
     dropped: dict[str, int]
 
     @property
@@ -218,7 +215,7 @@ def _sieved(table: Table, source: str, *, unread: bool) -> Rows:
     return every.only(order[sieve.live[order]])
 
 
-def blank(column: Coded) -> Mask:
+def blank(column: Coded) -> Bools:
     """Tell which rows have no name, or one of spaces."""
     empty = np.array([*(not name.strip() for name in column.names), True])
     return np.asarray(empty[column.codes])

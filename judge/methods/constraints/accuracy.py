@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from judge.errors import DataError
 from judge.methods.constraints.checking import Checked
-
-Floats = NDArray[np.float64]
+from rating.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import DataError
-from judge.study.reliability import Floats, Metric, Ratings, ac1, alpha
+from judge.study.reliability import Metric, Ratings, ac1, alpha
+from rating.typing import Floats
 from tests.judge.study.said import items_of, labelled, published, said, swapped
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "reliability.json").read_text())

@@ -12,7 +12,6 @@ from judge.errors import DataError
 from judge.study.resampling import (
     MOST_CLUSTERS,
     SHARE,
-    Floats,
     clustered,
     draw_counts,
     drawn_sums,
@@ -21,6 +20,7 @@ from judge.study.resampling import (
     sums_by_prompt,
     with_width,
 )
+from rating.typing import Floats
 from tests.judge.study.said import items_of, said
 
 
