@@ -15,6 +15,7 @@ def to_points(theta: Floats) -> Floats:
 
     Examples
     --------
+    >>> import numpy as np
     >>> to_points(np.log([10.0, 1.0])).tolist()
     [1400.0, 1000.0]
     """

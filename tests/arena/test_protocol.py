@@ -343,7 +343,7 @@ def test_a_new_connection_takes_the_place_of_one_that_waits(tmp_path: Path) -> N
         waiting = [stack.enter_context(connection(served)) for _ in range(3)]
         for sock in waiting:
             sock.sendall(b"GET /health/live HTTP/1.1\r\n")
-            time.sleep(0.1)
+            time.sleep(0.3)
         assert httpx.get(f"{served.url}/health/live").json() == {"status": "live"}
         assert waiting[0].recv(1) == b""
 
@@ -435,16 +435,17 @@ def test_one_address_takes_its_share_of_the_connections_and_no_more(
             assert status == 503
             assert words.startswith("Your network has 2 connections and may have no more.")
             assert httpx.get(f"{served.url}/health/live").is_success
-        with (
-            connection(served, "127.0.0.3") as waiting,
-            connection(served, "127.0.0.3") as other,
-            connection(served, "127.0.0.3") as sock,
-        ):
-            sock.sendall(LIVE)
-            assert one_answer(sock).startswith(b"HTTP/1.1 200")
-            assert waiting.recv(1) == b""
-            other.sendall(LIVE)
-            assert one_answer(other).startswith(b"HTTP/1.1 200")
+        with ExitStack() as stack:
+            socks = [stack.enter_context(connection(served, "127.0.0.3")) for _ in "12"]
+            for sock in socks:
+                sock.sendall(LIVE)
+                assert one_answer(sock).startswith(b"HTTP/1.1 200")
+                time.sleep(SHORT_S / 5)
+            newcomer = stack.enter_context(connection(served, "127.0.0.3"))
+            for sock in (newcomer, socks[1]):
+                sock.sendall(LIVE)
+                assert one_answer(sock).startswith(b"HTTP/1.1 200")
+            assert socks[0].recv(1) == b""
 
 
 def test_a_trusted_proxy_may_have_all_connections(
