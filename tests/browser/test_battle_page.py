@@ -164,6 +164,40 @@ def test_a_second_vote_is_refused(chromium: Browser, arena: Served) -> None:
         assert ada.api()["vote"]["outcome"] == "model_a"
 
 
+def test_a_refusal_is_read_though_another_look_at_the_battle_was_quicker(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        twin, looks = ada.context.new_page(), list[Route]()
+        voted = False
+
+        def pass_on(route: Route, request: Request) -> None:
+            nonlocal voted
+            if request.method == "POST":
+                voted = True
+                route.continue_()
+            elif not voted:
+                looks.append(route)
+            else:
+                while looks:
+                    looks.pop().continue_()
+                route.fulfill(response=route.fetch())
+
+        twin.route("**/api/v1/battles/**", pass_on)
+        twin.goto(ada.page.url)
+        twin.locator("html[data-state=ready]").wait_for(state="attached")
+        while not looks:
+            twin.wait_for_timeout(50)
+        ada.vote("model_a")
+        ada.wait_for("voted")
+        twin.locator("[data-vote=model_b]").click()
+        twin.locator("html[data-state=voted]").wait_for(state="attached")
+        expect(twin.locator("#note")).to_contain_text("already voted on this battle: A was better")
+
+
 def test_two_browsers_cannot_see_each_other_s_battle(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada, person(chromium, arena) as bob:
         ada.arrive()

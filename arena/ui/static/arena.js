@@ -506,7 +506,10 @@
 
   function reveal(seen, note = null) {
     const state = seen.outcome === "skip" ? "skipped" : "voted";
-    if (page.state === state && page.vote) return;
+    if (page.state === state && page.vote) {
+      if (note) tell(note); // another look was quicker, and knew of no refusal
+      return;
+    }
     const held = document.activeElement && document.activeElement.closest("[data-vote]");
     page.vote = seen;
     page.models = seen.models;
