@@ -25,7 +25,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Message:
     """One message of a conversation."""
 
     role: Literal["system", "user", "assistant"]
@@ -41,7 +41,7 @@ class Case:
 
     Attributes
     ----------
-    prompt : tuple of Turn
+    prompt : tuple of Message
         The conversation so far; the last turn is the user's.
     response_a : str
         The response on side A, or the only one.
@@ -55,14 +55,14 @@ class Case:
 
     Examples
     --------
-    >>> case = Case((Turn("user", "2 + 2?"),), "4", "5")
+    >>> case = Case((Message("user", "2 + 2?"),), "4", "5")
     >>> case.id[:12]
     '4edd9b113e3a'
     >>> case.swapped().response_a
     '5'
     """
 
-    prompt: tuple[Turn, ...]
+    prompt: tuple[Message, ...]
     response_a: str
     response_b: str | None = None
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from judge.case import Turn
+from judge.case import Message
 from judge.errors import DataError
 
 FILTERED = "content_filter"
@@ -50,7 +50,7 @@ class Parameters:
 class Request:
     """What is asked of a judge model; which model that is, `Complete` knows."""
 
-    messages: tuple[Turn, ...]
+    messages: tuple[Message, ...]
     parameters: Parameters
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.case import Case, CaseId, Turn
+from judge.case import Case, CaseId, Message
 from judge.hardening import neutralised
 from judge.methods.constraints.accuracy import Share, share
 from judge.verdict import Verdict
@@ -116,7 +116,7 @@ _HONEST: Mapping[str, str] = {
 
 def honest_cases() -> tuple[Case, ...]:
     """Return a few prompts with good answers, to set injections against."""
-    return tuple(Case((Turn("user", prompt),), answer) for prompt, answer in _HONEST.items())
+    return tuple(Case((Message("user", prompt),), answer) for prompt, answer in _HONEST.items())
 
 
 @dataclass(frozen=True, slots=True)

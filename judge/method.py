@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Protocol
 
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Reply, Request
 from judge.errors import DataError, FailureClass
 from judge.hardening import neutralised
@@ -40,14 +40,17 @@ class Template:
     user: tuple[str, ...]
     hash: str
 
-    def filled(self, nonce: str, texts: Mapping[str, str]) -> tuple[Turn, ...]:
+    def filled(self, nonce: str, texts: Mapping[str, str]) -> tuple[Message, ...]:
         """Return both messages with the case in its places.
 
         All places are filled in one step, so that a response which spells a place is not filled
         in turn; and every text is neutralised, because none of it is ours.
         """
         filling = {name: neutralised(text) for name, text in texts.items()} | {"nonce": nonce}
-        return (Turn("system", _put(self.system, filling)), Turn("user", _put(self.user, filling)))
+        return (
+            Message("system", _put(self.system, filling)),
+            Message("user", _put(self.user, filling)),
+        )
 
 
 @cache

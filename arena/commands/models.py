@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from arena.commands.arguments import RosterFile, examples
-from arena.domain.answer import Message
 from arena.domain.model import Model, Roster
 from arena.errors import EndpointError
 from arena.terminal import plain, say
+from judge.case import Message
 
 if TYPE_CHECKING:
     from arena.endpoints.budgets import Budgets

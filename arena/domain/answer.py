@@ -1,16 +1,9 @@
 """What an endpoint says while it answers, and the ways in which it can fail."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation: ``role`` is system, user or assistant."""
-
-    role: str
-    content: str
+from judge.completion import TokenLogprob
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +41,6 @@ class Finished:
 
 
 Chunk = TextDelta | ReasoningDelta | Finished
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLogprob:
-    """Log-probability (nats) of one output token, and of its alternatives."""
-
-    token: str
-    logprob: float
-    top: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

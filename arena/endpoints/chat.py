@@ -9,10 +9,8 @@ from arena.domain.answer import (
     Completion,
     FailureClass,
     Finished,
-    Message,
     ReasoningDelta,
     TextDelta,
-    TokenLogprob,
 )
 from arena.domain.cleaning import Pieces, count, label, storable
 from arena.domain.model import Model
@@ -20,6 +18,8 @@ from arena.endpoints.budgets import over
 from arena.endpoints.failures import from_error
 from arena.endpoints.sse import DONE
 from arena.errors import EndpointError
+from judge.case import Message
+from judge.completion import TokenLogprob
 
 Json = Mapping[str, Any]
 T = TypeVar("T")

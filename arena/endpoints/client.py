@@ -12,7 +12,7 @@ from types import MappingProxyType
 import httpx
 
 from arena import __version__
-from arena.domain.answer import Chunk, Completion, FailureClass, Message
+from arena.domain.answer import Chunk, Completion, FailureClass
 from arena.domain.cleaning import label
 from arena.domain.model import Model
 from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets, check_headers, read_json, read_whole
@@ -22,6 +22,7 @@ from arena.endpoints.embeddings import Vector, embedding_body, read_embeddings
 from arena.endpoints.failures import from_exception, from_redirect, from_response
 from arena.endpoints.sse import Patience, read_events
 from arena.errors import EndpointError, SettingsError
+from judge.case import Message
 
 HEADERS = {
     "Accept": "*/*",

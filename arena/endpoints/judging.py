@@ -3,8 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from arena.domain import answer
-from arena.domain.answer import Completion, FailureClass, Message
+from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
@@ -42,12 +41,11 @@ class EndpointJudge:
         judge.errors.CallError
             If there was none.
         """
-        messages = [Message(turn.role, turn.content) for turn in request.messages]
         sent = request.parameters
         try:
             completion = await self._endpoints.complete(
                 self._model,
-                messages,
+                request.messages,
                 top_logprobs=sent.top_logprobs,
                 decoding=_decoding(sent),
                 as_it_is=True,
@@ -101,7 +99,7 @@ def _reply(completion: Completion) -> Reply:
     )
 
 
-def _token(token: answer.TokenLogprob) -> TokenLogprob:
+def _token(token: TokenLogprob) -> TokenLogprob:
     """Leave impossible alternatives out: minus infinity is no JSON, and says what absence says."""
     top = {name: logprob for name, logprob in token.top.items() if logprob != -math.inf}
     return TokenLogprob(token.token, token.logprob, top)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import httpx
 
-from arena.domain.answer import Message
+from judge.case import Message
 
 
 @dataclass(frozen=True, slots=True)

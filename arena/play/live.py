@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
-from arena.domain.answer import Chunk, FailureClass, Finished, Message, ReasoningDelta, TextDelta
+from arena.domain.answer import Chunk, FailureClass, Finished, ReasoningDelta, TextDelta
 from arena.domain.battle import Side
 from arena.domain.model import Model
 from arena.errors import EndpointError
 from arena.play.pacing import Pacer, Progress
+from judge.case import Message
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from arena.domain.answer import Finished, Message
+from arena.domain.answer import Finished
 from arena.domain.battle import (
     AnswerStatus,
     BattleState,
@@ -17,6 +17,7 @@ from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
 from arena.play import words
 from arena.play.live import LiveAnswer, LiveBattle
 from arena.store.records import AnswerOutcome, StoredAnswer, StoredBattle, StoredTurn
+from judge.case import Message
 
 
 def live_answer(stored: StoredBattle, side: Side, model: Model) -> LiveAnswer:

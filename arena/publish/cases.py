@@ -13,7 +13,7 @@ from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.columns import listed
 from arena.store import answered
 from arena.store.store import Store
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.errors import JudgeError
 
 PROMPTS = ("prompt", "instruction")
@@ -112,7 +112,7 @@ def battle_cases(store: Store) -> list[NamedCase]:
             case,
         )
         for battle in battles
-        for case in [Case((Turn("user", battle.prompt),), battle.text_a, battle.text_b)]
+        for case in [Case((Message("user", battle.prompt),), battle.text_a, battle.text_b)]
     ]
 
 
@@ -264,7 +264,7 @@ def _case(table: Annotations, row: int, prompt: object, a: str, b: str | None) -
         raise table.wrong("prompt", row + 1, prompt, wanted) from error
 
 
-def _turns(prompt: Any) -> tuple[Turn, ...]:
+def _turns(prompt: Any) -> tuple[Message, ...]:
     if isinstance(prompt, str):
-        return (Turn("user", prompt),)
-    return tuple(Turn(turn["role"], turn["content"]) for turn in prompt)
+        return (Message("user", prompt),)
+    return tuple(Message(turn["role"], turn["content"]) for turn in prompt)

@@ -22,7 +22,7 @@ from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
 from judge.calls import call_of, questions
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.judged import Run
 from judge.methods import Pairwise
@@ -41,7 +41,7 @@ def made_cases(n: int) -> list[Case]:
     """Make pairs of answers of some hundred words, no two alike."""
     rng = random.Random(5)
     return [
-        Case((Turn("user", f"Question {i}?"),), _text(rng, f"a{i}"), _text(rng, f"b{i}"))
+        Case((Message("user", f"Question {i}?"),), _text(rng, f"a{i}"), _text(rng, f"b{i}"))
         for i in range(n)
     ]
 

@@ -130,8 +130,8 @@ def with_margin(preference: Preference, case: Case, margin: int | None) -> Prefe
 
     Examples
     --------
-    >>> from judge.case import Turn
-    >>> case = Case((Turn("user", "Hi"),), "long " * 200, "short")
+    >>> from judge.case import Message
+    >>> case = Case((Message("user", "Hi"),), "long " * 200, "short")
     >>> with_margin(Preference(0.75), case, 500), with_margin(Preference(1.0), case, 500)
     (Preference(first=0.5), Preference(first=1.0))
     """

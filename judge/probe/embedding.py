@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from judge.case import Order, Turn
+from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request
 from judge.errors import CallError, DataError
 from judge.journal import Journal, Key, key_of
@@ -104,7 +104,7 @@ async def embed_all(
     DataError
         If it returns another number of vectors, or vectors of another length.
     """
-    request = {text: Request((Turn("user", text),), _EMBEDDED) for text in dict.fromkeys(texts)}
+    request = {text: Request((Message("user", text),), _EMBEDDED) for text in dict.fromkeys(texts)}
     key = {text: key_of(one, f"embedding: {model}", Order.AB) for text, one in request.items()}
     vectors = await _recalled(journal, key)
     left = [text for text in key if text not in vectors]

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.probe.doses import Place, doses
 from judge.probe.people import VotedPairs
 from judge.probe.perturb import PERTURBATIONS, RENAMED_LABELS, Kind
@@ -54,7 +54,7 @@ class Trial:
     @property
     def case(self) -> Case:
         """The question as a judge sees it: a case to be asked as given, in this order alone."""
-        return Case((Turn("user", self.prompt),), self.first, self.second)
+        return Case((Message("user", self.prompt),), self.first, self.second)
 
 
 def trials_of(voted: VotedPairs, row: int, rng: np.random.Generator) -> Iterator[Trial]:

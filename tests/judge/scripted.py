@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.completion import Reply, Request, TokenLogprob
 from judge.journal import Key
 from judge.judged import Run
@@ -27,7 +27,7 @@ Script = Callable[[Request, int], Reply | Exception]
 
 def case(number: int = 0, a: str | None = None, b: str | None = "") -> Case:
     b = f"The {number}th dull answer." if b == "" else b
-    return Case((Turn("user", f"Question {number}?"),), a or f"The {number}th good answer.", b)
+    return Case((Message("user", f"Question {number}?"),), a or f"The {number}th good answer.", b)
 
 
 def cases(n: int) -> list[Case]:

@@ -19,7 +19,7 @@ from judge.budget import (
     request_tokens,
     tokens_by_rule,
 )
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.completion import Parameters, Reply, Request
 from judge.errors import DataError
 from judge.forecast import forecast
@@ -42,7 +42,7 @@ OPTIONS = Options(judge="judge-1", seed="a secret", concurrency=4, price=PRICE)
 
 
 def asked(text: str) -> Request:
-    return Request((Turn("user", text),), Parameters(max_tokens=5))
+    return Request((Message("user", text),), Parameters(max_tokens=5))
 
 
 # Characters a token that o200k_base makes of a line of the Vim tutor in each language.
@@ -72,7 +72,9 @@ def test_tokens_add_up(one: str, other: str) -> None:
 
 
 def test_a_request_is_its_texts_and_what_stands_around_them() -> None:
-    request = Request((Turn("system", "a" * 100), Turn("user", "a" * 300)), asked("").parameters)
+    request = Request(
+        (Message("system", "a" * 100), Message("user", "a" * 300)), asked("").parameters
+    )
     assert request_tokens(request) == pytest.approx(400 * 0.2 + 2 * TOKENS_PER_MESSAGE)
 
 

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.case import Case, Order, Turn
+from judge.case import Case, Message, Order
 from judge.errors import DataError
 
 TEXT = st.text(st.characters(), max_size=20)  # lone surrogates included
-CASES = st.builds(lambda p, a, b: Case((Turn("user", p),), a, b), TEXT, TEXT, TEXT)
+CASES = st.builds(lambda p, a, b: Case((Message("user", p),), a, b), TEXT, TEXT, TEXT)
 
 
 def test_a_case_has_no_field_in_which_a_name_could_stand() -> None:
     assert {f.name for f in dataclasses.fields(Case)} == {"prompt", "response_a", "response_b"}
-    assert {f.name for f in dataclasses.fields(Turn)} == {"role", "content"}
+    assert {f.name for f in dataclasses.fields(Message)} == {"role", "content"}
 
 
 @given(CASES)
@@ -36,30 +36,30 @@ def test_a_swapped_case_keeps_its_prompt_id(case: Case) -> None:
 
 
 def test_no_response_is_not_an_empty_response() -> None:
-    prompt = (Turn("user", "Hi"),)
+    prompt = (Message("user", "Hi"),)
     assert Case(prompt, "x").id != Case(prompt, "x", "").id
 
 
 def test_a_text_that_moves_over_the_border_of_a_field_makes_another_case() -> None:
-    prompt = (Turn("user", "Hi"),)
+    prompt = (Message("user", "Hi"),)
     assert Case(prompt, "ab", "c").id != Case(prompt, "a", "bc").id
 
 
 def test_a_case_with_one_response_cannot_be_swapped() -> None:
     with pytest.raises(DataError, match="one response"):
-        Case((Turn("user", "Hi"),), "Hello").swapped()
+        Case((Message("user", "Hi"),), "Hello").swapped()
 
 
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
         ((), "not with nothing"),
-        ((Turn("user", "Hi"), Turn("assistant", "Hello")), "not with assistant"),
-        ((Turn("judge", "Hi"),), "'judge'"),  # type: ignore[arg-type]
+        ((Message("user", "Hi"), Message("assistant", "Hello")), "not with assistant"),
+        ((Message("judge", "Hi"),), "'judge'"),  # type: ignore[arg-type]
     ],
 )
 def test_a_prompt_that_does_not_end_with_the_user_is_refused(
-    prompt: tuple[Turn, ...], said: str
+    prompt: tuple[Message, ...], said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
         Case(prompt, "x")

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.case import Order, Turn
+from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request, TokenLogprob
 from judge.errors import DataError
 from judge.journal import Key, key_of
 
-ASKED = Request((Turn("system", "Judge."), Turn("user", "A or B?")), Parameters(max_tokens=1))
+ASKED = Request(
+    (Message("system", "Judge."), Message("user", "A or B?")), Parameters(max_tokens=1)
+)
 
 
 def key(
@@ -34,7 +36,7 @@ def test_the_key_of_a_call_is_the_same_in_every_process_and_version() -> None:
 ROLES = st.sampled_from(["system", "user", "assistant"])
 REQUESTS = st.builds(
     Request,
-    st.lists(st.builds(Turn, ROLES, st.text()), max_size=3).map(tuple),
+    st.lists(st.builds(Message, ROLES, st.text()), max_size=3).map(tuple),
     st.builds(
         Parameters,
         max_tokens=st.integers(min_value=1),
@@ -66,8 +68,8 @@ def test_a_key_is_the_hash_of_canonical_json(
 def test_every_part_of_a_call_changes_its_key() -> None:
     said, sent = ASKED.messages, ASKED.parameters
     others = [
-        key(Request((*said[:1], Turn("user", "A or B??")), sent)),
-        key(Request((Turn("user", "Judge."), *said[1:]), sent)),
+        key(Request((*said[:1], Message("user", "A or B??")), sent)),
+        key(Request((Message("user", "Judge."), *said[1:]), sent)),
         key(Request(said, Parameters(max_tokens=2))),
         key(Request(said, Parameters(max_tokens=1, temperature=0.0))),
         key(Request(said, Parameters(max_tokens=1, top_logprobs=5))),
@@ -87,7 +89,7 @@ def test_a_temperature_of_zero_is_not_a_temperature_that_is_left_to_the_endpoint
 
 
 def test_a_prompt_with_a_lone_surrogate_has_a_key() -> None:
-    assert len(key(Request((Turn("user", "\ud800"),), ASKED.parameters))) == 64
+    assert len(key(Request((Message("user", "\ud800"),), ASKED.parameters))) == 64
 
 
 NUMBERS = st.none() | st.integers(min_value=0, max_value=10**6)

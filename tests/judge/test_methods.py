@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.case import Case, Order, Turn
+from judge.case import Case, Message, Order
 from judge.completion import CUT, FILTERED, Reply, TokenLogprob
 from judge.errors import DataError, FailureClass
 from judge.method import Method
@@ -130,7 +130,7 @@ def test_without_a_checklist_a_method_says_which_prompt_lacks_it(method: Method)
 
 
 def test_a_conversation_is_shown_with_who_spoke() -> None:
-    turns = (Turn("user", "Hi"), Turn("assistant", "Hello."), Turn("user", "Why?"))
+    turns = (Message("user", "Hi"), Message("assistant", "Hello."), Message("user", "Why?"))
     text = Pairwise().ask(Case(turns, "a", "b"), FENCE).messages[-1].content
     assert "User: Hi\n\nAssistant: Hello.\n\nUser: Why?" in text
 

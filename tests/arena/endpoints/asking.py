@@ -2,10 +2,11 @@
 
 import pytest
 
-from arena.domain.answer import Chunk, Message, TextDelta
+from arena.domain.answer import Chunk, TextDelta
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
+from judge.case import Message
 from tests.faulty_server import Behaviour, FaultyServer
 
 KEY = "sk-sentinel-4711"

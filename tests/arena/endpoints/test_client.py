@@ -7,17 +7,11 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from arena.domain.answer import (
-    Chunk,
-    Completion,
-    Finished,
-    Message,
-    ReasoningDelta,
-    TextDelta,
-    TokenLogprob,
-)
+from arena.domain.answer import Chunk, Completion, Finished, ReasoningDelta, TextDelta
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
+from judge.case import Message
+from judge.completion import TokenLogprob
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 

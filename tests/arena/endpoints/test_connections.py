@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from arena.domain.answer import Message
 from arena.domain.model import Model
 from arena.endpoints import client, connections
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
+from judge.case import Message
 from tests.arena.endpoints.asking import ask, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 

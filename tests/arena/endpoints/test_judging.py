@@ -10,13 +10,15 @@ import pytest
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from arena.endpoints.judging import EndpointJudge
-from judge.case import Turn
+from judge.case import Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.errors import CallError, FailureClass
 from tests.arena.endpoints.asking import KEY, serve
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
-ASKED = Request((Turn("system", "Judge."), Turn("user", "A or B?")), Parameters(max_tokens=3))
+ASKED = Request(
+    (Message("system", "Judge."), Message("user", "A or B?")), Parameters(max_tokens=3)
+)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from contextlib import aclosing
 
 import pytest
 
-from arena.domain.answer import Chunk, FailureClass, Finished, Message, TextDelta
+from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.model import Kind, Model
 from arena.endpoints.client import Endpoints
 from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
 from arena.errors import EndpointError
+from judge.case import Message
 
 TOYS = {model.model: model for model in POCKET_MODELS}
 QUESTION = "What does yield do?"

@@ -5,13 +5,13 @@ import random
 import pytest
 
 from arena.endpoints.pocket_judge import LongerAnswer
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.completion import Reply
 from judge.methods import ChecklistWriter
 from judge.methods.named import PAIRS, SINGLES, named
 from judge.reading import Items, Preference, Questions, Rating, Reading
 
-PROMPT = (Turn("user", "Why is the sky blue?"),)
+PROMPT = (Message("user", "Why is the sky blue?"),)
 LONG, SHORT = "Air scatters blue light more than red.", "It just is, you see."
 LISTED = {Case(PROMPT, "").prompt_id: ("Is it right?", "Is it whole?")}
 EXPECTED: dict[str, Reading] = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.domain.answer import Chunk, FailureClass, Finished, Message, TextDelta
+from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.cleaning import storable
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
@@ -20,6 +20,7 @@ from arena.endpoints.recorded import (
     load_recording,
 )
 from arena.errors import EndpointError, SettingsError
+from judge.case import Message
 
 MODEL = Model(id="rec", name="Recorded", endpoint="recorded://local/v1", model="rec")
 QUICKLY = 1e6

@@ -10,14 +10,14 @@ import pytest
 from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.judged import Run
 from judge.methods import Pairwise
 from judge.options import Options
 from tests.postgresql import new_database
 
-CASES = [Case((Turn("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]
+CASES = [Case((Message("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from sqlmodel import col, select
 
-from arena.domain.answer import Chunk, FailureClass, Finished, Message, TextDelta
+from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.battle import BattleState, Snapshot
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, Receipt
@@ -37,6 +37,7 @@ from arena.play.rules import Rules
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow
 from arena.store.verify import verify
+from judge.case import Message
 
 RULES = Rules(characters_per_s=3000, tick_s=0.002, checkpoint_s=0.004, retry_pauses_s=())
 ROSTER = Roster(

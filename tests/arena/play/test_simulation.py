@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from arena.domain.answer import Chunk, Finished, Message, TextDelta
+from arena.domain.answer import Chunk, Finished, TextDelta
 from arena.domain.model import Model, Roster
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
@@ -19,6 +19,7 @@ from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store
+from judge.case import Message
 from tests.command import Command, examples
 from tests.serving import serve
 from tests.sqlite import new_sqlite

@@ -12,12 +12,12 @@ from arena.errors import DataError
 from arena.publish.cases import NamedCase, battle_cases, read_cases, read_responses
 from arena.store.records import AnswerKey
 from arena.store.store import Store
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
 from tests.sqlite import new_sqlite
 
 PAIR = {"prompt": "Why?", "response_a": "So.", "response_b": "Thus."}
-CASE = Case((Turn("user", "Why?"),), "So.", "Thus.")
+CASE = Case((Message("user", "Why?"),), "So.", "Thus.")
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -156,7 +156,7 @@ def test_battles_of_one_turn_with_two_whole_answers_are_cases(tmp_path: Path) ->
     store.open_battle(new_battle("b1"))
     ends = {A1: complete("Blue is scattered more."), B1: complete()}
     store.close_answers("b1", BattleState.READY, ends, message=None, now=NOW)
-    prompt = (Turn("user", "Why is the sky blue?"),)
+    prompt = (Message("user", "Why is the sky blue?"),)
     case = Case(prompt, "Blue is scattered more.", "Scattering.")
     assert battle_cases(store) == [NamedCase("b1", "p1", "basalt", "quartz", case)]
     store.add_attempts("b1", "ada", NOW, only_incomplete=False)

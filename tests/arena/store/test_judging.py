@@ -18,12 +18,14 @@ from arena.store.judging import StoredJournal, judging_seed
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow, VerdictRow
 from judge.budget import Price
-from judge.case import Turn
+from judge.case import Message
 from judge.completion import Parameters, Reply, Request, TokenLogprob
 from judge.journal import Key
 from tests.arena.store.battles import NOW
 
-ASKED = Request((Turn("user", "\x00 A or B? \ud800"),), Parameters(max_tokens=1, top_logprobs=5))
+ASKED = Request(
+    (Message("user", "\x00 A or B? \ud800"),), Parameters(max_tokens=1, top_logprobs=5)
+)
 LABEL = TokenLogprob("m", -0.25, {"m": -0.25, "M": -1.5})
 REPLY = Reply(
     text="m\x00\ud800", logprobs=(LABEL,), tokens_in=1_000_000, tokens_out=2, latency_s=0.5

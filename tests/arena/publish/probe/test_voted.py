@@ -10,7 +10,7 @@ import pytest
 from arena.errors import DataError
 from arena.publish.cases import NamedCase, read_cases
 from arena.publish.probe.voted import some_of, voted_pairs
-from judge.case import Case, Turn
+from judge.case import Case, Message
 from judge.probe.people import VotedPairs
 
 CASES = (
@@ -83,7 +83,7 @@ def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
 
 
 def test_a_conversation_is_read_as_the_judge_reads_it(tmp_path: Path) -> None:
-    turns = (Turn("user", "Hi"), Turn("assistant", "Yes?"), Turn("user", "Why?"))
+    turns = (Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "Why?"))
     path = written(tmp_path / "votes.csv", ("battle_id,winner", "b1,model_a"))
     named = NamedCase("b1", "p1", "x", "y", Case(turns, "Because.", "So."))
     found = voted_pairs([named, replace(named, battle_id="b2")], ["arena"], path)
