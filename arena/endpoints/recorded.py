@@ -58,16 +58,6 @@ def load_recordings(roster: Iterable[Model]) -> dict[str, Recording]:
     return {model.id: load_recording(Path(model.recording)) for model in roster if model.recording}
 
 
-def common_prompts(recordings: Iterable[Recording]) -> tuple[str, ...]:
-    """Prompts that every recording answers with visible text, in the first one's order."""
-    answered = [
-        {prompt: None for prompt, response in recording.responses.items() if response.strip()}
-        for recording in recordings
-    ]
-    first = answered[0] if answered else {}
-    return tuple(prompt for prompt in first if all(prompt in others for others in answered))
-
-
 class RecordedTransport(httpx.AsyncBaseTransport):
     """Answers ``recorded://`` with what was recorded, at a pace.
 

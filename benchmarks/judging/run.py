@@ -24,11 +24,9 @@ from arena.store.store import Store
 from judge.calls import call_of, questions
 from judge.case import Case, Message
 from judge.completion import Reply, Request
-from judge.judged import Run
 from judge.methods import Pairwise
 from judge.options import Options
 from judge.progress import Progress
-from judge.rereading import reread
 
 SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2
@@ -133,14 +131,13 @@ async def never(request: Request) -> Reply:
     raise AssertionError(request)
 
 
-async def recall_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> Run:
-    """Run again over what is kept."""
-    found = await judge_cases(cases, METHOD, never, journal, options, lambda _: None)
-    assert found.n_asked == 0
-    return found
+async def recall_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
+    """Run again over the replies in the journal."""
+    run = await judge_cases(cases, METHOD, never, journal, options, lambda _: None)
+    assert run.n_asked == 0
 
 
-def rereading(n_cases: int, folder: str) -> None:
+def recalling(n_cases: int, folder: str) -> None:
     """Print how long kept replies take to be read again."""
     cases = made_cases(n_cases)
     options = Options(judge="judge", seed="secret")
@@ -149,13 +146,9 @@ def rereading(n_cases: int, folder: str) -> None:
         asyncio.run(keep_all(cases, journal, options))
         print("| what | replies | took | CPU | memory |")
         print("|---|---|---|---|---|")
-        found = []
         for what in ("the same run again", "and once more"):
             with _timed(what, 2 * n_cases):
-                found.append(asyncio.run(recall_all(cases, journal, options)))
-        by_id = {case.id: case for case in cases}
-        with _timed("its rows by another parser", 2 * n_cases):
-            asyncio.run(reread(found[0].judged, by_id, METHOD, journal))
+                asyncio.run(recall_all(cases, journal, options))
 
 
 @contextmanager
@@ -181,7 +174,7 @@ def main() -> None:
             throughput(options.cases, options.concurrency, folder)
         if options.kept:
             print()
-            rereading(options.kept, folder)
+            recalling(options.kept, folder)
 
 
 if __name__ == "__main__":

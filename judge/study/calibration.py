@@ -132,11 +132,6 @@ def calibration(
     )
 
 
-def with_temperature(chance: Floats, temperature: float) -> Floats:
-    """Return chances whose log-odds are divided by a temperature."""
-    return expit(_logit(chance) / temperature)
-
-
 def with_isotonic(chance: Floats, steps: Floats) -> Floats:
     """Return chances mapped by `Calibration.isotonic`; those below a half as their reverse."""
     upper = np.interp(np.maximum(chance, 1 - chance), steps[:, 0], steps[:, 1])

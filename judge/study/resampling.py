@@ -231,11 +231,6 @@ def with_width(lower: float | None, upper: float | None) -> Ends:
     return lower, upper
 
 
-def prompts_behind(items: Items, *said: Said) -> int:
-    """Return of how many prompts something was said: under `FEW_PROMPTS` intervals need a word."""
-    return len(np.unique(items.prompt[np.concatenate([one.item for one in said])]))
-
-
 def sums_by_prompt(items: Items, values: Floats) -> Floats:
     """Sum one row an item, shape (n_items, k), over the items of each prompt."""
     return sums_within(items.prompt, values, items.n_prompts)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
 from judge.errors import NotIdentifiedError
-from judge.study.calibration import calibration, with_isotonic, with_temperature
+from judge.study.calibration import calibration, with_isotonic
 from judge.study.items import Items, Said
 from judge.study.logistic import expit
 from tests.judge.study.said import items_of, repeated, said, swapped
@@ -126,7 +126,6 @@ def test_a_map_is_scored_on_prompts_that_it_has_not_seen() -> None:
 
 
 def test_a_map_of_certain_chances_stays_certain_and_keeps_sides() -> None:
-    assert with_temperature(np.array([0.5, 0.9, 0.1]), 2.0) == pytest.approx([0.5, 0.75, 0.25])
     steps = np.array([[0.5, 0.5], [0.8, 0.6], [1.0, 0.9]])
     assert with_isotonic(np.array([0.9, 0.1, 0.5]), steps) == pytest.approx([0.75, 0.25, 0.5])
 

@@ -16,12 +16,11 @@ from judge.study.resampling import (
     draw_counts,
     drawn_sums,
     interval,
-    prompts_behind,
     sums_by_prompt,
     with_width,
 )
 from rating.typing import Floats
-from tests.judge.study.said import items_of, said
+from tests.judge.study.said import items_of
 
 
 def _mean(sums: Floats) -> Floats:
@@ -95,12 +94,6 @@ def test_what_is_not_defined_has_no_value_and_one_prompt_no_interval() -> None:
 def test_a_level_outside_of_0_to_1_is_refused() -> None:
     with pytest.raises(DataError, match="not 95"):
         interval(np.zeros(3), 95)
-
-
-def test_prompts_that_nothing_was_said_of_are_not_counted() -> None:
-    items = items_of(4, prompt=[0, 0, 1, 2])
-    assert prompts_behind(items, said([(0, 1), (1, 1)])) == 1
-    assert prompts_behind(items, said([(0, 1)]), said([(3, 0)])) == 2
 
 
 @settings(max_examples=30)
