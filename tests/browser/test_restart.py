@@ -13,6 +13,7 @@ from tests.sqlite import new_sqlite
 
 pytestmark = pytest.mark.browser
 
+LOADED = "performance.timeOrigin"
 SLOW = Behaviour(text="On and on. " * 500, delay_s=0.1)
 
 
@@ -33,11 +34,11 @@ def test_a_page_whose_arena_was_killed_comes_back_with_it(
                 ada.arrive()
                 ada.ask()
                 ada.wait_for("streaming")
-                battle_id = ada.battle_id
+                battle_id, loaded = ada.battle_id, ada.page.evaluate(LOADED)
                 first.kill()
                 first.wait()
                 with Process(["serve"], tmp_path, env) as second:
-                    with ada.page.expect_navigation():
-                        second.url()
-                    ada.wait_for("interrupted")
+                    second.url()
+                    ada.wait_for("interrupted", timeout_s=60)
+                    ada.page.wait_for_function(f"{LOADED} > {loaded}")
                     assert ada.battle_id == battle_id
