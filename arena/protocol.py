@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from arena.api.origins import Trust
 from arena.api.problems import refusal
 from arena.guard.addresses import network_of, place_of
-from arena.guard.limits import WIDER
+from arena.guard.limits import shares
 
 LINGER_S = 1.0
 """How long a connection stays after a refusal, for its client to read why."""
@@ -53,9 +53,7 @@ class Bounds:
         """Give what an address, and of IPv6 the larger network around it, may have."""
         if self.trust.believes(address):
             return {}
-        most, network = self.connections_per_address, network_of(address)
-        wider = {} if network is None else {network: WIDER * most}
-        return {place_of(address): most, **wider}
+        return shares(place_of(address), network_of(address), self.connections_per_address)
 
 
 class Phase(Enum):

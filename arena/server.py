@@ -31,7 +31,8 @@ SWITCH_S = 0.0001
 """How soon a thread that waits for the interpreter asks for it.
 
 Reading what comes, the loop lets go of it for moments only. A thread that begins anew to wait with
-each of them comes to ask seldom at Python's 5 ms: under floods from endpoints, votes took seconds.
+each of them comes to ask seldom at Python's 5 ms: under floods from endpoints, requests that are
+answered in a thread waited up to a second.
 """
 
 OTHER_FILES = 200

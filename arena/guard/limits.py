@@ -53,15 +53,15 @@ def free_at(used: Sequence[Use], most: float, window: timedelta, now: datetime) 
     return now + window
 
 
-def shares(voter: Voter, per_address: int) -> dict[str, int]:
-    """Give what a visitor's address, and the larger network around it, may have; if known.
+def shares(address: str | None, network: str | None, per_address: int) -> dict[str, int]:
+    """Give what an address, and the larger network around it, may have; None is not known.
 
     Examples
     --------
-    >>> shares(Voter("ada", address="2001:db8:1:2::/64", network="2001:db8:1::/48"), 10)
+    >>> shares("2001:db8:1:2::/64", "2001:db8:1::/48", 10)
     {'2001:db8:1:2::/64': 10, '2001:db8:1::/48': 40}
     """
-    most = {voter.address: per_address, voter.network: WIDER * per_address}
+    most = {address: per_address, network: WIDER * per_address}
     return {place: number for place, number in most.items() if place is not None}
 
 
@@ -139,7 +139,7 @@ class Limits:
     @contextmanager
     def _place(self, voter: Voter, now: datetime) -> Iterator[None]:
         """Take a place of an address and of its network, and give it back if it is not used."""
-        places = shares(voter, self._allowance.per_address)
+        places = shares(voter.address, voter.network, self._allowance.per_address)
         taken = [(now, place) for place in places]
         with self._lock:
             self._forget(now - HOUR)
@@ -196,7 +196,8 @@ class PageUses:
         minute = self._now().replace(second=0, microsecond=0)
         if minute != self._minute:
             self._minute, self._uses = minute, Counter()
-        for whose, most in {voter.id: self._per_voter, **shares(voter, self._per_address)}.items():
+        places = shares(voter.address, voter.network, self._per_address)
+        for whose, most in {voter.id: self._per_voter, **places}.items():
             if self._uses[whose] >= most:
                 msg = f"You, or your network, used the page {most:,} times in a minute."
                 raise LimitError(msg, minute + MINUTE)

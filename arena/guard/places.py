@@ -71,7 +71,7 @@ class Places:
         FullError
             If all places are taken.
         """
-        networks = shares(voter, self._share.per_address)
+        networks = shares(voter.address, voter.network, self._share.per_address)
         self._refuse(voter, networks)
         self._by_voter[voter.id] += 1
         self._by_network.update(networks.keys())
