@@ -45,10 +45,10 @@ slow: .venv/.dev
 	$(BIN)/pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --timeout 900
 
 bench: .venv/.run
-	$(BIN)/python benchmarks/votes.py
-	$(BIN)/python benchmarks/live.py
-	$(BIN)/python benchmarks/bombs.py
-	$(BIN)/python benchmarks/judge.py
+	$(BIN)/python -m benchmarks.votes
+	$(BIN)/python -m benchmarks.live
+	$(BIN)/python -m benchmarks.bombs
+	$(BIN)/python -m benchmarks.judge
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.greed
 	$(MAKE) bench-rating
@@ -61,8 +61,8 @@ bench: .venv/.run
 	touch $@
 
 bench-rating: .venv-bench/.done
-	.venv-bench/bin/python benchmarks/coverage.py
-	.venv-bench/bin/python benchmarks/rating.py --sizes tiny a b
+	.venv-bench/bin/python -m benchmarks.coverage
+	.venv-bench/bin/python -m benchmarks.rating --sizes tiny a b
 
 ROUNDS ?= 20
 DATABASE ?= both

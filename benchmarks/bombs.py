@@ -15,6 +15,7 @@ import re
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -26,12 +27,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 
 import httpx
 
-ARENA = str(Path(sys.executable).parent / "arena")
+CERTIFICATE = Path(__file__).parents[1] / "tests" / "arena" / "endpoints" / "localhost.pem"
+TRUSTING = f"""
+import ssl, arena.cli, arena.endpoints.client
+arena.endpoints.client._trust = lambda: ssl.create_default_context(cafile="{CERTIFICATE}")
+arena.cli.main()
+"""
+SERVE = [sys.executable, "-c", TRUSTING, "serve"]
+"""The arena as it is installed, but for one more certificate that it trusts."""
+
 MODELS = ("one", "two", "three", "four")
 PATIENCE = {
     "ARENA_FIRST_TOKEN_TIMEOUT_S": "5",
@@ -141,6 +151,11 @@ def serve_bombs(listener: socket.socket) -> None:
 
 
 def _answer(client: socket.socket) -> None:
+    with suppress(OSError):
+        if client.recv(1, socket.MSG_PEEK) == b"\x16":  # a handshake of TLS
+            trust = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            trust.load_cert_chain(CERTIFICATE)
+            client = trust.wrap_socket(client, server_side=True)
     with client, suppress(OSError):
         named = re.match(rb"POST /(\w+)/(\d+)/", client.recv(MEGABYTE))
         if named is None:
@@ -186,7 +201,11 @@ def serving(bombs: str, number: int) -> Iterator[Arena]:
         )
         env = os.environ | PATIENCE | {"ARENA_ROSTER": "roster.toml"}
         with subprocess.Popen(
-            [ARENA, "serve"], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", TRUSTING, "serve"],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdout is not None
             url = re.search(r"http://\S+", process.stdout.readline())
@@ -259,12 +278,15 @@ def measure(bombs: str, number: int, n: int) -> str:
 
 async def ask(url: str, n: int) -> None:
     """Ask a judge for so many whole answers at once, and print a row: in a process of its own."""
-    from arena.domain.answer import Message
     from arena.domain.model import Model
+    from arena.endpoints import client
     from arena.endpoints.client import Endpoints, Timeouts
     from arena.errors import EndpointError
+    from judge.case import Message
 
     longest = 0.0
+
+    client._trust = cache(lambda: ssl.create_default_context(cafile=CERTIFICATE))
 
     async def look() -> None:
         nonlocal longest
@@ -299,6 +321,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--battles", type=int, default=5)
     parser.add_argument("--only", default="", help="part of the names of the bombs to send")
+    parser.add_argument("--tls", action="store_true", help="send them over TLS")
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
@@ -306,7 +329,7 @@ def main() -> None:
         return
     heads = "| {} | peak memory | longest stall | end |\n|---|---|---|---|"
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-        bombs = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        bombs = f"http{'s' * options.tls}://127.0.0.1:{listener.getsockname()[1]}"
         server = multiprocessing.get_context("fork").Process(
             target=serve_bombs, args=(listener,), daemon=True
         )
@@ -320,7 +343,13 @@ def main() -> None:
             if options.only in name:
                 print(f"| {name} | ", end="", flush=True)
                 url = f"{bombs}/whole/{number}"
-                again = [sys.executable, __file__, "--battles", str(options.battles)]
+                again = [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.bombs",
+                    "--battles",
+                    str(options.battles),
+                ]
                 subprocess.run([*again, "--ask", url], check=True)
         server.kill()
 

@@ -1,8 +1,8 @@
 """Connections to endpoints: requests and responses are httpx's, aiohttp carries them."""
 
 import asyncio
-import socket
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -22,12 +22,17 @@ MOST = 1000
 KEEP_S = 5.0
 """How long a connection without a request is kept; servers close theirs soon after that."""
 
-RECEIVED_AT_ONCE = 16_384
-"""Bytes that wait to be read without a pause: in the system, where Linux doubles them, and here.
+PARSED_AT_ONCE = 4096
+"""Bytes of a connection that are parsed before others have their turn.
 
-aiohttp waits also when they are in a sixteenth as many chunks, each of which takes microseconds.
-Over TLS it waits as late as it likes to: uvloop loses what it holds of an answer whose server
-closes the connection while nobody reads.
+They may be chunks of one byte, each of which takes aiohttp microseconds.
+"""
+
+MOST_WAITING = 2**19
+"""Bytes of a connection that wait to be parsed before it is read no further.
+
+Over TLS that costs the end of an answer whose server closes the connection meanwhile, because
+uvloop loses what it holds then.
 """
 
 MOST_INTERIM = 10
@@ -74,7 +79,6 @@ class Connections(httpx.AsyncBaseTransport):
                 data=request.content or None,
                 allow_redirects=False,
                 timeout=self._limits,
-                read_bufsize=RECEIVED_AT_ONCE if request.url.scheme == "http" else None,
             )
         return httpx.Response(
             answer.status, headers=answer.raw_headers, stream=_Body(answer, request)
@@ -97,25 +101,107 @@ class Connections(httpx.AsyncBaseTransport):
 
 
 def _connector(verify: ssl.SSLContext) -> aiohttp.TCPConnector:
-    connector = aiohttp.TCPConnector(
-        limit=MOST, keepalive_timeout=KEEP_S, ssl=verify, socket_factory=_socket
-    )
-    protocol = partial(_Protocol, loop=asyncio.get_running_loop())
+    connector = aiohttp.TCPConnector(limit=MOST, keepalive_timeout=KEEP_S, ssl=verify)
+    protocol = partial(_Protocol, _Turns(asyncio.get_running_loop()))
     connector._factory = protocol  # type: ignore[assignment]
     return connector
 
 
-def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    family, kind, protocol, *_ = address
-    opened = socket.socket(family, kind, protocol)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_AT_ONCE)
-    return opened
+class _Turns:
+    """Lets one connection parse in each turn of the loop, of all that have more than a little."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._queue: deque[_Protocol] = deque()
+
+    def wait(self, connection: "_Protocol") -> None:
+        """Call a connection's ``parse`` when it is its turn."""
+        self._queue.append(connection)
+        if len(self._queue) == 1:
+            self.loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        connection = self._queue.popleft()
+        if self._queue:
+            self.loop.call_soon(self._next)
+        connection.parse()
 
 
 class _Protocol(ResponseHandler):
-    """Ends a connection that brings interim responses without end: aiohttp waits for the last."""
+    """Parses a little at a time, and bears no interim responses without end.
 
-    _interim = 0
+    aiohttp parses at once what there is, and waits for the last of the interim responses.
+    """
+
+    def __init__(self, turns: _Turns) -> None:
+        super().__init__(turns.loop)
+        self._turns = turns
+        self._interim = 0
+        self._waiting = bytearray()
+        self._has_turn = False
+        self._is_lost = False
+        self._error: BaseException | None = None
+
+    @property
+    def should_close(self) -> bool:
+        return super().should_close or bool(self._waiting)
+
+    def data_received(self, data: bytes) -> None:
+        if not data or self._parser is None:
+            super().data_received(data)
+            return
+        self._waiting += data
+        if len(self._waiting) <= PARSED_AT_ONCE and not self._has_turn:
+            self.parse()
+        else:
+            self._go_on()
+        if len(self._waiting) > MOST_WAITING and not self._buffer_paused:
+            self._pause_reading_for_buffer()
+
+    def parse(self) -> None:
+        """Parse a little of what waits."""
+        self._has_turn = False
+        if self._waiting and not self._reading_paused:
+            piece = bytes(self._waiting[:PARSED_AT_ONCE])
+            del self._waiting[:PARSED_AT_ONCE]
+            super().data_received(piece)
+        if self.exception() is not None:
+            self._waiting.clear()
+            if self.transport is not None:
+                self.transport.abort()
+        if self._buffer_paused and len(self._waiting) <= MOST_WAITING // 2:
+            self._resume_reading_for_buffer()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Wait for a turn to parse the rest; when nothing is left, the connection may be lost."""
+        if self._reading_paused or self._has_turn:
+            return
+        if self._waiting:
+            self._has_turn = True
+            self._turns.wait(self)
+        elif self._is_lost:
+            self._is_lost = False
+            super().connection_lost(self._error)
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        if self._reading_paused:  # aiohttp asks for every chunk, and that would cost as much
+            super().resume_reading(resume_parser)
+            self._go_on()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._is_lost, self._error = True, exc
+        self._go_on()
+
+    def close(self) -> None:
+        """Hang up: before it closes, uvloop reads over TLS all that a flood still holds."""
+        self.abort()
+
+    def abort(self) -> None:
+        self._waiting.clear()
+        self._reading_paused = False
+        super().abort()
+        self._go_on()
 
     def feed_data(
         self, data: tuple[RawResponseMessage, aiohttp.StreamReader], size: int = 0
@@ -123,7 +209,7 @@ class _Protocol(ResponseHandler):
         self._interim = self._interim + 1 if data[0].code < 200 else 0
         if self._interim == MOST_INTERIM and self.transport is not None:
             self.set_exception(HttpProcessingError(message="interim responses without end"))
-            self.transport.close()
+            self.transport.abort()
         super().feed_data(data, size)
 
 

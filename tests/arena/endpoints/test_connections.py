@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from arena.domain.model import Model
@@ -81,9 +82,10 @@ CERTIFICATE = Path(__file__).with_name("localhost.pem")
 async def hasty_server(pieces: int) -> AsyncIterator[str]:
     """Serve over TLS one answer, sent at once, after which the connection is closed."""
     events = [json.dumps({"choices": [{"delta": {"content": "Hm. " * 9}}]})] * pieces
-    body = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()
+    body = [f"data: {event}\n\n".encode() for event in [*events, "[DONE]"]]
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
-    chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in body)
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n%b0\r\n\r\n" % chunks
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -108,3 +110,15 @@ async def test_an_answer_over_tls_is_read_to_its_end_though_its_server_has_gone(
         for _ in range(3):
             assert visible(await ask(endpoints, model)) == "Hm. " * 18_000
         await endpoints.aclose()
+
+
+async def test_much_that_comes_at_once_is_read_a_little_at_a_time() -> None:
+    trust = ssl.create_default_context(cafile=CERTIFICATE)
+    async with (
+        hasty_server(pieces=2000) as url,
+        httpx.AsyncClient(transport=connections.Connections(trust, 5)) as asking,
+        asking.stream("GET", url) as answer,
+    ):
+        pieces = [len(piece) async for piece in answer.aiter_raw()]
+    assert sum(pieces) > 100_000
+    assert max(pieces) <= 2 * connections.PARSED_AT_ONCE
