@@ -23,6 +23,8 @@ from arena.api.leaderboard import leaderboard_router
 from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.requests import Requests
+from arena.boards.leaderboard import Leaderboard
+from arena.boards.pair_wins import PairWins
 from arena.domain.battle import Sampler
 from arena.domain.board import PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
@@ -46,8 +48,6 @@ from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.rules import Rules
-from arena.publish.leaderboard import Leaderboard
-from arena.publish.pair_wins import PairWins
 from arena.publish.probe.files import read_cards
 from arena.settings import Settings, read_keys, read_roster
 from arena.store import exhibits, log, usage

@@ -15,8 +15,13 @@ from arena.commands import (
     study,
     voters,
 )
-from arena.errors import ArenaError, BrokenRecordError, NotRatedError
+from arena.errors import ArenaError, BrokenRecordError
 from arena.terminal import say
+from judge.errors import CallError
+from rating.errors import ConvergenceError, NotIdentifiedError, RatingError
+
+UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
+"""The input can be read, but does not give what was asked: exit 3; everything else is 2."""
 
 cli = typer.Typer(
     help="Blind battles between language models, votes, and ratings with honest intervals.",
@@ -36,6 +41,6 @@ def main() -> None:
     """Run the command; what goes wrong is said in one line, with a non-zero exit."""
     try:
         cli()
-    except ArenaError as error:
+    except (ArenaError, CallError, RatingError) as error:
         say(f"arena: {error}", error=True)
-        sys.exit(3 if isinstance(error, NotRatedError | BrokenRecordError) else 2)
+        sys.exit(3 if isinstance(error, UNDETERMINED) else 2)

@@ -8,8 +8,6 @@
     │   ├── SchemaError         ... because its schema is not the one of this version
     │   └── BrokenRecordError   ... because its votes are not as they were recorded
     ├── EndpointError           a model did not answer (carries a FailureClass)
-    ├── DataError               a file or table of votes cannot be read
-    ├── NotRatedError           the votes can be read, but identify no rating
     └── PlayError               the visitor asked for something that cannot be done
         ├── BadPromptError      empty, too long, or not in the recordings
         ├── UnknownBattleError  no such battle, or somebody else's
@@ -19,6 +17,8 @@
         ├── BusyError           the visitor holds as much at a time as they may
         ├── FullError           all visitors together do
         └── ClosingError        the arena is going down, and takes no new battles
+
+What is wrong with files, votes and verdicts are `rating.errors`, in all three packages.
 """
 
 from datetime import datetime, timedelta
@@ -45,14 +45,6 @@ class SchemaError(StoreError):
 
 class BrokenRecordError(StoreError):
     """The chain of votes does not hold: names the first break."""
-
-
-class DataError(ArenaError):
-    """A file or table of votes cannot be read as one."""
-
-
-class NotRatedError(ArenaError):
-    """The votes are fine, but identify no rating: says of which models, and what is missing."""
 
 
 class EndpointError(ArenaError):

@@ -10,6 +10,7 @@ from structlog.typing import EventDict, Processor
 
 from arena.domain.notice import Asked, Ended, Notice, Replaced, Voted
 from arena.errors import ArenaError
+from rating.errors import RatingError
 
 QUIET = ("alembic", "httpx", "httpcore", "uvicorn.access")
 """Libraries whose lines would name addresses, or say nothing to an operator."""
@@ -79,7 +80,7 @@ def _lines(error: BaseException) -> Iterator[str]:
     for frame in traceback.extract_tb(error.__traceback__):
         yield f"{frame.filename}:{frame.lineno} in {frame.name}"
     kind = type(error).__qualname__
-    yield f"{kind}: {error}" if isinstance(error, ArenaError | OSError) else kind
+    yield f"{kind}: {error}" if isinstance(error, ArenaError | RatingError | OSError) else kind
     if (earlier := error.__cause__ or error.__context__) is not None:
         yield "which came of"
         yield from _lines(earlier)

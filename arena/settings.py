@@ -19,7 +19,7 @@ from arena.domain.model import Model, Roster
 from arena.endpoints.budgets import Budgets
 from arena.endpoints.discover import Server
 from arena.errors import SettingsError
-from arena.files import read_text
+from rating.tables.files import read_text
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")

@@ -19,10 +19,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` makes them
 
-from arena.publish.captions import summary
-from arena.publish.columns import LOG2
-from arena.publish.escaping import visible
-from arena.publish.formats import shown
+from rating.tables.captions import summary
+from rating.tables.columns import LOG2
+from rating.tables.escaping import visible
+from rating.tables.formats import shown
 
 if TYPE_CHECKING:
     from arena.publish.plan import Plan

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from judge.completion import Reply, Request
-from judge.errors import DataError
+from rating.errors import DataError
 
 TOKENS_PER_CHARACTER = {
     "words": 0.2,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NewType
 
-from judge.errors import DataError
+from rating.errors import DataError
 
 CaseId = NewType("CaseId", str)
 """SHA-256 of a case's content, in hexadecimal."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from judge.case import Message
-from judge.errors import DataError
+from rating.errors import DataError
 
 FILTERED = "content_filter"
 """Finish reason of a reply that the model or its provider refused to give."""

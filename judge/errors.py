@@ -1,12 +1,6 @@
-"""What the judge raises, and the ways in which a call can end without a verdict.
+"""The ways in which a call of a judge can end without a verdict.
 
-::
-
-    JudgeError
-    ├── DataError            cases, options or recorded replies are malformed (also a ValueError)
-    ├── NotIdentifiedError   the annotations are fine, but leave a parameter without a value
-    └── CallError            the judge model gave no reply (carries a FailureClass)
-
+What is wrong with cases, options and annotations are `rating.errors`.
 A reply in which no verdict can be read is no error: it is a `FailureClass` beside the others,
 kept with its case and counted.
 """
@@ -34,19 +28,7 @@ class FailureClass(StrEnum):
     NO_LOGPROBS = "no_logprobs"
 
 
-class JudgeError(Exception):
-    """Any failure of this package."""
-
-
-class DataError(JudgeError, ValueError):
-    """The input is malformed; the message quotes it and says what to do."""
-
-
-class NotIdentifiedError(JudgeError):
-    """The annotations do not determine what was asked; the message names what is missing."""
-
-
-class CallError(JudgeError):
+class CallError(Exception):
     """The judge model gave no reply.
 
     Attributes

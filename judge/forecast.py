@@ -36,7 +36,7 @@ async def forecast(
 
     Raises
     ------
-    judge.errors.DataError
+    DataError
         If a case does not fit the method: better known now than in the middle of a run.
     """
     due: list[float] = []

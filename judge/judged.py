@@ -171,7 +171,7 @@ def effect_of_place(judged: Iterable[Judged]) -> PlaceEffect:
 
     Raises
     ------
-    judge.errors.DataError
+    DataError
         If there are fewer than two.
     """
     readings = [(one.reading, other.reading) for one, other in _in_both_orders(judged).values()]

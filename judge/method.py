@@ -10,9 +10,10 @@ from typing import Protocol
 
 from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Reply, Request
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.hardening import neutralised
 from judge.reading import Reading
+from rating.errors import DataError
 
 _DECLINED = re.compile(
     r"\W*(?:i['’]?m sorry|i am sorry|sorry\b|i (?:can(?:not|['’]t| not)|won['’]t|will not)\b"

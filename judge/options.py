@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 
 from judge.budget import Price
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.retries import ANEW
 from judge.throttle import NO_LIMITS, RateLimits
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

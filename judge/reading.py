@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from rating import Outcome
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

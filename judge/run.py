@@ -67,7 +67,7 @@ async def run(
 
     Raises
     ------
-    judge.errors.DataError
+    DataError
         If a case does not fit the method.
     """
     asked = tuple(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
+from rating.errors import DataError
 
 Now = Callable[[], float]
 """Seconds of a clock that never goes back."""

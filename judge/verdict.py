@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.case import Order
-from judge.errors import DataError
 from judge.hardening import drawn
 from judge.reading import Preference
 from rating import Outcome
+from rating.errors import DataError
 
 Direction = Literal["first", "second"]
 """The place, not the response, that an inconsistent judge leaned towards."""

@@ -22,7 +22,7 @@ from rating.clusters import KINDS, Activity, activity
 from rating.comparisons import Comparisons
 from rating.contrasts import quantiles
 from rating.errors import DataError
-from rating.fit import Fit, Parameter, fit
+from rating.fitting import Fit, Parameter, fit
 from rating.options import RateOptions
 from rating.quasi import difference_variances, quasi_standard_errors
 from rating.ranks import (

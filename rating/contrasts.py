@@ -10,7 +10,7 @@ import scipy  # its submodules load on first use
 
 from rating.clusters import Activity, Cluster, Grouping, checked_activity, grouping, intersection
 from rating.comparisons import Comparisons
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.jackknife import jackknife
 from rating.sandwich import (
     CHUNK_ENTRIES,

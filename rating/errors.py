@@ -1,16 +1,16 @@
-"""What can go wrong in a rating.
+"""What can be wrong with files, votes, verdicts and options.
 
 ::
 
     RatingError
-    ├── DataError            the votes themselves are unusable (also a ValueError)
-    ├── NotIdentifiedError   the votes are fine, but leave some strengths without a finite value
+    ├── DataError            the input is malformed (also a ValueError)
+    ├── NotIdentifiedError   the input is fine, but does not determine what was asked
     └── ConvergenceError     the maximum exists and was not reached
 """
 
 
 class RatingError(Exception):
-    """Any failure of this package."""
+    """Any of them; its text is for people."""
 
 
 class DataError(RatingError, ValueError):
@@ -18,16 +18,16 @@ class DataError(RatingError, ValueError):
 
 
 class NotIdentifiedError(RatingError):
-    """The votes do not determine the strengths.
+    """The votes do not determine the strengths, or the verdicts an estimate.
 
     Attributes
     ----------
     groups : tuple of tuple of str
-        The groups of models that can be rated among themselves; empty when
+        Of strengths: the groups of models that can be rated among themselves; empty when
         there are no votes.
     """
 
-    def __init__(self, message: str, groups: tuple[tuple[str, ...], ...]) -> None:
+    def __init__(self, message: str, groups: tuple[tuple[str, ...], ...] = ()) -> None:
         super().__init__(message)
         self.groups = groups
 

@@ -9,7 +9,7 @@ import scipy  # its submodules load on first use
 from rating.clusters import Grouping
 from rating.comparisons import Comparisons
 from rating.deviance import outcome_counts
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.likelihood import cell_objective
 from rating.sandwich import ScoredCells, hessian_covariance, scored_cells
 from rating.ties import SCORE_A

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rating.comparisons import Comparisons
-from rating.connectivity import connectivity, describe_ground, strong_groups
+from rating.connected import connectivity, describe_ground, strong_groups
 from rating.errors import NotIdentifiedError
 from rating.ties import BOTH_BAD, TIE, A, B, Ties
 from rating.typing import Bools, Floats

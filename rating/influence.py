@@ -11,7 +11,7 @@ from rating.clusters import grouping
 from rating.comparisons import Comparisons
 from rating.encoding import OUTCOMES
 from rating.errors import DataError
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.removal import LEVEL_NATS, Pair, Removal, Unit, lead, removals
 from rating.typing import Ints
 
@@ -134,7 +134,7 @@ def fewest_to_flip(
 
     >>> sides = ["model_a"] * 7 + ["model_b"] * 5
     >>> data = Comparisons.from_arrays(["x"] * 12, ["y"] * 12, sides)
-    >>> from rating.fit import fit
+    >>> from rating.fitting import fit
     >>> fewest_to_flip(fit(data), data)[0].k
     3
     """

@@ -8,9 +8,9 @@ import numpy as np
 
 from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
-from rating.connectivity import strong_groups
+from rating.connected import strong_groups
 from rating.design import blocks
-from rating.fit import Fit, has_finite_fit
+from rating.fitting import Fit, has_finite_fit
 from rating.newton import minimise
 from rating.sandwich import (
     CHUNK_ENTRIES,

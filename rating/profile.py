@@ -8,7 +8,7 @@ import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, DataError
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.newton import Evaluation, Objective
 from rating.sandwich import identified_inverse
 from rating.typing import Floats

@@ -9,7 +9,7 @@ import numpy as np
 
 from rating.clusters import Grouping, grouping
 from rating.comparisons import Comparisons
-from rating.fit import Fit, has_finite_fit
+from rating.fitting import Fit, has_finite_fit
 from rating.jackknife import leave_one_out, without
 from rating.newton import minimise
 from rating.sandwich import hessian_covariance, scored_cells

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rating.comparisons import Comparisons
-from rating.connectivity import strong_groups
+from rating.connected import strong_groups
 from rating.design import Design, blocks
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.likelihood import cell_objective
 from rating.newton import anchored
 from rating.ties import A, B

@@ -5,12 +5,12 @@ from typing import Protocol
 
 import numpy as np
 
-from rating.bootstrap import bootstrap
+from rating.bootstrapping import bootstrap
 from rating.cautions import few_points, named
 from rating.clusters import Cluster, activity
 from rating.comparisons import Comparisons
 from rating.contrasts import Inference, infer
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.options import RateOptions
 from rating.profile import profile_intervals
 from rating.sandwich import hessian_covariance

@@ -8,7 +8,7 @@ import scipy  # its submodules load on first use
 from rating.comparisons import Comparisons
 from rating.contrasts import Inference, Pairs
 from rating.errors import DataError
-from rating.fit import Fit
+from rating.fitting import Fit
 from rating.ties import SCORE_A
 from rating.typing import Floats, Ints
 

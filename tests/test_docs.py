@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from arena.boards.dataset import COLUMNS
 from arena.cli import cli
-from arena.publish.dataset import COLUMNS
 from arena.settings import Settings, read_roster
 from tests.command import Command
 from tests.serving import Served

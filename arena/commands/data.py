@@ -43,7 +43,7 @@ def votes(
     Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
     Exit code 3: the record does not verify; the file is written.
     """
-    from arena.publish.dataset import export_votes  # the store takes two seconds to import
+    from arena.boards.dataset import export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
     from arena.store import log
     from arena.store.store import Store
@@ -92,7 +92,7 @@ def verify(
     Every vote carries the hash of the one before it and of all that a leaderboard reads of it.
     Exit codes: 2 for what cannot be read, 3 for a record that was changed.
     """
-    from arena.publish.formats import as_json
+    from rating.tables.formats import as_json
 
     noted = (head or "").strip().lower()
     if head is not None and not NOTED.fullmatch(noted):
@@ -149,7 +149,7 @@ def restore(
 
 
 def _verified(record: str, head: str, told: Callable[[int, int], None]) -> "Verified":
-    from arena.publish.dataset import FORMATS, verify_export
+    from arena.boards.dataset import FORMATS, verify_export
     from arena.store.existing import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
 

@@ -8,8 +8,8 @@ import typer
 
 from arena.commands import judge_probe, judge_run
 from arena.commands.arguments import examples
-from arena.errors import DataError
 from arena.terminal import plain, working, write
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -89,8 +89,8 @@ def score(
     Exit code 2: options or annotations that cannot be used.
     """
     _require_format(form, out)
-    from arena.publish import formats
     from arena.publish.judging import judge_score  # help would wait for duckdb and numpy
+    from rating.tables import formats
 
     with working("Scoring"):
         found = judge_score(

@@ -11,8 +11,8 @@ from arena.commands import judge_options as choose
 from arena.commands.arguments import Database, RosterFile, examples
 from arena.commands.judge_told import require_form
 from arena.commands.judge_work import Typed, Work, done, estimated, prepared
-from arena.errors import DataError
 from arena.terminal import plain, say, write
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from arena.publish.cases import NamedCase
@@ -111,7 +111,7 @@ def _arms(n: int) -> str:
 def _tell(work: Work, run: "Run", found: Mapping[str, Any], form: str | None) -> None:
     report = {"judge": work.model.id, "method": work.method.name, **found, **run.to_dict()}
     if form == "json":
-        from arena.publish.formats import as_json
+        from rating.tables.formats import as_json
 
         write(as_json(report))
     else:

@@ -12,7 +12,7 @@ from arena.commands import judge_options as choose
 from arena.commands.arguments import Database, RosterFile, examples
 from arena.commands.judge_told import require_form, tell_checks, tell_estimate, tell_run
 from arena.commands.judge_work import Typed, Work, done, estimated, prepared
-from arena.errors import DataError
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from arena.judging.checklists import Listed

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from arena.errors import DataError
 from arena.terminal import say, write
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from judge.budget import Estimate
@@ -133,6 +133,6 @@ def _on_place(place: Told | None) -> str:
 
 
 def _json(value: Told) -> None:
-    from arena.publish.formats import as_json
+    from rating.tables.formats import as_json
 
     write(as_json(value))

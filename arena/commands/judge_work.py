@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from arena.commands.judge_options import ARENA
 from arena.domain.model import Model, Roster
-from arena.errors import DataError, SettingsError
-from arena.files import read_text
+from arena.errors import SettingsError
 from arena.terminal import working
+from rating.errors import DataError
+from rating.tables.files import read_text
 
 if TYPE_CHECKING:
     from arena.endpoints.judging import EndpointJudge
@@ -91,22 +92,18 @@ def prepared(typed: Typed) -> "Iterator[tuple[Work, StoredJournal]]":
     """
     from arena.settings import read_settings
     from arena.store.store import Store
-    from judge.errors import JudgeError
 
     settings = read_settings(database=typed.database, roster=typed.roster)
     model = _model(settings.roster, typed.judge)
     with closing(Store(settings.database)) as store:
-        try:
-            work = Work(
-                model=model,
-                method=_method(typed),
-                cases=_cases(store, typed),
-                options=_options(store, model, typed),
-                margin=_margin(typed),
-            )
-            yield work, journal_of(store, work)
-        except JudgeError as error:
-            raise DataError(str(error)) from error
+        work = Work(
+            model=model,
+            method=_method(typed),
+            cases=_cases(store, typed),
+            options=_options(store, model, typed),
+            margin=_margin(typed),
+        )
+        yield work, journal_of(store, work)
 
 
 def journal_of(store: "Store", work: Work) -> "StoredJournal":

@@ -12,8 +12,8 @@ from arena.commands.arguments import Database, RosterFile, examples
 from arena.commands.judge_probe import METHODS
 from arena.commands.judge_work import Typed, done, estimated, prepared
 from arena.commands.probe_told import Form, Out, Seed, chosen_form, write_cards
-from arena.errors import DataError
 from arena.terminal import say
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from judge.judged import Run

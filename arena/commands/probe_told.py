@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from arena import __version__
-from arena.errors import DataError
 from arena.terminal import plain, write
+from rating.errors import DataError
 
 FORMATS = ("table", "json", "html")
 ENDINGS = {".json": "json", ".html": "html"}
@@ -47,7 +47,7 @@ def chosen_form(form: str | None, out: Path | None) -> str:
 
 def write_cards(told: Mapping[str, Any], form: str, out: Path | None) -> None:
     """Write what was found, with the version and the day, to a file or the terminal."""
-    from arena.publish import formats
+    from rating.tables import formats
 
     found = {**told, "version": __version__, "made": datetime.now(UTC).date().isoformat()}
     if form == "table":

@@ -13,9 +13,9 @@ from arena import terminal
 from arena.commands import rating_options as choose
 from arena.commands.arguments import examples
 from arena.commands.rating_options import rate_options
-from arena.errors import DataError
-from arena.publish import formats
 from arena.terminal import say, write
+from rating.errors import DataError
+from rating.tables import formats
 
 cli = typer.Typer()
 
@@ -144,7 +144,7 @@ def _require_folder(out: Path | None) -> None:
 
 
 def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
-    from arena.publish.compare import read_board
+    from rating.tables.compare import read_board
 
     board = read_board(path)
     if by is not None:
@@ -154,7 +154,7 @@ def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
 
 
 def _moves(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    from arena.publish.compare import compare
+    from rating.tables.compare import compare
 
     return compare(old, new)
 

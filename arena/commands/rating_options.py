@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arena.errors import DataError
-from arena.publish.formats import FORMATS
+from rating.errors import DataError
+from rating.tables.formats import FORMATS
 
 if TYPE_CHECKING:
     from rating import RateOptions
@@ -111,22 +111,20 @@ def rate_options(
     DataError
         If a word cannot be read, or the options do not go together.
     """
-    from arena.publish.rate import in_our_words  # the estimators take half a second to import
     from rating import RateOptions
 
     if anchor is not None and mean is not None:
         msg = f"--mean {mean:g} and --anchor {anchor!r} both say where the scale lies: drop one."
         raise DataError(msg)
-    with in_our_words():
-        return RateOptions(
-            since=_moment("--since", since),
-            until=_moment("--until", until),
-            columns=tuple(map(role_and_name, column or ())),
-            style=tuple(style or ()),
-            mean=MEAN_POINTS if mean is None else mean,
-            anchor=None if anchor is None else _model_and_points(anchor),
-            **plain,
-        )
+    return RateOptions(
+        since=_moment("--since", since),
+        until=_moment("--until", until),
+        columns=tuple(map(role_and_name, column or ())),
+        style=tuple(style or ()),
+        mean=MEAN_POINTS if mean is None else mean,
+        anchor=None if anchor is None else _model_and_points(anchor),
+        **plain,
+    )
 
 
 def _moment(option: str, text: str | None) -> datetime | None:

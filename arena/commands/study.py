@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from arena.commands.arguments import examples
-from arena.errors import DataError
 from arena.terminal import plain, say, working, write
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -175,8 +175,8 @@ def _write_scores(found: "Scored", out: Path) -> Path:
 
 
 def _scores_text(found: "Scored", form: str) -> str:
-    from arena.publish import formats
     from arena.publish.report.scores import scores_page
+    from rating.tables import formats
 
     if form == "json":
         return formats.as_json(found.to_dict())
@@ -212,7 +212,7 @@ def _write(found: "Study", out: Path) -> Path:
 
 
 def _text(found: "Study", form: str) -> str:
-    from arena.publish import formats
+    from rating.tables import formats
 
     if form == "json":
         return formats.as_json(found.to_dict())

@@ -7,8 +7,8 @@ import typer
 
 from arena.commands.arguments import examples
 from arena.commands.rating_options import Column, role_and_name
-from arena.errors import DataError
 from arena.terminal import plain, working, write
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,10 +60,10 @@ def voters(
     The chance of a false flag holds on average over voters whose tastes follow the fitted law.
     Exit code 2: options or votes that cannot be used.
     """
-    from arena.publish import formats
-    from arena.publish.columns import Columns
     from arena.publish.voters import check_source  # numpy and duckdb take half a second
     from arena.publish.weighted import write_weighted
+    from rating.tables import formats
+    from rating.tables.columns import Columns
 
     form = _chosen(form, out)
     columns = Columns.named(map(role_and_name, column or ()))

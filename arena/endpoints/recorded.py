@@ -9,7 +9,7 @@ import httpx
 from arena.domain.model import Model
 from arena.endpoints.speech import Question, Speech, paced, read_question, refusal, reply
 from arena.errors import SettingsError
-from arena.files import json_entries
+from rating.tables.files import json_entries
 
 _KEYS = (("instruction", "output"), ("prompt", "response"))
 _PIECE_S = 0.1  # time between two pieces: as often as the text of a battle is shown

@@ -53,7 +53,7 @@ async def judge_with_checklists(
 
     Raises
     ------
-    judge.errors.JudgeError, StoreError
+    rating.errors.RatingError, StoreError
         As `arena.judging.run.judge_cases`.
     """
     due = _due(cases, given)

@@ -29,7 +29,7 @@ async def judge_cases(
 
     Raises
     ------
-    judge.errors.JudgeError, StoreError
+    rating.errors.RatingError, StoreError
         If a case does not fit the method, or the database goes away.
     """
     await asyncio.to_thread(journal.free_the_dead, looks=1)

@@ -18,7 +18,7 @@ from arena.pages.axis import bar, shared_axis
 from arena.pages.heatmap import FEWEST_COLOURED, heatmap, per_pair
 from arena.pages.panels import panels
 from arena.pages.voters import even
-from arena.publish.escaping import shown
+from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
 

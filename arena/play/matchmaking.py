@@ -10,7 +10,7 @@ from arena.domain.battle import Sampler, Wins
 from arena.domain.model import Model
 from arena.errors import StoreError
 from arena.play.chances import Known, Pairing, chances
-from rating import RatingError
+from rating.errors import RatingError
 
 VERSION = "2"
 """Logged with each battle; raise it when a sampler's probabilities change."""

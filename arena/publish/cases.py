@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.files import json_or_text
-from arena.publish.annotations import Annotations, read_annotations
-from arena.publish.columns import listed
 from arena.store import answered
 from arena.store.store import Store
 from judge.case import Case, Message
-from judge.errors import JudgeError
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError, RatingError
+from rating.tables.columns import listed
+from rating.tables.files import json_or_text
 
 PROMPTS = ("prompt", "instruction")
 RESPONSES = {
@@ -259,7 +258,7 @@ def _text(table: Annotations, name: str, row: int, value: object) -> str:
 def _case(table: Annotations, row: int, prompt: object, a: str, b: str | None) -> Case:
     try:
         return Case(_turns(prompt), a, b)
-    except (JudgeError, KeyError, TypeError) as error:
+    except (RatingError, KeyError, TypeError) as error:
         wanted = 'a text, or a list of {"role", "content"} that ends with the user'
         raise table.wrong("prompt", row + 1, prompt, wanted) from error
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.publish.annotations import Annotations, groups
-from judge.errors import NotIdentifiedError
 from judge.scoring.alpaca_eval import wins
 from judge.study.difficulty import Difficulty, estimate_difficulty
 from judge.study.length_control import Annotated, Block, length_controlled, length_term
+from judge.tables.annotations import Annotations, groups
+from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
 
 FEW_ROWS = 100

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arena.errors import DataError
-from arena.files import json_or_text
-from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.cases import OUTPUTS, NamedCase, plain, responses_of
-from judge.errors import JudgeError
 from judge.methods.constraints import Checked, Task, check, read_task
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError, RatingError
+from rating.tables.files import json_or_text
 
 IDS, KWARGS = "instruction_id_list", "kwargs"
 
@@ -83,7 +82,7 @@ def _task(table: Annotations, number: int, prompt: object, ids: object, kwargs: 
     row = {"prompt": prompt, IDS: _listed(ids), KWARGS: _listed(kwargs)}
     try:
         return read_task(row)
-    except JudgeError as error:
+    except RatingError as error:
         msg = f"Row {number} of {table.source!r}: {error}"
         raise DataError(msg) from error
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from arena.publish.cases import NamedCase
 from arena.publish.judged import IFEVAL
-from arena.publish.orders import BOTH
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.hardening import repeated_output
 from judge.judged import PENDING, SETTLED, Run, always_said, effect_of_place, verdicts
 from judge.methods.constraints import Accuracy, Checked, accuracy
 from judge.methods.wildbench import reward
 from judge.reading import Preference, noted
 from judge.verdict import PlaceEffect, Verdict, consistency
+from rating.errors import DataError
+from rating.tables.orders import BOTH
 
 NO_LOGPROBS = (
     "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "

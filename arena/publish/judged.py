@@ -5,10 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arena.errors import DataError
-from arena.publish import formats
 from arena.publish.cases import NamedCase
-from arena.publish.orders import BOTH
 from judge.case import CaseId, Order
 from judge.judged import PENDING, READ, Judged, verdicts
 from judge.methods.checklist import Checklists
@@ -16,6 +13,9 @@ from judge.methods.constraints import Checked
 from judge.methods.named import Named
 from judge.reading import Items, Preference, Rating
 from judge.verdict import PlaceEffect, Verdict, preference_for_a
+from rating.errors import DataError
+from rating.tables import formats
+from rating.tables.orders import BOTH
 
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""

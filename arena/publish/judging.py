@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.publish.annotations import Annotations, groups, read_annotations
-from arena.publish.columns import listed
 from arena.publish.controlled import ScoreOptions, length_controls
-from arena.publish.orders import BOTH
-from judge.errors import JudgeError
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.pairwise import pairwise_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
+from judge.tables.annotations import Annotations, groups, read_annotations
 from rating import Outcome
+from rating.errors import DataError
+from rating.tables.columns import listed
+from rating.tables.orders import BOTH
 from rating.typing import Bools, Floats
 
 METHODS = ("alpaca_eval", "wildbench", "pairwise")
@@ -66,10 +65,7 @@ def judge_score(
         by_position=compat is not None,
         order=order,
     )
-    try:
-        models, warnings = scorer(read_annotations(file), options)
-    except JudgeError as error:
-        raise DataError(str(error)) from error
+    models, warnings = scorer(read_annotations(file), options)
     return {"method": method, "models": [_plain(row) for row in models], "warnings": warnings}
 
 
@@ -226,7 +222,7 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
 
 
 def _one_row_a_case(data: Annotations) -> Annotations:
-    """Leave single orders out beside the row of both: `arena.publish.orders` tells the rule."""
+    """Leave single orders out beside the row of both: `rating.tables.orders` tells the rule."""
     if not data.has("order"):
         return data
     order = data.texts("order")

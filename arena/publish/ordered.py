@@ -11,15 +11,15 @@ import narwhals as nw
 import numpy as np
 
 from arena.domain.policy import DEFAULT
-from arena.errors import DataError
-from arena.publish import weights
-from arena.publish.coding import Coded, coded_list
-from arena.publish.columns import Columns
-from arena.publish.orders import one_row_a_case, only_of_text, order_columns
-from arena.publish.sieve import OUTCOMES, Sieve
-from arena.publish.sources import Frame, Table, fetch, opened
 from arena.store import log
 from arena.store.existing import reading_existing
+from rating.errors import DataError
+from rating.tables import weights
+from rating.tables.coding import Coded, coded_list
+from rating.tables.columns import Columns
+from rating.tables.orders import one_row_a_case, only_of_text, order_columns
+from rating.tables.sieve import OUTCOMES, Sieve
+from rating.tables.sources import Frame, Table, fetch, opened
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
@@ -75,12 +75,12 @@ class OrderedVotes:
 def read_ordered(source: str, columns: Columns) -> OrderedVotes:
     """Read the votes of a file, or those of a database that the default policy counts.
 
-    Of a judge's run each case counts once (`arena.publish.orders`).
+    Of a judge's run each case counts once (`rating.tables.orders`).
 
     Raises
     ------
     DataError
-        As `arena.publish.counts.read_votes`, if the votes do not say who cast them, and if
+        As `rating.tables.counts.read_votes`, if the votes do not say who cast them, and if
         columns are named of a database, which has its own.
     StoreError
         If the database cannot be read.

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from arena.publish.counts import read_groups
-from arena.publish.plots import intervals, votes_per_pair, win_rates
-from arena.publish.rate import read_source, reading_of, to_comparisons
+from arena.publish.rate import read_source
 from rating import Comparisons, RateOptions
+from rating.charts.plots import intervals, votes_per_pair, win_rates
+from rating.tables.counts import comparisons, read_groups
+from rating.tables.reading import Reading
 
 ENDINGS = (".png", ".svg", ".html")
 LONGEST = 60
@@ -41,13 +42,13 @@ def draw_boards(
         If the plots are not installed, or the votes cannot be read.
     """
     if "groups" not in found:
-        return _draw(folder, found, to_comparisons(read_source(source, options)), made)
-    votes = read_groups(source, reading_of(options))
+        return _draw(folder, found, comparisons(read_source(source, options)), made)
+    votes = read_groups(source, Reading.of(options))
     names = folder_names(found["groups"])
     return [
         file
         for value, report in found["groups"].items()
-        for file in _draw(folder / names[value], report, to_comparisons(votes[value]), made)
+        for file in _draw(folder / names[value], report, comparisons(votes[value]), made)
     ]
 
 

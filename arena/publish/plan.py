@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 import rating
-from arena.errors import DataError
-from arena.publish.rate import in_our_words, read_source, to_comparisons
+from arena.publish.rate import read_source
 from rating import Comparisons, Fit, RateOptions
+from rating.errors import DataError
 from rating.planning import NeighbourGap, neighbour_gaps, votes_to_separate
 from rating.ranks import EQUAL_NATS
 from rating.scale import POINTS_PER_NAT
 from rating.spread import spread
+from rating.tables.counts import comparisons
 
 LEADS = (10, 20, 50, 100, 200)
 """Points between two models, for the table of votes that show such a lead."""
@@ -83,9 +84,8 @@ def plan_source(source: str, options: RateOptions) -> Plan:
     if options.interval not in ("sandwich", "hessian"):
         msg = f"A plan needs interval sandwich or hessian, not {options.interval!r}."
         raise DataError(msg)
-    data = to_comparisons(read_source(source, options))
-    with in_our_words():
-        return _plan(data, options.resolved(data))
+    data = comparisons(read_source(source, options))
+    return _plan(data, options.resolved(data))
 
 
 def _plan(data: Comparisons, options: RateOptions) -> Plan:

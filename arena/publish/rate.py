@@ -1,19 +1,17 @@
 """Ratings of the votes in a file or a database, as other tools read them."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import rating
 from arena import __version__
 from arena.domain.policy import DEFAULT
-from arena.errors import DataError, NotRatedError
-from arena.publish import orders
-from arena.publish.columns import Columns
-from arena.publish.counts import Votes, comparisons, logged_votes, read_groups, read_votes
-from arena.publish.reading import Reading
-from rating import Comparisons, Provenance, RateOptions, Report
+from rating import Provenance, RateOptions, Report
+from rating.errors import ConvergenceError, DataError, NotIdentifiedError
+from rating.tables import orders
+from rating.tables.counts import Votes, comparisons, logged_votes, read_groups, read_votes
+from rating.tables.reading import Reading
 
 Told = Callable[[int, int], None]
 """Called with the groups rated so far and the groups in all."""
@@ -47,7 +45,7 @@ def rate_source(source: str, options: RateOptions, told: Told | None = None) -> 
     Parameters
     ----------
     source : str
-        A file that `arena.publish.counts.read_votes` reads, or the URL of a database, whose
+        A file that `rating.tables.counts.read_votes` reads, or the URL of a database, whose
         votes the default policy counts.
 
     Raises
@@ -56,7 +54,7 @@ def rate_source(source: str, options: RateOptions, told: Told | None = None) -> 
         If the votes cannot be read, or the options do not fit them.
     StoreError
         If the database cannot be read.
-    NotRatedError
+    NotIdentifiedError
         If the votes identify no rating.
     """
     if options.by is not None:
@@ -76,41 +74,7 @@ def read_source(source: str, options: RateOptions) -> Votes:
     """
     if "://" in source:
         return _read_log(source, options)
-    return read_votes(source, reading_of(options))
-
-
-def reading_of(options: RateOptions) -> Reading:
-    """Say how votes are read for these options."""
-    needed = options.cluster in ("prompt", "both")
-    return Reading(
-        columns=Columns.named(options.columns, by=options.by),
-        prompts=needed or (options.cluster is None and options.interval == "sandwich"),
-        all_prompts=needed,
-        both_bad=options.both_bad,
-        weight=options.weights,
-        style=options.style,
-        since=options.since,
-        until=options.until,
-        half_life_days=options.half_life,
-    )
-
-
-@contextmanager
-def in_our_words() -> Iterator[None]:
-    """Turn what the estimators raise into errors of the arena."""
-    try:
-        yield
-    except rating.DataError as error:
-        raise DataError(str(error)) from error
-    except rating.RatingError as error:
-        msg = f"The votes identify no rating. {error}"
-        raise NotRatedError(msg) from error
-
-
-def to_comparisons(votes: Votes) -> Comparisons:
-    """Give the votes to the estimators, their errors as ours."""
-    with in_our_words():
-        return comparisons(votes)
+    return read_votes(source, Reading.of(options))
 
 
 def _read_log(url: str, options: RateOptions) -> Votes:
@@ -122,7 +86,7 @@ def _read_log(url: str, options: RateOptions) -> Votes:
         msg = f"The log has its own columns, and {role}={name} names another: drop --column."
         raise DataError(msg)
     with reading_existing(url) as session:
-        votes = logged_votes(log.columns(session, DEFAULT), reading_of(options))
+        votes = logged_votes(log.columns(session, DEFAULT), Reading.of(options))
     if not votes.report.used:
         dropped = ", ".join(f"{n} {why}" for why, n in votes.report.dropped.items())
         msg = f"No votes to count in {url!r}: {votes.report.read} read; left out: {dropped}."
@@ -131,7 +95,7 @@ def _read_log(url: str, options: RateOptions) -> Votes:
 
 
 def _rated(votes: Votes, options: RateOptions) -> Report:
-    data = to_comparisons(votes)
+    data = comparisons(votes)
     source = Provenance(
         version=__version__,
         data_hash=votes.data_hash,
@@ -139,8 +103,7 @@ def _rated(votes: Votes, options: RateOptions) -> Report:
         dropped=votes.report.dropped,
         style_sd=_style_sd(votes),
     )
-    with in_our_words():
-        report = rating.rate(data, options, source)
+    report = rating.rate(data, options, source)
     n_orders = votes.report.dropped.get(orders.IN_BOTH, 0)
     warnings = [orders.warning(n_orders)] if n_orders else []
     if votes.unprompted:
@@ -164,7 +127,7 @@ def _rate_groups(source: str, options: RateOptions, told: Told | None) -> Groups
             "the column, and rate the file."
         )
         raise DataError(msg)
-    found = read_groups(source, reading_of(options))
+    found = read_groups(source, Reading.of(options))
     reports: dict[str, Report] = {}
     not_rated: dict[str, str] = {}
     for done, (value, votes) in enumerate(found.items()):
@@ -172,10 +135,10 @@ def _rate_groups(source: str, options: RateOptions, told: Told | None) -> Groups
             told(done, len(found))
         try:
             reports[value] = _rated(votes, options)
-        except NotRatedError as error:
+        except (NotIdentifiedError, ConvergenceError) as error:
             not_rated[value] = str(error)
     if not reports:
         value, why = next(iter(not_rated.items()), (str(options.by), "There are no votes."))
         msg = f"No group of {options.by!r} can be rated; of {value!r}: {why}"
-        raise NotRatedError(msg)
+        raise NotIdentifiedError(msg)
     return Groups(reports, not_rated)

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from arena import __version__
-from arena.errors import DataError
-from arena.publish import orders
-from arena.publish.columns import Columns
 from arena.publish.ordered import OrderedVotes, read_ordered
-from arena.publish.rate import in_our_words
-from rating import Comparisons, NotIdentifiedError, Outcome, fit
+from rating import Comparisons, Outcome, fit
 from rating.covariates import ORDER_EFFECT
+from rating.errors import DataError, NotIdentifiedError
+from rating.tables import orders
+from rating.tables.columns import Columns
 from rating.taste import fit_taste_sd
 from rating.typing import Floats
 from rating.voters import Alternative, VoterCheck, check_voters
@@ -247,15 +246,14 @@ def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
         return _Examined(None, None, {})
     their = votes.of(np.isin(votes.voter, enough))
     share = np.bincount(votes.voter, minlength=len(votes.voters)) / len(votes.voter)
-    with in_our_words():
-        all_votes = _strengths(votes)
-        taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, *all_votes)
-        found: dict[int, VoterCheck] = {}
-        light = their.of(share[their.voter] < HEAVY)
-        found |= _check(light, all_votes, taste_sd, alpha)
-        for code in enough[share[enough] >= HEAVY]:
-            without = _strengths(votes.of(votes.voter != code))
-            found |= _check(their.of(their.voter == code), without, taste_sd, alpha)
+    all_votes = _strengths(votes)
+    taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, *all_votes)
+    found: dict[int, VoterCheck] = {}
+    light = their.of(share[their.voter] < HEAVY)
+    found |= _check(light, all_votes, taste_sd, alpha)
+    for code in enough[share[enough] >= HEAVY]:
+        without = _strengths(votes.of(votes.voter != code))
+        found |= _check(their.of(their.voter == code), without, taste_sd, alpha)
     return _Examined(taste_sd, all_votes.order_effect, found)
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import duckdb
 
-from arena.errors import DataError
-from arena.publish.columns import Columns
-from arena.publish.escaping import in_csv, in_csv_sql
-from arena.publish.formats import write_parquet
 from arena.publish.ordered import ROW, numbered
-from arena.publish.plain import quoted
-from arena.publish.sources import opened
 from arena.publish.voters import CheckedVoter, VotersReport
+from rating.errors import DataError
+from rating.tables.columns import Columns
+from rating.tables.escaping import in_csv, in_csv_sql
+from rating.tables.formats import write_parquet
+from rating.tables.plain import quoted
+from rating.tables.sources import opened
 
 WEIGHT, REASON = "voter_weight", "voter_reason"
 ENDINGS = (".parquet", ".csv")

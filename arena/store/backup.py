@@ -16,12 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from arena.errors import BrokenRecordError, SchemaError, StoreError
-from arena.files import require_file
 from arena.store import chain
 from arena.store.engine import describe, open_engine, snapshot, sqlite_file
 from arena.store.schema import migrate, newest, revision, shown
 from arena.store.tables import Table
 from arena.store.verify import verify
+from rating.tables.files import require_file
 
 Told = Callable[[int, int], None]
 """Called with the rows copied so far and the rows in all."""

@@ -10,9 +10,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from arena.errors import SchemaError, StoreError
-from arena.files import require_file
 from arena.store.engine import describe, open_engine, snapshot, sqlite_file
 from arena.store.schema import newest, revision, shown
+from rating.tables.files import require_file
 
 
 @contextmanager

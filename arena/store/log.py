@@ -13,14 +13,7 @@ from arena.domain.policy import Policy
 from arena.domain.vote import Choice
 from arena.domain.voter import VoterKind
 from arena.store import bound
-from arena.store.records import (
-    LinkKind,
-    LoggedColumns,
-    LoggedLink,
-    LoggedVote,
-    ModelRecord,
-    PastBattle,
-)
+from arena.store.records import LinkKind, LoggedLink, LoggedVote, ModelRecord, PastBattle
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -30,6 +23,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
+from rating.tables.counts import LoggedColumns
 
 BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 """A query for the keys of battles."""

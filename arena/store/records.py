@@ -197,27 +197,6 @@ class LoggedLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedColumns:
-    """The votes of a log in columns, skips among them, in the order of the log.
-
-    Attributes
-    ----------
-    left_out : list of str or None
-        Why the policy leaves the vote out; None where it counts.
-    """
-
-    model_a: list[str]
-    model_b: list[str]
-    outcome: list[str]
-    voter: list[str]
-    prompt: list[str | None]
-    created: list[datetime]
-    pair_probability: list[float]
-    repicks: list[int]
-    left_out: list[str | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRecord:
     """What the log knows of a model's battles.
 

@@ -7,14 +7,14 @@ import narwhals as nw
 import numpy as np
 
 import rating
-from arena.publish.coding import coded
-from arena.publish.counts import comparisons, read_votes
-from arena.publish.reading import Reading
 from benchmarks.ratings.tasks import VOTER_TASKS, Points, Task
 from benchmarks.ratings.work import STYLES
 from rating import Comparisons, Fit
 from rating.elo import online_elo
 from rating.scale import MEAN_POINTS, POINTS_PER_NAT
+from rating.tables.coding import coded
+from rating.tables.counts import comparisons, read_votes
+from rating.tables.reading import Reading
 
 
 def counted(source: Any, task: str) -> Comparisons:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from judge.case import Case
 from judge.completion import Parameters, Reply, Request
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.grammar import answers, questions
 from judge.judged import Judged
 from judge.method import Description, conversation, read_text, template
 from judge.reading import Items, Questions, Reading
+from rating.errors import DataError
 
 FEWEST, MOST = 5, 10
 """Questions of a written checklist, as in WildBench."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judge.errors import DataError
 from judge.method import Method, Template
 from judge.methods.alpaca_eval import AlpacaEval
 from judge.methods.arena_hard import ArenaHard
@@ -11,6 +10,7 @@ from judge.methods.checklist import Checklist, Checklists
 from judge.methods.pairwise import Pairwise
 from judge.methods.rubric import Rubric
 from judge.methods.wildbench import WildBenchReward, WildBenchScore
+from rating.errors import DataError
 
 _PLAIN: tuple[Method, ...] = (
     Pairwise(),

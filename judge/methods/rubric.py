@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from judge.case import Case
 from judge.completion import Parameters, Reply, Request
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.grammar import bracketed_mark
 from judge.method import Description, conversation, read_text, template
 from judge.reading import Rating, Reading
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.probe.axes import Axis, AxisName, Part, axis_of, compare, mean_of, scores_of
 from judge.probe.people import (
     CEILING,
@@ -18,6 +17,7 @@ from judge.probe.people import (
     figures_of_votes,
 )
 from judge.probe.similarity import Measure
+from rating.errors import DataError
 from rating.typing import Floats
 
 NO_CEILING = "How far people agree is unknown here: no single votes of two on one pair."

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from judge.errors import DataError, JudgeError
 from judge.probe.consistency import consistency, spearman
 from judge.probe.desiderata import (
     Desideratum,
@@ -24,7 +23,7 @@ from judge.probe.measures import Measure, Rated
 from judge.probe.reliability import rerun_noise
 from judge.probe.variance import variance_shares
 from judge.probe.worlds import Votes, World
-from rating import RatingError
+from rating.errors import DataError, RatingError
 from rating.typing import Floats
 
 Told = Callable[[int, int], None]
@@ -100,7 +99,7 @@ def audit(
     ------
     DataError
         For too few arenas.
-    JudgeError, rating.RatingError
+    RatingError
         If ``votes`` give no rating.
 
     References
@@ -149,14 +148,14 @@ class _Work:
         """Rate votes of a simulated arena; None where they give no rating."""
         try:
             return self.measure.rate(votes, self.rng)
-        except (JudgeError, RatingError):
+        except RatingError:
             return None
 
     def theta(self, votes: Votes) -> Floats | None:
         """Rate votes of a simulated arena, without intervals; None where they give no rating."""
         try:
             return self.measure.theta(votes, self.rng)
-        except (JudgeError, RatingError):
+        except RatingError:
             return None
 
     def cast(self, arenas: int) -> list[Rated]:
@@ -243,7 +242,7 @@ def _consistency(work: _Work, seen: Votes) -> Desideratum:
     for choice, rate in ({"as shown": work.measure.rate} | dict(work.measure.knobs)).items():
         try:
             boards[choice] = rate(seen, work.rng)
-        except (JudgeError, RatingError) as error:
+        except RatingError as error:
             return unknown("consistency", f"No rating with {choice}: {error}")
     theta, above = ([getattr(one, name) for one in boards.values()] for name in ("theta", "above"))
     found = consistency(tuple(boards), np.array(theta), np.array(above))

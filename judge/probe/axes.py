@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.items import Estimate
 from judge.study.resampling import FEW_PROMPTS, drawn_sums, interval, sums_within
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 NO_VALUE = "No value: the answers never differ, or there are none."

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError
 from judge.probe.axes import Axis, AxisName, Part, few, scores_of
 from judge.probe.similarity import Measure
 from judge.study.items import Estimate
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 HALVES = 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.correlation import MIN_MODELS, correlations
+from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
 LEAST_CORRELATION = 0.9

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError
 from judge.probe.reliability import checked, not_rounding
+from rating.errors import DataError
 from rating.typing import Floats
 
 COMFORTABLE = 2.0

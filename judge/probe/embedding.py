@@ -11,11 +11,12 @@ import numpy as np
 
 from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request
-from judge.errors import CallError, DataError
+from judge.errors import CallError
 from judge.journal import Journal, Key, key_of
 from judge.probe.card import Plan
 from judge.probe.similarity import Measure
 from judge.retries import wait_before_retry
+from rating.errors import DataError
 from rating.typing import Floats
 
 Vectors = Mapping[str, Floats]

@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.judged import Judged
 from judge.probe.alignment import alignment_axis
 from judge.probe.axes import (
@@ -25,6 +24,7 @@ from judge.probe.people import VotedPairs, draw_prompts, figures_of_votes, rank_
 from judge.probe.similarity import Measure
 from judge.probe.trials import Group, Trial, trials_of
 from judge.study.items import Estimate
+from rating.errors import DataError
 from rating.typing import Bools, Floats
 
 Texts = Sequence[str]

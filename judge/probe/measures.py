@@ -10,7 +10,7 @@ import numpy as np
 from judge.probe.worlds import Votes
 from rating import Cluster, bootstrap, infer
 from rating.elo import online_elo
-from rating.fit import Fit, fit
+from rating.fitting import Fit, fit
 from rating.ties import Ties
 from rating.typing import Bools, Floats
 

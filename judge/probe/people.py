@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.probe.axes import ROUNDS, Drawn, compare, ratio, tie_groups
 from judge.study.resampling import draw_counts, sums_within
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 RANK_CORRELATION = "rank correlation"

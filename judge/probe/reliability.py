@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError
+from rating.errors import DataError
 from rating.typing import Floats
 
 MOST_NOISE = 1 / 3

@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.probe.axes import (
     Axis,
     AxisName,
@@ -27,6 +26,7 @@ from judge.probe.perturb import (
     Perturbation,
 )
 from judge.probe.similarity import Measure
+from rating.errors import DataError
 from rating.typing import Floats
 
 DEPTH = 10

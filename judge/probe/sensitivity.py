@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.probe.axes import (
     Axis,
     AxisName,
@@ -21,6 +20,7 @@ from judge.probe.axes import (
 )
 from judge.probe.doses import INSERTED, REMOVED, Dosed, Place, doses
 from judge.probe.similarity import Measure
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 UNRELATED = 3

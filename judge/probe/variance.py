@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.probe.reliability import checked
+from rating.errors import DataError
 from rating.typing import Floats
 
 NULL_DRAWS = 20_000

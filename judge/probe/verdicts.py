@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError
 from judge.probe.audit import PARTS, Audit
 from judge.probe.consistency import consistency
 from judge.probe.desiderata import (
@@ -24,6 +23,7 @@ from judge.probe.reliability import RerunNoise, difference_multiplier
 from judge.probe.variance import variance_shares
 from judge.study.items import Estimate
 from judge.study.resampling import clustered, sums_within
+from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
 NO_TRUTH = (

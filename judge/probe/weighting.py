@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError
 from judge.probe.words import count_terms, words
+from rating.errors import DataError
 from rating.typing import Floats
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.errors import NotIdentifiedError
 from rating import Comparisons, Outcome, fit_bradley_terry
 from rating.bradley_terry import solve
+from rating.errors import NotIdentifiedError
 from rating.taste import fit_taste_sd
 from rating.typing import Floats, Ints
 

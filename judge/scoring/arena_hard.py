@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
+from rating.errors import DataError
 from rating.typing import Floats
 
 STRONG = 3

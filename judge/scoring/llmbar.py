@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.errors import DataError
+from rating.errors import DataError
 from rating.typing import Bools
 
 _CHOICES = ("1", "2")

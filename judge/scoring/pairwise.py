@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
 from rating import Outcome
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 

@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.items import TIE, Estimate, Items, Said
 from judge.study.resampling import SHARE, Raters, clustered, sums_by_prompt
+from rating.errors import DataError
 from rating.typing import Floats
 
 Weighting = Literal["pairs", "items"]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError
 from judge.study.agreement import LABELS, counts
 from judge.study.baselines import larger
 from judge.study.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
 from judge.study.items import Items, Said
 from judge.study.resampling import sums_within
+from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
 _COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.items import Items, Said
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
 from judge.study.preferences import POSITION, Preferences, from_influence, preferences
 from judge.study.resampling import FEW_PROMPTS
 from judge.study.self_preference import SelfPreference, self_preference
+from rating.errors import NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
 from rating.typing import Floats
 

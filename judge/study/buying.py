@@ -5,13 +5,13 @@ from math import ceil
 
 import numpy as np
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Items, Said
 from judge.study.powered_bradley_terry import Problem, bread_at, problem_of
 from judge.study.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from judge.study.prediction_powered import PoweredMean
 from rating.bradley_terry import win_probability
 from rating.contrasts import quantile
+from rating.errors import DataError, NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
 from rating.typing import Bools, Floats, Ints
 

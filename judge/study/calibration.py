@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import NotIdentifiedError
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
 from judge.study.logistic import Rows, expit
 from judge.study.preferences import from_influence
 from judge.study.resampling import SHARE, clustered, drawn_sums, interval, sums_within, with_width
+from rating.errors import NotIdentifiedError
 from rating.newton import minimise
 from rating.typing import Bools, Floats, Ints
 

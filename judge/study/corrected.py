@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
 from rating.contrasts import quantile
+from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
 
 ASSUMPTION = (

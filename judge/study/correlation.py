@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
+from rating.errors import DataError
 from rating.typing import Floats
 
 MIN_MODELS = 3

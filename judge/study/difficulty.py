@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import NotIdentifiedError
 from judge.study.logistic import expit
+from rating.errors import NotIdentifiedError
 from rating.newton import Evaluation, minimise
 from rating.typing import Floats, Ints
 

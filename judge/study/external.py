@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.boards import FIGURES, KINDS, Moved, both_correlations
 from judge.study.correlation import FEW_MODELS, MIN_MODELS, row_correlations
 from judge.study.items import Estimate
 from judge.study.resampling import Ends, interval, with_width
+from rating.errors import DataError
 from rating.typing import Floats
 
 

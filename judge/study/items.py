@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.errors import DataError
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 A, TIE, B = 1, 0, -1

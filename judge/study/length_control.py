@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.difficulty import Difficulty
 from judge.study.logistic import Fitted, Rows, expit, fit_logistic
+from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
 
 LENGTH, DIFFICULTY = 0, 2

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import NotIdentifiedError
-from rating import ConvergenceError
+from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.newton import Evaluation, minimise
 from rating.typing import Floats
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate
 from rating.cautions import FEW_PROMPTS
 from rating.contrasts import quantile
+from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Bools, Floats, Ints
 
 ASSUMPTION = (

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import NotIdentifiedError
 from judge.study.items import Items, Said
 from judge.study.power_tuning import Moments, Parts, parts
-from rating import Comparisons, ConvergenceError, connectivity
+from rating import Comparisons, connectivity
 from rating.bradley_terry import hessian, solve, win_probability
+from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.newton import anchored
 from rating.sandwich import CHUNK_ENTRIES, identified_inverse
 from rating.typing import Bools, Floats, Ints

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
 from judge.study.power_tuning import (
     ASSUMPTION,
@@ -24,6 +23,7 @@ from judge.study.powered_bradley_terry import (
 )
 from judge.study.voters_and_prompts import founded, uncertainty
 from rating.bradley_terry import win_probability
+from rating.errors import NotIdentifiedError
 from rating.typing import Bools, Floats
 
 UNLIKELY = 0.01

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Estimate
 from judge.study.power_tuning import (
     NOTHING_TO_GAIN,
@@ -13,6 +12,7 @@ from judge.study.power_tuning import (
     Parts,
     parts,
 )
+from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
 
 FOLDS = 5

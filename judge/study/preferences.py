@@ -6,18 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.errors import NotIdentifiedError
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import FEWEST_PEOPLE, with_width
-from rating import (
-    Comparisons,
-    ConvergenceError,
-    Fit,
-    fit,
-    hessian_covariance,
-)
-from rating import NotIdentifiedError as NotRatedError
+from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.clusters import activity, grouping, intersection
+from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.sandwich import scored_cells
 from rating.typing import Floats
 
@@ -101,7 +94,7 @@ def preferences(
     )
     try:
         fitted = fit(data)
-    except (NotRatedError, ConvergenceError) as error:
+    except ConvergenceError as error:
         raise NotIdentifiedError(str(error)) from error
     influence = np.zeros((items.n_prompts, len(fitted.x)))
     influence[np.unique(prompt)] = _influence(fitted, data)

@@ -6,10 +6,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.agreement import counts
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import clustered, sums_within
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import DataError
 from judge.study.items import Estimate, Items, Said
 from rating.contrasts import quantile
+from rating.errors import DataError
 from rating.typing import Floats, Ints
 
 Statistic = Callable[[Floats], Floats]

@@ -11,16 +11,18 @@ ROOT = Path(__file__).parents[2]
 PLANTED = {
     "The three houses": ("rating/scale.py", "import arena.domain.vote"),
     "The rooms of the arena": ("arena/store/chain.py", "import arena.play.words"),
-    "rating is arrays and mathematics": ("rating/scale.py", "import sqlite3"),
+    "The floors of rating": ("rating/tables/columns.py", "import rating.charts.picture"),
+    "The mathematics of ratings knows no files": ("rating/scale.py", "import rating.tables.files"),
+    "The mathematics of ratings is arrays": ("rating/scale.py", "import pathlib"),
     "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
     "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),
-    "What the web shows, it gets from play and publish": (
+    "What the web shows, it gets from play, boards and publish": (
         "arena/api/health.py",
         "import arena.store.log",
     ),
     "Judges work without the web": ("arena/judging/run.py", "import arena.api.problems"),
     "httpx lives with the endpoints": ("arena/play/words.py", "import httpx"),
-    "SQL lives in the store": ("arena/publish/dataset.py", "import sqlalchemy"),
+    "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/words.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/words.py", "import fastapi"),
     "Jinja lives in the reading pages and in the report": ("arena/api/health.py", "import jinja2"),
@@ -28,8 +30,8 @@ PLANTED = {
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/words.py", "import structlog"),
     "prometheus lives in the metrics": ("arena/play/words.py", "import prometheus_client"),
-    "duckdb and narwhals live in publish": ("arena/store/log.py", "import duckdb"),
-    "Plots live in publish": ("arena/pages/axis.py", "import matplotlib"),
+    "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
+    "Pictures that are files live in charts": ("arena/pages/axis.py", "import matplotlib"),
     "No circles": ("arena/domain/voter.py", "import arena.errors"),
 }
 

@@ -133,7 +133,7 @@ def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
     (tmp_path / "one.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
     told = command("probe", "board", "one.csv", "--arenas", "12")
     assert told.returncode == 3
-    assert told.stderr.startswith("arena: The votes identify no rating.")
+    assert told.stderr.startswith("arena: Never scored against by the rest: x.")
 
 
 @pytest.mark.parametrize("name", ["similarity", "judge", "board"])

@@ -82,12 +82,12 @@ def test_a_board_on_the_terminal_says_what_it_is_of(command: Command, tmp_path: 
 def test_votes_that_identify_no_rating_end_in_exit_code_three(tmp_path: Path) -> None:
     told = run(tmp_path, "rate", votes_file(tmp_path, PAIRS.replace("y,z", "w,z")))
     assert (told.returncode, told.stdout) == (3, "")
-    assert told.stderr.startswith("arena: The votes identify no rating.")
+    assert told.stderr.startswith("arena: The models fall into 2 groups")
     assert told.stderr.count("\n") == 1, told.stderr
 
 
 def test_a_process_that_read_a_file_ends_without_talk_of_leaks(tmp_path: Path) -> None:
-    code = f"from arena.publish.counts import read_votes; v = read_votes({votes_file(tmp_path)!r})"
+    code = f"from rating.tables.counts import read_votes; v = read_votes({votes_file(tmp_path)!r})"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (told.stdout, told.stderr) == ("", "")
 
@@ -109,7 +109,7 @@ for words, heavy in {ASKED}:
 def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     votes_file(tmp_path)
     live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx", "uvicorn"]
-    offline = [*live, "numpy", "scipy", "duckdb", "narwhals", "rating"]
+    offline = [*live, "numpy", "scipy", "duckdb", "narwhals", "rating.board"]
     web = ["gradio", "fastapi", "starlette", "uvicorn", "jinja2", "matplotlib"]
     pairs = "prompt,model_a,response_a,model_b,response_b\nWhy?,x,So.,y,Not so.\n"
     (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")
@@ -139,8 +139,8 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
         (PAIRS, ["--ties", "win"], 2, ["ties", "'win'", "davidson"]),
         (PAIRS.replace("winner", "won"), ["--by", "topic"], 2, ["'topic'"]),
         (PAIRS.replace(",10,", ",ten,"), [], 2, ["ten"]),
-        (PAIRS.replace("x,y,30,10,4", "x,y,30,0,0"), [], 3, ["identify no rating", "x"]),
-        (PAIRS.replace("y,z", "w,z"), [], 3, ["identify no rating", "w, z"]),
+        (PAIRS.replace("x,y,30,10,4", "x,y,30,0,0"), [], 3, ["no finite value", "x"]),
+        (PAIRS.replace("y,z", "w,z"), [], 3, ["fall into 2 groups", "w, z"]),
         (PAIRS.splitlines()[0] + "\n", [], 2, ["No votes to count", "0 read"]),
     ],
     ids=["bad option", "no column", "bad count", "undefeated", "apart", "empty"],

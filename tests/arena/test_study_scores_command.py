@@ -108,7 +108,7 @@ def test_a_board_that_was_written_gives_the_same_as_its_votes(
 
 
 def test_tables_in_json_and_parquet_say_the_same(arena: Command, tmp_path: Path) -> None:
-    from arena.publish.formats import write_parquet
+    from rating.tables.formats import write_parquet
 
     rows = [{"model": name, "value": float(i * i % 7)} for i, name in enumerate(NAMES)]
     table(tmp_path, json.dumps(rows), "scores.json")

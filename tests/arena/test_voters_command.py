@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from arena.cli import cli
-from arena.errors import DataError
 from arena.publish.voters import CheckedVoter
 from arena.publish.weighted import REASON, WEIGHT
+from rating.errors import DataError
 from tests.arena.publish.test_voters import crowd, write
 
 

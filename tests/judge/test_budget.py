@@ -21,10 +21,10 @@ from judge.budget import (
 )
 from judge.case import Case, Message
 from judge.completion import Parameters, Reply, Request
-from judge.errors import DataError
 from judge.forecast import forecast
 from judge.methods import AlpacaEval, Pairwise
 from judge.options import Options
+from rating.errors import DataError
 from tests.judge.scripted import (
     Clock,
     Memory,

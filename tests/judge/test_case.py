@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.case import Case, Message, Order
-from judge.errors import DataError
+from rating.errors import DataError
 
 TEXT = st.text(st.characters(), max_size=20)  # lone surrogates included
 CASES = st.builds(lambda p, a, b: Case((Message("user", p),), a, b), TEXT, TEXT, TEXT)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request, TokenLogprob
-from judge.errors import DataError
 from judge.journal import Key, key_of
+from rating.errors import DataError
 
 ASKED = Request(
     (Message("system", "Judge."), Message("user", "A or B?")), Parameters(max_tokens=1)

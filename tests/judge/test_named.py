@@ -4,13 +4,14 @@ import pytest
 
 from judge.case import Case, Order
 from judge.completion import Reply
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.forecast import recalled
 from judge.journal import Key
 from judge.judged import Judged, always_said
 from judge.methods import ChecklistWriter, margined, unanswered
 from judge.methods.named import PAIRS, SINGLES, named
 from judge.reading import Preference, Questions, Rating, Reading
+from rating.errors import DataError
 from tests.judge.scripted import OPTIONS, Clock, MemoryJournal, ScriptedJudge, case, cases, judged
 
 LISTED = {case(n).prompt_id: ("Is it good?",) for n in range(3)}

@@ -9,13 +9,14 @@ import pytest
 
 from judge.case import Case
 from judge.completion import CUT, Reply, Request
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.journal import Key
 from judge.methods import (
     Pairwise,
 )
 from judge.options import Options
 from judge.reading import Preference
+from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, error, judge, statuses
 from tests.judge.scripted import (
     OPTIONS,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from judge.completion import Reply, Request
-from judge.errors import DataError, FailureClass
+from judge.errors import FailureClass
 from judge.judged import Stop
 from judge.methods import (
     AlpacaEval,
@@ -13,6 +13,7 @@ from judge.methods import (
 )
 from judge.progress import Progress
 from judge.throttle import RateLimits
+from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, ArenaLike, error, failing, judge, never, statuses
 from tests.judge.scripted import (
     OPTIONS,

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.case import Order
-from judge.errors import DataError
 from judge.reading import Preference
 from judge.verdict import (
     Verdict,
@@ -19,6 +18,7 @@ from judge.verdict import (
     reconcile,
 )
 from rating import Outcome
+from rating.errors import DataError
 
 A, B, TIE, BAD = Outcome.A, Outcome.B, Outcome.TIE, Outcome.BOTH_BAD
 ANSWERS = (A, B, TIE, BAD, None)

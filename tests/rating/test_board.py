@@ -2,10 +2,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+import rating
 from rating import DataError, NotIdentifiedError, RateOptions, Report, rate
 from tests.rating.builders import random_votes, votes
 from tests.simulation import Design
@@ -239,7 +241,18 @@ def test_a_board_becomes_plain_json(rng: np.random.Generator) -> None:
     assert isinstance(read["warnings"], list)
 
 
-def test_importing_the_package_leaves_the_slow_parts_of_scipy_alone() -> None:
-    code = "import sys, rating; print({'scipy.stats', 'scipy.special'} & set(sys.modules))"
+def test_the_package_loads_what_is_used_of_it() -> None:
+    slow = {"scipy.stats", "scipy.special", "duckdb", "narwhals", "pandas", "matplotlib"}
+    code = (
+        "import sys, rating; print({'numpy', 'scipy'} & set(sys.modules));"
+        f"rating.rate, rating.fit, rating.bootstrap; print({slow} & set(sys.modules))"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "set()"
+    assert run.stdout.split() == ["set()", "set()"]
+
+
+def test_every_name_of_the_package_can_be_used() -> None:
+    assert len(dir(rating)) > 50
+    for name in dir(rating):
+        found = getattr(rating, name)
+        assert not isinstance(found, ModuleType), name

@@ -9,7 +9,7 @@ from rating import (
     rounds,
     sandwich_covariance,
 )
-from rating.bootstrap import Bootstrap
+from rating.bootstrapping import Bootstrap
 from rating.clusters import Cluster
 from rating.resampling import poisson_ones, poisson_sums
 from rating.rounds import PairRounds, chord_newton

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from arena.errors import DataError
 from arena.publish.cases import NamedCase
 from arena.publish.probe.voted import some_of, voted_pairs
 from judge.judged import Run
 from judge.probe.card import Card
 from judge.probe.judged import JudgePlan, judge_card
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

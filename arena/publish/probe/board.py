@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError, NotRatedError
-from arena.publish.rate import in_our_words, read_source, to_comparisons
-from judge.errors import JudgeError
+from arena.publish.rate import read_source
 from judge.probe.audit import Audit, audit
 from judge.probe.measures import MEASURES
 from judge.probe.worlds import Votes, World
 from rating import RateOptions
+from rating.tables.counts import comparisons
 
 Told = Callable[[int, int], None]
 
@@ -63,22 +62,15 @@ def probe_board(
         If the votes cannot be read, or there are too few arenas.
     StoreError
         If the database cannot be read.
-    NotRatedError
+    NotIdentifiedError
         If the votes identify no rating.
     """
-    with in_our_words():
-        options = RateOptions(columns=tuple(columns))
-    data = to_comparisons(read_source(source, options))
+    options = RateOptions(columns=tuple(columns))
+    data = comparisons(read_source(source, options))
     rng = np.random.default_rng(seed)
-    try:
-        with in_our_words():
-            votes = Votes.of(data, rng)
-            world = World.like(votes)
-            audits = _audits(world, votes, arenas, seed, told)
-    except JudgeError as error:
-        raise (DataError if isinstance(error, ValueError) else NotRatedError)(
-            str(error)
-        ) from error
+    votes = Votes.of(data, rng)
+    world = World.like(votes)
+    audits = _audits(world, votes, arenas, seed, told)
     about = {
         "votes": data.n_votes,
         "models": data.n_models,

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.files import json_or_text, read_text
-from arena.publish.annotations import Annotations, read_annotations
-from arena.publish.columns import listed
 from judge.probe.people import RatedTexts
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError
+from rating.tables.columns import listed
+from rating.tables.files import json_or_text, read_text
 
 PAIRS = (("sentence1", "sentence2"), ("reference", "text"), ("text_a", "text_b"))
 TEXTS = ("text", "summary", "output", "response", "sentence")

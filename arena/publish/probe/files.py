@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from arena.errors import SettingsError
-from arena.files import parsed, read_text
 from arena.publish.probe.view import ProbePage, page_of
+from rating.tables.files import parsed, read_text
 
 
 def read_cards(folder: Path) -> tuple[ProbePage, ...]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.publish.annotations import Annotations, read_annotations
-from arena.publish.orders import BOTH
-from arena.publish.sieve import LABELS
 from judge.case import Order
-from judge.errors import JudgeError
 from judge.probe.audit import Audit
 from judge.probe.verdicts import Verdicts, audit_verdicts
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError, RatingError
+from rating.tables.orders import BOTH
+from rating.tables.sieve import LABELS
 from rating.typing import Floats
 
 Case = tuple[str, ...]
@@ -93,7 +92,7 @@ def probe_judges(files: Sequence[Path], *, seed: int) -> JudgeProbe:
         }
         try:
             audited = audit_verdicts(judge, verdicts, rng=np.random.default_rng(seed))
-        except JudgeError as error:
+        except RatingError as error:
             msg = f"Of {judge!r}: {error}"
             raise DataError(msg) from error
         found.append(audited)

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
 from arena.publish.probe.data import Classes, Library, Material, read_material
-from judge.errors import JudgeError
 from judge.probe.alignment import Alignment
 from judge.probe.card import Card, Plan, card_of, oracle_card
 from judge.probe.clustering import Clustering
@@ -19,6 +17,7 @@ from judge.probe.retrieval import Retrieval
 from judge.probe.robustness import Robustness
 from judge.probe.sensitivity import MIN_WORDS, Sensitivity
 from judge.probe.similarity import CLASSICAL, Measure
+from rating.errors import DataError
 
 Told = Callable[[int, int], None]
 Embedding = Callable[[Sequence[str]], Measure]
@@ -77,17 +76,14 @@ def probe_similarity(
     if sample < 2:
         raise DataError(f"--sample {sample}: a card needs two texts or more.")
     rng = np.random.default_rng(seed)
-    try:
-        plans = _plans(read_material(files), sample, rng)
-        if not plans:
-            raise DataError("The files hold no material for any axis.")
-        if embed is not None:
-            chosen = (*chosen, embed(texts_asked(plans)))
-        cards = _cards((*chosen, *_planted(seed)) if planted else chosen, plans, seed, told)
-        if planted:
-            cards = (oracle_card(plans, seed=seed), *cards)
-    except JudgeError as error:
-        raise DataError(str(error)) from error
+    plans = _plans(read_material(files), sample, rng)
+    if not plans:
+        raise DataError("The files hold no material for any axis.")
+    if embed is not None:
+        chosen = (*chosen, embed(texts_asked(plans)))
+    cards = _cards((*chosen, *_planted(seed)) if planted else chosen, plans, seed, told)
+    if planted:
+        cards = (oracle_card(plans, seed=seed), *cards)
     about = {"files": [file.name for file in files], "sample": sample, "seed": seed}
     return SimilarityProbe(about | {"axes": [a.name.value for a in cards[0].axes]}, cards)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.publish.annotations import Annotations, read_annotations
 from arena.publish.cases import NamedCase
-from arena.publish.sieve import LABELS, SKIP
 from judge.case import Case, CaseId
 from judge.method import conversation
 from judge.probe.people import VotedPairs
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError
+from rating.tables.sieve import LABELS, SKIP
 
 ITEM, BATTLE = "item_id", "battle_id"
 """Columns that say which case a vote is on: the item, where both files have it."""

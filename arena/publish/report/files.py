@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arena.errors import DataError
-from arena.publish import formats
 from arena.publish.report.html import as_html
 from arena.publish.report.page import Page
 from arena.publish.report.text import as_latex, as_markdown
+from rating.errors import DataError
+from rating.tables import formats
 
 
 def write_forms(

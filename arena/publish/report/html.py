@@ -7,8 +7,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from arena.publish.escaping import shown
 from arena.publish.report.page import Page
+from rating.tables.escaping import shown
 
 _NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
 TEMPLATES = Path(__file__).parent / "templates"

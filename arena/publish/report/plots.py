@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from arena.publish.escaping import in_html
+from rating.tables.escaping import in_html
 
 WIDTH = 620.0
 LINE, TWIN_LINE = 26.0, 38.0

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from arena.publish.escaping import LINES, in_latex, in_markdown, visible
 from arena.publish.report.page import Answer, Example, Page, Section, Table
+from rating.tables.escaping import LINES, in_latex, in_markdown, visible
 
 
 def as_markdown(page: Page) -> str:

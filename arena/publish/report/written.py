@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from arena import __version__
-from arena.publish import formats
 from arena.publish.report.biases import bias_section, calibration_section
 from arena.publish.report.boards import board_section, powered_section
 from arena.publish.report.files import write_forms
@@ -23,6 +22,7 @@ from arena.publish.study.words import plural
 from judge.methods.named import PAIRS, named
 from judge.study.gates import MIN_CASES, RATERS, Verdict
 from judge.study.words import listed
+from rating.tables import formats
 
 NAME = "report"
 N_EXAMPLES = 6

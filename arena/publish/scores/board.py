@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.files import json_or_text, read_text
-from arena.publish.compare import read_board
 from arena.publish.rate import rate_source
 from rating import RateOptions
+from rating.errors import DataError
+from rating.tables.compare import read_board
+from rating.tables.files import json_or_text, read_text
 from rating.typing import Floats
 
 ALIKE = (
@@ -57,7 +57,7 @@ def read_rated(source: str, level: float) -> RatedBoard:
         If it is none of these, or holds no rating.
     StoreError
         If the database cannot be read.
-    NotRatedError
+    NotIdentifiedError
         If the votes identify no rating.
     """
     if "://" not in source and _is_object(Path(source)):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from arena.errors import DataError
 from arena.publish.scores.board import RatedBoard, read_rated
 from arena.publish.scores.table import Scores, read_scores
 from judge.study.external import ScoreCorrelations, score_correlations
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def score_board(scores: Path, board: str, draws: Draws) -> Scored:
         If either cannot be read, or no model is in both.
     StoreError
         If the database cannot be read.
-    NotRatedError
+    NotIdentifiedError
         If the votes identify no rating.
     """
     table, rated = read_scores(scores), read_rated(board, draws.level)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.publish.annotations import Annotations, read_annotations
-from arena.publish.columns import listed
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError
+from rating.tables.columns import listed
 from rating.typing import Floats
 
 MODEL = "model"

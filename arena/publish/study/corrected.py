@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.errors import NotIdentifiedError
 from judge.study.corrected import Corrected, Tally, win_tallies
 from judge.study.items import Items, Said
+from rating.errors import NotIdentifiedError
 
 
 @dataclass(frozen=True, slots=True)

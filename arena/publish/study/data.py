@@ -7,13 +7,13 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.errors import DataError
-from arena.publish.coding import Coded
-from arena.publish.counts import REST
-from arena.publish.orders import BOTH, beside_both
 from arena.publish.study.items import Aligned, align, gaps, merged
 from arena.publish.study.rows import Rows, read_rows
 from judge.study.items import Items, Said
+from rating.errors import DataError
+from rating.tables.coding import Coded
+from rating.tables.counts import REST
+from rating.tables.orders import BOTH, beside_both
 from rating.typing import Bools, Floats, Ints
 
 ORDERS = {"ab": 1, "ba": -1, BOTH: 0}

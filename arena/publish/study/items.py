@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.errors import DataError
-from arena.publish.coding import Coded
 from arena.publish.study.rows import Rows, blank
 from judge.study.items import Items
+from rating.errors import DataError
+from rating.tables.coding import Coded
 from rating.typing import Bools, Floats, Ints
 
 NO_ITEM = "Neither an item_id, a prompt_id nor a battle_id is in both"

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from arena.errors import DataError
 from arena.publish.study.agreement import Agreement, agreement, voted
 from arena.publish.study.baselines import Baseline, baselines
 from arena.publish.study.bias import Biases, biases
@@ -15,7 +14,6 @@ from arena.publish.study.data import JudgeSaid, StudyData
 from arena.publish.study.options import StudyOptions
 from arena.publish.study.plan import Plan
 from arena.publish.study.words import plural
-from judge.errors import JudgeError
 from judge.study.alternative import alternative
 from judge.study.boards import BoardsCompared, compare_boards
 from judge.study.calibration import Calibration, calibration
@@ -27,7 +25,7 @@ from judge.study.powered_ratings import PoweredRatings, powered_ratings
 from judge.study.preferences import Preferences, preferences
 from judge.study.resampling import FEW_PROMPTS, FEWEST_PEOPLE
 from judge.study.swaps import Swaps, swaps
-from rating import RatingError
+from rating.errors import DataError, RatingError
 from rating.typing import Bools, Ints
 
 Found = TypeVar("Found")
@@ -302,7 +300,7 @@ def identified(what: str, find: Callable[[], Found], warnings: list[str]) -> Fou
     """Find something that the data may not determine: then say why, and give None."""
     try:
         return find()
-    except (JudgeError, RatingError) as error:
+    except RatingError as error:
         warnings.append(f"{what}: {error}")
         return None
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from arena.errors import DataError
 from arena.publish.study.contract import contract, missing
 from arena.publish.study.corrected import win_rates
 from arena.publish.study.data import JudgeSaid, StudyData, read_study
@@ -13,9 +12,7 @@ from arena.publish.study.judge import JudgeStudy, identified, shared_by, study_j
 from arena.publish.study.options import StudyOptions
 from arena.publish.study.outputs import Outputs, read_outputs, read_prompts
 from arena.publish.study.plan import plan_votes
-from judge.errors import JudgeError
 from judge.study.contest import Contest, contest
-from rating import RatingError
 
 Told = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
@@ -87,10 +84,7 @@ def study_judges(
         outputs = read_outputs(options.outputs, data.items, data.prompts)
         data = _measured(data, outputs)
     texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
-    try:
-        judges = _studied(data, options, told)
-    except (JudgeError, RatingError) as error:
-        raise DataError(str(error)) from error
+    judges = _studied(data, options, told)
     contests = dict(_contests(judges, options))
     return Study(votes, verdicts, options, data, judges, contests, outputs, texts)
 

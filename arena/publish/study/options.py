@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from arena.errors import DataError
 from judge.study.gates import MARGINS, Raters
+from rating.errors import DataError
 
 Pairs = Literal["all", "majority"]
 PAIRS = get_args(Pairs)

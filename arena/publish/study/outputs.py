@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.errors import DataError
-from arena.publish.annotations import Annotations, read_annotations
-from arena.publish.columns import listed
 from arena.publish.study.markdown import elements
 from judge.study.items import Items
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError
+from rating.tables.columns import listed
 from rating.typing import Floats, Ints
 
 PROMPTS = ("prompt_id", "question_id", "instruction_id", "prompt", "instruction", "id")

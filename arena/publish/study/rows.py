@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.domain.policy import DEFAULT
-from arena.errors import DataError
-from arena.publish.coding import Coded, coded_list
-from arena.publish.columns import Columns, require
 from arena.publish.ordered import ROW, numbered
-from arena.publish.orders import one_row_a_case, order_columns
-from arena.publish.sieve import OUTCOMES, Sieve
-from arena.publish.sources import Table, fetch, opened
 from arena.publish.study.markdown import ELEMENTS
 from arena.store import log
 from arena.store.existing import reading_existing
 from rating import Outcome
+from rating.errors import DataError
+from rating.tables.coding import Coded, coded_list
+from rating.tables.columns import Columns, require
+from rating.tables.orders import one_row_a_case, order_columns
+from rating.tables.sieve import OUTCOMES, Sieve
+from rating.tables.sources import Table, fetch, opened
 from rating.typing import Bools, Floats
 
 UNREAD = "unread"
@@ -33,7 +33,7 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "template": ("template",),
     "order": ("order",),
 }
-"""Columns that a study reads beyond those of `arena.publish.columns.KNOWN`."""
+"""Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
 
 NOT_KEPT = ("winner", "left_out", "status")
 """Roles that say whether and what a row counts, and nothing after that."""
@@ -93,7 +93,7 @@ class Rows:
 def read_rows(source: str, *, unread: bool, by: str | None = None) -> Rows:
     """Read the rows of a file, or the votes of a database that the default policy counts.
 
-    Votes that are a judge's run count once a case (`arena.publish.orders`); verdicts stay apart.
+    Votes that are a judge's run count once a case (`rating.tables.orders`); verdicts stay apart.
 
     Parameters
     ----------

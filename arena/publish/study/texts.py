@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 
 from arena.publish.ordered import ROW, numbered
-from arena.publish.sources import opened
 from arena.publish.study.rows import TEXTS
+from rating.tables.sources import opened
 
 NAMES = {
     "text_a": TEXTS["a"],

@@ -7,8 +7,8 @@ import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from judge.errors import DataError
 from judge.methods.constraints.checking import Checked
+from rating.errors import DataError
 from rating.typing import Floats
 
 

@@ -5,7 +5,7 @@ from dataclasses import Field, fields
 from enum import StrEnum
 from typing import Any, Protocol
 
-from judge.errors import DataError
+from rating.errors import DataError
 
 
 class Checker(Protocol):

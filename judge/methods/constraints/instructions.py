@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from judge.errors import DataError
 from judge.methods.constraints import (
     combination,
     content,
@@ -16,6 +15,7 @@ from judge.methods.constraints import (
     startend,
 )
 from judge.methods.constraints.arguments import Checker, build
+from rating.errors import DataError
 
 CHECKERS: Mapping[str, type[Checker]] = {
     "keywords:existence": keywords.Existence,

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from judge.errors import DataError
 from judge.methods.constraints.arguments import Relation
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from judge.errors import DataError
 from judge.methods.constraints.detection import written_in
 from judge.methods.constraints.profiles import SCRIPTS
+from rating.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from judge.errors import DataError
 from judge.methods.constraints.arguments import Relation
 from judge.methods.constraints.text import count_sentences
+from rating.errors import DataError
 
 _ENDS_A_FIRST_WORD = re.compile(r"""[.,?!'"]""")
 

@@ -156,9 +156,9 @@ async def test_an_endpoint_that_is_no_address_is_unreachable(
     assert (await failure(endpoints, model)).failure is FailureClass.UNREACHABLE
 
 
-async def test_a_timeout_closes_the_request(server: FaultyServer, endpoints: Endpoints) -> None:
+async def test_a_timeout_closes_the_request(server: FaultyServer, impatient: Endpoints) -> None:
     model = serve(server, Behaviour(fault=Fault.IDLE))
-    await failure(endpoints, model)
+    await failure(impatient, model)
     assert await server.saw_disconnect(model.id)
 
 

@@ -11,13 +11,13 @@ from random import Random
 
 import pytest
 
+from arena.boards.leaderboard import Leaderboard
 from arena.domain.answer import Chunk, Finished, TextDelta
 from arena.domain.model import Model, Roster
 from arena.domain.policy import DEFAULT, SIMULATED
 from arena.domain.vote import Choice
 from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES
 from arena.play.simulation import TASTES, Simulation, Tastes
-from arena.publish.leaderboard import Leaderboard
 from arena.store.store import Store
 from judge.case import Message
 from tests.command import Command, examples

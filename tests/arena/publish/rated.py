@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from arena.errors import DataError
 from arena.publish.rate import rate_source
 from rating import RateOptions, Report
+from rating.errors import DataError
 
 PAIRS = "model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,30,10,0\nx,x,1,0,0\n"
 Write = Callable[[str], str]

@@ -8,11 +8,11 @@ import duckdb
 import pytest
 
 from arena.domain.battle import BattleState, Side
-from arena.errors import DataError
 from arena.publish.cases import NamedCase, battle_cases, read_cases, read_responses
 from arena.store.records import AnswerKey
 from arena.store.store import Store
 from judge.case import Case, Message
+from rating.errors import DataError
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
 from tests.sqlite import new_sqlite
 

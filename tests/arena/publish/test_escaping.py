@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from arena.boards.dataset import export_votes, verify_export
 from arena.domain.policy import DEFAULT
 from arena.domain.vote import Choice
-from arena.errors import DataError
-from arena.publish import escaping, formats
-from arena.publish.annotations import read_annotations
-from arena.publish.counts import read_votes
-from arena.publish.dataset import export_votes, verify_export
 from arena.publish.report.html import as_html
 from arena.publish.report.page import Page, Section, Table
-from arena.publish.sieve import MOST_MODELS
-from tests.arena.publish.log import linked, vote
+from judge.tables.annotations import read_annotations
+from rating.errors import DataError
+from rating.tables import escaping, formats
+from rating.tables.counts import read_votes
+from rating.tables.sieve import MOST_MODELS
+from tests.arena.boards.log import linked, vote
 from tests.command import Command
 
 FORMULA = '=HYPERLINK("http://evil","x")'

@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from arena.errors import DataError
 from arena.publish.instructed import checked, read_instructed
+from rating.errors import DataError
 from tests.command import Command, refused
 
 TASKS: list[dict[str, Any]] = [

@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from arena.errors import DataError
 from arena.publish.judging import judge_score
+from rating.errors import DataError
 
 KEYS = [
     "model",

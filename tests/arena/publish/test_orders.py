@@ -10,16 +10,16 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from arena.publish.coding import Coded
-from arena.publish.columns import Columns
-from arena.publish.counts import Votes, read_votes
 from arena.publish.judging import judge_score
-from arena.publish.orders import IN_BOTH, beside_both
 from arena.publish.plan import plan_source
 from arena.publish.rate import rate_source
-from arena.publish.reading import Reading
 from arena.publish.voters import check_source
 from rating import RateOptions, Report
+from rating.tables.coding import Coded
+from rating.tables.columns import Columns
+from rating.tables.counts import Votes, read_votes
+from rating.tables.orders import IN_BOTH, beside_both
+from rating.tables.reading import Reading
 
 A, B, TIE = "model_a", "model_b", "tie"
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from arena.errors import DataError
-from arena.publish.compare import APART, SAME, compare, read_board
 from arena.publish.plan import plan_source
 from rating import RateOptions
+from rating.errors import DataError
 from rating.scale import POINTS_PER_NAT
+from rating.tables.compare import APART, SAME, compare, read_board
 from tests.arena.publish.rated import PAIRS, Write, crowd, rated
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from arena import __version__
-from arena.errors import NotRatedError
-from arena.publish.captions import summary
 from arena.publish.rate import Groups, rate_source
 from rating import RateOptions
+from rating.errors import NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
+from rating.tables.captions import summary
 from tests.arena.publish.rated import PAIRS, Write, column, crowd, rated
 
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
@@ -183,7 +183,7 @@ def test_groups_are_rated_apart_and_a_group_without_a_rating_is_said(write: Writ
     assert plain["groups"]["art"].keys() == rated(source).keys()
     assert plain["groups"]["art"]["method"]["by"] == "topic"
     assert list(plain["not_rated"]) == ["law"]
-    with pytest.raises(NotRatedError, match="No group of 'one' can be rated"):
+    with pytest.raises(NotIdentifiedError, match="No group of 'one' can be rated"):
         rate_source(write("model_a,model_b,winner,one\nx,y,model_a,1\n"), RateOptions(by="one"))
 
 

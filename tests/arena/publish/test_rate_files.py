@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from arena.cli import cli
-from arena.publish.formats import COLUMNS
 from arena.publish.pictures import folder_names
+from rating.tables.formats import COLUMNS
 from tests.arena.publish.rated import PAIRS, Write, crowd
 
 PICTURES = [

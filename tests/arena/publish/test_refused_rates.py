@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from arena.cli import cli
-from arena.errors import DataError
+from rating.errors import DataError
 from tests.arena.publish.rated import PAIRS, Write, crowd, refused
 
 

@@ -12,12 +12,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from arena.errors import DataError
-from arena.publish.columns import Columns
 from arena.publish.rate import rate_source
 from arena.publish.voters import CheckedVoter, VotersReport, check_source
 from arena.publish.weighted import write_weighted
 from rating import RateOptions
+from rating.errors import DataError
+from rating.tables.columns import Columns
 
 MODELS = ("basalt", "chert", "flint", "gneiss", "marl", "quartz", "schist", "slate")
 THETA = np.linspace(1.5, -1.5, len(MODELS))

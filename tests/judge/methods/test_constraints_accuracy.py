@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.methods.constraints import Checked, accuracy, accuracy_by_instruction
 from judge.methods.constraints.accuracy import Share, share
+from rating.errors import DataError
 
 Results = tuple[bool | None, ...]
 

@@ -4,8 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from judge.errors import DataError
 from judge.methods.constraints import CHECKERS, check, read_task
+from rating.errors import DataError
 
 
 def row(id: str, kwargs: object) -> dict[str, object]:

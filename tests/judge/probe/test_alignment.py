@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from judge.errors import DataError
 from judge.probe.alignment import NO_CEILING, Alignment
 from judge.probe.axes import NO_VALUE
 from judge.probe.evaluators import LENGTH_COUNTER, random_measure
 from judge.probe.people import RatedTexts
 from judge.probe.similarity import JACCARD
+from rating.errors import DataError
 from tests.judge.probe.texts import rated, rounds_at_nothing, voted
 
 

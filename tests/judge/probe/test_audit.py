@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.probe.audit import Audit, audit
 from judge.probe.desiderata import NAMES
 from judge.probe.measures import (
@@ -21,6 +20,7 @@ from judge.probe.measures import (
     by_bradley_terry,
 )
 from judge.probe.worlds import Votes, World
+from rating.errors import DataError, NotIdentifiedError
 
 FEW = 30
 

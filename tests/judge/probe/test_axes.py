@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.probe.axes import (
     NO_VALUE,
     UNKNOWN,
@@ -23,6 +22,7 @@ from judge.probe.axes import (
 )
 from judge.study.items import Estimate
 from judge.study.resampling import clustered
+from rating.errors import DataError
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 1))
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from judge.errors import DataError
 from judge.probe.clustering import Clustering
 from judge.probe.evaluators import LENGTH_COUNTER, random_measure
 from judge.probe.similarity import BM25, JACCARD, Measure
+from rating.errors import DataError
 from tests.judge.probe.texts import topics
 
 

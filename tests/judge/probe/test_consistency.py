@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge.errors import DataError
 from judge.probe.consistency import consistency
+from rating.errors import DataError
 
 
 def claims(theta: np.ndarray, bar: float) -> np.ndarray:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.probe.discriminability import detrended, signal_to_noise
+from rating.errors import DataError
 
 
 @given(st.integers(0, 2**32), st.integers(4, 12))

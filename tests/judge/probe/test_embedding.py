@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from judge.errors import CallError, DataError, FailureClass
+from judge.errors import CallError, FailureClass
 from judge.probe.axes import AxisName
 from judge.probe.card import card_of
 from judge.probe.embedding import (
@@ -20,6 +20,7 @@ from judge.probe.embedding import (
     texts_asked,
 )
 from judge.probe.words import words
+from rating.errors import DataError
 from tests.judge.probe.texts import LEXICON, plans
 from tests.judge.scripted import MemoryJournal
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from judge.errors import DataError
 from judge.probe.people import (
     RatedTexts,
     VotedPairs,
@@ -18,6 +17,7 @@ from judge.probe.people import (
     rank_correlation,
     rated_pairs,
 )
+from rating.errors import DataError
 from tests.judge.probe.texts import voted
 
 rows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge.errors import DataError
 from judge.probe.reliability import MOST_NOISE, difference_multiplier, rerun_noise
+from rating.errors import DataError
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from judge.errors import DataError
 from judge.probe.evaluators import LENGTH_COUNTER
 from judge.probe.retrieval import DEPTH, Retrieval
 from judge.probe.similarity import BM25, LEVENSHTEIN, Measure
+from rating.errors import DataError
 from tests.judge.probe.texts import rounds_at_nothing, texts
 
 

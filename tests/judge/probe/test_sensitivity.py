@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from judge.errors import DataError
 from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER
 from judge.probe.sensitivity import CONDITIONS, STEPS, UNRELATED, Sensitivity
 from judge.probe.similarity import JACCARD, TF_IDF
+from rating.errors import DataError
 from tests.judge.probe.texts import rounds_at_nothing, texts
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
 from judge.probe.similarity import (
     BM25,
@@ -23,6 +22,7 @@ from judge.probe.similarity import (
     TF_IDF,
     Measure,
 )
+from rating.errors import DataError
 
 CORPUS = ["the cat sat on the mat", "a dog ran", "the dog sat", "cats and dogs", "on and on"]
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog"]

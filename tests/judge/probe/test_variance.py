@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.probe.variance import null_entrant_shares, variance_shares
+from rating.errors import DataError
 
 DESIGN = (4, 3, 9)
 PUBLISHED_DRAWS = 10_000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.errors import DataError
 from judge.probe.verdicts import Verdicts, audit_verdicts, verdicts_changed
+from rating.errors import DataError
 
 Floats = NDArray[np.float64]
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from judge.errors import NotIdentifiedError
 from judge.probe.worlds import Votes, World
 from rating import Comparisons, fit_bradley_terry
+from rating.errors import NotIdentifiedError
 from tests.simulation import D1
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.scoring.arena_hard import Games, arena_hard_score
+from rating.errors import DataError
 
 VERDICTS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 OTHER = dict(zip(VERDICTS, reversed(VERDICTS), strict=True))

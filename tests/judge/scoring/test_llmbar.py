@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judge.errors import DataError
 from judge.scoring.llmbar import swap_scores
+from rating.errors import DataError
 from tests.judge.published import Row, rows
 
 verdict = st.sampled_from(["1", "2", None])

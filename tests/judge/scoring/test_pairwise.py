@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.scoring.pairwise import pairwise_scores
 from rating import Outcome
+from rating.errors import DataError
 
 battle = st.sampled_from([("x", "y"), ("y", "z"), ("z", "x")])
 battles = st.lists(st.tuples(battle, st.sampled_from(tuple(Outcome))), min_size=1)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.scoring.wildbench import (
     GROUPS,
     WEIGHTS,
@@ -20,6 +19,7 @@ from judge.scoring.wildbench import (
     task_macro,
     wildbench_scores,
 )
+from rating.errors import DataError
 from tests.judge.published import Row, rows
 
 LEVELS = ("win_much", "win", "tie", "lose", "lose_much")

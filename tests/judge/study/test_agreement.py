@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judge.errors import DataError
 from judge.study.agreement import (
     kappa,
     majority,
@@ -20,6 +19,7 @@ from judge.study.agreement import (
     pair_agreement,
 )
 from judge.study.items import Estimate, Items, Said
+from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.study.said import (
     SIGN,

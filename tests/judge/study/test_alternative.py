@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from judge.errors import DataError
 from judge.study.alternative import (
     _COIN,
     AlternativeTest,
@@ -19,6 +18,7 @@ from judge.study.alternative import (
 )
 from judge.study.gates import MARGINS
 from judge.study.items import Items, Said
+from rating.errors import DataError
 from tests.judge.study.said import (
     SIGN,
     items_of,

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from judge.errors import DataError
 from judge.study.agreement import pair_agreement
 from judge.study.baselines import always_first, larger, random_agreement
 from judge.study.items import Said
+from rating.errors import DataError
 from tests.judge.study.said import items_of, said
 
 agreement = partial(pair_agreement, rounds=20, rng=np.random.default_rng(1))

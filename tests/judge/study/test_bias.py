@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.errors import NotIdentifiedError
 from judge.study.bias import Bias, bias
 from judge.study.items import Estimate, Items
 from judge.study.preferences import preferences
 from judge.study.self_preference import self_preference
+from rating.errors import NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
 from tests.judge.study.moved import Moved, Mover
 from tests.judge.study.said import items_of, published, said, swapped

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.buying import Signal, half_width, sending, votes_to_buy
 from judge.study.items import Items, Said
 from judge.study.powered_ratings import powered_ratings
 from judge.study.prediction_powered import effective_sample, powered_mean
+from rating.errors import DataError, NotIdentifiedError
 from tests.judge.study.simulated import Study
 
 Z = 1.959964

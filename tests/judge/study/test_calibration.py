@@ -11,10 +11,10 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
-from judge.errors import NotIdentifiedError
 from judge.study.calibration import calibration, with_isotonic
 from judge.study.items import Items, Said
 from judge.study.logistic import expit
+from rating.errors import NotIdentifiedError
 from tests.judge.study.said import items_of, repeated, said, swapped
 
 calibration_ = partial(calibration, rounds=20, rng=np.random.default_rng(1))

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.corrected import (
     ASSUMPTION,
     Corrected,
@@ -22,6 +21,7 @@ from judge.study.corrected import (
     win_tallies,
 )
 from judge.study.items import Items, Said
+from rating.errors import DataError, NotIdentifiedError
 from tests.judge.study.said import items_of, repeated, said
 from tests.simulation import Share
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from judge.errors import DataError
 from judge.study.correlation import correlations, row_correlations
+from rating.errors import DataError
 from tests.judge.published import rows
 
 values = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=15)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from judge.errors import NotIdentifiedError
 from judge.study.difficulty import RIDGE, Difficulty, estimate_difficulty
+from rating.errors import NotIdentifiedError
 from tests.judge.study.synthetic import Leaderboard, leaderboard
 
 

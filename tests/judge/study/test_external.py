@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from judge.errors import DataError
 from judge.study.boards import FIGURES, KINDS, NOISE_FREED
 from judge.study.correlation import correlations
 from judge.study.external import ScoreCorrelations, score_correlations
 from judge.study.items import Estimate
+from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.study.said import held
 

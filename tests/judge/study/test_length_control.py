@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.difficulty import Difficulty, estimate_difficulty
 from judge.study.length_control import (
     Annotated,
@@ -16,6 +15,7 @@ from judge.study.length_control import (
     length_controlled,
     length_term,
 )
+from rating.errors import DataError, NotIdentifiedError
 from tests.judge.study.synthetic import Leaderboard, leaderboard, resampled
 
 

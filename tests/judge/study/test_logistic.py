@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import check_grad, minimize
 from sklearn.linear_model import LogisticRegression
 
-from judge.errors import NotIdentifiedError
 from judge.study.logistic import Rows, fit_logistic
+from rating.errors import NotIdentifiedError
 
 
 def drawn(n: int = 120, *, whole: bool = False) -> Rows:

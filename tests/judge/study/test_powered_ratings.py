@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.items import Items, Said
 from judge.study.powered_bradley_terry import bread_at, moments_at, problem_of, scores
 from judge.study.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from rating import Comparisons, fit_bradley_terry
+from rating.errors import DataError, NotIdentifiedError
 from tests.judge.study.simulated import Study, said
 from tests.rating.builders import by_cluster, cr1
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.errors import DataError, NotIdentifiedError
 from judge.study.power_tuning import Clusters, Moments, parts
 from judge.study.prediction_powered import effective_sample, powered_mean
+from rating.errors import DataError, NotIdentifiedError
 
 NAN = np.nan
 

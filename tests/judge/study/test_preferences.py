@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from judge.errors import NotIdentifiedError
 from judge.study.items import Items
 from judge.study.logistic import Rows, fit_logistic
 from judge.study.preferences import POSITION, from_influence, preferences
 from rating import Comparisons, fit_bradley_terry
+from rating.errors import NotIdentifiedError
 from tests.judge.study.moved import Moved, Mover
 from tests.judge.study.said import items_of, said, swapped
 from tests.rating.builders import cr1

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.errors import DataError
 from judge.study.reliability import Metric, Ratings, ac1, alpha
+from rating.errors import DataError
 from rating.typing import Floats
 from tests.judge.study.said import items_of, labelled, published, said, swapped
 

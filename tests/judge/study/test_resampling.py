@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from judge.errors import DataError
 from judge.study.resampling import (
     MOST_CLUSTERS,
     SHARE,
@@ -19,6 +18,7 @@ from judge.study.resampling import (
     sums_by_prompt,
     with_width,
 )
+from rating.errors import DataError
 from rating.typing import Floats
 from tests.judge.study.said import items_of
 

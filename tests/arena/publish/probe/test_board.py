@@ -7,9 +7,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from arena.errors import DataError, NotRatedError
 from arena.publish.probe.board import BoardProbe, probe_board
 from judge.probe.worlds import World
+from rating.errors import DataError, NotIdentifiedError
 
 
 def votes_file(folder: Path, *, voters: bool = True) -> str:
@@ -83,5 +83,5 @@ def test_votes_and_options_that_cannot_be_used_are_refused(tmp_path: Path) -> No
     with pytest.raises(DataError, match="2 simulated arenas are too few"):
         probe_board(votes_file(tmp_path), arenas=2, seed=0)
     (tmp_path / "one.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
-    with pytest.raises(NotRatedError, match="identify no rating"):
+    with pytest.raises(NotIdentifiedError, match="no finite value"):
         probe_board(str(tmp_path / "one.csv"), arenas=12, seed=0)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.errors import DataError
 from arena.publish.probe.data import Library, read_material
+from rating.errors import DataError
 
 LONG = "one two three four five six seven eight nine ten eleven twelve"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.errors import DataError
 from arena.publish.probe.judge import JudgeProbe, probe_judges
+from rating.errors import DataError
 
 MODELS = ("basalt", "flint", "quartz", "slate")
 HEAD = "prompt_id,model_a,model_b,winner,judge,order"

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.errors import DataError
 from arena.publish.probe.similarity import probe_similarity
 from judge.probe.similarity import CLASSICAL
+from rating.errors import DataError
 
 WORDS = tuple(f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrst")
 

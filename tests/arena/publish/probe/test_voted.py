@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.errors import DataError
 from arena.publish.cases import NamedCase, read_cases
 from arena.publish.probe.voted import some_of, voted_pairs
 from judge.case import Case, Message
 from judge.probe.people import VotedPairs
+from rating.errors import DataError
 
 CASES = (
     "prompt,response_a,response_b,model_a,model_b,battle_id,item_id",

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from arena.domain.vote import Choice
-from arena.errors import DataError
 from arena.publish.study.data import StudyData, read_study, repetition
 from arena.store.store import Store
-from tests.arena.publish.sources import as_many
+from rating.errors import DataError
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
+from tests.rating.tables.sources import as_many
 
 VOTES = """prompt_id,model_a,model_b,winner,voter
 p1,flint,basalt,model_a,ada

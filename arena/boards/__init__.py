@@ -1,0 +1,1 @@
+"""The boards of the live log."""

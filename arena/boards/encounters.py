@@ -1,0 +1,132 @@
+"""How each pair of models fared: as the votes have it, and as the ratings do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arena.boards.fitted import OPTIONS, Fitted
+from arena.domain.board import PairCell
+from arena.domain.evidence import FitCheck, Misfit
+from rating import Comparisons, MisfitTest, WinRates, goodness_of_fit, misfit_test, win_rates
+from rating.clusters import activity, grouping
+from rating.ranks import MIN_EFFECTIVE_FOR_RANKS
+from rating.typing import Bools, Floats, Ints
+
+FEWEST_JUDGED = 5
+"""Votes of a pair from which its share is held against the ratings."""
+FAR = 2.0
+"""Standard errors beyond which a pair is called far."""
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    rate: float
+    low: float
+    high: float
+
+
+def pair_cells(everyone: Comparisons, fitted: Fitted | None) -> tuple[PairCell, ...]:
+    """Give every pair that met, and every pair that is rated, once.
+
+    Parameters
+    ----------
+    everyone : Comparisons
+        All counted votes, those on models that are not rated among them.
+    """
+    wins = everyone.wins()
+    n = wins + wins.T
+    place = {model: i for i, model in enumerate(everyone.models)}
+    expected = _expected(fitted) if fitted else {}
+    met = [(everyone.models[i], everyone.models[j]) for i, j in np.argwhere(np.triu(n) > 0)]
+    return tuple(
+        _cell(pair, float(wins[place[pair[0]], place[pair[1]]]), n, place, expected.get(pair))
+        for pair in sorted({*met, *expected})
+    )
+
+
+def _cell(
+    pair: tuple[str, str],
+    won: float,
+    n: Floats,
+    place: Mapping[str, int],
+    expected: _Expected | None,
+) -> PairCell:
+    votes = round(n[place[pair[0]], place[pair[1]]])
+    return PairCell(
+        row=pair[0],
+        column=pair[1],
+        share=won / votes if votes else None,
+        n=votes,
+        expected=expected.rate if expected else None,
+        low=expected.low if expected else None,
+        high=expected.high if expected else None,
+    )
+
+
+def _expected(fitted: Fitted) -> dict[tuple[str, str], _Expected]:
+    rates = _rates(fitted)
+    return {
+        (rates.models[i], rates.models[j]): _Expected(
+            float(rates.expected[i, j]), float(rates.low[i, j]), float(rates.high[i, j])
+        )
+        for i, j in zip(*np.triu_indices(len(rates.models), k=1), strict=True)
+    }
+
+
+def _rates(fitted: Fitted) -> WinRates:
+    return win_rates(fitted.inference, level=OPTIONS.level)
+
+
+def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
+    """Hold the votes of each pair against the ratings; None where ratings can fit any votes.
+
+    Parameters
+    ----------
+    order : sequence of str
+        Models best first: a pair is told from its better one.
+    """
+    found = goodness_of_fit(fitted.fit, fitted.data)
+    if found.df < 1:
+        return None
+    wins = fitted.data.wins()
+    n = (wins + wins.T)[*found.pairs.T]
+    judged = (n >= FEWEST_JUDGED) & ~np.isnan(found.residual)
+    distance = np.where(judged, np.abs(found.residual), 0.0)
+    far = np.flatnonzero(distance > FAR)
+    worst = far[np.argsort(-distance[far], kind="stable")][:MOST_NAMED]
+    better = {model: i for i, model in enumerate(order)}
+    tested = _tested(fitted, judged)
+    return FitCheck(
+        pairs=int(judged.sum()),
+        far=len(far),
+        by_chance=None if tested is None else tested.n_far,
+        p=None if tested is None else tested.p,
+        left_out=int((~judged).sum()),
+        worst=tuple(_misfit(fitted, found.pairs[at], better) for at in worst),
+    )
+
+
+def _tested(fitted: Fitted, judged: Bools) -> MisfitTest | None:
+    """Ask what chance makes of the pairs, voter by voter; None with too few voters, or no pair."""
+    few = activity(fitted.data).effective < MIN_EFFECTIVE_FOR_RANKS
+    if few or not judged.any():
+        return None
+    voters = grouping(fitted.data, "voter")
+    rng = np.random.default_rng(OPTIONS.seed)
+    return misfit_test(fitted.fit, fitted.data, voters, judged, rng=rng, far=FAR)
+
+
+def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:
+    wins, models = fitted.data.wins(), fitted.fit.models
+    i, j = sorted(pair.tolist(), key=lambda model: better[models[model]])
+    n = float(wins[i, j] + wins[j, i])
+    gap = float(fitted.fit.theta[i] - fitted.fit.theta[j])
+    return Misfit(
+        row=models[i],
+        column=models[j],
+        share=float(wins[i, j]) / n,
+        expected=1 / (1 + float(np.exp(-gap))),
+        n=round(n),
+    )

@@ -1,0 +1,143 @@
+"""The votes of the log as a fit: the same numbers as `arena rate` of the same votes."""
+
+from collections.abc import Set
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from itertools import compress
+
+import numpy as np
+
+import rating
+from arena import __version__
+from rating import Comparisons, Fit, Inference, Provenance, RateOptions, Report, to_points
+from rating.board import report_of
+from rating.errors import NotIdentifiedError
+from rating.ranks import is_small
+from rating.spread import Spread, spread
+from rating.tables.counts import LoggedColumns, Votes, comparisons, logged_votes
+from rating.tables.reading import Reading
+
+OPTIONS = RateOptions()
+"""The defaults of `arena rate`. The seed is among them: the same votes give the same board."""
+
+NEWCOMER_SHARE = 0.05
+"""Models that the votes do not connect are set aside while they hold no more of the votes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Votes that identify ratings.
+
+    Attributes
+    ----------
+    votes : Votes
+        Those behind them, without those of newcomers.
+    spread : Spread
+        How far each strength may be off.
+    newcomers : tuple of str
+        Models whose few votes do not connect them yet, set aside with those votes.
+    """
+
+    votes: Votes
+    data: Comparisons
+    fit: Fit
+    spread: Spread
+    newcomers: tuple[str, ...]
+
+    @property
+    def inference(self) -> Inference:
+        """How sure any contrast of the strengths is."""
+        assert self.spread.inference is not None
+        return self.spread.inference
+
+    def report(self) -> Report:
+        """Rate as `arena rate` does, with ranks and warnings."""
+        source = Provenance(
+            version=__version__,
+            data_hash=self.votes.data_hash,
+            self_battles=self.votes.report.self_battles,
+            dropped=self.votes.report.dropped,
+        )
+        options = OPTIONS.resolved(self.data)
+        rng = np.random.default_rng([options.seed, 1])
+        return report_of(self.fit, self.data, self.spread, options, source, rng)
+
+    def ranks_among_voters(self) -> dict[str, tuple[int | None, int | None]]:
+        """Bound ranks for these voters alone, where they are few; nothing where they are many.
+
+        How they would rate with endless votes, see `rating.RateOptions`.
+        """
+        kinds = self.inference.kinds
+        if not any(kind.cluster == "voter" and is_small(self.inference, kind) for kind in kinds):
+            return {}
+        options = replace(OPTIONS, claims="these-voters").resolved(self.data)
+        rng = np.random.default_rng([OPTIONS.seed, 2])
+        off = spread(self.fit, self.data, options, rng)
+        report = report_of(self.fit, self.data, off, options, Provenance(), rng)
+        return {row.model: (row.rank_low, row.rank_high) for row in report.ratings}
+
+    def voter_points(self) -> dict[str, float]:
+        """Give each model's rating if every voter had the same weight in all."""
+        assert self.data.voter is not None
+        each = np.bincount(self.data.voter, self.data.votes, self.data.n_voters)
+        share = 1 / each[self.data.voter]
+        votes = self.data.votes
+        even = replace(self.data, weight=votes * share, weight_sq=votes * share**2)
+        found = rating.fit(even)
+        return dict(zip(found.models, to_points(found.theta).tolist(), strict=True))
+
+
+def reading(*, until: datetime | None = None) -> Reading:
+    """Say how a board reads the log."""
+    return replace(Reading.of(OPTIONS), until=until)
+
+
+def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
+    """Fit the votes that count, without the newcomers that would leave the others without one.
+
+    Parameters
+    ----------
+    until : datetime, optional
+        Only the votes cast before.
+
+    Raises
+    ------
+    rating.NotIdentifiedError
+        If the votes identify no rating.
+    """
+    votes = logged_votes(log, reading(until=until))
+    data = comparisons(votes)
+    try:
+        return _fitted(votes, data, ())
+    except NotIdentifiedError as error:
+        newcomers = _newcomers(data, error)
+        if not newcomers:
+            raise
+    rest = without_models(log, newcomers)
+    votes = logged_votes(rest, reading(until=until))
+    return _fitted(votes, comparisons(votes), tuple(sorted(newcomers)))
+
+
+def without_models(log: LoggedColumns, models: Set[str]) -> LoggedColumns:
+    """Leave out the battles of some models."""
+    kept = [not {a, b} & models for a, b in zip(log.model_a, log.model_b, strict=True)]
+    columns = {field.name: getattr(log, field.name) for field in fields(log)}
+    return LoggedColumns(**{name: list(compress(c, kept)) for name, c in columns.items()})
+
+
+def _fitted(votes: Votes, data: Comparisons, newcomers: tuple[str, ...]) -> Fitted:
+    fit = rating.fit(data)
+    off = spread(fit, data, OPTIONS.resolved(data), np.random.default_rng(OPTIONS.seed))
+    return Fitted(votes, data, fit, off, newcomers)
+
+
+def _newcomers(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:
+    """Name the models outside the largest group, if they are few enough to set aside."""
+    core = frozenset(error.groups[0] if error.groups else ())
+    inside = np.array([model in core for model in data.models], dtype=bool)
+    outside = ~inside[data.pairs].all(axis=1)
+    few = data.votes[outside].sum() <= NEWCOMER_SHARE * data.n_votes
+    if len(core) < 2 or not few:
+        return frozenset()
+    met = np.unique(data.pairs[outside])
+    return frozenset(data.models[i] for i in met) - core

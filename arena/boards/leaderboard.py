@@ -1,0 +1,330 @@
+"""The board of a policy: read from the log, rated, and put into words."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+
+from arena import __version__
+from arena.boards.encounters import fit_check, pair_cells
+from arena.boards.fitted import OPTIONS, Fitted, fit_log, reading
+from arena.boards.history import History
+from arena.boards.overturn import holds
+from arena.domain.board import Board, BoardRow, Health, RankAmong, RecordCheck, Waiting
+from arena.domain.evidence import Moment
+from arena.domain.model import Kind
+from arena.domain.policy import Policy
+from arena.store import chain, log
+from arena.store.records import ModelRecord, RatedModel, RatingRun
+from arena.store.store import Store
+from rating import Comparisons, Report, field_rates
+from rating.cautions import on_quasi_errors
+from rating.errors import NotIdentifiedError
+from rating.tables.counts import LoggedColumns, Votes, comparisons, logged_votes
+
+METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
+METHOD_BY_BOTH = (
+    "Bradley-Terry, ties half; 95 % intervals by leaving out one voter, and one prompt, at a time"
+)
+METHOD_BY_VOTE = "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
+NO_VOTES = "There are no votes yet. Play a battle and be the first."
+
+EQUAL_POINTS = 1e-6
+"""Ratings this close share a place."""
+SLOW_S = 2.0
+REST = 20
+"""A board that takes more than `SLOW_S` of computing stays for this many times as long."""
+
+
+class Leaderboard:
+    """Keeps the board of a policy, and makes it anew when the log has grown.
+
+    A board that takes long to make is made at most every `REST` times as long, so that a long
+    log costs a twentieth of a processor; who asks meanwhile gets the board that is there,
+    which says how old it is.
+
+    Parameters
+    ----------
+    now : callable
+        Time now, in UTC.
+    worked : callable
+        Seconds of computing so far.
+    record : callable
+        The last check of the record.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        now: Callable[[], datetime],
+        worked: Callable[[], float] = time.thread_time,
+        record: Callable[[], RecordCheck | None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._policy = policy
+        self._now = now
+        self._worked = worked
+        self._record = record
+        self._lock = threading.Lock()
+        self._history = History()
+        self._board: Board | None = None
+        self._rests_until: datetime | None = None
+
+    def read(self) -> Board:
+        """Give the board of the votes committed so far, or a recent one if it takes long.
+
+        Raises
+        ------
+        StoreError
+            If the log cannot be read, or the new board not be recorded.
+        """
+        board, record = self._recent(), self._record()
+        return board if board.record is record else replace(board, record=record)
+
+    def _recent(self) -> Board:
+        kept = self._board if self._rests_until else None
+        held = self._lock.acquire(blocking=kept is None)
+        if kept is not None and not held:
+            return kept
+        try:
+            return self._renewed()
+        finally:
+            self._lock.release()
+
+    def _renewed(self) -> Board:
+        if self._board is not None and self._rests_until and self._now() < self._rests_until:
+            return self._board
+        began = self._worked()
+        with self._store.reading() as session:
+            head = chain.head(session)
+            version = f"{head[:12] or 'empty'}-{__version__}"
+            if self._board is not None and self._board.version == version:
+                return self._board
+            columns = log.columns(session, self._policy)
+            records = log.model_records(session, self._policy.kinds)
+        now = self._now()
+        past = self._history.read(columns, now)
+        board = make_board(columns, records, self._policy, version, now, past)
+        if board.rows:
+            self._store.record_run(run_of(board, head))
+        took = self._worked() - began
+        self._rests_until = now + timedelta(seconds=REST * took) if took > SLOW_S else None
+        self._board = board
+        return board
+
+
+def run_of(board: Board, head: str) -> RatingRun:
+    """Say how a board came about, for the record."""
+    names = [field.name for field in fields(RatedModel) if field.name != "model_id"]
+    return RatingRun(
+        policy=board.policy,
+        method={"words": board.method, "level": board.level, "seed": OPTIONS.seed},
+        code_version=__version__,
+        head=head,
+        votes=board.votes,
+        created=board.updated,
+        rows=tuple(
+            RatedModel(
+                model_id=row.model,
+                **{name: getattr(row, name) for name in names}
+                | {
+                    "rank_low": row.rank_low or 1,
+                    "rank_high": row.rank_high or len(board.rows),
+                },
+            )
+            for row in board.rows
+        ),
+    )
+
+
+def make_board(
+    columns: LoggedColumns,
+    records: Sequence[ModelRecord],
+    policy: Policy,
+    version: str,
+    now: datetime,
+    history: tuple[Moment, ...] = (),
+) -> Board:
+    """Rate the votes that a policy counts; a board that cannot be rated says why."""
+    votes = logged_votes(columns, reading())
+    everyone = comparisons(votes)
+    board = _unrated(votes, policy, version, now)
+    board = replace(board, since=_since(columns), history=history, health=_health(records))
+    try:
+        fitted = fit_log(columns)
+    except NotIdentifiedError as error:
+        pairs = pair_cells(everyone, None)
+        waiting = _waiting((), records, everyone)
+        return replace(board, waiting=waiting, pairs=pairs, reason=_why(error))
+    board = replace(board, pairs=pair_cells(everyone, fitted))
+    return _with_ratings(board, fitted, records, everyone)
+
+
+def _unrated(votes: Votes, policy: Policy, version: str, now: datetime) -> Board:
+    """Make a board of votes that are counted, and nothing else."""
+    return Board(
+        policy=policy.name,
+        policy_rules=policy.rules,
+        version=version,
+        data_hash=None,
+        updated=now,
+        since=None,
+        votes=votes.report.used,
+        voters=len(votes.voters),
+        left_out=votes.report.dropped,
+        by_voter=False,
+        effective_voters=None,
+        top_voter_share=None,
+        method=METHOD_BY_VOTE,
+        level=OPTIONS.level,
+        anchor_mean=OPTIONS.mean,
+        rows=(),
+        waiting=(),
+        pairs=(),
+        holds=(),
+        fit_check=None,
+        history=(),
+        among=(),
+        health=(),
+        warnings=(),
+        reason=None,
+    )
+
+
+def _with_ratings(
+    board: Board, fitted: Fitted, records: Sequence[ModelRecord], everyone: Comparisons
+) -> Board:
+    report = fitted.report()
+    order = [row.model for row in report.ratings]
+    kinds = {kind.cluster for kind in fitted.inference.kinds}
+    by_voter = "voter" in kinds
+    return replace(
+        board,
+        data_hash=fitted.votes.data_hash,
+        by_voter=by_voter,
+        effective_voters=report.votes.effective_voters,
+        top_voter_share=report.votes.top_voter_share,
+        method=_method(kinds),
+        rows=_rows(fitted, report, records),
+        waiting=_waiting(order, records, everyone),
+        holds=holds(fitted),
+        fit_check=fit_check(fitted, order),
+        among=_among(fitted, order),
+        warnings=_warnings(report, fitted.newcomers),
+    )
+
+
+def _method(kinds: Set[str]) -> str:
+    if "voter" not in kinds:
+        return METHOD_BY_VOTE
+    return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
+
+
+def _among(fitted: Fitted, order: Sequence[str]) -> tuple[RankAmong, ...]:
+    """Give the ranks for these voters, where some are claimed."""
+    ranges = fitted.ranks_among_voters()
+    if not any(low for low, _ in ranges.values()):
+        return ()
+    places = [(model, *ranges[model]) for model in order]
+    return tuple(RankAmong(model=m, rank_low=low, rank_high=high) for m, low, high in places)
+
+
+def _since(columns: LoggedColumns) -> datetime | None:
+    counted = zip(columns.created, columns.left_out, strict=True)
+    return next((created for created, why in counted if why is None), None)
+
+
+def _why(error: NotIdentifiedError) -> str:
+    return f"The votes do not identify ratings yet. {error}" if error.groups else NO_VOTES
+
+
+def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:
+    known = {record.id: record for record in records}
+    wins = _wins(fitted)
+    even = fitted.voter_points()
+    return tuple(
+        BoardRow(
+            model=row.model,
+            name=known[row.model].name,
+            organisation=known[row.model].organisation,
+            kind=Kind(known[row.model].kind),
+            rating=row.rating,
+            se=row.se,
+            lower=row.lower,
+            upper=row.upper,
+            rank=row.rank,
+            rank_low=row.rank_low,
+            rank_high=row.rank_high,
+            votes=row.votes,
+            win_rate=wins[row.model][0],
+            win_rate_low=wins[row.model][1],
+            win_rate_high=wins[row.model][2],
+            voter_rating=even[row.model],
+            voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
+            price_per_1000=known[row.model].cost_per_1000,
+            median_s=known[row.model].median_s,
+        )
+        for row in report.ratings
+    )
+
+
+def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
+    """Give each model's chance against an average opponent, with its interval."""
+    found = field_rates(fitted.inference, level=OPTIONS.level)
+    columns = (column.tolist() for column in (found.rate, found.low, found.high))
+    return dict(zip(found.models, zip(*columns, strict=True), strict=True))
+
+
+def _waiting(
+    rated: Collection[str], records: Sequence[ModelRecord], everyone: Comparisons
+) -> tuple[Waiting, ...]:
+    wins = everyone.wins()
+    won = dict(zip(everyone.models, wins.sum(axis=1).tolist(), strict=True))
+    lost = dict(zip(everyone.models, wins.sum(axis=0).tolist(), strict=True))
+    return tuple(
+        Waiting(
+            model=record.id,
+            name=record.name,
+            organisation=record.organisation,
+            votes=round(won.get(record.id, 0) + lost.get(record.id, 0)),
+            reason=_what_is_missing(won.get(record.id, 0), lost.get(record.id, 0)),
+        )
+        for record in records
+        if record.id not in rated
+    )
+
+
+def _what_is_missing(won: float, lost: float) -> str:
+    if not won and not lost:
+        return "no votes yet"
+    if not lost:
+        return "has not lost yet; needs a loss or a tie"
+    if not won:
+        return "has not won yet; needs a win or a tie"
+    return "needs votes against more models"
+
+
+def _health(records: Iterable[ModelRecord]) -> tuple[Health, ...]:
+    return tuple(
+        Health(
+            model=record.id,
+            battles=record.battles,
+            failed=record.failed,
+            abandoned=record.abandoned,
+        )
+        for record in records
+        if record.battles
+    )
+
+
+def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
+    """Give what `arena rate` warns of, but for a column that the board does not have."""
+    unsaid = on_quasi_errors(report.quasi_se_error or 0.0)
+    said = tuple(warning for warning in report.warnings if warning != unsaid)
+    if not newcomers:
+        return said
+    names = ", ".join(newcomers)
+    aside = f"Set aside with their votes until these connect them to the others: {names}."
+    return (*said, aside)

@@ -1,0 +1,1 @@
+"""Verdicts, cases and marks from files."""

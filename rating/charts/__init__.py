@@ -1,0 +1,1 @@
+"""Pictures that are written to files."""

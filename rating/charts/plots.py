@@ -1,0 +1,333 @@
+"""The pictures of a result: ratings with intervals, who beats whom, votes by pair, ratings by day.
+
+Each function takes a result in the shape of ``arena rate --format json`` and gives a `Picture`,
+which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from rating import WinRates
+from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
+from rating.charts.lines import Line, draw_lines
+from rating.charts.picture import Picture, Table
+from rating.charts.rows import IntervalRow, Rule, draw_intervals, finite, span
+from rating.errors import DataError
+from rating.tables.captions import Report, caption, has_intervals, interval_said
+
+FEWEST_COLOURED = 5
+"""A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
+
+ALL_BANDS, MOST_BANDS = 8, 5
+"""Models up to which each line has its band; with more models, this many of the best."""
+
+MEAN = 1000.0
+SCALE = 400.0
+
+
+def intervals(report: Report, *, made: date, title: str = "Ratings") -> Picture:
+    """Show each model's rating with its interval, best first, and its rank range at the right.
+
+    A bound that is None or not finite is drawn as an arrow: the interval is open.
+
+    Parameters
+    ----------
+    made : date
+        Of the result, for the caption.
+
+    Raises
+    ------
+    DataError
+        If the report holds no rating.
+    """
+    ratings, known = _ratings(report), has_intervals(report)
+    rows = [_row(rating, known) for rating in ratings]
+    rule = _rule(report)
+    said = [f"Dashed line: {rule.said}."]
+    reference = report["method"].get("reference")
+    if known and reference:
+        said.append(f"Intervals: of the distance from {reference}.")
+    if known:
+        level = 100 * report["method"].get("level", 0.95)
+        said.append(f"Right: ranks that the votes allow, all at once at {level:g} %.")
+        if len(rows) > 1 and all(row.ranks == f"1–{len(rows)}" for row in rows):
+            said.append("Ranges from first to last claim no order.")
+        low, high = span(rows, rule.at)
+        if any(row.lower < low or row.upper > high for row in rows):
+            said.append("Arrow: the interval is open, or runs on beyond the axis.")
+    words = caption(report, made, *said)
+    return Picture(
+        title=title,
+        caption=words,
+        names=tuple(row.name for row in rows),
+        table=_interval_table(ratings, rows),
+        draw=lambda theme, below: draw_intervals(rows, rule, _axis_name(report), theme, below),
+    )
+
+
+def win_rates(
+    report: Report,
+    pairs: Sequence[Mapping[str, Any]],
+    *,
+    made: date,
+    expected: bool = False,
+    title: str = "Who beats whom",
+) -> Picture:
+    """Show the score of each model against each other, centred on one half, best first.
+
+    Parameters
+    ----------
+    pairs : sequence of mappings
+        ``model_a``, ``model_b``, ``win_rate`` (of model_a, a tie half, 0 to 1) and ``votes``;
+        one order of a pair is enough. `pair_table` makes it of `rating.WinRates`.
+    expected : bool
+        Whether the rates are those that the fit expects, rather than observed ones.
+
+    Raises
+    ------
+    DataError
+        If a pair names a model that is not rated, or a rate is not between 0 and 1.
+    """
+    names = [rating["model"] for rating in _ratings(report)]
+    rate, votes = _matrices(names, pairs)
+    coloured = rate if expected else np.where(votes < FEWEST_COLOURED, np.nan, rate)
+    grid = Grid(
+        names=names,
+        tone=2 * coloured - 1,
+        votes=votes,
+        scale=tuple((share / 50 - 1, str(share)) for share in (0, 25, 50, 75, 100)),
+        scores=100 * rate,
+        scale_name=f"{'Expected score' if expected else 'Score'} of row against column (%)",
+    )
+    said = [f"Score: wins and half the ties{', as the fit expects' if expected else ''}."]
+    if not expected:
+        said += _blanks_said(votes)
+    return Picture(
+        title=title,
+        caption=caption(
+            report, made, *said, _counts_said(len(names), scores=True), intervals=False
+        ),
+        names=tuple(names),
+        table=_pair_table(pairs, rates=True),
+        draw=lambda theme, below: draw_grid(grid, theme, below),
+    )
+
+
+def votes_per_pair(
+    report: Report,
+    pairs: Sequence[Mapping[str, Any]],
+    *,
+    made: date,
+    title: str = "Votes by pair",
+) -> Picture:
+    """Show how many votes each pair of models has, best first; ``pairs`` as in `win_rates`."""
+    names = [rating["model"] for rating in _ratings(report)]
+    _, votes = _matrices(names, pairs)
+    most = max(float(votes.max()), 1.0)
+    marks = sorted({int(most * share) for share in (0, 1 / 16, 1 / 4, 9 / 16, 1)})
+    grid = Grid(
+        names=names,
+        tone=np.where(votes > 0, np.sqrt(votes / most), np.nan),
+        votes=votes,
+        scale=tuple((sqrt(n / most), f"{n:,}") for n in marks),
+        scale_name="Votes of the pair (number, square-root scale)",
+        diverging=False,
+    )
+    n_pairs = len(names) * (len(names) - 1) // 2
+    met = int(np.count_nonzero(np.triu(votes)))
+    said = f"{met:,} of {n_pairs:,} pairs met."
+    return Picture(
+        title=title,
+        caption=caption(report, made, said, _counts_said(len(names)), intervals=False),
+        names=tuple(names),
+        table=_pair_table(pairs, rates=False),
+        draw=lambda theme, below: draw_grid(grid, theme, below),
+    )
+
+
+def over_time(reports: Mapping[date, Report], *, title: str = "Ratings over time") -> Picture:
+    """Show the ratings of dated results as lines, the best of the last day with bands.
+
+    Parameters
+    ----------
+    reports : mapping of date to report
+        On one scale: only then do the ratings of two days compare. The last one's votes and
+        method go into the caption.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two dates.
+    """
+    days = sorted(reports)
+    if len(days) < 2:
+        msg = f"Ratings over time need two dates or more, not {len(days)}."
+        raise DataError(msg)
+    last = reports[days[-1]]
+    lines = _lines(days, reports)
+    banded = len(lines) if len(lines) <= ALL_BANDS else MOST_BANDS
+    said = [f"{len(days)} dates from {days[0]:%Y-%m-%d}."]
+    if has_intervals(last):
+        few = f", of the {banded} best" if banded < len(lines) else ""
+        said.append(f"Bands: {interval_said(last)}{few}.")
+    return Picture(
+        title=title,
+        caption=caption(last, days[-1], *said, intervals=False),
+        names=tuple(line.name for line in lines),
+        table=_time_table(days, lines),
+        draw=lambda theme, below: draw_lines(days, lines, banded, _axis_name(last), theme, below),
+    )
+
+
+def pair_table(rates: WinRates, *, expected: bool = False) -> list[dict[str, Any]]:
+    """Make the pairs that the pictures take, each once: those that met, or all if expected."""
+    shares = rates.expected if expected else rates.observed
+    return [
+        {
+            "model_a": rates.models[i],
+            "model_b": rates.models[j],
+            "win_rate": float(shares[i, j]),
+            "votes": float(rates.n[i, j]),
+        }
+        for i, j in zip(*np.triu_indices(len(rates.models), 1), strict=True)
+        if expected or rates.n[i, j] > 0
+    ]
+
+
+def _ratings(report: Report) -> list[Mapping[str, Any]]:
+    ratings = sorted(report["ratings"], key=lambda row: -row["rating"])
+    if not ratings:
+        msg = "There is no rating to draw: the result holds no model."
+        raise DataError(msg)
+    return ratings
+
+
+def _row(rating: Mapping[str, Any], known: bool) -> IntervalRow:
+    low, high = rating.get("rank_low"), rating.get("rank_high")
+    ranks = f"{low}" if low == high else f"{low}–{high}"
+    value = float(rating["rating"])
+    return IntervalRow(
+        name=rating["model"],
+        rating=value,
+        lower=finite(rating.get("lower"), -np.inf) if known else value,
+        upper=finite(rating.get("upper"), np.inf) if known else value,
+        ranks=ranks if known and low is not None and high is not None else "",
+    )
+
+
+def _rule(report: Report) -> Rule:
+    anchor = report["method"].get("anchor")
+    if isinstance(anchor, Mapping) and anchor:
+        model, points = next(iter(anchor.items()))
+        return Rule(float(points), f"{model}, held at {float(points):,.0f}")
+    if isinstance(anchor, str):
+        model, _, points = anchor.rpartition("=")
+        return Rule(float(points), f"{model}, held at {float(points):,.0f}")
+    mean = finite(report["method"].get("mean"), MEAN)
+    return Rule(mean, f"the mean of all models, {mean:,.0f}")
+
+
+def _axis_name(report: Report) -> str:
+    scale = float(report["method"].get("scale") or SCALE)
+    return f"Rating (points; {scale:,.0f} more are odds of ten to one)"
+
+
+def _blanks_said(votes: np.ndarray[Any, np.dtype[np.float64]]) -> list[str]:
+    pairs = votes[np.triu_indices(len(votes), 1)]
+    said = ["Blank: never met."] if (pairs == 0).any() else []
+    if ((pairs > 0) & (pairs < FEWEST_COLOURED)).any():
+        said.append(f"Not coloured: fewer than {FEWEST_COLOURED} votes.")
+    return said
+
+
+def _counts_said(n: int, *, scores: bool = False) -> str:
+    if scores and n <= MOST_SCORED:
+        return "In each cell: the score and the number of votes."
+    if n <= MOST_COUNTED:
+        return "In each cell: the number of votes."
+    return f"Counts are left out, with more than {MOST_COUNTED} models; the table has them."
+
+
+def _matrices(
+    names: Sequence[str], pairs: Sequence[Mapping[str, Any]]
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
+    """Rates (NaN where not known) and votes, mirrored."""
+    place = {name: i for i, name in enumerate(names)}
+    rate, votes = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2)
+    for pair in pairs:
+        a, b, share = pair["model_a"], pair["model_b"], float(pair["win_rate"])
+        if a not in place or b not in place or a == b:
+            msg = f"The pair {a!r}, {b!r} is not one of two rated models."
+            raise DataError(msg)
+        if not 0 <= share <= 1:
+            msg = f"The win rate of {a!r} against {b!r} is {share}: give it between 0 and 1."
+            raise DataError(msg)
+        i, j = place[a], place[b]
+        rate[i, j], rate[j, i] = share, 1 - share
+        votes[i, j] = votes[j, i] = pair["votes"]
+    return rate, votes
+
+
+def _lines(days: Sequence[date], reports: Mapping[date, Report]) -> list[Line]:
+    """One line a model, best of the last day on which it is rated first."""
+    found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for i, day in enumerate(days):
+        for rating in reports[day]["ratings"]:
+            found.setdefault(rating["model"], {})[i] = rating
+    lines = [
+        Line(
+            name=name,
+            rating=[float(at[i]["rating"]) if i in at else np.nan for i in range(len(days))],
+            lower=[finite(at.get(i, {}).get("lower"), np.nan) for i in range(len(days))],
+            upper=[finite(at.get(i, {}).get("upper"), np.nan) for i in range(len(days))],
+        )
+        for name, at in found.items()
+    ]
+    return sorted(lines, key=lambda line: (-line.seen, -line.end))
+
+
+def _interval_table(ratings: Sequence[Mapping[str, Any]], rows: Sequence[IntervalRow]) -> Table:
+    bounds = [
+        (
+            f"{r.lower:,.0f}" if r.closed_low else "open",
+            f"{r.upper:,.0f}" if r.closed_high else "open",
+        )
+        for r in rows
+    ]
+    return Table(
+        ("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes"),
+        tuple(
+            (row.name, f"{row.rating:,.0f}", *bound, row.ranks, f"{rating.get('votes', 0):,}")
+            for row, bound, rating in zip(rows, bounds, ratings, strict=True)
+        ),
+    )
+
+
+def _pair_table(pairs: Sequence[Mapping[str, Any]], *, rates: bool) -> Table:
+    head = ("Model", "Against", *(["Score (%)"] if rates else []), "Votes")
+    return Table(
+        head,
+        tuple(
+            (
+                pair["model_a"],
+                pair["model_b"],
+                *([f"{100 * pair['win_rate']:.0f}"] if rates else []),
+                f"{pair['votes']:,.0f}",
+            )
+            for pair in pairs
+        ),
+    )
+
+
+def _time_table(days: Sequence[date], lines: Sequence[Line]) -> Table:
+    return Table(
+        ("Model", *(f"{day:%Y-%m-%d}" for day in days)),
+        tuple(
+            (line.name, *("" if np.isnan(x) else f"{x:,.0f}" for x in line.rating))
+            for line in lines
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Votes from files, and boards to files."""

@@ -1,0 +1,239 @@
+"""Which rows of a table of votes count: checked, set aside and dropped, each with its number."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rating import Outcome
+from rating.errors import DataError
+from rating.tables import packing
+from rating.tables.coding import Coded
+from rating.tables.files import SHOWN
+from rating.tables.sources import Table
+from rating.typing import Bools, Integers
+
+OUTCOMES = tuple(Outcome)
+LABELS: Mapping[str, Outcome] = {
+    **{outcome.value: outcome for outcome in OUTCOMES},
+    "tie (bothbad)": Outcome.BOTH_BAD,
+    "bothbad": Outcome.BOTH_BAD,
+}
+"""Spellings of an outcome: ours and Chatbot Arena's. Any other raises."""
+
+SKIP = "skip"
+NO_VOTE = "no vote"
+"""Reason in ``left_out`` of a row that is there for its place in the chain alone."""
+
+MOST_MODELS = 1_000
+"""A board holds a number for each two models, and takes time by the cube of them: minutes."""
+
+
+def compact(table: Table) -> Table:
+    """Count the rows that are alike, unless numbers tell them apart."""
+    columns = table.texts.values()
+    sizes = [len(column.names) for column in columns]
+    if table.numbers or table.n is not None or not packing.fits(sizes):
+        return table
+    codes, n = packing.counted(packing.packed([c.codes for c in columns], sizes), sizes)
+    return table.counted(codes, n)
+
+
+@dataclass(slots=True)
+class Sieve:
+    """Rows of a table that still count, and what became of the others.
+
+    Attributes
+    ----------
+    n : ndarray of int64
+        Votes of each row.
+    live : ndarray of bool
+        Rows that still count.
+    """
+
+    table: Table
+    n: Integers
+    live: Bools
+    self_battles: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, table: Table) -> "Sieve":
+        """Begin with all rows."""
+        rows = len(table.texts["winner"].codes)
+        n = np.ones(rows, dtype=np.int64) if table.n is None else table.n
+        return cls(table, n, n > 0)
+
+    def drop(self, rows: Bools, reason: str) -> None:
+        """Leave out rows, and count their votes under a reason."""
+        rows = rows & self.live
+        votes = int(self.n[rows].sum())
+        if votes:
+            self.dropped[reason] += votes
+            self.live &= ~rows
+
+    def drop_left_out(self) -> None:
+        """Drop what an export of ours says does not count, by its reasons."""
+        column = self.table.texts.get("left_out")
+        for code, reason in enumerate(column.names if column else ()):
+            if column is None or not reason:
+                continue
+            rows = column.codes == code
+            if reason == NO_VOTE:
+                self.n = np.where(rows, 0, self.n)
+                self.live &= ~rows
+            else:
+                self.drop(rows, reason)
+
+    def outcomes(self) -> Integers:
+        """Read the labels; a skip is dropped.
+
+        Raises
+        ------
+        DataError
+            If a label is missing, or is none of `LABELS`.
+        """
+        column = self.table.texts["winner"]
+        self.drop(_holds(column, lambda label: label == SKIP), "skipped")
+        places = [
+            OUTCOMES.index(LABELS[label]) if label in LABELS else -1 for label in column.names
+        ]
+        outcome = np.array([*places, -1], dtype=np.int8)[column.codes]
+        self._refuse_missing("winner")
+        bad = self.live & (outcome < 0)
+        if bad.any():
+            found = self._counts(column, bad)
+            msg = (
+                f"Unknown labels in the winner: {found}. Known are "
+                f"{', '.join(map(repr, [*LABELS, SKIP]))}: rename or leave out the others."
+            )
+            raise DataError(msg)
+        return outcome
+
+    def models(self) -> tuple[tuple[str, ...], Integers, Integers]:
+        """Read the names of both sides: all of them, sorted, and their positions.
+
+        Raises
+        ------
+        DataError
+            If a name is missing or blank, two differ only in case or spaces, or there are more
+            than `MOST_MODELS`.
+        """
+        sides = [self.table.texts[role] for role in ("model_a", "model_b")]
+        for role in ("model_a", "model_b"):
+            self._refuse_missing(role)
+        names = tuple(sorted(self._used(sides[0]) | self._used(sides[1])))
+        _refuse_many(names)
+        self._refuse_twins(names, sides)
+        place = {name: position for position, name in enumerate(names)}
+        a, b = (_placed(column, place) for column in sides)
+        return names, a, b
+
+    def unprompted(self) -> int:
+        """Count the votes without a prompt, where others have one."""
+        if "prompt" not in self.table.texts:
+            return 0
+        missing = self._missing("prompt")
+        return 0 if (missing == self.live).all() else int(self.n[missing].sum())
+
+    def people(self, role: str) -> Coded | None:
+        """Read who voted, or on which prompt; None when no row says so.
+
+        Raises
+        ------
+        DataError
+            If some rows say so and others do not.
+        """
+        column = self.table.texts.get(role)
+        if column is None:
+            return None
+        missing = self._missing(role)
+        if (missing == self.live).all():
+            return None
+        if missing.any():
+            self._refuse(role, missing)
+        return column
+
+    def set_aside_self_battles(self, a: Integers, b: Integers) -> None:
+        """Take out battles of a model against itself."""
+        rows = self.live & (a == b)
+        self.self_battles = int(self.n[rows].sum())
+        self.live &= ~rows
+
+    def _used(self, column: Coded) -> set[str]:
+        counts = np.bincount(column.codes[self.live], minlength=len(column.names))
+        return {column.names[code] for code in np.flatnonzero(counts)}
+
+    def _missing(self, role: str) -> Bools:
+        return self.live & _blank(self.table.texts[role])
+
+    def _refuse_missing(self, role: str) -> None:
+        missing = self._missing(role)
+        if missing.any():
+            self._refuse(role, missing)
+
+    def _refuse(self, role: str, missing: Bools) -> None:
+        row = self.table.first(role)
+        where = f", first in row {row}" if row else ""
+        msg = (
+            f"The {role} is missing or blank in {int(self.n[missing].sum())} votes{where}. "
+            "Name it, or leave these votes out."
+        )
+        raise DataError(msg)
+
+    def _refuse_twins(self, names: Sequence[str], sides: Sequence[Coded]) -> None:
+        spellings = defaultdict(list)
+        for name in names:
+            spellings[" ".join(name.split()).casefold()].append(name)
+        twins = [found for found in spellings.values() if len(found) > 1]
+        if twins:
+            told = "; ".join(
+                " and ".join(f"{name!r} ({self._votes_of(name, sides)} votes)" for name in found)
+                for found in twins
+            )
+            msg = (
+                f"Names that differ only in case or spaces: {told}. Give each model one spelling."
+            )
+            raise DataError(msg)
+
+    def _votes_of(self, name: str, sides: Sequence[Coded]) -> int:
+        takes_part = [_holds(column, lambda other: other == name) for column in sides]
+        return int(self.n[self.live & (takes_part[0] | takes_part[1])].sum())
+
+    def _counts(self, column: Coded, rows: Bools) -> str:
+        counts = np.bincount(column.codes[rows], self.n[rows], len(column.names))
+        return ", ".join(
+            f"{column.names[code]!r} ({int(counts[code])} votes)"
+            for code in np.flatnonzero(counts)
+        )
+
+
+def _refuse_many(names: Sequence[str]) -> None:
+    if len(names) > MOST_MODELS:
+        some = ", ".join(repr(name[:SHOWN]) for name in names[:3])
+        msg = (
+            f"The votes are on {len(names):,} models, {some} and so on, and {MOST_MODELS:,} are "
+            "the most: a rating compares each with each. Check that the columns hold models, or "
+            "rate fewer."
+        )
+        raise DataError(msg)
+
+
+def _blank(column: Coded) -> Bools:
+    # Of many voters each name is looked at: hence no function of ours for every one of them.
+    blank = ~np.fromiter(map(bool, map(str.strip, column.names)), bool, len(column.names))
+    return np.append(blank, True)[column.codes]
+
+
+def _holds(column: Coded, test: Any) -> Bools:
+    places = np.array([*map(test, column.names), False], dtype=bool)
+    return places[column.codes]
+
+
+def _placed(column: Coded, place: Mapping[str, int]) -> Integers:
+    places = [place.get(name, -1) for name in column.names]
+    if places == [*range(len(places))]:
+        return column.codes
+    return np.array([*places, -1], dtype=packing.narrowest(len(place)))[column.codes]

@@ -1,0 +1,129 @@
+"""A log of votes as boards read it, made by hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from arena.domain.vote import Choice
+from arena.domain.voter import VoterKind
+from arena.store import chain
+from arena.store.records import LoggedLink, LoggedVote, ModelRecord
+from rating.tables.counts import LoggedColumns
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A vote of the log; ``left_out`` is why the policy does not count it."""
+
+    a: str
+    b: str
+    outcome: Choice
+    voter: str = "ada"
+    prompt: str | None = None
+    left_out: str | None = None
+    created: datetime = NOW - timedelta(days=1)
+
+
+def vote(
+    a: str,
+    b: str,
+    outcome: Choice,
+    voter: str = "ada",
+    kind: VoterKind = VoterKind.ANONYMOUS,
+    exclusions: tuple[str, ...] = (),
+) -> LoggedVote:
+    """A vote as an export reads it."""
+    return LoggedVote(
+        battle_id=f"{a}-{b}",
+        prompt_id="p",
+        model_a=a,
+        model_b=b,
+        outcome=outcome,
+        voter=voter,
+        voter_kind=kind,
+        created=NOW - timedelta(days=1),
+        pair_probability=1.0,
+        pacing="paced",
+        seconds_to_vote=5.0,
+        exclusions=exclusions,
+    )
+
+
+def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
+    """Votes as links of a chain."""
+    links: list[LoggedLink] = []
+    for place, one in enumerate(votes, 1):
+        bound: dict[str, object] = dict.fromkeys(chain.BOUND, "-") | {
+            "battle_id": f"{one.battle_id}-{place}",
+            "prompt_id": one.prompt_id,
+            "model_a": one.model_a,
+            "model_b": one.model_b,
+            "pair_probability": one.pair_probability,
+            "repicks": one.repicks,
+            "pacing": one.pacing,
+            "turn": 1,
+            "attempt_a": 1,
+            "attempt_b": 1,
+            "winner": one.outcome.value,
+            "voter": one.voter,
+            "voter_kind": one.voter_kind.value,
+            "ts": one.created,
+            "seconds_to_vote": one.seconds_to_vote,
+        }
+        content = chain.vote_content(bound)
+        links.append(
+            LoggedLink(
+                kind="vote",
+                link=place,
+                content=content,
+                hash=chain.link_hash(links[-1].hash if links else "", place, "vote", content),
+                bound=bound,
+                exclusions=one.exclusions,
+            )
+        )
+    return links
+
+
+def logged(votes: Sequence[Vote]) -> LoggedColumns:
+    return LoggedColumns(
+        model_a=[v.a for v in votes],
+        model_b=[v.b for v in votes],
+        outcome=[v.outcome.value for v in votes],
+        voter=[v.voter for v in votes],
+        prompt=[v.prompt for v in votes],
+        created=[v.created for v in votes],
+        pair_probability=[1.0 for _ in votes],
+        repicks=[0 for _ in votes],
+        left_out=[v.left_out for v in votes],
+    )
+
+
+def records(models: Sequence[str]) -> list[ModelRecord]:
+    return [
+        ModelRecord(
+            id=m,
+            name=m.title(),
+            organisation="",
+            kind="model",
+            battles=10,
+            failed=1,
+            abandoned=2,
+            cost_per_1000=None,
+            median_s=1.0,
+        )
+        for m in models
+    ]
+
+
+def many(n: int = 60) -> list[Vote]:
+    """Votes of twenty voters: m0 is best, m2 is worst, each now and then beaten."""
+    pairs = (("m0", "m1"), ("m1", "m2"), ("m2", "m0"))
+    better = {("m0", "m1"): Choice.A, ("m1", "m2"): Choice.A, ("m2", "m0"): Choice.B}
+    votes = []
+    for i in range(n):
+        pair = pairs[i % 3]
+        outcome = better[pair] if i % 7 else Choice.TIE if i % 2 else Choice.A
+        votes.append(Vote(*pair, outcome, voter=f"v{i % 20}"))
+    return votes

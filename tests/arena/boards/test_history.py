@@ -1,0 +1,90 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.boards.fitted import Fitted, fit_log
+from arena.boards.history import DAY, LEAST_DAYS, MOST_MOMENTS, History, moments
+from arena.domain.vote import Choice
+from rating import to_points
+from rating.tables.counts import LoggedColumns
+from tests.arena.boards.log import NOW, Vote, logged, many
+
+FIRST = datetime(2026, 5, 3, 9, tzinfo=UTC)
+
+
+def over(days: float) -> list[Vote]:
+    """The many votes, spread over some days before now, the last a second ago."""
+    votes = many()
+    step = timedelta(days=days) / (len(votes) - 1)
+    late = NOW - timedelta(seconds=1)
+    return [
+        Vote(v.a, v.b, v.outcome, voter=v.voter, created=late - step * (len(votes) - 1 - i))
+        for i, v in enumerate(votes)
+    ]
+
+
+@given(st.floats(0, 2000))
+def test_the_dates_are_few_and_past_and_evenly_apart(days: float) -> None:
+    now = FIRST + timedelta(days=days)
+    found = moments(FIRST, now)
+    assert len(found) <= MOST_MOMENTS
+    assert all(FIRST < when < now for when in found)
+    assert len({b - a for a, b in pairwise(found)}) <= 1
+    if days > LEAST_DAYS:
+        assert len(found) >= 2
+
+
+def test_the_dates_stay_for_as_long_as_they_reach() -> None:
+    assert moments(FIRST, FIRST + 11 * DAY)[:5] == moments(FIRST, FIRST + 12 * DAY)[:5]
+
+
+def test_votes_of_a_few_days_have_no_history() -> None:
+    assert History().read(logged(over(1.5)), NOW) == ()
+    assert History().read(logged([]), NOW) == ()
+
+
+def test_a_past_board_is_a_fit_of_the_votes_before_it() -> None:
+    votes = over(9)
+    found = History().read(logged(votes), NOW)
+    last = found[-1]
+    before = [v for v in votes if v.created < last.when]
+    fitted = fit_log(logged(before))
+    assert 0 < len(before) == last.votes < len(votes)
+    assert {r.model: (r.rating, r.lower) for r in last.ratings} == dict(
+        zip(
+            fitted.fit.models,
+            zip(to_points(fitted.fit.theta), to_points(fitted.spread.low), strict=True),
+            strict=True,
+        )
+    )
+    assert [r.rating for r in last.ratings] == sorted(
+        (r.rating for r in last.ratings), reverse=True
+    )
+
+
+def test_a_date_without_ratings_has_none() -> None:
+    early = Vote("m0", "m1", Choice.A, voter="v0", created=NOW - timedelta(days=30))
+    found = History().read(logged([early, *over(2)]), NOW)
+    assert found[0].votes == 1
+    assert found[0].ratings == ()
+
+
+def test_the_past_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[datetime] = []
+
+    def counted(log: LoggedColumns, *, until: datetime) -> Fitted:
+        asked.append(until)
+        return fit_log(log, until=until)
+
+    monkeypatch.setattr("arena.boards.history.fit_log", counted)
+    kept, votes = History(), over(9)
+    first = kept.read(logged(votes), NOW)
+    late = Vote("m0", "m1", Choice.TIE, voter="v0", created=NOW)
+    assert kept.read(logged([*votes, late]), NOW) == first
+    assert len(asked) == len(first)
+    votes[1] = replace(votes[1], left_out="told who it was")
+    assert kept.read(logged(votes), NOW)[0].votes == first[0].votes - 1

@@ -1,0 +1,392 @@
+"""Pictures: written, well-formed, the same each time; hostile names stay text."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from rating import Comparisons, fit, infer
+from rating import win_rates as rating_win_rates
+from rating.charts.drawing import FONT, LONGEST, labels, spread, width_of, wrapped
+from rating.charts.picture import THEMES, Picture, drawing
+from rating.charts.plots import intervals, over_time, pair_table, votes_per_pair, win_rates
+from rating.errors import DataError
+
+MADE = date(2026, 5, 3)
+SVG = "{http://www.w3.org/2000/svg}"
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "$x^2$ $\\frac{1}{",
+    "a & b < c \"d\" 'e'",
+    "_under_score_{x}",
+    "מודל נמוך",
+    "نموذج",
+    "🤖 robot",
+    "模型",
+    "line\nbreak\x00\x1b\u2028",
+    "]]> --> <!-- </svg>",
+    "#000000 url(http://example.org/x)",
+    "long-" * 60,
+    "long-" * 61,
+    "%s {0} {x!r}",
+)
+
+
+def names_of(n: int) -> list[str]:
+    return [f"organisation/model-of-a-long-name-{i:03d}-instruct" for i in range(n)]
+
+
+def report_of(names: Sequence[str], **changes: Any) -> dict[str, Any]:
+    n = len(names)
+    ratings = [
+        {
+            "model": name,
+            "rating": 1000.0 + 3 * (n - 2 * i),
+            "lower": 1000.0 + 3 * (n - 2 * i) - 20,
+            "upper": 1000.0 + 3 * (n - 2 * i) + 20,
+            "rank": i + 1,
+            "rank_low": max(1, i - 2),
+            "rank_high": min(n, i + 4),
+            "votes": 100,
+        }
+        for i, name in enumerate(names)
+    ]
+    method = {
+        "ties": "half",
+        "interval": "sandwich",
+        "cluster": "voter",
+        "level": 0.95,
+        "scale": 400.0,
+        "mean": 1000.0,
+        "anchor": None,
+        "version": "1.0",
+        "data_hash": "f" * 64,
+    }
+    votes = {"used": 50 * n, "voters": 12, "effective_voters": 7.3}
+    return {"method": {**method, **changes}, "votes": votes, "ratings": ratings}
+
+
+def pairs_of(names: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {"model_a": a, "model_b": b, "win_rate": 0.5 + 0.4 * (j - i) / len(names), "votes": 7}
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+        if i < j and (i + j) % 3
+    ]
+
+
+def pictures(names: Sequence[str]) -> dict[str, Picture]:
+    report, pairs = report_of(names), pairs_of(names)
+    return {
+        "intervals": intervals(report, made=MADE),
+        "win_rates": win_rates(report, pairs, made=MADE),
+        "votes": votes_per_pair(report, pairs, made=MADE),
+        "time": over_time({MADE - timedelta(days=7 * k): report for k in range(4)}),
+    }
+
+
+def svg_of(picture: Picture, folder: Path) -> ET.Element:
+    picture.write(folder / "picture.svg")
+    return ET.parse(folder / "picture.svg").getroot()
+
+
+def texts(root: ET.Element) -> list[str]:
+    return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
+def as_one_line(caption: str) -> str:
+    return re.sub(r"\s+", " ", caption)
+
+
+@pytest.mark.parametrize("n", [2, 20, 59])
+def test_every_model_and_the_caption_are_in_the_svg(n: int, tmp_path: Path) -> None:
+    names = names_of(n)
+    for picture in pictures(names).values():
+        root = svg_of(picture, tmp_path)
+        described = root.findtext(f"{SVG}desc") or ""
+        assert all(name in described for name in names)
+        assert set(labels(names)) <= {re.sub(r"  \d+$", "", text) for text in texts(root)}
+        assert picture.caption in as_one_line(" ".join(texts(root)))
+
+
+def test_the_cells_of_more_than_a_hundred_models_are_one_image(tmp_path: Path) -> None:
+    drawn = pictures(names_of(101))
+    for kind in ("win_rates", "votes"):
+        root = svg_of(drawn[kind], tmp_path)
+        assert len(list(root.iter(f"{SVG}image"))) == 1, kind
+        assert (tmp_path / "picture.svg").stat().st_size < 2e5, kind
+
+
+@pytest.mark.slow
+def test_two_hundred_models_are_drawn(tmp_path: Path) -> None:
+    for kind, picture in pictures(names_of(200)).items():
+        svg_of(picture, tmp_path)
+        assert (tmp_path / "picture.svg").stat().st_size < 2e6, kind
+
+
+@pytest.mark.parametrize(
+    ("suffix", "themes"),
+    [
+        (".png", ("light", "light")),
+        pytest.param(".png", ("dark", "dark"), marks=pytest.mark.slow),
+        *((".svg", (theme, theme)) for theme in THEMES),
+        (".html", ("light", "dark")),  # a page holds both
+    ],
+)
+def test_the_same_picture_has_the_same_bytes(
+    suffix: str, themes: Sequence[Any], tmp_path: Path
+) -> None:
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    for one, again in zip(*(pictures(names_of(3)).values() for _ in themes), strict=True):
+        one.write(first, theme=themes[0])
+        again.write(second, theme=themes[1])
+        assert first.read_bytes() == second.read_bytes()
+        assert b"20:" not in re.findall(rb"<metadata>.*</metadata>", first.read_bytes())
+
+
+def test_a_png_is_a_png_of_the_width_of_a_page(tmp_path: Path) -> None:
+    intervals(report_of(names_of(3)), made=MADE).write(tmp_path / "x.png")
+    data = (tmp_path / "x.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(data[16:20], "big") == 1300  # 6.5 inches at 200 dots
+    assert b"Software" not in data
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    for kind, picture in pictures(HOSTILE).items():
+        root = svg_of(picture, tmp_path)
+        assert not list(root.iter(f"{SVG}script"))
+        assert "$x^2$ $\\frac{1}{" in " ".join(texts(root)), kind
+        assert "<script>alert(1)</script>" in " ".join(texts(root)), kind
+        picture.write(tmp_path / "x.png")
+        picture.write(tmp_path / "x.html")
+        page = (tmp_path / "x.html").read_text("utf-8")
+        assert "<script" not in page
+        assert page.count("</svg>") == 1
+        assert page.count("<bdi>") >= len(HOSTILE)
+
+
+def test_a_page_stands_alone(tmp_path: Path) -> None:
+    picture = intervals(report_of(names_of(3)), made=MADE)
+    picture.write(tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text("utf-8")
+    assert set(re.findall(r"(?:href=.|url\()(.)", page)) <= {"#"}
+    assert not re.search(r"src=|@import|<link|<script", page)
+    assert page.count(picture.caption) == 1
+    assert "<title>Ratings</title>" in page
+    assert "var(--ink)" in page
+    assert THEMES["dark"].ink in page
+    assert all(f"<bdi>{name}</bdi>" in page for name in names_of(3))
+
+
+def test_a_name_that_looks_like_a_colour_is_left_alone(tmp_path: Path) -> None:
+    names = ["#000000", "#ffffff"]
+    intervals(report_of(names), made=MADE).write(tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text("utf-8")
+    assert re.search(r"<text[^>]*>#000000</text>", page)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), float("inf")])
+def test_an_open_interval_ends_in_an_arrow(nothing: float | None) -> None:
+    report = report_of(names_of(3))
+    closed = drawn_markers(intervals(report, made=MADE))
+    report["ratings"][0]["upper"] = nothing
+    report["ratings"][1]["lower"] = nothing
+    picture = intervals(report, made=MADE)
+    assert closed == []
+    assert sorted(drawn_markers(picture)) == ["<", ">"]
+    assert "Arrow: the interval is open" in picture.caption
+    assert picture.table.rows[0][3] == "open"
+
+
+def drawn_markers(picture: Picture) -> list[str]:
+    with drawing():
+        (axes,) = picture.draw(THEMES["light"], "").axes
+    return [str(line.get_marker()) for line in axes.lines if line.get_marker() in ("<", ">")]
+
+
+def test_no_intervals_are_dots_and_said() -> None:
+    report = report_of(names_of(3), interval="none")
+    for row in report["ratings"]:
+        row.update(lower=None, upper=None, rank_low=None, rank_high=None)
+    picture = intervals(report, made=MADE)
+    assert drawn_markers(picture) == []
+    assert "no intervals" in picture.caption
+
+
+def test_the_caption_says_votes_voters_method_level_data_and_date() -> None:
+    assert intervals(report_of(["x", "y"]), made=MADE).caption == (
+        "100 votes by 12 voters (effectively 7). Bradley-Terry, a tie half a win; 95 % intervals: "
+        "sandwich, clustered by voter. Dashed line: the mean of all models, 1,000. Right: ranks "
+        "that the votes allow, all at once at 95 %. Ranges from first to last claim no order. "
+        "arena 1.0, data ffffffffffff, 2026-05-03."
+    )
+
+
+@pytest.mark.parametrize("anchor", ["x=y=1200", {"x=y": 1200.0}])
+def test_the_line_stands_at_the_anchor(anchor: object) -> None:
+    picture = intervals(report_of(["x=y", "z"], anchor=anchor), made=MADE)
+    assert "Dashed line: x=y, held at 1,200." in picture.caption
+
+
+@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow), 20, 59])
+@pytest.mark.parametrize("kind", ["intervals", "win_rates", "votes", "time"])
+def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
+    with drawing():
+        figure = pictures(names_of(n))[kind].draw(THEMES["light"], "A caption of the picture.")
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        figure.draw_without_rendering()
+        unseen = {label for axes in every_axes(figure) for label in beyond(axes)}
+        there: list[Any] = [t for t in figure.findobj(match=is_text) if t not in unseen]
+        shown = [t for t in there if t.get_text().strip()]
+        boxes = np.array([t.get_window_extent(renderer).extents for t in shown])
+    width, height = figure.bbox.size
+    assert (boxes[:, :2] >= -0.5).all()
+    assert (boxes[:, 2] <= width + 0.5).all()
+    assert (boxes[:, 3] <= height + 0.5).all()
+    assert overlapping(boxes, [t.get_text() for t in shown]) == []
+
+
+def every_axes(figure: Any) -> list[Any]:
+    return [axes for outer in figure.axes for axes in (outer, *outer.child_axes)]
+
+
+def beyond(axes: Any) -> list[Any]:
+    """Labels of ticks that are outside the axes, which matplotlib keeps but does not draw."""
+    found = []
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+        found += [label for at, label in ticks if not min(low, high) <= at <= max(low, high)]
+    return found
+
+
+def is_text(artist: object) -> bool:
+    from matplotlib.text import Text
+
+    return isinstance(artist, Text)
+
+
+def overlapping(boxes: np.ndarray[Any, Any], said: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes share more than a hair, which two points of leading may."""
+    hair = 1.6
+    x0, y0, x1, y1 = boxes.T
+    wide = np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
+    high = np.minimum(y1[:, None], y1) - np.maximum(y0[:, None], y0)
+    both = np.triu((wide > hair) & (high > hair), 1)
+    return [(said[i], said[j]) for i, j in np.argwhere(both)]
+
+
+def test_counts_stand_in_the_cells_of_thirty_models_and_are_missed_beyond(tmp_path: Path) -> None:
+    few, many = (
+        votes_per_pair(report_of(names_of(n)), pairs_of(names_of(n)), made=MADE) for n in (30, 31)
+    )
+    assert texts(svg_of(few, tmp_path)).count("7") > 200
+    assert "In each cell" in few.caption
+    assert texts(svg_of(many, tmp_path)).count("7") <= 2  # of a column, and on the scale
+    assert "Counts are left out" in many.caption
+
+
+def test_a_share_of_few_votes_is_not_coloured() -> None:
+    report = report_of(["x", "y"])
+    pair = {"model_a": "x", "model_b": "y", "win_rate": 1.0}
+    assert alphas(win_rates(report, [{**pair, "votes": 4}], made=MADE)) == {0.0}
+    assert alphas(win_rates(report, [{**pair, "votes": 5}], made=MADE)) == {0.85}
+
+
+def test_an_even_score_has_no_colour_and_sides_have_different_ones() -> None:
+    report = report_of(["x", "y"])
+    pair = {"model_a": "x", "model_b": "y", "votes": 40}
+    assert alphas(win_rates(report, [{**pair, "win_rate": 0.5}], made=MADE)) == {0.0}
+    faces = cell_faces(win_rates(report, [{**pair, "win_rate": 0.75}], made=MADE))
+    assert faces[0, 3] == faces[1, 3] == 0.425
+    assert faces[0, 2] > faces[0, 0]  # the row that wins is blue
+    assert faces[1, 0] > faces[1, 2]  # the one that loses is orange
+
+
+def cell_faces(picture: Picture) -> np.ndarray[Any, Any]:
+    with drawing():
+        axes = picture.draw(THEMES["light"], "").axes[0]
+    return np.asarray(axes.collections[0].get_facecolor())
+
+
+def alphas(picture: Picture) -> set[float]:
+    return set(cell_faces(picture)[:, 3].tolist())
+
+
+def test_the_table_of_a_fit_becomes_pairs() -> None:
+    data = Comparisons.from_arrays(
+        ["x", "x", "y", "y"], ["y", "y", "z", "z"], ["model_a", "model_b", "model_a", "model_b"]
+    )
+    found = fit(data)
+    rates = rating_win_rates(infer(found, data, ()))
+    met = [(p["model_a"], p["model_b"], p["win_rate"], p["votes"]) for p in pair_table(rates)]
+    assert met == [("x", "y", 0.5, 2.0), ("y", "z", 0.5, 2.0)]
+    assert len(pair_table(rates, expected=True)) == 3
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+    report = report_of(["x", "y"])
+    with pytest.raises(DataError, match=r"ends in \.png, \.svg, \.html"):
+        intervals(report, made=MADE).write(tmp_path / "x.gif")
+    with pytest.raises(DataError, match="Cannot write"):
+        intervals(report, made=MADE).write(tmp_path / "nowhere" / "x.svg")
+    with pytest.raises(DataError, match="no rating"):
+        intervals({**report, "ratings": []}, made=MADE)
+    with pytest.raises(DataError, match="two dates"):
+        over_time({MADE: report})
+    stranger = {"model_a": "x", "model_b": "stranger", "win_rate": 0.5, "votes": 1}
+    with pytest.raises(DataError, match="stranger"):
+        win_rates(report, [stranger], made=MADE)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        win_rates(report, [{**stranger, "model_b": "y", "win_rate": 1.5}], made=MADE)
+
+
+def test_a_model_may_come_and_go_over_time(tmp_path: Path) -> None:
+    early, late = report_of(["x", "gone"]), report_of(["x", "new"])
+    late["ratings"][0]["lower"] = None
+    picture = over_time({MADE: late, MADE - timedelta(days=400): early})
+    assert picture.names == ("x", "new", "gone")
+    assert picture.table.rows[2][1:] == ("994", "") or picture.table.rows[2][2] == ""
+    picture.write(tmp_path / "x.svg")
+
+
+def test_cut_names_stay_different() -> None:
+    drawn = labels(["a" * 80, "a" * 81, "a" * 82, "b"])
+    assert len(set(drawn)) == 4
+    assert max(map(len, drawn)) <= LONGEST
+
+
+def test_lines_of_a_caption_fit() -> None:
+    words = "8,931 votes by 124 voters; " * 20
+    lines = wrapped(words, 400, FONT)
+    assert " ".join(lines) == words.strip()
+    assert all(width_of(line) * FONT <= 400 for line in lines)
+
+
+def test_places_are_moved_apart_and_keep_their_order() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(50, 5, size=10)
+    moved = np.array(spread(list(places), 9, 0, 100))
+    assert (np.argsort(moved) == np.argsort(places)).all()
+    assert all(b - a >= 9 - 1e-9 for a, b in pairwise(sorted(moved)))
+    assert moved.min() >= 0
+    assert moved.max() <= 100
+
+
+def test_matplotlib_is_loaded_by_drawing_only() -> None:
+    code = (
+        "import sys, rating.charts.plots, arena.cli; "
+        "assert not {'matplotlib', 'gradio'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

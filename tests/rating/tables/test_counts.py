@@ -1,0 +1,162 @@
+"""What a vote counts as: its names, outcome, group, weight and style; and published votes."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from rating.errors import DataError
+from rating.tables.columns import Columns
+from rating.tables.counts import REST, comparisons, read_groups, read_votes
+from rating.tables.reading import Reading
+from rating.tables.sieve import OUTCOMES
+from tests.rating.tables.sources import PLAIN, ROWS, by_hand, cells, columns, relation
+
+
+def test_a_model_seen_only_on_side_b_is_a_model() -> None:
+    table = {"model_a": ["x", "x"], "model_b": ["y", "z"], "winner": ["model_a", "tie"]}
+    assert read_votes(pl.DataFrame(table)).models == ("x", "y", "z")
+
+
+@pytest.mark.usefixtures("as_many")
+def test_voters_that_nobody_names_are_not_known() -> None:
+    table = pa.table(columns([{**row, "voter": None} for row in ROWS]))
+    for source in (table, duckdb.from_arrow(table)):
+        votes = read_votes(source)
+        assert votes.voter is None
+        assert votes.voters == ()
+
+
+def test_columns_can_be_named() -> None:
+    new = {"model_a": "left", "model_b": "right", "winner": "verdict", "voter": "who"}
+    table = pa.table({new.get(name, name): values for name, values in columns(ROWS).items()})
+    named = Columns(model_a="left", model_b="right", winner="verdict", voter="who")
+    votes = read_votes(table, Reading(columns=named))
+    assert votes.data_hash == read_votes(pa.table(columns(ROWS))).data_hash
+    with pytest.raises(DataError, match="No column 'model_a' for the model_a; there are 'left'"):
+        read_votes(table)
+    with pytest.raises(DataError, match="There is no column 'whom'; there are 'left'"):
+        read_votes(table, Reading(columns=replace(named, voter="whom")))
+
+
+def test_both_bad_is_an_outcome_a_tie_or_left_out() -> None:
+    table = pa.table(columns(ROWS))
+    own = cells(read_votes(table, PLAIN))
+    assert own["x", "y", "both_bad"] == own["x", "y", "tie"] == 1
+    tie = read_votes(table, replace(PLAIN, both_bad="tie"))
+    assert cells(tie)["x", "y", "tie"] == 2
+    assert tie.votes.max() == 2
+    dropped = read_votes(table, replace(PLAIN, both_bad="drop"))
+    assert dropped.report.dropped == {"both bad": 1}
+    assert cells(dropped) == own - Counter({("x", "y", "both_bad"): 1})
+
+
+@pytest.mark.usefixtures("as_many")
+def test_groups_part_the_votes() -> None:
+    for source in (pa.table(columns(ROWS)), relation(ROWS, Path())):
+        groups = read_groups(source, replace(PLAIN, columns=Columns(by="language")))
+        assert list(groups) == ["English", "Finnish", REST]
+        assert sum((cells(votes) for votes in groups.values()), Counter()) == by_hand(ROWS)
+        assert cells(groups["Finnish"]) == {("x", "y", "model_a"): 2}
+        assert cells(groups[REST]) == {("x", "y", "tie"): 1}
+        assert groups["English"].report.self_battles == 1
+
+
+@pytest.mark.usefixtures("as_many")
+def test_a_weight_counts_in_the_sums_and_not_in_the_votes() -> None:
+    table = columns(ROWS) | {"pair_probability": [0.5, 0.25, 1, 1, 1, 1, 1, 1], "w": range(8)}
+    for source in (pa.table(table), pl.DataFrame(table), duckdb.from_arrow(pa.table(table))):
+        votes = read_votes(source, replace(PLAIN, weight="sampling"))
+        cell = list(cells(votes)).index(("x", "y", "model_a"))
+        assert votes.votes[cell] == 2
+        assert votes.weight is not None
+        assert votes.weight_sq is not None
+        assert votes.weight[cell] == 6
+        assert votes.weight_sq[cell] == 20
+        given_ones = read_votes(source, replace(PLAIN, weight="w")).weight
+        assert given_ones is not None
+        assert given_ones.sum() == sum(range(8)) - 6
+
+
+@pytest.mark.usefixtures("as_many")
+def test_styles_are_compared_and_standardised() -> None:
+    table = columns(ROWS) | {
+        "length_a": [3, 1, 1, 1, 1, 1, 1, 1],
+        "length_b": [1, 1, 3, 1, 1, 1, 1, 1],
+        "tone": [0.5, 0, 0, 0, 0, 0, 9, 0],
+    }
+    reading = replace(PLAIN, style=("length", "tone"))
+    sources = [pa.table(table), pd.DataFrame(table), duckdb.from_arrow(pa.table(table))]
+    for votes in (read_votes(source, reading) for source in sources):
+        assert votes.votes.tolist() == [1] * 7  # the battle of y with itself has no say
+        assert votes.features is not None
+        assert votes.feature_scale is not None
+        lengths, tones = (votes.features * votes.feature_scale).T
+        assert sorted(lengths.tolist()) == pytest.approx([-0.5, 0, 0, 0, 0, 0, 0.5])
+        assert sorted(tones.tolist()) == pytest.approx([0] * 6 + [0.5])
+        assert votes.features.std(axis=0) == pytest.approx([1, 1])
+        won = lengths > 0.1
+        assert (votes.models[votes.model_a[won][0]], votes.outcome[won][0]) == ("x", 0)
+        assert votes.data_hash == read_votes(sources[0], reading).data_hash
+    with pytest.raises(DataError, match="There is no column 'lists'"):
+        read_votes(sources[0], replace(PLAIN, style=("lists",)))
+    same = pa.table({**table, "tone": [1] * 8})
+    with pytest.raises(DataError, match="The style 'tone' is the same for all votes"):
+        read_votes(same, replace(PLAIN, style=("tone",)))
+
+
+def test_the_estimators_get_the_same_votes() -> None:
+    data = comparisons(read_votes(pa.table(columns(ROWS))))
+    assert data.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
+    assert data.n_votes == 7
+    assert data.n_voters == 5
+    assert data.wins().tolist() == [[0, 4, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
+
+
+@pytest.mark.published
+@pytest.mark.parametrize(
+    ("file", "want"),
+    [
+        ("llmfao/votes", {"used": 8931, "models": 59, "voters": 124, "prompts": 13, "tie": 3471}),
+        ("mtbench/votes", {"used": 3355, "models": 6, "voters": 65, "prompts": 80, "tie": 780}),
+        (
+            "agent_arena/votes_models",
+            {"used": 1754, "models": 16, "voters": 0, "prompts": 0, "self": 304},
+        ),
+        (
+            "wmt15_fin_eng/votes",
+            {"used": 31577, "models": 14, "voters": 46, "prompts": 874, "model_a": 11640},
+        ),
+    ],
+)
+def test_published_votes_are_read_whole(
+    published_data: Path, file: str, want: dict[str, int]
+) -> None:
+    votes = read_votes(published_data / "votes" / f"{file}.parquet", Reading(prompts=True))
+    outcomes = np.bincount(votes.outcome, votes.votes, len(OUTCOMES))
+    found = dict(zip((o.value for o in OUTCOMES), outcomes, strict=True)) | {
+        "used": votes.report.used,
+        "self": votes.report.self_battles,
+        "models": len(votes.models),
+        "voters": len(votes.voters),
+        "prompts": len(votes.prompts),
+    }
+    assert {name: found[name] for name in want} == want
+    assert votes.report.read == votes.report.used + votes.report.self_battles
+    assert votes.report.dropped == {}
+
+
+@pytest.mark.published
+def test_published_pair_counts_are_read_whole(published_data: Path) -> None:
+    folder = published_data / "votes" / "classic"
+    used = {
+        name: read_votes(folder / f"{name}.pair_counts.csv").report.used
+        for name in ("baseball", "citations", "pudding")
+    }
+    assert used == {"baseball": 273, "citations": 3727, "pudding": 745}

@@ -1,0 +1,249 @@
+"""The same votes give the same cells, wherever they come from."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.boards.dataset import export_votes
+from arena.domain.policy import DEFAULT
+from arena.domain.vote import Choice
+from arena.domain.voter import VoterKind
+from rating.errors import DataError
+from rating.tables.counts import LoggedColumns, logged_votes, read_votes
+from rating.tables.reading import Reading
+from rating.tables.sources import N, count_alike
+from tests.arena.boards.log import linked, vote
+from tests.rating.tables.sources import (
+    PLAIN,
+    ROWS,
+    SOURCES,
+    Row,
+    Source,
+    arrow,
+    as_many,
+    by_hand,
+    cells,
+    columns,
+    each_source,
+)
+
+
+@each_source
+@pytest.mark.parametrize("keys", [(), ("voter",), ("prompt_id",), ("voter", "prompt_id")])
+def test_the_same_votes_are_the_same_from_every_source(
+    source: Source, keys: tuple[str, ...], tmp_path: Path
+) -> None:
+    reading = Reading(voters="voter" in keys, prompts="prompt_id" in keys)
+    votes = read_votes(source(ROWS, tmp_path), reading)
+    assert cells(votes) == by_hand(ROWS, *keys)
+    assert votes.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
+    assert votes.voters == (tuple(sorted({r["voter"] for r in ROWS})) if "voter" in keys else ())
+    assert votes.report.read == 8
+    assert votes.report.used == 7
+    assert votes.report.self_battles == 1
+    assert votes.report.dropped == {}
+    assert votes.data_hash == read_votes(arrow(ROWS[::-1], tmp_path), reading).data_hash
+
+
+@pytest.mark.parametrize("few", [7, 8])
+def test_no_row_is_lost_where_few_rows_end(
+    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rating.tables.sources.FEW", few)
+    votes = read_votes(SOURCES["parquet"](ROWS, tmp_path))
+    assert votes.report.read == len(ROWS) == 8
+    assert cells(votes) == by_hand(ROWS, "voter")
+
+
+@each_source
+def test_a_window_and_a_half_life_weigh_the_same_from_every_source(
+    source: Source, tmp_path: Path
+) -> None:
+    since, until = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 7, 12, tzinfo=UTC)
+    reading = Reading(voters=False, since=since, until=until, half_life_days=2)
+    votes = read_votes(source(ROWS, tmp_path), reading)
+    assert votes.report.dropped == {"outside the window": 2}
+    assert votes.report.self_battles == 1
+    found = dict(zip(cells(votes), votes.weight.tolist(), strict=True))  # type: ignore[union-attr]
+    assert found["z", "x", "model_a"] == 1
+    assert found["x", "y", "both_bad"] == pytest.approx(0.5**0.5)
+    assert found["x", "y", "model_a"] == pytest.approx(0.5**1.5)
+    assert votes.data_hash == read_votes(arrow(ROWS[::-1], tmp_path), reading).data_hash
+
+
+@pytest.mark.usefixtures("as_many")
+def test_moments_read_the_same_in_every_type() -> None:
+    moments = [datetime.fromisoformat(row["tstamp"]) for row in ROWS]
+    reading = Reading(voters=False, half_life_days=2)
+    want = read_votes(pa.table(columns(ROWS)), reading).data_hash
+    naive = [moment.replace(tzinfo=None) for moment in moments]
+    abroad = [moment.astimezone(tz=None) for moment in moments]
+    seconds = [moment.timestamp() for moment in moments]
+    for values in (moments, naive, abroad, seconds, [str(s) for s in seconds]):
+        table = columns(ROWS) | {"tstamp": values}
+        for frame in (pl.DataFrame(table), pd.DataFrame(table), pa.table(table)):
+            assert read_votes(frame, reading).data_hash == want
+        assert read_votes(duckdb.from_arrow(pa.table(table)), reading).data_hash == want
+
+
+def test_pairs_with_counts_are_the_votes_that_they_count(tmp_path: Path) -> None:
+    pairs: list[Row] = [
+        {"model_a": "x", "model_b": "y", "n_model_a": 3, "n_model_b": 0, "n_tie": 2},
+        {"model_a": "y", "model_b": "x", "n_model_a": 1, "n_model_b": 5, "n_tie": 0},
+        {"model_a": "y", "model_b": "y", "n_model_a": 1, "n_model_b": 0, "n_tie": 1},
+    ]
+    names = {"n_model_a": "model_a", "n_model_b": "model_b", "n_tie": "tie"}
+    rows = [
+        {"model_a": pair["model_a"], "model_b": pair["model_b"], "winner": winner}
+        for pair in pairs
+        for name, winner in names.items()
+        for _ in range(int(pair[name]))
+    ]
+    want = read_votes(pa.table(columns(rows)))
+    assert want.report.read == 13
+    assert want.report.self_battles == 2
+    for name, source in SOURCES.items():
+        if name not in ("polars categorical", "pandas category", "pyarrow dictionaries"):
+            with as_many() if name == "duckdb" else nullcontext():
+                found = read_votes(source(pairs, tmp_path))
+                assert found.data_hash == want.data_hash, name
+                assert found.report == want.report
+                with_bad = [{**pair, "n_both_bad": 4} for pair in pairs]
+                assert cells(read_votes(source(with_bad, tmp_path)))["x", "y", "both_bad"] == 4
+
+
+names = st.sampled_from(["x", "y", "z", "w w", "0", "null", "ÿ"])
+
+votes_of = st.lists(
+    st.fixed_dictionaries(
+        {
+            "model_a": names,
+            "model_b": names,
+            "winner": st.sampled_from(["model_a", "model_b", "tie", "both_bad"]),
+            "voter": st.text("ab0 ,\"'\n1", min_size=1, max_size=3).filter(str.strip),
+        }
+    ),
+    min_size=1,
+    max_size=30,
+).filter(lambda rows: any(row["model_a"] != row["model_b"] for row in rows))
+
+
+@given(rows=votes_of, seed=st.integers(0, 9))
+@settings(max_examples=25)
+@pytest.mark.parametrize(
+    ("name", "many"),
+    [
+        ("pyarrow", False),
+        ("polars", False),
+        ("pandas category", False),
+        ("pandas object", False),
+        ("duckdb", False),
+        ("duckdb", True),
+    ],
+)
+def test_any_votes_in_any_order_have_one_hash(
+    name: str, many: bool, rows: list[Row], seed: int
+) -> None:
+    nowhere = Path()
+    votes = read_votes(arrow(rows, nowhere))
+    assert cells(votes) == by_hand(rows, "voter")
+    shuffled = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+    with as_many() if many else nullcontext():
+        found = read_votes(SOURCES[name](shuffled, nowhere))
+    assert cells(found) == by_hand(rows, "voter")
+    assert found.data_hash == votes.data_hash
+    assert found.report == votes.report
+
+
+@given(rows=votes_of)
+def test_another_vote_is_another_hash(rows: list[Row]) -> None:
+    nowhere = Path()
+    before = read_votes(arrow(rows, nowhere), PLAIN).data_hash
+    first = next(row for row in rows if row["model_a"] != row["model_b"])
+    more = read_votes(arrow([*rows, first], nowhere), PLAIN)
+    assert more.data_hash != before
+    renamed = [
+        {**row, "model_a": row["model_a"] + "2", "model_b": row["model_b"] + "2"} for row in rows
+    ]
+    assert read_votes(arrow(renamed, nowhere), PLAIN).data_hash != before
+
+
+@pytest.mark.parametrize("name", ["duckdb", "polars lazy"])
+def test_one_expression_counts_in_every_engine(name: str, tmp_path: Path) -> None:
+    keys = ["model_a", "model_b", "winner"]
+    frame = nw.from_native(SOURCES[name](ROWS, tmp_path))
+    assert isinstance(frame, nw.LazyFrame)
+    rows = count_alike(frame, keys).collect("pyarrow").rows(named=True)
+    found = {tuple(row[key] for key in keys): row[N] for row in rows}
+    for eager in ("pandas object", "pandas str", "pandas category", "polars", "pyarrow"):
+        other = nw.from_native(SOURCES[eager](ROWS, tmp_path), eager_only=True)
+        counted = count_alike(other.lazy(), keys).collect().rows(named=True)
+        assert {tuple(row[key] for key in keys): row[N] for row in counted} == found
+    assert found["x", "y", "model_a"] == 2
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_an_export_of_ours_reads_back_with_its_reasons(tmp_path: Path, ending: str) -> None:
+    logged = [
+        vote("m0", "m1", Choice.A),
+        vote("m0", "m1", Choice.SKIP),
+        vote("m1", "m2", Choice.BOTH_BAD, voter="eve", kind=VoterKind.SIMULATED),
+        vote("m1", "m2", Choice.B, exclusions=("fast",)),
+        vote("m1", "m1", Choice.B),
+    ]
+    path = tmp_path / f"votes.{ending}"
+    export_votes(linked(logged), DEFAULT, path, everything=True)
+    votes = read_votes(path)
+    assert cells(votes) == {("ada", "m0", "m1", "model_a"): 1}
+    assert votes.report.dropped == {"skipped": 1, "simulated voter": 1, "fast": 1}
+    assert votes.report.self_battles == 1
+    assert votes.report.read == 5
+    export_votes(linked(logged), DEFAULT, path)
+    assert read_votes(path).data_hash == votes.data_hash
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everything: bool) -> None:
+    logged = [
+        replace(vote("m0", "m1", Choice.A), pair_probability=0.5),
+        vote("m1", "m0", Choice.SKIP),
+        vote("m1", "m0", Choice.TIE, voter="bo", exclusions=("fast",)),
+        replace(
+            vote("m1", "m0", Choice.TIE, voter="bo"), created=datetime(2026, 11, 1, tzinfo=UTC)
+        ),
+        replace(vote("m1", "m0", Choice.B), repicks=1),
+    ]
+    columns_of = LoggedColumns(
+        model_a=[v.model_a for v in logged],
+        model_b=[v.model_b for v in logged],
+        outcome=[v.outcome.value for v in logged],
+        voter=[v.voter for v in logged],
+        prompt=[v.prompt_id for v in logged],
+        created=[v.created for v in logged],
+        pair_probability=[v.pair_probability for v in logged],
+        repicks=[v.repicks for v in logged],
+        left_out=[DEFAULT.why_not(v.outcome, v.voter_kind, v.exclusions) for v in logged],
+    )
+    path = tmp_path / "votes.parquet"
+    export_votes(linked(logged), DEFAULT, path, everything=everything)
+    readings = [
+        Reading(),
+        Reading(prompts=True, weight="sampling"),
+        Reading(voters=False, half_life_days=7, since=datetime(2026, 11, 1, tzinfo=UTC)),
+    ]
+    for reading in readings:
+        ours, read = logged_votes(columns_of, reading), read_votes(path, reading)
+        assert (ours.data_hash, ours.report) == (read.data_hash, read.report)
+    with pytest.raises(DataError, match="The log holds no styles"):
+        logged_votes(columns_of, Reading(style=("length",)))
