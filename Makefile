@@ -48,7 +48,7 @@ bench: .venv/.run
 	$(BIN)/python -m benchmarks.votes
 	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.bombs
-	$(BIN)/python -m benchmarks.judge
+	$(BIN)/python -m benchmarks.judging
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.greed
 	$(MAKE) bench-rating
@@ -62,7 +62,7 @@ bench: .venv/.run
 
 bench-rating: .venv-bench/.done
 	.venv-bench/bin/python -m benchmarks.coverage
-	.venv-bench/bin/python -m benchmarks.rating --sizes tiny a b
+	.venv-bench/bin/python -m benchmarks.ratings --sizes tiny a b
 
 ROUNDS ?= 20
 DATABASE ?= both

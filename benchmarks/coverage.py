@@ -10,12 +10,8 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-
-if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from rating import Comparisons, NotIdentifiedError, bootstrap, fit_bradley_terry, infer
 from tests.simulation import D1, Design, Floats

@@ -160,3 +160,7 @@ def _off(points: Points, best: Points) -> float:
 
 def _tell(text: str) -> None:
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
