@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from rating.cautions import (
+from rating.comparisons import Comparisons
+from rating.errors import DataError
+from rating.fitting import Fit, Parameter, fit
+from rating.options import RateOptions
+from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
+from rating.typing import Floats
+from rating.uncertainty.cautions import (
     few_points,
     named,
     on_clusters_behind,
@@ -18,23 +24,17 @@ from rating.cautions import (
     on_ties,
     seen_of,
 )
-from rating.clusters import KINDS, Activity, activity
-from rating.comparisons import Comparisons
-from rating.contrasts import quantiles
-from rating.errors import DataError
-from rating.fitting import Fit, Parameter, fit
-from rating.options import RateOptions
-from rating.quasi import difference_variances, quasi_standard_errors
-from rating.ranks import (
+from rating.uncertainty.clusters import KINDS, Activity, activity
+from rating.uncertainty.contrasts import quantiles
+from rating.uncertainty.quasi import difference_variances, quasi_standard_errors
+from rating.uncertainty.ranks import (
     EQUAL_NATS,
     MIN_EFFECTIVE_FOR_RANKS,
     RankRanges,
     joint_rank_ranges,
     rank_ranges,
 )
-from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
-from rating.spread import Spread, clusters_of, spread
-from rating.typing import Floats
+from rating.uncertainty.spread import Spread, clusters_of, spread
 
 QUASI_WORST = 0.1
 """Quasi-standard errors that miss a pair by more than this are left out."""
@@ -158,7 +158,7 @@ def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None
     """Say who is too few for any claim on ranks; None where claims can be made.
 
     By leaving out voters or prompts, a claim on two models rests on what is behind these
-    (`rating.ranks.joint_rank_ranges`). Other intervals have no such care.
+    (`rating.uncertainty.ranks.joint_rank_ranges`). Other intervals have no such care.
     """
     if off.inference is not None and off.inference.kinds:
         return None

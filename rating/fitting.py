@@ -4,20 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rating.bradley_terry import solve
 from rating.comparisons import Comparisons
-from rating.covariates import (
+from rating.errors import DataError, NotIdentifiedError
+from rating.likelihood.bradley_terry import solve
+from rating.likelihood.design import (
     check_covariates,
     check_not_separated,
     covariate_names,
     information_left,
 )
-from rating.deviance import Deviance, deviance
-from rating.errors import DataError, NotIdentifiedError
-from rating.identification import check_strengths, check_tie_parameter, has_ties
-from rating.likelihood import CellObjective, objective
-from rating.newton import Objective, Optimum, anchored, minimise
-from rating.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood, Ties
+from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
+from rating.likelihood.newton import Objective, Optimum, anchored, minimise
+from rating.likelihood.objective import CellObjective, Deviance, deviance, objective
+from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood, Ties
 from rating.typing import Floats
 
 
@@ -120,7 +119,7 @@ def fit(
     """Fit by (penalised) maximum likelihood, with Newton's method.
 
     Minimise the summed surprise of the votes plus
-    ``ridge / 2 * sum(theta ** 2)``. See `rating.ties` for the chance of each
+    ``ridge / 2 * sum(theta ** 2)``. See `rating.likelihood.ties` for the chance of each
     outcome given the gap::
 
         theta[a] - theta[b] + order_effect + features @ style

@@ -9,7 +9,7 @@ import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError
-from rating.ties import LIKELIHOODS, Ties
+from rating.likelihood.ties import LIKELIHOODS, Ties
 
 Interval = Literal["sandwich", "hessian", "bootstrap", "profile", "none"]
 Clusters = Literal["voter", "prompt", "both", "none"]

@@ -9,9 +9,9 @@ from arena.boards.fitted import OPTIONS, Fitted
 from arena.domain.board import PairCell
 from arena.domain.evidence import FitCheck, Misfit
 from rating import Comparisons, MisfitTest, WinRates, goodness_of_fit, misfit_test, win_rates
-from rating.clusters import activity, grouping
-from rating.ranks import MIN_EFFECTIVE_FOR_RANKS
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import activity, grouping
+from rating.uncertainty.ranks import MIN_EFFECTIVE_FOR_RANKS
 
 FEWEST_JUDGED = 5
 """Votes of a pair from which its share is held against the ratings."""

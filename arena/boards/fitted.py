@@ -12,10 +12,10 @@ from arena import __version__
 from rating import Comparisons, Fit, Inference, Provenance, RateOptions, Report, to_points
 from rating.board import report_of
 from rating.errors import NotIdentifiedError
-from rating.ranks import is_small
-from rating.spread import Spread, spread
 from rating.tables.counts import LoggedColumns, Votes, comparisons, logged_votes
 from rating.tables.reading import Reading
+from rating.uncertainty.ranks import is_small
+from rating.uncertainty.spread import Spread, spread
 
 OPTIONS = RateOptions()
 """The defaults of `arena rate`. The seed is among them: the same votes give the same board."""

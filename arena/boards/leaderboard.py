@@ -19,9 +19,9 @@ from arena.store import chain, log
 from arena.store.records import ModelRecord, RatedModel, RatingRun
 from arena.store.store import Store
 from rating import Comparisons, Report, field_rates
-from rating.cautions import on_quasi_errors
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import LoggedColumns, Votes, comparisons, logged_votes
+from rating.uncertainty.cautions import on_quasi_errors
 
 METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
 METHOD_BY_BOTH = (

@@ -3,7 +3,7 @@
 from arena.boards.fitted import OPTIONS, Fitted
 from arena.domain.evidence import Fewest, Hold
 from rating import Comparisons, Flip, NeighbourGap, fewest_to_flip, neighbour_gaps
-from rating.removal import Unit
+from rating.diagnosis.influence import Unit
 from rating.scale import POINTS_PER_NAT
 
 MOST_PAIRS = 10
@@ -17,7 +17,7 @@ MOST_TAKEN = 1000
 def holds(fitted: Fitted) -> tuple[Hold, ...]:
     """Say what holds each model above the next, for the first `MOST_PAIRS` neighbours.
 
-    See `rating.influence.fewest_to_flip` and `rating.planning.neighbour_gaps`.
+    See `rating.diagnosis.influence.fewest_to_flip` and `rating.planning.votes.neighbour_gaps`.
     """
     data, models = fitted.data, fitted.fit.models
     gaps = neighbour_gaps(fitted.inference, level=OPTIONS.level)[:MOST_PAIRS]

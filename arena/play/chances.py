@@ -1,4 +1,4 @@
-"""How likely each pair is drawn: the samplers of `rating.sampling` on the votes so far."""
+"""How likely each pair is drawn: `rating.planning.sampling` on the votes so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 
 from arena.domain.battle import Sampler, Wins
 from arena.domain.model import Model
-from rating.bradley_terry import hessian, solve
-from rating.sampling import (
+from rating.likelihood.bradley_terry import hessian, solve
+from rating.planning.sampling import (
     arena_pairs,
     gain_pairs,
     score_variances,
@@ -105,7 +105,7 @@ def chances(models: Sequence[Model], known: Known, sampler: Sampler, exploration
     Returns
     -------
     ndarray of shape (n_models, n_models)
-        Symmetric, the upper triangle summing to one: see `rating.sampling`.
+        Symmetric, the upper triangle summing to one: see `rating.planning.sampling`.
     """
     if sampler is Sampler.UNIFORM:
         return uniform_pairs(len(models))

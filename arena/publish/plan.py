@@ -9,11 +9,11 @@ import rating
 from arena.publish.rate import read_source
 from rating import Comparisons, Fit, RateOptions
 from rating.errors import DataError
-from rating.planning import NeighbourGap, neighbour_gaps, votes_to_separate
-from rating.ranks import EQUAL_NATS
+from rating.planning.votes import NeighbourGap, neighbour_gaps, votes_to_separate
 from rating.scale import POINTS_PER_NAT
-from rating.spread import spread
 from rating.tables.counts import comparisons
+from rating.uncertainty.ranks import EQUAL_NATS
+from rating.uncertainty.spread import spread
 
 LEADS = (10, 20, 50, 100, 200)
 """Points between two models, for the table of votes that show such a lead."""

@@ -9,13 +9,13 @@ import numpy as np
 from arena import __version__
 from arena.publish.ordered import OrderedVotes, read_ordered
 from rating import Comparisons, Outcome, fit
-from rating.covariates import ORDER_EFFECT
+from rating.diagnosis.taste import fit_taste_sd
+from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
 from rating.errors import DataError, NotIdentifiedError
+from rating.likelihood.design import ORDER_EFFECT
 from rating.tables import orders
 from rating.tables.columns import Columns
-from rating.taste import fit_taste_sd
 from rating.typing import Floats
-from rating.voters import Alternative, VoterCheck, check_voters
 
 ALPHA = 0.05
 LEAST = 20
@@ -191,8 +191,8 @@ def check_source(
 
     The strengths and the advantage of the left side are those of a Bradley-Terry fit with a ridge
     of `RIDGE` to all votes, without the voter's own where these are `HEAVY` of all; the taste sd
-    is fitted on the voters examined (`rating.taste.fit_taste_sd`), the evidence is that of
-    `rating.voters.check_voters`.
+    is fitted on the voters examined (`rating.diagnosis.taste.fit_taste_sd`), the evidence is that
+    of `rating.diagnosis.voters.check_voters`.
 
     Parameters
     ----------

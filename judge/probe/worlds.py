@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating import Comparisons, Outcome, fit_bradley_terry
-from rating.bradley_terry import solve
+from rating.diagnosis.taste import fit_taste_sd
 from rating.errors import NotIdentifiedError
-from rating.taste import fit_taste_sd
+from rating.likelihood.bradley_terry import solve
 from rating.typing import Floats, Ints
 
 _A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))

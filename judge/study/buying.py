@@ -9,11 +9,11 @@ from judge.study.items import Items, Said
 from judge.study.powered_bradley_terry import Problem, bread_at, problem_of
 from judge.study.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from judge.study.prediction_powered import PoweredMean
-from rating.bradley_terry import win_probability
-from rating.contrasts import quantile
 from rating.errors import DataError, NotIdentifiedError
+from rating.likelihood.bradley_terry import win_probability
 from rating.scale import POINTS_PER_NAT
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.contrasts import quantile
 
 EXPLORATION = 0.1
 """Share of the votes spread evenly, so that no item's chance is far below the others'."""

@@ -11,7 +11,7 @@ from judge.study.logistic import Rows, expit
 from judge.study.preferences import from_influence
 from judge.study.resampling import SHARE, clustered, drawn_sums, interval, sums_within, with_width
 from rating.errors import NotIdentifiedError
-from rating.newton import minimise
+from rating.likelihood.newton import minimise
 from rating.typing import Bools, Floats, Ints
 
 N_BINS = 10

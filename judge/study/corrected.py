@@ -7,9 +7,9 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.study.items import Estimate, Items, Said
-from rating.contrasts import quantile
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
+from rating.uncertainty.contrasts import quantile
 
 ASSUMPTION = (
     "The judge errs as often where people did not vote as where they did, and its errors on "

@@ -6,7 +6,7 @@ import numpy as np
 
 from judge.study.logistic import expit
 from rating.errors import NotIdentifiedError
-from rating.newton import Evaluation, minimise
+from rating.likelihood.newton import Evaluation, minimise
 from rating.typing import Floats, Ints
 
 RIDGE = 0.5

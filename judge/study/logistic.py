@@ -6,7 +6,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.errors import ConvergenceError, NotIdentifiedError
-from rating.newton import Evaluation, minimise
+from rating.likelihood.newton import Evaluation, minimise
 from rating.typing import Floats
 
 _SEPARATED = 1e-7

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.study.items import Estimate
-from rating.cautions import FEW_PROMPTS
-from rating.contrasts import quantile
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.cautions import FEW_PROMPTS
+from rating.uncertainty.contrasts import quantile
 
 ASSUMPTION = (
     "The items with votes are a random subset of all items that were judged, or were drawn with "

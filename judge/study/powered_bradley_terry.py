@@ -8,11 +8,11 @@ import numpy as np
 from judge.study.items import Items, Said
 from judge.study.power_tuning import Moments, Parts, parts
 from rating import Comparisons, connectivity
-from rating.bradley_terry import hessian, solve, win_probability
 from rating.errors import ConvergenceError, NotIdentifiedError
-from rating.newton import anchored
-from rating.sandwich import CHUNK_ENTRIES, identified_inverse
+from rating.likelihood.bradley_terry import hessian, solve, win_probability
+from rating.likelihood.newton import anchored
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.sandwich import CHUNK_ENTRIES, identified_inverse
 
 _ENDLESS = (
     "Votes and verdicts differ too much for so few votes: no ratings fit both best. "

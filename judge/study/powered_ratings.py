@@ -22,8 +22,8 @@ from judge.study.powered_bradley_terry import (
     solved,
 )
 from judge.study.voters_and_prompts import founded, uncertainty
-from rating.bradley_terry import win_probability
 from rating.errors import NotIdentifiedError
+from rating.likelihood.bradley_terry import win_probability
 from rating.typing import Bools, Floats
 
 UNLIKELY = 0.01

@@ -9,10 +9,10 @@ import scipy  # its submodules load on first use
 from judge.study.items import Estimate, Items, Said
 from judge.study.resampling import FEWEST_PEOPLE, with_width
 from rating import Comparisons, Fit, fit, hessian_covariance
-from rating.clusters import activity, grouping, intersection
 from rating.errors import ConvergenceError, NotIdentifiedError
-from rating.sandwich import scored_cells
 from rating.typing import Floats
+from rating.uncertainty.clusters import activity, grouping, intersection
+from rating.uncertainty.sandwich import scored_cells
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""

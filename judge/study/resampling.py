@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.study.items import Estimate, Items, Said
-from rating.contrasts import quantile
 from rating.errors import DataError
 from rating.typing import Floats, Ints
+from rating.uncertainty.contrasts import quantile
 
 Statistic = Callable[[Floats], Floats]
 Ends = tuple[float | None, float | None]

@@ -7,9 +7,9 @@ import numpy as np
 
 from judge.study.items import Estimate
 from judge.study.preferences import Preferences
-from rating.contrasts import quantile
 from rating.scale import POINTS_PER_NAT
 from rating.typing import Floats
+from rating.uncertainty.contrasts import quantile
 
 MIN_OTHERS = 3
 _NO_SPREAD = 1e-9

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from judge.study.items import Said
 from judge.study.power_tuning import Parts
 from judge.study.powered_bradley_terry import Problem, blocks, bread_at, pull, row_scores
-from rating.bradley_terry import win_probability
-from rating.contrasts import WELL_FOUNDED, quantile
-from rating.sandwich import CHUNK_ENTRIES
+from rating.likelihood.bradley_terry import win_probability
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.contrasts import WELL_FOUNDED, quantile
+from rating.uncertainty.sandwich import CHUNK_ENTRIES
 
 _LEAST_LEFT = 1e-3
 
@@ -106,8 +106,8 @@ def _reach(df: Floats, level: float) -> Floats:
 def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> Bools:
     """Return the models with `WELL_FOUNDED` effective voters and prompts behind their votes.
 
-    Each against the average of all by their information, as `rating.contrasts` has it; all models
-    where fewer than two have as many.
+    Each against the average of all by their information, as `rating.uncertainty.contrasts` has it;
+    all models where fewer than two have as many.
     """
     votes, _, means = _rows(problem, people, weigh, theta, 0.0)
     a, b = votes.pairs.T

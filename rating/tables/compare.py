@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rating.contrasts import quantile
 from rating.errors import DataError
 from rating.tables.files import parsed, read_text
+from rating.uncertainty.contrasts import quantile
 
 SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")
 """Options that change what the points mean: boards that differ in them are not compared."""

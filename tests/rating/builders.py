@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating import Cluster, Comparisons, Fit, activity, hessian_covariance
-from rating.clusters import grouping
-from rating.jackknife import jackknife
-from rating.sandwich import scored_cells
+from rating.uncertainty.clusters import grouping
+from rating.uncertainty.jackknife import jackknife
+from rating.uncertainty.sandwich import scored_cells
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -37,7 +37,7 @@ def strengths(wins: Floats, *, start: Floats | None = None, ridge: float = 0.0) 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """Votes as `rating.voters` takes them."""
+    """Votes as `rating.diagnosis.voters` takes them."""
 
     left: Codes
     right: Codes

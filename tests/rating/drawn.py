@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating import Comparisons
-from rating.ties import LIKELIHOODS, Ties
+from rating.likelihood.ties import LIKELIHOODS, Ties
 
 
 @dataclass(frozen=True, slots=True, eq=False)

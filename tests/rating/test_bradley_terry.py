@@ -14,9 +14,9 @@ from rating import (
     Outcome,
     fit_bradley_terry,
     hessian_covariance,
-    newton,
 )
-from rating.bradley_terry import ScoreTable
+from rating.likelihood import newton
+from rating.likelihood.bradley_terry import ScoreTable
 from tests.rating.builders import golden, random_votes, strength, votes, wins
 
 seeds = st.integers(0, 2**32 - 1)

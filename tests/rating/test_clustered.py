@@ -5,19 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rating import (
-    DataError,
-    Fit,
-    Ties,
-    fit,
-    hessian_covariance,
-    infer,
-    jackknife,
-    sandwich_covariance,
-)
-from rating.clusters import Cluster, grouping
+from rating import DataError, Fit, Ties, fit, hessian_covariance, infer, sandwich_covariance
 from rating.comparisons import Comparisons
-from rating.likelihood import cell_objective
+from rating.likelihood.objective import cell_objective
+from rating.uncertainty import jackknife
+from rating.uncertainty.clusters import Cluster, grouping
 from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
 

@@ -19,10 +19,10 @@ from rating import (
     rate,
     sandwich_covariance,
 )
-from rating.clusters import grouping
-from rating.contrasts import information_by_cluster, quantile
-from rating.sandwich import scored_cells
 from rating.scale import POINTS_PER_NAT
+from rating.uncertainty.clusters import grouping
+from rating.uncertainty.contrasts import information_by_cluster, quantile
+from rating.uncertainty.sandwich import scored_cells
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
 from tests.simulation import D1, Design

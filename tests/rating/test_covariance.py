@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit_bradley_terry, hessian_covariance, sandwich_covariance
-from rating.sandwich import decided_groups, identified_inverse
+from rating.uncertainty.sandwich import decided_groups, identified_inverse
 from tests.rating.builders import random_votes, votes, wins
 
 

@@ -12,7 +12,7 @@ from rating import (
     goodness_of_fit,
     misfit_test,
 )
-from rating.clusters import grouping
+from rating.uncertainty.clusters import grouping
 from tests.rating.drawn import draw
 from tests.simulation import at
 

@@ -1,18 +1,11 @@
 import numpy as np
 import pytest
 
-from rating import (
-    Comparisons,
-    DataError,
-    activity,
-    fit,
-    fit_bradley_terry,
-    jackknife,
-    sandwich_covariance,
-)
-from rating.bradley_terry import solve
-from rating.clusters import grouping
-from rating.jackknife import leave_one_out
+from rating import Comparisons, DataError, activity, fit, fit_bradley_terry, sandwich_covariance
+from rating.likelihood.bradley_terry import solve
+from rating.uncertainty import jackknife
+from rating.uncertainty.clusters import grouping
+from rating.uncertainty.jackknife import leave_one_out
 from tests.rating.builders import by_cluster, random_votes, strength, votes
 from tests.simulation import Design
 
@@ -213,6 +206,6 @@ def test_many_cells_are_summed_in_blocks_of_any_size(
         return [best.x, sandwich_covariance(best, data), by_cluster(best, data)]
 
     whole = found()
-    monkeypatch.setattr("rating.design.BLOCK_ROWS", 7)
+    monkeypatch.setattr("rating.likelihood.design.BLOCK_ROWS", 7)
     for there, here in zip(whole, found(), strict=True):
         assert here == pytest.approx(there, rel=1e-9, abs=1e-13)

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import norm, studentized_range
 
 from rating import critical_value, rank_ranges
-from rating.ranks import overlap_ranks
+from rating.uncertainty.ranks import overlap_ranks
 
 # Ten thousand draws leave about .02 on the quantile; four of those.
 DRAW_ERROR = 0.08

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit
-from rating.sampling import (
+from rating.planning.sampling import (
     arena_pairs,
     gain_pairs,
     neighbour_contrast,

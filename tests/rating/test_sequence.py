@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from rating.errors import DataError
-from rating.sequence import MIN_VOTERS, confidence_sequence, tightest_at
+from rating.uncertainty.sequence import MIN_VOTERS, confidence_sequence, tightest_at
 
 RUNS = 1000
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import norm, studentized_range
 
 from rating import Comparisons, fit, infer, rank_ranges, sandwich_covariance
-from rating.clusters import grouping
-from rating.jackknife import jackknife, leave_one_out
-from rating.ranks import joint_rank_ranges
-from rating.wild import SignSums
+from rating.uncertainty.clusters import grouping
+from rating.uncertainty.jackknife import jackknife, leave_one_out
+from rating.uncertainty.ranks import joint_rank_ranges
+from rating.uncertainty.wild import SignSums
 from tests.rating.builders import random_votes, votes
 from tests.simulation import D1, Design
 
@@ -102,7 +102,7 @@ def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
 def test_many_models_have_the_bar_of_the_multivariate_t(monkeypatch: pytest.MonkeyPatch) -> None:
     data = D1.draw(np.random.default_rng(10))
     found = fit(data)
-    monkeypatch.setattr("rating.ranks.WILD_UP_TO", 9)
+    monkeypatch.setattr("rating.uncertainty.ranks.WILD_UP_TO", 9)
     inference = infer(found, data, ("voter",))
     ranges = joint_rank_ranges(inference, rng=np.random.default_rng(2))
     by_voter = inference.kinds[0]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.study.items import Items, Said
 from judge.study.powered_ratings import powered_ratings
-from rating.bradley_terry import solve
+from rating.likelihood.bradley_terry import solve
 from tests.simulation import Share
 
 Floats = NDArray[np.float64]

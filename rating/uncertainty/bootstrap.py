@@ -1,5 +1,6 @@
 """Bootstrap: strengths refitted to votes drawn anew, many rounds at a time."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,18 +8,48 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.bradley_terry import solve
-from rating.clusters import Cluster, grouping
 from rating.comparisons import Comparisons
-from rating.connected import reachable
 from rating.errors import DataError
 from rating.fitting import Fit, has_finite_fit
-from rating.newton import minimise
-from rating.resampling import poisson_ones, poisson_sums
-from rating.rounds import PairRounds, chord_newton, spanning_pairs
-from rating.sandwich import hessian_covariance
-from rating.ties import HALF_WIN
+from rating.likelihood.bradley_terry import PairRounds, chord_newton, solve, spanning_pairs
+from rating.likelihood.identification import reachable
+from rating.likelihood.newton import minimise
+from rating.likelihood.ties import HALF_WIN
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import Cluster, grouping
+from rating.uncertainty.sandwich import hessian_covariance
+
+NORMAL_FROM = 10
+"""Votes from which their number in a round is drawn from its normal expansion."""
+
+_LEVELS = 2**16
+
+
+def poisson_sums(mean: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Draw Poisson numbers, shape (len(mean), n).
+
+    From a mean of 10 on as ``m + sqrt(m) z + (z^2 - 1) / 6`` with z standard
+    normal: not whole, but of the same mean, and of the same variance and
+    skewness to a relative 1/(18 m). It takes a fifth of the time.
+    """
+    drawn = np.empty((len(mean), n))
+    large = mean >= NORMAL_FROM
+    drawn[~large] = rng.poisson(mean[~large, None], (int((~large).sum()), n))
+    z = rng.standard_normal((int(large.sum()), n))
+    m = mean[large, None]
+    drawn[large] = (m + np.sqrt(m) * z + (z * z - 1) / 6).clip(min=0)
+    return drawn
+
+
+def poisson_ones(n_clusters: int, n: int, rng: np.random.Generator) -> Floats:
+    """Draw Poisson numbers of mean one, to 16 bits of probability, shape (n_clusters, n)."""
+    return _table_of_ones()[rng.integers(_LEVELS, size=(n_clusters, n), dtype=np.uint16)]
+
+
+def _table_of_ones() -> Floats:
+    upto = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(16)])
+    return np.searchsorted(upto, (np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float64)
+
 
 ROUNDS_AT_ONCE = 100
 
@@ -73,13 +104,12 @@ def bootstrap(
 ) -> Bootstrap:
     """Refit to Poisson-weighted votes, or to Poisson-weighted voters or prompts.
 
-    Every vote (voter, prompt) counts a Poisson(1) number of times, equal votes
-    together a Poisson number; see `rating.resampling`. Unequal weights within a cell enter as a
-    Poisson number of mean ``weight^2 / weight_sq``, scaled: the same mean and
-    variance. Plain Bradley-Terry is solved for all rounds together, with the
-    Hessian of the fit, until the next step is below 1e-6 standard errors;
-    rounds that stall are solved one by one. Other fits are refitted from
-    where they are.
+    Every vote (voter, prompt) counts a Poisson(1) number of times, equal votes together a Poisson
+    number; see `rating.uncertainty.bootstrap`. Unequal weights within a cell enter as a Poisson
+    number of mean ``weight^2 / weight_sq``, scaled: the same mean and variance. Plain
+    Bradley-Terry is solved for all rounds together, with the Hessian of the fit, until the next
+    step is below 1e-6 standard errors; rounds that stall are solved one by one. Other fits are
+    refitted from where they are.
 
     Parameters
     ----------

@@ -8,19 +8,26 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.clusters import Activity, Cluster, Grouping, checked_activity, grouping, intersection
 from rating.comparisons import Comparisons
 from rating.fitting import Fit
-from rating.jackknife import jackknife
-from rating.sandwich import (
+from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import (
+    Activity,
+    Cluster,
+    Grouping,
+    checked_activity,
+    grouping,
+    intersection,
+)
+from rating.uncertainty.jackknife import jackknife
+from rating.uncertainty.sandwich import (
     CHUNK_ENTRIES,
     ScoredCells,
     hessian_covariance,
     sandwich_covariance,
     scored_cells,
 )
-from rating.typing import Bools, Floats, Ints
-from rating.wild import WILD_UP_TO, SignSums
+from rating.uncertainty.wild import WILD_UP_TO, SignSums
 
 WELL_FOUNDED = 15
 """Effective clusters behind a contrast from which its clusters alone say how sure it is."""
@@ -108,7 +115,7 @@ class ByCluster:
     groups : Grouping
     activity : Activity
     matrix : ndarray of shape (n_parameters, n_parameters)
-        CR3, see `rating.jackknife`.
+        CR3, see `rating.uncertainty.jackknife`.
     signs : SignSums or None
         For claims; None where none are made.
     """
@@ -390,7 +397,7 @@ def infer(
     clusters : sequence of {"voter", "prompt"}
         None, one, or voters and then prompts.
     rng : numpy.random.Generator, optional
-        For claims on all models at once, see `rating.ranks`.
+        For claims on all models at once, see `rating.uncertainty.ranks`.
 
     Raises
     ------

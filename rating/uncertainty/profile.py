@@ -9,9 +9,9 @@ import scipy  # its submodules load on first use
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, DataError
 from rating.fitting import Fit
-from rating.newton import Evaluation, Objective
-from rating.sandwich import identified_inverse
+from rating.likelihood.newton import Evaluation, Objective
 from rating.typing import Floats
+from rating.uncertainty.sandwich import identified_inverse
 
 _MAX_STEPS = 60
 

@@ -122,7 +122,7 @@ def fit_taste_sd(
     float
         In nats per model; 0 when voters agree as well as one voter would with
         himself, `MAX_TASTE` at most. Careless voters among them raise it,
-        which makes `rating.voters.check_voters` forgiving.
+        which makes `rating.diagnosis.voters.check_voters` forgiving.
 
     Raises
     ------

@@ -5,16 +5,16 @@ from typing import Protocol
 
 import numpy as np
 
-from rating.bootstrapping import bootstrap
-from rating.cautions import few_points, named
-from rating.clusters import Cluster, activity
 from rating.comparisons import Comparisons
-from rating.contrasts import Inference, infer
 from rating.fitting import Fit
 from rating.options import RateOptions
-from rating.profile import profile_intervals
-from rating.sandwich import hessian_covariance
 from rating.typing import Bools, Floats
+from rating.uncertainty.bootstrap import bootstrap
+from rating.uncertainty.cautions import few_points, named
+from rating.uncertainty.clusters import Cluster, activity
+from rating.uncertainty.contrasts import Inference, infer
+from rating.uncertainty.profile import profile_intervals
+from rating.uncertainty.sandwich import hessian_covariance
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
 ALIKE = 1e-5  # nats: rounds are solved to 1e-6 standard errors

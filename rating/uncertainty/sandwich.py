@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rating.comparisons import Comparisons
-from rating.connected import strong_groups
-from rating.design import Design, blocks
 from rating.fitting import Fit
-from rating.likelihood import cell_objective
-from rating.newton import anchored
-from rating.ties import A, B
+from rating.likelihood.design import Design, blocks
+from rating.likelihood.identification import strong_groups
+from rating.likelihood.newton import anchored
+from rating.likelihood.objective import cell_objective
+from rating.likelihood.ties import A, B
 from rating.typing import Floats, Ints
 
 CHUNK_ENTRIES = 2_000_000

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from rating.jackknife import LeftOut
 from rating.typing import Floats, Ints
+from rating.uncertainty.jackknife import LeftOut
 
 DRAWS = 999
 WILD_UP_TO = 100
-"""Models beyond which the maximum is drawn from a multivariate t: see `rating.ranks`."""
+"""Models beyond which the maximum is drawn from a multivariate t, as in `ranks`."""
 CLUSTERS_AT_ONCE = 2000
 CHUNK = 1_000_000
 
@@ -81,9 +81,10 @@ class SignSums:
         Parameters
         ----------
         covariance : ndarray of shape (n_models, n_models)
-            CR3 of the strengths with these clusters, see `rating.jackknife`. What it holds beside
-            the clusters (ties that alone join two groups, see `rating.sandwich.bare_tie_meat`)
-            enters as independent normal noise of known variance.
+            CR3 of the strengths with these clusters, see `rating.uncertainty.jackknife`. What it
+            holds beside the clusters (ties that alone join two groups, see
+            `rating.uncertainty.sandwich.bare_tie_meat`) enters as independent normal noise of
+            known variance.
         pairs : (ndarray, ndarray)
             Positions of the two models of each pair. Without a pair the value is infinite.
         """

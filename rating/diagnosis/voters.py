@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy  # its submodules load on first use
 
+from rating.diagnosis.taste import Ballots, check_votes, log_marginals, rows_by_voter
 from rating.errors import DataError
-from rating.taste import Ballots, check_votes, log_marginals, rows_by_voter
 from rating.typing import Floats, Ints
 
 Alternative = Literal["coin", "always-left", "always-right", "inverted", "fan", "anti-fan"]
@@ -89,7 +89,7 @@ def check_voters(
         E = sum_k w_k prod_i q_k(y_i) / P(y_1, y_2, ...)
 
     The honest voter below sees the models at ``theta`` plus personal tastes
-    of sd ``taste_sd``, integrated out (`rating.taste.log_marginals`), and
+    of sd ``taste_sd``, integrated out (`rating.diagnosis.taste.log_marginals`), and
     leans to the left by ``order_effect`` like everybody. The alternatives
     above, w .15 each: coin (1/2), always left (.9), always right (.9),
     inverted (tastes around ``-theta``, the same lean); and sharing .4 evenly,
@@ -124,7 +124,7 @@ def check_voters(
         Strengths in nats from the population, best without the voter where
         one cast a large share.
     taste_sd : float
-        In nats: `rating.taste.fit_taste_sd`. Zero punishes unusual honest
+        In nats: `rating.diagnosis.taste.fit_taste_sd`. Zero punishes unusual honest
         people.
     models : sequence of str, length n_models
         Names, for the reasons.
@@ -142,7 +142,7 @@ def check_voters(
     Raises
     ------
     DataError
-        As `rating.taste.check_votes`, and for names that do not match
+        As `rating.diagnosis.taste.check_votes`, and for names that do not match
         ``theta``, ``taste_sd`` negative, ``order_effect`` not finite, or
         ``alpha`` out of range.
 

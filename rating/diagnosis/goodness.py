@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.clusters import Grouping
 from rating.comparisons import Comparisons
-from rating.deviance import outcome_counts
 from rating.fitting import Fit
-from rating.likelihood import cell_objective
-from rating.sandwich import ScoredCells, hessian_covariance, scored_cells
-from rating.ties import SCORE_A
+from rating.likelihood.objective import cell_objective, outcome_counts
+from rating.likelihood.ties import SCORE_A
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import Grouping
+from rating.uncertainty.sandwich import ScoredCells, hessian_covariance, scored_cells
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.contrasts import Inference
 from rating.elo import expected_score
 from rating.errors import DataError
 from rating.scale import POINTS_PER_NAT
+from rating.uncertainty.contrasts import Inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[Neighb
     as one over the votes under the present mix of pairs and voters: more
     votes from more people, not more from the same. A gap stands up when it
     exceeds its half-width, by the voters and prompts behind this pair
-    (`rating.contrasts`); one pair at a time, so the ranks of many models
+    (`rating.uncertainty.contrasts`); one pair at a time, so the ranks of many models
     together need more. Where the true gap is the estimated one, the votes
     given reach it in half of all cases.
 

@@ -6,13 +6,14 @@ from typing import Protocol
 
 import numpy as np
 
-from rating.clusters import Grouping, checked_activity
 from rating.comparisons import Comparisons
-from rating.connected import strong_groups
-from rating.design import blocks
 from rating.fitting import Fit, has_finite_fit
-from rating.newton import minimise
-from rating.sandwich import (
+from rating.likelihood.design import blocks
+from rating.likelihood.identification import strong_groups
+from rating.likelihood.newton import minimise
+from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import Grouping, checked_activity
+from rating.uncertainty.sandwich import (
     CHUNK_ENTRIES,
     ScoredCells,
     bare_tie_meat,
@@ -20,7 +21,6 @@ from rating.sandwich import (
     hessian_covariance,
     scored_cells,
 )
-from rating.typing import Bools, Floats, Ints
 
 REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
@@ -47,7 +47,7 @@ class LeftOut:
 
 
 class Shifts(Protocol):
-    """Takes every cluster's shift as it comes: `rating.wild.SignSums`."""
+    """Takes every cluster's shift as it comes: `rating.uncertainty.wild.SignSums`."""
 
     def add(self, left_out: LeftOut) -> None: ...  # noqa: D102
 
@@ -59,7 +59,7 @@ class Jackknife:
     Attributes
     ----------
     matrix : ndarray of shape (n_models + n_free, n_models + n_free)
-        As `rating.sandwich.hessian_covariance` returns it.
+        As `rating.uncertainty.sandwich.hessian_covariance` returns it.
     lengths : ndarray of shape (n_clusters,)
         How far the strengths move without each cluster, squared.
     """
@@ -82,7 +82,7 @@ def jackknife(
 
     Two directions in which clusters show no spread are filled in as if votes
     were independent: ties that alone join two groups (see
-    `rating.sandwich.bare_tie_meat`), and the votes of a cluster that alone
+    `rating.uncertainty.sandwich.bare_tie_meat`), and the votes of a cluster that alone
     joins models to the rest.
 
     Parameters

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rating.clusters import Activity
 from rating.comparisons import Comparisons
-from rating.contrasts import WELL_FOUNDED, Inference
-from rating.ranks import is_small
-from rating.sandwich import decided_groups
+from rating.uncertainty.clusters import Activity
+from rating.uncertainty.contrasts import WELL_FOUNDED, Inference
+from rating.uncertainty.ranks import is_small
+from rating.uncertainty.sandwich import decided_groups
 
 FEW_POINTS = 10
 FEW_PROMPTS = 20

@@ -1,0 +1,1 @@
+"""What the probability of a vote is, and the parameters under which the votes are likeliest."""

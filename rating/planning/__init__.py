@@ -1,0 +1,1 @@
+"""Which pairs to show next, and how many votes a claim needs."""

@@ -1,0 +1,1 @@
+"""How far strengths, ranks and win rates may be off."""
