@@ -1,3 +1,1 @@
-"""The program: where votes come from, where they are kept, how they are shown and published."""
-
-__version__ = "0.1.0"
+"""People and battles: the arena, its pages and its commands."""

@@ -15,7 +15,6 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from arena import __version__
 from arena.api import problems
 from arena.api.battles import battles_router
 from arena.api.health import Recent, health_router
@@ -25,34 +24,30 @@ from arena.api.origins import Trust
 from arena.api.requests import Requests
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.pair_wins import PairWins
-from arena.domain.battle import Sampler
+from arena.domain.battle import Notice, Sampler
 from arena.domain.board import PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.model import Roster
-from arena.domain.notice import Notice
-from arena.domain.policy import DEFAULT, SIMULATED
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter
+from arena.domain.vote import DEFAULT, SIMULATED, Choice, Voter
 from arena.endpoints.client import Endpoints, Timeouts
+from arena.endpoints.discover import reach
 from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
-from arena.endpoints.reach import reach
 from arena.endpoints.recorded import load_recordings
 from arena.errors import ClosingError, PlayError, SettingsError
-from arena.guard.addresses import Addresses
-from arena.guard.identity import Identity
-from arena.guard.limits import Allowance, Limits, PageUses
-from arena.guard.places import RUNNING, STREAMS, Places, Share
+from arena.guard.identity import Addresses, Identity
+from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, PageUses, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
+from arena.pages.probe import read_cards
 from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.rules import Rules
-from arena.publish.probe.files import read_cards
 from arena.settings import Settings, read_keys, read_roster
-from arena.store import exhibits, log, usage
+from arena.store import exhibits, log
 from arena.store.records import PastBattle
 from arena.store.store import Store
+from rating import __version__
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -216,11 +211,11 @@ def _rules(settings: Settings) -> Rules:
 def _limits(settings: Settings, store: Store) -> Limits:
     def prompts_of(voter: str, since: datetime) -> Sequence[datetime]:
         with store.reading() as session:
-            return usage.prompts_of(session, voter, since)
+            return log.prompts_of(session, voter, since)
 
     def spent(since: datetime) -> Sequence[tuple[datetime, float]]:
         with store.reading() as session:
-            return usage.spent(session, since)
+            return log.spent(session, since)
 
     allowance = Allowance(
         per_voter=settings.battles_per_voter_hour,

@@ -8,7 +8,7 @@ from typing import TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
-from arena.domain.notice import Asked, Ended, Notice, Replaced, Voted
+from arena.domain.battle import Asked, Ended, Notice, Replaced, Voted
 from arena.errors import ArenaError
 from rating.errors import RatingError
 

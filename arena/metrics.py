@@ -13,7 +13,7 @@ from prometheus_client import (
     start_http_server,
 )
 
-from arena.domain.notice import Asked, Ended, Notice, Replaced, Voted
+from arena.domain.battle import Asked, Ended, Notice, Replaced, Voted
 from arena.errors import SettingsError
 
 FIRST_TOKEN_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from arena.api.origins import Trust
 from arena.api.problems import refusal
-from arena.guard.addresses import network_of, place_of
+from arena.guard.identity import network_of, place_of
 from arena.guard.limits import shares
 
 LINGER_S = 1.0

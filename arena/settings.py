@@ -16,8 +16,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import Pacing, Sampler
 from arena.domain.model import Model, Roster
-from arena.endpoints.budgets import Budgets
 from arena.endpoints.discover import Server
+from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
 from rating.tables.files import read_text
 
@@ -46,7 +46,7 @@ class Settings(BaseSettings):
     running_battles : int
         Answered at a time in one process; each may hold two of its connections to endpoints.
     max_response_bytes, max_numbers_bytes, max_line_bytes : int
-        Most that an endpoint may send: see `arena.endpoints.budgets.Budgets`.
+        Most that an endpoint may send: see `arena.endpoints.sse.Budgets`.
     max_response_header_bytes, max_reasoning_chars : int
         See there.
     max_dollars_per_day : float or None

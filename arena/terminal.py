@@ -25,7 +25,7 @@ from rating.tables.escaping import visible
 from rating.tables.formats import shown
 
 if TYPE_CHECKING:
-    from arena.publish.plan import Plan
+    from rating.planning.votes import Plan
 
 Row = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ import resource
 import time
 from pathlib import Path
 
-from arena.publish.probe.similarity import probe_similarity
+from judge.probe.cards import probe_similarity
 from judge.probe.similarity import CLASSICAL
 
 FILES = (

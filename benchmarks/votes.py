@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter
+from arena.domain.vote import Choice, Voter
 from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store
 

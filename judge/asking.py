@@ -10,9 +10,8 @@ import numpy as np
 from judge.budget import Ledger, request_tokens
 from judge.completion import Complete, Reply, Request
 from judge.errors import CallError, FailureClass
-from judge.judged import Stop
-from judge.options import Options
-from judge.retries import wait_before_retry
+from judge.options import Options, wait_before_retry
+from judge.results import Stop
 from judge.throttle import Now, Sleep, Throttle
 
 

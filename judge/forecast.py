@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from judge.budget import Calibration, Estimate, calibrate, estimate, request_tokens
-from judge.calls import Call, call_of, questions
 from judge.case import Case, CaseId
 from judge.completion import Reply
 from judge.errors import FailureClass
 from judge.journal import Journal
-from judge.method import Method
 from judge.options import Options
+from judge.protocol import Method
 from judge.reading import Reading
+from judge.runs import Call, call_of, questions
 
 _BATCH = 256
 
@@ -24,7 +24,7 @@ async def forecast(
     *,
     calibration: Calibration | None = None,
 ) -> Estimate:
-    """Estimate what `judge.run.run` would still ask for, with the same arguments.
+    """Estimate what `judge.runs.run` would still ask for, with the same arguments.
 
     Calls that the journal holds are free, and calibrate the rest. Counted are first attempts;
     replies that cannot be read add to them.

@@ -53,3 +53,5 @@ from .uncertainty.win_rates import FieldRates as FieldRates
 from .uncertainty.win_rates import WinRates as WinRates
 from .uncertainty.win_rates import field_rates as field_rates
 from .uncertainty.win_rates import win_rates as win_rates
+
+__version__: str

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from tests.command import Command
     from tests.serving import Served
 
 # The same examples on every run, and no clock on a busy machine.
@@ -140,3 +141,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if reporter and "ARENA_TESTS_SKIP_NOTHING" in os.environ and reporter.stats.get("skipped"):
         reporter.write_line("Skipped, where nothing may be: see the reasons below.", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> "Command":
+    from tests.command import Command  # the whole program: most tests do without
+
+    return Command(tmp_path, monkeypatch, capsys)

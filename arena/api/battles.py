@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from arena.api.problems import responses
 from arena.api.schemas import BattleBody, NewBattleBody, OpenedBattle, ReceiptBody, VoteBody
 from arena.domain.battle import Snapshot
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
 from arena.play.battles import Battles
 from arena.play.events import Delta, Done, Event, Failed, Position, Ready, is_behind, news

@@ -9,8 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.api.origins import Asked, Trust, decide, take_forwarded
 from arena.api.problems import from_http, too_large
-from arena.guard.addresses import Addresses
-from arena.guard.identity import COOKIE, MAX_AGE_S, SECURE_COOKIE, Identity
+from arena.guard.identity import COOKIE, MAX_AGE_S, SECURE_COOKIE, Addresses, Identity
 
 POLICY = "; ".join(
     (

@@ -13,11 +13,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from arena.domain.policy import DEFAULT, Policy
-from arena.domain.vote import Choice
-from arena.domain.voter import VoterKind
+from arena.domain.vote import DEFAULT, Choice, Policy, VoterKind
 from arena.store import chain
-from arena.store.bound import OF_EXCLUSION
+from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
 from rating.errors import DataError

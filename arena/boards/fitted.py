@@ -1,18 +1,25 @@
 """The votes of the log as a fit: the same numbers as `arena rate` of the same votes."""
 
-from collections.abc import Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import compress
 
 import numpy as np
 
 import rating
-from arena import __version__
-from rating import Comparisons, Fit, Inference, Provenance, RateOptions, Report, to_points
+from rating import (
+    Comparisons,
+    Fit,
+    Inference,
+    Provenance,
+    RateOptions,
+    Report,
+    __version__,
+    to_points,
+)
 from rating.board import report_of
 from rating.errors import NotIdentifiedError
-from rating.tables.counts import LoggedColumns, Votes, comparisons, logged_votes
+from rating.tables.counts import Votes, comparisons, count_votes
+from rating.tables.logged import LoggedColumns
 from rating.tables.reading import Reading
 from rating.uncertainty.ranks import is_small
 from rating.uncertainty.spread import Spread, spread
@@ -105,7 +112,7 @@ def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
     rating.NotIdentifiedError
         If the votes identify no rating.
     """
-    votes = logged_votes(log, reading(until=until))
+    votes = count_votes(log, reading(until=until))
     data = comparisons(votes)
     try:
         return _fitted(votes, data, ())
@@ -113,16 +120,8 @@ def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
         newcomers = _newcomers(data, error)
         if not newcomers:
             raise
-    rest = without_models(log, newcomers)
-    votes = logged_votes(rest, reading(until=until))
+    votes = count_votes(log.without(newcomers), reading(until=until))
     return _fitted(votes, comparisons(votes), tuple(sorted(newcomers)))
-
-
-def without_models(log: LoggedColumns, models: Set[str]) -> LoggedColumns:
-    """Leave out the battles of some models."""
-    kept = [not {a, b} & models for a, b in zip(log.model_a, log.model_b, strict=True)]
-    columns = {field.name: getattr(log, field.name) for field in fields(log)}
-    return LoggedColumns(**{name: list(compress(c, kept)) for name, c in columns.items()})
 
 
 def _fitted(votes: Votes, data: Comparisons, newcomers: tuple[str, ...]) -> Fitted:

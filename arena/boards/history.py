@@ -6,7 +6,7 @@ from arena.boards.fitted import Fitted, fit_log
 from arena.domain.evidence import Moment, PastRating
 from rating import to_points
 from rating.errors import NotIdentifiedError
-from rating.tables.counts import LoggedColumns
+from rating.tables.logged import LoggedColumns
 
 MOST_MOMENTS = 6
 LEAST_DAYS = 3

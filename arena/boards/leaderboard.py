@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
-from arena import __version__
 from arena.boards.encounters import fit_check, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, fit_log, reading
 from arena.boards.history import History
@@ -14,13 +13,14 @@ from arena.boards.overturn import holds
 from arena.domain.board import Board, BoardRow, Health, RankAmong, RecordCheck, Waiting
 from arena.domain.evidence import Moment
 from arena.domain.model import Kind
-from arena.domain.policy import Policy
+from arena.domain.vote import Policy
 from arena.store import chain, log
 from arena.store.records import ModelRecord, RatedModel, RatingRun
 from arena.store.store import Store
-from rating import Comparisons, Report, field_rates
+from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError
-from rating.tables.counts import LoggedColumns, Votes, comparisons, logged_votes
+from rating.tables.counts import Votes, comparisons, count_votes
+from rating.tables.logged import LoggedColumns
 from rating.uncertainty.cautions import on_quasi_errors
 
 METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
@@ -148,7 +148,7 @@ def make_board(
     history: tuple[Moment, ...] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
-    votes = logged_votes(columns, reading())
+    votes = count_votes(columns, reading())
     everyone = comparisons(votes)
     board = _unrated(votes, policy, version, now)
     board = replace(board, since=_since(columns), history=history, health=_health(records))

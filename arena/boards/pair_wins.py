@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from arena.domain.battle import Wins
-from arena.domain.policy import Policy
-from arena.store import scores
-from arena.store.scores import PairOutcome
+from arena.domain.vote import Policy
+from arena.store import log
+from arena.store.log import PairOutcome
 from arena.store.store import Store
 from rating import Outcome
 
@@ -35,9 +35,9 @@ class PairWins:
         """
         with self._lock:
             with self._store.reading() as session:
-                until = scores.newest_vote(session)
-                fresh = scores.outcomes_between(session, self._until, until)
-                excluded = scores.excluded_outcomes(session, self._policy.name, until)
+                until = log.newest_vote(session)
+                fresh = log.outcomes_between(session, self._until, until)
+                excluded = log.excluded_outcomes(session, self._policy.name, until)
             self._all = self._added(self._all, fresh, sign=1)
             self._until = until
             found = self._added(self._all, excluded, sign=-1)

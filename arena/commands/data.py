@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from arena.commands.arguments import Database, examples
-from arena.domain.policy import DEFAULT
+from arena.domain.vote import DEFAULT
 from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write
 
@@ -150,7 +150,7 @@ def restore(
 
 def _verified(record: str, head: str, told: Callable[[int, int], None]) -> "Verified":
     from arena.boards.dataset import FORMATS, verify_export
-    from arena.store.existing import reading_backup, reading_existing
+    from arena.store.schema import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
 
     file = Path(record)

@@ -89,7 +89,7 @@ def score(
     Exit code 2: options or annotations that cannot be used.
     """
     _require_format(form, out)
-    from arena.publish.judging import judge_score  # help would wait for duckdb and numpy
+    from judge.scoring.annotated import judge_score
     from rating.tables import formats
 
     with working("Scoring"):

@@ -15,9 +15,9 @@ from arena.terminal import plain, say, write
 from rating.errors import DataError
 
 if TYPE_CHECKING:
-    from arena.publish.cases import NamedCase
-    from judge.injections import Probe
-    from judge.judged import Run
+    from judge.probe.injections import Probe
+    from judge.results import Run
+    from judge.tables.cases import NamedCase
 
 METHODS = tuple(name for name in choose.PAIRS if name != "wildbench_reward")
 
@@ -77,8 +77,8 @@ def probe(
         seed=seed,
     )
     from arena.commands.judge_told import tell_estimate
-    from judge.injections import honest_cases, probes, resistance
-    from judge.judged import verdicts
+    from judge.probe.injections import honest_cases, probes, resistance
+    from judge.results import verdicts
 
     with prepared(typed) as (work, journal):
         honest = [named.case for named in work.cases] if cases else honest_cases()
@@ -96,7 +96,7 @@ def probe(
 
 def _named(probe: "Probe") -> "list[NamedCase]":
     """Name both cases of a probe, side by side: a run that stops leaves whole pairs."""
-    from arena.publish.cases import NamedCase
+    from judge.tables.cases import NamedCase
 
     arms = ((probe.kind, probe.case), (f"filler for {probe.kind}", probe.control))
     return [

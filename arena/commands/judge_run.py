@@ -17,7 +17,7 @@ from rating.errors import DataError
 if TYPE_CHECKING:
     from arena.judging.checklists import Listed
     from arena.store.judging import StoredJournal
-    from judge.judged import Run
+    from judge.results import Run
 
 IFEVAL = "ifeval"
 
@@ -56,7 +56,7 @@ def run(
     Every reply is kept in the database before it is read: the same command again goes on where it
     stopped, and pays for nothing twice. Exit code 1: it stopped with cases still pending.
     """
-    from arena.publish.judged import require_writable
+    from judge.tables.verdicts import require_writable
 
     require_form(form)
     if out is not None:
@@ -159,8 +159,8 @@ def _judged(
     work: Work, journal: "StoredJournal", out: Path, fallback: str | None
 ) -> dict[str, Any]:
     """Judge, write the rows, and return what is to be said."""
-    from arena.publish.judge_report import lacks_logprobs
-    from arena.publish.judged import write_judged
+    from judge.report.run import lacks_logprobs
+    from judge.tables.verdicts import write_judged
 
     found = asyncio.run(done(work, journal))
     fell_back = []
@@ -199,8 +199,8 @@ def _margined(work: Work, found: "Run") -> "Run":
 
 
 def _rows(work: Work, found: "Listed") -> list[dict[str, Any]]:
-    from arena.publish.judge_report import place_of
-    from arena.publish.judged import judged_rows, rated_rows
+    from judge.report.run import place_of
+    from judge.tables.verdicts import judged_rows, rated_rows
 
     judged, judge, method = found.run.judged, work.model.id, work.method
     if method.pairwise:
@@ -210,7 +210,7 @@ def _rows(work: Work, found: "Listed") -> list[dict[str, Any]]:
 
 
 def _report(work: Work, found: "Listed", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    from arena.publish.judge_report import judge_report
+    from judge.report.run import judge_report
 
     report = judge_report(work.model.id, work.method.name, work.cases, found.run, rows)
     return report | {"swap_share": work.options.swap_share}
@@ -218,9 +218,9 @@ def _report(work: Work, found: "Listed", rows: Sequence[Mapping[str, Any]]) -> d
 
 def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str | None) -> None:
     """Check recorded responses against their instructions: nobody is asked."""
-    from arena.publish.instructed import checked, read_instructed
-    from arena.publish.judge_report import constraint_report
-    from arena.publish.judged import constraint_rows, write_judged
+    from judge.report.run import constraint_report
+    from judge.tables.cases import checked, read_instructed
+    from judge.tables.verdicts import constraint_rows, write_judged
 
     if judge is not None:
         msg = f"--method ifeval asks nobody: leave --judge {judge} out."

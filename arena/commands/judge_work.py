@@ -19,14 +19,13 @@ from rating.tables.files import read_text
 if TYPE_CHECKING:
     from arena.endpoints.judging import EndpointJudge
     from arena.judging.checklists import Listed
-    from arena.publish.cases import NamedCase
     from arena.store.judging import StoredJournal
     from arena.store.store import Store
     from judge.budget import Estimate, Price
     from judge.methods.checklist import Checklists
     from judge.methods.named import Named
-    from judge.options import Options
-    from judge.progress import Progress
+    from judge.options import Options, Progress
+    from judge.tables.cases import NamedCase
 
 MARGIN = 500
 """WildBench's K, in characters."""
@@ -151,9 +150,9 @@ async def done(work: Work, journal: "StoredJournal") -> "Listed":
 
 @asynccontextmanager
 async def _asking(model: Model) -> "AsyncIterator[EndpointJudge]":
+    from arena.endpoints.discover import reach
     from arena.endpoints.judging import EndpointJudge
     from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.reach import reach
     from arena.endpoints.recorded import load_recordings
     from arena.settings import read_keys, read_settings
 
@@ -224,8 +223,9 @@ def _margin(typed: Typed) -> int | None:
 
 
 def _cases(store: "Store", typed: Typed) -> "Sequence[NamedCase]":
-    from arena.publish.cases import battle_cases, battle_responses, read_cases, read_responses
+    from arena.judging.battles import battle_cases, battle_responses
     from judge.methods.named import PAIRS
+    from judge.tables.cases import read_cases, read_responses
 
     if not typed.cases:  # of a probe, which brings its own
         return []

@@ -13,8 +13,8 @@ from arena.terminal import plain, say
 from judge.case import Message
 
 if TYPE_CHECKING:
-    from arena.endpoints.budgets import Budgets
     from arena.endpoints.client import Endpoints
+    from arena.endpoints.sse import Budgets
 
 ANSWERED = "answered"
 
@@ -58,8 +58,8 @@ def check(roster: RosterFile = None) -> None:
 
 
 async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
+    from arena.endpoints.discover import reach
     from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.reach import reach
     from arena.endpoints.recorded import load_recordings
     from arena.settings import read_keys
 

@@ -59,7 +59,7 @@ def similarity(
     """
     form = chosen_form(form, out)
     from arena.commands.probe_embeddings import embedding_of  # help would wait for scipy
-    from arena.publish.probe.similarity import probe_similarity
+    from judge.probe.cards import probe_similarity
 
     embed = None if embeddings is None else embedding_of(embeddings, database, roster)
 
@@ -99,7 +99,7 @@ def judge(
     Takes files that `arena judge run` writes. Exit code 2: files or options that cannot be used.
     """
     form = chosen_form(form, out)
-    from arena.publish.probe.judge import probe_judges
+    from judge.probe.judges import probe_judges
 
     with working("Probing"):
         found = probe_judges(files, seed=seed)
@@ -129,8 +129,9 @@ def board(
     """
     form = chosen_form(form, out)
     columns = choose.rate_options(column=column).columns
-    from arena.publish.probe.board import probe_board
+    from arena.boards.source import votes_of
+    from judge.probe.board import probe_board
 
     with working("Simulating") as told:
-        found = probe_board(source, columns=columns, arenas=arenas, seed=seed, told=told)
+        found = probe_board(votes_of(source), columns=columns, arenas=arenas, seed=seed, told=told)
     write_cards(found.to_dict(), form, out)

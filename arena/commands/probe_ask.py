@@ -16,7 +16,7 @@ from arena.terminal import say
 from rating.errors import DataError
 
 if TYPE_CHECKING:
-    from judge.judged import Run
+    from judge.results import Run
 
 cli = typer.Typer()
 
@@ -82,7 +82,7 @@ def ask(
         tokens_per_minute=tokens_per_minute,
     )
     from arena.commands.judge_told import tell_estimate
-    from arena.publish.probe.asked import Asking, probe_asked
+    from judge.probe.asked import Asking, probe_asked
 
     with prepared(typed) as (work, journal):
         asking = Asking.of(work.cases, cases, votes, sample=sample, seed=seed)

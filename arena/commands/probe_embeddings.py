@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from arena.domain.model import Model, Roster
-from arena.endpoints.budgets import Budgets
+from arena.endpoints.discover import reach
 from arena.endpoints.judging import EndpointEmbedder
 from arena.endpoints.pocket import PocketTransport
-from arena.endpoints.reach import reach
+from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
 from arena.settings import read_keys, read_roster, read_settings
 from arena.store.judging import StoredJournal

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from arena import __version__
 from arena.terminal import plain, write
+from rating import __version__
 from rating.errors import DataError
 
 FORMATS = ("table", "json", "html")
@@ -64,7 +64,7 @@ def write_cards(told: Mapping[str, Any], form: str, out: Path | None) -> None:
 
 def _page(found: Mapping[str, Any]) -> str:
     from arena.pages.probe import probe_page
-    from arena.publish.probe.view import page_of
+    from judge.report.cards import page_of
 
     return probe_page([page_of(found)])
 
@@ -73,7 +73,7 @@ def _show(found: Mapping[str, Any]) -> None:
     from rich.console import Console, Group
     from rich.table import Table
 
-    from arena.publish.probe.view import page_of, table_of, undecided_of, warnings_of
+    from judge.report.cards import page_of, table_of, undecided_of, warnings_of
 
     page = page_of(found)
     head, rows = table_of(page)

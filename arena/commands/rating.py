@@ -84,15 +84,17 @@ def rate(
         reference=reference,
         by=by,
     )
-    from arena.publish.rate import rate_source  # help would wait for duckdb and the estimators
+    from arena.boards.source import votes_of
+    from rating.tables.rated import rate_source  # help would wait for duckdb and the estimators
 
     old = None if compare is None else _old_board(compare, by)
     with terminal.working("Rating") as told:
-        found = rate_source(source, options, told).to_dict()
+        votes = votes_of(source)
+        found = rate_source(votes, options, told).to_dict()
     if plots is not None:
-        from arena.publish.pictures import draw_boards
+        from rating.charts.plots import draw_boards
 
-        draw_boards(plots, source, options, found, datetime.now(UTC).date())
+        draw_boards(plots, votes, options, found, datetime.now(UTC).date())
     if form != "table":
         for value, why in found.get("not_rated", {}).items():
             say(f"arena: {by} {value!r} is left out. {why}", error=True)
@@ -127,10 +129,14 @@ def plan(
         column=column,
         level=level,
     )
-    from arena.publish.plan import plan_source
+    from arena.boards.source import votes_of
+    from rating.planning import votes as planning
+    from rating.tables.counts import comparisons, read_votes
+    from rating.tables.reading import Reading
 
     with terminal.working("Planning"):
-        found = plan_source(source, options)
+        votes = read_votes(votes_of(source), Reading.of(options))
+        found = planning.plan(comparisons(votes), options)
     if form == "json":
         write(formats.as_json(found.to_dict()))
     else:

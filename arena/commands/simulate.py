@@ -59,8 +59,8 @@ def _planted(tastes: "Tastes") -> str:
 async def _simulate(
     store: "Store", votes: int, seed: int, told: Callable[[int, int], None]
 ) -> int:
+    from arena.endpoints.discover import reach
     from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
-    from arena.endpoints.reach import reach
     from arena.play.simulation import TASTES, Simulation
 
     roster = Roster(POCKET_MODELS)

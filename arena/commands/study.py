@@ -14,9 +14,9 @@ from rating.errors import DataError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from arena.publish.report.page import Page
-    from arena.publish.scores.scored import Scored
-    from arena.publish.study.judges import Study
+    from judge.report.page import Page
+    from judge.studies.scores import Scored
+    from judge.studies.study import Study
 
 cli = typer.Typer(
     help="How judges, and scores from elsewhere, agree with people.", no_args_is_help=True
@@ -91,10 +91,9 @@ def judge(
     options or files that cannot be used.
     """
     _require(form, out)
-    from arena.publish.study.judges import (
-        study_judges,  # help would wait for duckdb and the estimators
-    )
-    from arena.publish.study.options import StudyOptions
+    from arena.boards.source import votes_of
+    from judge.studies.options import StudyOptions
+    from judge.studies.study import study_judges
 
     options = StudyOptions(
         pairs=pairs,  # type: ignore[arg-type]  # it checks the choice itself
@@ -108,7 +107,7 @@ def judge(
         level=level,
     )
     with working("Studying") as told:
-        found = study_judges(votes, verdicts, options, told)
+        found = study_judges(votes_of(votes), verdicts, options, told)
         written = None if out is None else _write(found, out)
     if form is not None and form != "table":
         write(_text(found, form))
@@ -154,11 +153,12 @@ def scores(
     options or files that cannot be used, 3 for votes that identify no rating.
     """
     _require(form, out)
-    from arena.publish.scores.scored import Draws, score_board
+    from arena.boards.source import votes_of
+    from judge.studies.scores import Draws, score_board
 
     draws = Draws(rounds, seed, level)
     with working("Correlating"):
-        found = score_board(table, board, draws)
+        found = score_board(table, votes_of(board), draws)
         written = None if out is None else _write_scores(found, out)
     if form is not None and form != "table":
         write(_scores_text(found, form))
@@ -169,13 +169,13 @@ def scores(
 
 
 def _write_scores(found: "Scored", out: Path) -> Path:
-    from arena.publish.report.scores import write_scores
+    from judge.report.scores import write_scores
 
     return write_scores(found, out, datetime.now(UTC).date())
 
 
 def _scores_text(found: "Scored", form: str) -> str:
-    from arena.publish.report.scores import scores_page
+    from judge.report.scores import scores_page
     from rating.tables import formats
 
     if form == "json":
@@ -186,7 +186,7 @@ def _scores_text(found: "Scored", form: str) -> str:
 def _show_scores(found: "Scored") -> None:
     from rich.console import Console
 
-    from arena.publish.report.scores import correlation_section
+    from judge.report.scores import correlation_section
 
     section, console = correlation_section(found), Console()
     for part in (section.table, *section.more):
@@ -206,7 +206,7 @@ def _require(form: str | None, out: Path | None) -> None:
 
 
 def _write(found: "Study", out: Path) -> Path:
-    from arena.publish.report.written import write_report
+    from judge.report.study import write_report
 
     return write_report(found, out, datetime.now(UTC).date())
 
@@ -216,14 +216,13 @@ def _text(found: "Study", form: str) -> str:
 
     if form == "json":
         return formats.as_json(found.to_dict())
-    from arena.publish.report.written import report_page
+    from judge.report.study import report_page
 
     return _page_text(report_page(found, datetime.now(UTC).date()), form)
 
 
 def _page_text(page: "Page", form: str) -> str:
-    from arena.publish.report.html import as_html
-    from arena.publish.report.text import as_markdown
+    from judge.report.files import as_html, as_markdown
 
     return as_html(page) if form == "html" else as_markdown(page)
 
@@ -231,7 +230,7 @@ def _page_text(page: "Page", form: str) -> str:
 def _show(found: "Study") -> None:
     from rich.console import Console, Group
 
-    from arena.publish.report.written import report_page
+    from judge.report.study import report_page
 
     page = report_page(found, datetime.now(UTC).date())
     parts: list[RenderableType] = []

@@ -13,7 +13,7 @@ from rating.errors import DataError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from arena.publish.voters import CheckedVoter, VotersReport
+    from rating.tables.voter_report import CheckedVoter, VotersReport
 
 cli = typer.Typer()
 
@@ -60,17 +60,18 @@ def voters(
     The chance of a false flag holds on average over voters whose tastes follow the fitted law.
     Exit code 2: options or votes that cannot be used.
     """
-    from arena.publish.voters import check_source  # numpy and duckdb take half a second
-    from arena.publish.weighted import write_weighted
+    from arena.boards.source import votes_of
     from rating.tables import formats
     from rating.tables.columns import Columns
+    from rating.tables.voter_report import check_source, write_weighted
 
     form = _chosen(form, out)
     columns = Columns.named(map(role_and_name, column or ()))
     with working("Examining the voters"):
-        report = check_source(source, columns, alpha=alpha, least=least)
+        votes = votes_of(source)
+        report = check_source(votes, columns, alpha=alpha, least=least)
     if weighted is not None:
-        write_weighted(source, report, weighted, columns)
+        write_weighted(votes, report, weighted, columns)
     found = report.to_dict()
     if form == "parquet" and out is not None:
         formats.write_parquet(found["voters"], out)

@@ -1,6 +1,6 @@
-"""A vote: the choice of one voter on one battle, and what it reveals."""
+"""A vote, who casts it, and the named rules by which a board counts it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -49,3 +49,75 @@ class Receipt:
 
     choice: Choice
     reveal: Reveal | None
+
+
+class VoterKind(StrEnum):
+    """How a voter came in; boards choose by it."""
+
+    INVITED = "invited"
+    LOGIN = "login"
+    ANONYMOUS = "anonymous"
+    SIMULATED = "simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """A voter: ``id`` is a keyed hash, never a name or an address.
+
+    Attributes
+    ----------
+    address : str or None
+        Hash of today's network address, for limits only; None where it is not known.
+    network : str or None
+        Hash of the larger network around an address of IPv6, likewise; else None.
+    """
+
+    id: str
+    kind: VoterKind = VoterKind.ANONYMOUS
+    address: str | None = field(default=None, repr=False, compare=False)
+    network: str | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which votes of the log a board counts; the log itself never changes.
+
+    Attributes
+    ----------
+    kinds : frozenset of VoterKind
+        Voters whose votes count.
+    """
+
+    name: str
+    kinds: frozenset[VoterKind]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The policy in words, one sentence a rule."""
+        others = sorted(set(VoterKind) - self.kinds)
+        return (
+            "One vote a battle counts; a skip is no vote.",
+            *(f"Votes of {kind} voters are left out." for kind in others),
+            "Votes with a logged exclusion are left out, and counted by reason.",
+        )
+
+    def why_not(self, choice: Choice, kind: VoterKind, exclusions: tuple[str, ...]) -> str | None:
+        """Say why a vote is left out, or None when it counts.
+
+        Parameters
+        ----------
+        exclusions : tuple of str
+            Reasons logged under this policy's name.
+        """
+        if choice is Choice.SKIP:
+            return "skipped"
+        if kind not in self.kinds:
+            return f"{kind} voter"
+        return exclusions[0] if exclusions else None
+
+
+DEFAULT = Policy("default-v1", frozenset(VoterKind) - {VoterKind.SIMULATED})
+"""Every vote of a person, once, unless an exclusion is logged for it."""
+
+SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
+"""Votes of a program with planted tastes: to try the arena, never to rank models by."""

@@ -11,18 +11,31 @@ from types import MappingProxyType
 
 import httpx
 
-from arena import __version__
 from arena.domain.answer import Chunk, Completion, FailureClass
 from arena.domain.cleaning import label
 from arena.domain.model import Model
-from arena.endpoints.budgets import DEFAULT_BUDGETS, Budgets, check_headers, read_json, read_whole
-from arena.endpoints.chat import StreamedReply, read_completion, request_body
+from arena.endpoints.chat import (
+    StreamedReply,
+    Vector,
+    embedding_body,
+    read_completion,
+    read_embeddings,
+    request_body,
+)
 from arena.endpoints.connections import Connections
-from arena.endpoints.embeddings import Vector, embedding_body, read_embeddings
 from arena.endpoints.failures import from_exception, from_redirect, from_response
-from arena.endpoints.sse import Patience, read_events
+from arena.endpoints.sse import (
+    DEFAULT_BUDGETS,
+    Budgets,
+    Patience,
+    check_headers,
+    read_events,
+    read_json,
+    read_whole,
+)
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
+from rating import __version__
 
 HEADERS = {
     "Accept": "*/*",

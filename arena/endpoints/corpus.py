@@ -1,4 +1,4 @@
-"""English to learn from: the language reference that CPython carries in ``pydoc_data``."""
+"""English to learn from, as CPython carries it in ``pydoc_data``, and the words of a prompt."""
 
 import re
 import textwrap
@@ -101,3 +101,24 @@ def _markdown(text: str) -> str:
     text = _ASIDE.sub("", _FOOTNOTE.sub("", text))
     parts = _CODE.split(_LITERAL.sub(r"`\1`", text))
     return "".join(part if part.startswith("`") else part.replace("*", "") for part in parts)
+
+
+_WORD = re.compile(r"\w+")
+_PLURAL = re.compile(r"(?<=ss)es$|(?<=[^s])s$")
+_ASKING = re.compile(
+    r"a|about|an|and|are|be|between|can|could|describe|did|difference|do|does|explain|give|how|i"
+    r"|is|it|me|mean|my|of|on|please|tell|that|the|there|this|to|us|use|used|was|what|when|where"
+    r"|which|who|why|will|would|write|you|your"
+)
+
+
+def terms(text: str) -> list[str]:
+    """Words of a text in lower case and singular, without those that only ask.
+
+    Examples
+    --------
+    >>> terms("What are the `Exceptions` of classes?")
+    ['exception', 'class']
+    """
+    words = (word for word in _WORD.findall(text.lower()) if not _ASKING.fullmatch(word))
+    return [_PLURAL.sub("", word) for word in words]

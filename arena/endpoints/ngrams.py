@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from arena.endpoints.corpus import passages
-from arena.endpoints.words import terms
+from arena.endpoints.corpus import passages, terms
 
 _TOKEN = re.compile(r"(?:`[^`]*`|[^\s`])+")  # a span of code is one word, so that it stays closed
 _MIN_WORDS, _ENOUGH_WORDS, _MAX_WORDS = 60, 140, 180

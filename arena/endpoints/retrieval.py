@@ -8,8 +8,7 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from arena.endpoints.corpus import Passage, passages
-from arena.endpoints.words import terms
+from arena.endpoints.corpus import Passage, passages, terms
 
 _MIN_WORDS, _MAX_WORDS = 60, 180
 _LEAST_SIMILARITY = 0.2

@@ -1,13 +1,16 @@
-"""Who a visitor is: a random id in a signed cookie, known to the log by a keyed hash."""
+"""Who a visitor is: a random id in a signed cookie, and a hash of the address, for limits only."""
 
 import hashlib
 import hmac
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from itsdangerous import BadSignature, URLSafeSerializer
 
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 
 COOKIE = "arena_voter"
 SECURE_COOKIE = f"__Host-{COOKIE}"
@@ -46,3 +49,60 @@ class Identity:
 
     def _pseudonym(self, visitor: str) -> str:
         return hmac.new(self.secret.encode(), visitor.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Turns network addresses into hashes, with a salt that is another one each day.
+
+    Attributes
+    ----------
+    now : callable
+        Time now, in UTC.
+    """
+
+    secret: str
+    now: Callable[[], datetime]
+
+    def pseudonym(self, address: str) -> str:
+        """Hash an address; of IPv6 the network of 64 bits, which one visitor has to themself."""
+        return self._hash(place_of(address))
+
+    def network_pseudonym(self, address: str) -> str | None:
+        """Hash the network of 48 bits, of which one household or firm may have all; IPv6 only."""
+        network = network_of(address)
+        return None if network is None else self._hash(network)
+
+    def _hash(self, text: str) -> str:
+        salt = hmac.digest(self.secret.encode(), f"{self.now():%Y-%m-%d}".encode(), hashlib.sha256)
+        return hmac.new(salt, text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def place_of(address: str) -> str:
+    """Give what one visitor has to themself: an address, or of IPv6 the network of 64 bits.
+
+    Examples
+    --------
+    >>> place_of("2001:db8:1:2:3:4:5:6")
+    '2001:db8:1:2::/64'
+    """
+    parsed = _parsed(address)
+    return _network(parsed, 64) if isinstance(parsed, IPv6Address) else str(parsed)
+
+
+def network_of(address: str) -> str | None:
+    """Give the network of 48 bits around an address of IPv6; None of any other."""
+    parsed = _parsed(address)
+    return _network(parsed, 48) if isinstance(parsed, IPv6Address) else None
+
+
+def _parsed(address: str) -> IPv4Address | IPv6Address | str:
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return getattr(parsed, "ipv4_mapped", None) or parsed
+
+
+def _network(address: IPv6Address, bits: int) -> str:
+    return str(ip_network((address, bits), strict=False))

@@ -9,13 +9,12 @@ from judge.budget import Estimate
 from judge.case import Case, Order
 from judge.completion import Complete
 from judge.forecast import forecast, recalled
-from judge.judged import Judged, Run
-from judge.method import Method
 from judge.methods import ChecklistWriter, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
-from judge.options import Options
-from judge.progress import Progress
+from judge.options import Options, Progress
+from judge.protocol import Method
 from judge.reading import Questions
+from judge.results import Judged, Run
 
 Made = Callable[[Checklists], Method]
 

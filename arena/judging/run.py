@@ -10,11 +10,10 @@ from arena.store.judging import StoredJournal
 from arena.store.lease import PATIENCE, PULSE_S
 from judge.case import Case
 from judge.completion import Complete
-from judge.judged import Run
-from judge.method import Method
-from judge.options import Options
-from judge.progress import Progress
-from judge.run import run
+from judge.options import Options, Progress
+from judge.protocol import Method
+from judge.results import Run
+from judge.runs import run
 
 
 async def judge_cases(

@@ -10,8 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from arena.domain.battle import Pacing
 from arena.domain.board import Board, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
-from arena.domain.policy import DEFAULT, SIMULATED
-from arena.domain.vote import Choice
+from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import SAID
 from arena.pages import words
 from arena.pages.axis import bar, shared_axis

@@ -15,8 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.domain.battle import Pacing
 from arena.domain.board import Board, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
-from arena.domain.policy import DEFAULT
-from arena.domain.voter import Voter
+from arena.domain.vote import DEFAULT, Voter
 from arena.pages.probe import probe_page
 from arena.pages.rendering import (
     battle_page,
@@ -26,7 +25,7 @@ from arena.pages.rendering import (
     method_page,
     votes_page,
 )
-from arena.publish.probe.view import ProbePage
+from judge.report.cards import ProbePage
 
 STYLESHEET = Path(__file__).parent / "static" / "pages.css"
 READ = ["GET", "HEAD"]

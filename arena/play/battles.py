@@ -8,12 +8,10 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
-from arena.domain.battle import Side, Snapshot, Wins
+from arena.domain.battle import Notice, Side, Snapshot, Voted, Wins
 from arena.domain.cleaning import storable
 from arena.domain.model import Model, Roster
-from arena.domain.notice import Notice, Voted
-from arena.domain.vote import Choice, Receipt
-from arena.domain.voter import Voter
+from arena.domain.vote import Choice, Receipt, Voter
 from arena.errors import (
     BadPromptError,
     ClosingError,

@@ -5,13 +5,13 @@ import uuid
 from collections.abc import Mapping
 from datetime import datetime
 
-from arena import __version__
 from arena.domain.battle import Mode, Side
 from arena.domain.model import Model
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 from arena.play.matchmaking import VERSION, Draw
 from arena.play.rules import Rules
 from arena.store.records import NewAnswer, NewBattle, StoredBattle
+from rating import __version__
 
 
 def blind_battle(

@@ -8,9 +8,17 @@ from datetime import datetime
 from functools import partial
 
 from arena.domain.answer import FailureClass
-from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
+from arena.domain.battle import (
+    AnswerStatus,
+    Asked,
+    BattleState,
+    Ended,
+    Notice,
+    Replaced,
+    Side,
+    Snapshot,
+)
 from arena.domain.model import Model
-from arena.domain.notice import Asked, Ended, Notice, Replaced
 from arena.errors import StoreError, UnknownBattleError
 from arena.play import words
 from arena.play.drafts import new_answer

@@ -8,12 +8,11 @@ from random import Random
 
 from arena.domain.battle import Pacing
 from arena.domain.model import Roster
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter, VoterKind
+from arena.domain.vote import Choice, Voter, VoterKind
 from arena.play.battles import Battles
 from arena.play.live import Ask
 from arena.play.rules import Rules
-from arena.store import usage
+from arena.store import log
 from arena.store.store import Store
 
 VOTERS = 20
@@ -95,7 +94,7 @@ class Simulation:
         """Count the votes that this seed's voters have already cast."""
         voters = [self._voter(number).id for number in range(VOTERS)]
         with self._store.reading() as session:
-            return usage.votes_of(session, voters)
+            return log.votes_of(session, voters)
 
     async def run(self, votes: int, told: Callable[[int, int], None]) -> int:
         """Cast the votes that this seed lacks of a number; returns how many were cast now.

@@ -1,9 +1,11 @@
-"""How a database is opened: SQLite or PostgreSQL, by its URL."""
+"""How a database is opened: SQLite or PostgreSQL, by its URL, and the file behind SQLite."""
 
 import os
 import sqlite3
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -157,3 +159,47 @@ def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
 def describe(error: SQLAlchemyError) -> str:
     """Give the database's own words in one line, without the statement or its values."""
     return str(getattr(error, "orig", None) or error).splitlines()[0]
+
+
+class OpenFile:
+    """The file as it was opened, and the turn of the one thread that writes to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = threading.Lock()
+        self._opened = self._identity()
+
+    @contextmanager
+    def alone(self, wait_s: float) -> Iterator[float]:
+        """Let one thread write at a time; gives the seconds that are left to wait for others.
+
+        SQLite has one writer: here the threads queue, where the file's own lock would let them
+        sleep and try again.
+
+        Raises
+        ------
+        StoreError
+            If it is not this thread's turn in time, or the file is no longer where it was: what
+            is written then would be lost.
+        """
+        began = time.monotonic()
+        if self._identity() != self._opened:
+            msg = (
+                f"The database {str(self._path)!r} was moved or deleted while it was in use. "
+                "Stop the arena, put the file back, and start it again."
+            )
+            raise StoreError(msg)
+        if not self._turn.acquire(timeout=wait_s):
+            msg = f"The database {str(self._path)!r} was locked by others for {wait_s:g} s."
+            raise StoreError(msg)
+        try:
+            yield max(0.0, began + wait_s - time.monotonic())
+        finally:
+            self._turn.release()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return None
+        return stat.st_dev, stat.st_ino

@@ -1,29 +1,39 @@
-"""The log as boards, exports and the voter's own page read it."""
+"""The log as boards, exports, budgets and a voter's own page read it, and the record of boards."""
 
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from operator import attrgetter
 
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
-from arena.domain.policy import Policy
-from arena.domain.vote import Choice
-from arena.domain.voter import VoterKind
-from arena.store import bound
-from arena.store.records import LinkKind, LoggedLink, LoggedVote, ModelRecord, PastBattle
+from arena.domain.vote import Choice, Policy, VoterKind
+from arena.store import chain
+from arena.store.records import (
+    LinkKind,
+    LoggedLink,
+    LoggedVote,
+    ModelRecord,
+    PastBattle,
+    RatingRun,
+)
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
     ExclusionRow,
     ModelRow,
+    RatingRow,
+    RatingRunRow,
     TurnRow,
     VoteRow,
     VoterRow,
 )
-from rating.tables.counts import LoggedColumns
+from rating.tables.logged import LoggedColumns
 
 BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 """A query for the keys of battles."""
@@ -64,19 +74,19 @@ def links(session: Session, policy: str) -> list[LoggedLink]:
     reasons = _exclusions(session, policy)
     logged = [
         _link(row, "vote", row._asdict() | {"transcript_hash": transcript.hash}, reasons[row.id])
-        for batch in bound.votes(connection)
+        for batch in chain.votes(connection)
         for row, transcript in batch
     ]
     logged += [
-        _link(row, "exclusion", bound.of_exclusion(row))
-        for row in connection.execute(bound.EXCLUSIONS)
+        _link(row, "exclusion", chain.of_exclusion(row))
+        for row in connection.execute(chain.EXCLUSIONS)
     ]
-    logged += [_link(row, "mark", {}) for row in connection.execute(bound.MARK)]
+    logged += [_link(row, "mark", {}) for row in connection.execute(chain.MARK)]
     return sorted(logged, key=attrgetter("link"))
 
 
 def _link(
-    row: bound.AnyRow, kind: LinkKind, binds: Mapping[str, object], reasons: Sequence[str] = ()
+    row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object], reasons: Sequence[str] = ()
 ) -> LoggedLink:
     return LoggedLink(
         kind=kind,
@@ -88,13 +98,14 @@ def _link(
     )
 
 
-def columns(session: Session, policy: Policy) -> LoggedColumns:
+def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedColumns:
     """Every vote as `votes` gives it, in columns: for logs that are too long for rows."""
     reasons = _exclusions(session, policy.name)
     query = (
         select(
             VoteRow.id,
             VoterRow.kind,
+            BattleRow.public_id,
             BattleRow.model_a,
             BattleRow.model_b,
             VoteRow.outcome,
@@ -108,9 +119,9 @@ def columns(session: Session, policy: Policy) -> LoggedColumns:
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .order_by(col(VoteRow.link))
     )
-    found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 10
+    found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 11
     keys, kinds, *others = map(list, found)
-    a, b, outcomes, voters, prompts, moments, probabilities, repicks = others
+    battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks = others
     why = {
         (choice, kind): policy.why_not(choice, kind, ()) for choice in Choice for kind in VoterKind
     }
@@ -119,6 +130,8 @@ def columns(session: Session, policy: Policy) -> LoggedColumns:
     for place, logged in excluded:
         left_out[place] = left_out[place] or logged[0]
     return LoggedColumns(
+        name=name,
+        battle=battles,
         model_a=a,
         model_b=b,
         outcome=outcomes,
@@ -224,3 +237,108 @@ def past_battles(session: Session, voter: str) -> list[PastBattle]:
         )
         for vote, battle, prompt in rows
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class PairOutcome:
+    """Votes that are alike in all that is counted here."""
+
+    model_a: str
+    model_b: str
+    outcome: Choice
+    voter_kind: VoterKind
+    votes: int
+
+
+def newest_vote(session: Session) -> int:
+    """Key of the newest vote; keys grow in the order of the log. 0 before the first."""
+    return session.exec(select(func.max(VoteRow.id))).one() or 0
+
+
+def outcomes_between(session: Session, after: int, until: int) -> list[PairOutcome]:
+    """Count the votes after one and up to another, by their keys, skips among them."""
+    return _counted(session, col(VoteRow.id) > after, col(VoteRow.id) <= until)
+
+
+def excluded_outcomes(session: Session, policy: str, until: int) -> list[PairOutcome]:
+    """Count the votes up to one that have an exclusion logged under a policy."""
+    excluded = select(ExclusionRow.vote_id).where(col(ExclusionRow.policy) == policy)
+    return _counted(session, col(VoteRow.id).in_(excluded), col(VoteRow.id) <= until)
+
+
+def _counted(session: Session, *which: object) -> list[PairOutcome]:
+    keys = (BattleRow.model_a, BattleRow.model_b, VoteRow.outcome, VoterRow.kind)
+    query = (
+        select(*keys, func.count())  # type: ignore[call-overload]
+        .select_from(VoteRow)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(*which)
+        .group_by(*keys)
+    )
+    return [
+        PairOutcome(a, b, Choice(outcome), VoterKind(kind), votes)
+        for a, b, outcome, kind, votes in session.exec(query)
+    ]
+
+
+_PROMPTS = (
+    select(TurnRow.created)
+    .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
+    .where(col(BattleRow.owner) == bindparam("voter"), col(TurnRow.created) > bindparam("since"))
+    .order_by(col(TurnRow.created))
+)
+"""Spelled out, for it is asked before every battle: see `arena.store.turns`."""
+
+
+def prompts_of(session: Session, voter: str, since: datetime) -> Sequence[datetime]:
+    """Moments after ``since`` at which a voter sent prompts, oldest first."""
+    asked = {"voter": voter, "since": since}
+    return session.connection().scalars(_PROMPTS, asked).all()
+
+
+def votes_of(session: Session, voters: Collection[str]) -> int:
+    """Count the votes of voters, by their ids."""
+    return session.exec(
+        select(func.count()).select_from(VoteRow).where(col(VoteRow.voter_id).in_(voters))
+    ).one()
+
+
+def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
+    """Dollars of answers asked for after ``since``, oldest first.
+
+    Where a model did not count its tokens, or not believably, each character that it wrote
+    counts as one; answers without a price are left out.
+    """
+    written = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
+    at_most = col(AnswerRow.price_output) * written / 1_000_000
+    dollars = func.coalesce(col(AnswerRow.cost), at_most)
+    answers = (
+        select(AnswerRow.created, dollars)
+        .where(col(AnswerRow.created) > since, dollars > 0)
+        .order_by(col(AnswerRow.created))
+    )
+    return [(created, cost) for created, cost in session.exec(answers)]
+
+
+def record(session: Session, run: RatingRun) -> None:
+    """Write a run down, once for the same votes, policy and code."""
+    known = select(RatingRunRow.id).where(
+        col(RatingRunRow.policy) == run.policy,
+        col(RatingRunRow.head) == run.head,
+        col(RatingRunRow.code_version) == run.code_version,
+    )
+    if session.exec(known).first() is not None:
+        return
+    row = RatingRunRow(
+        policy=run.policy,
+        method=dict(run.method),
+        code_version=run.code_version,
+        head=run.head,
+        votes=run.votes,
+        created=run.created,
+    )
+    session.add(row)
+    session.flush()
+    assert row.id is not None, "the row was not flushed"
+    session.add_all(RatingRow(run_id=row.id, **asdict(model)) for model in run.rows)

@@ -1,13 +1,10 @@
-"""From rows to the values that the rest of the arena reads.
-
-The statements are spelled out once and give columns: a battle is read with every vote, and as
-rows of a session it takes three times as long.
-"""
+"""Rows of battles by their public ids, and the values that the arena reads from them."""
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
-from sqlmodel import Session, col
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row, bindparam
+from sqlmodel import Session, col, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.vote import Choice
@@ -16,7 +13,7 @@ from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.tables import AnswerRow, BattleRow, ModelRow, TurnRow, VoteRow
 
 _BATTLE = (
-    select(
+    sa.select(
         col(BattleRow.id),
         col(BattleRow.owner),
         col(BattleRow.mode),
@@ -29,14 +26,14 @@ _BATTLE = (
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
 )
-_BEFORE = select(col(BattleRow.continues)).where(col(BattleRow.id) == bindparam("battle"))
+_BEFORE = sa.select(col(BattleRow.continues)).where(col(BattleRow.id) == bindparam("battle"))
 _TURNS = (
-    select(col(TurnRow.turn), col(TurnRow.prompt))
+    sa.select(col(TurnRow.turn), col(TurnRow.prompt))
     .where(col(TurnRow.battle_id) == bindparam("battle"))
     .order_by(col(TurnRow.turn))
 )
 _ANSWERS = (
-    select(
+    sa.select(
         col(AnswerRow.turn),
         col(AnswerRow.side),
         col(AnswerRow.attempt),
@@ -105,3 +102,36 @@ def _stored_answer(row: Row[*tuple[Any, ...]]) -> StoredAnswer:
         tokens_out=row.tokens_out,
         cost=row.cost,
     )
+
+
+def row_id(row: BattleRow) -> int:
+    """Give the key of a row that has been flushed."""
+    assert row.id is not None, "the row was not flushed"
+    return row.id
+
+
+def find(session: Session, battle_id: str, *, lock: bool = False) -> BattleRow:
+    """Find a battle, and with ``lock`` keep others from changing it until the commit."""
+    query = select(BattleRow).where(col(BattleRow.public_id) == battle_id)
+    row = session.exec(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        raise UnknownBattleError
+    return row
+
+
+def owned(session: Session, battle_id: str, owner: str, *, lock: bool = False) -> BattleRow:
+    """Find a battle for its owner; somebody else's is as unknown as one that is not there."""
+    row = find(session, battle_id, lock=lock)
+    if row.owner != owner:
+        raise UnknownBattleError
+    return row
+
+
+def latest(session: Session, battle: BattleRow, side: Side) -> AnswerRow:
+    """Find the newest attempt of a side in the newest turn."""
+    return session.exec(
+        select(AnswerRow)
+        .where(col(AnswerRow.battle_id) == row_id(battle), col(AnswerRow.side) == side)
+        .order_by(col(AnswerRow.turn).desc(), col(AnswerRow.attempt).desc())
+        .limit(1)
+    ).one()

@@ -7,8 +7,7 @@ from typing import Literal
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Price
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter, VoterKind
+from arena.domain.vote import Choice, Voter, VoterKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

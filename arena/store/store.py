@@ -11,9 +11,16 @@ from sqlmodel import Session
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.errors import StoreError
-from arena.store import models, opening, runs, turns, voting
-from arena.store.engine import LOCK_TIMEOUT_S, WAIT_S, describe, open_engine, snapshot, sqlite_file
-from arena.store.file import OpenFile
+from arena.store import log, models, turns, voting
+from arena.store.engine import (
+    LOCK_TIMEOUT_S,
+    WAIT_S,
+    OpenFile,
+    describe,
+    open_engine,
+    snapshot,
+    sqlite_file,
+)
 from arena.store.lease import Lease
 from arena.store.reading import stored_battle
 from arena.store.records import (
@@ -125,7 +132,7 @@ class Store:
     def open_battle(self, new: NewBattle) -> StoredBattle:
         """Write a battle, its first turn and both answers, all before the first token."""
         with self.writing() as session:
-            return opening.open_battle(session, new, self.process)
+            return turns.open_battle(session, new, self.process)
 
     def add_turn(self, battle_id: str, owner: str, prompt: str, now: datetime) -> StoredBattle:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
@@ -188,7 +195,7 @@ class Store:
     def record_run(self, run: RatingRun) -> None:
         """Write down how a board was computed, and what came out."""
         with self.writing() as session:
-            runs.record(session, run)
+            log.record(session, run)
 
     def interrupt_running(self, message: str, *, looks: int = 1) -> int:
         """Mark the running battles of dead processes, and those of none, as interrupted.

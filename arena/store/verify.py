@@ -15,8 +15,8 @@ from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
 from arena.domain.vote import Choice
-from arena.store import bound, chain
-from arena.store.bound import AnyRow
+from arena.store import chain
+from arena.store.chain import AnyRow
 from arena.store.records import LinkKind
 from arena.store.tables import (
     BattleRow,
@@ -247,7 +247,7 @@ def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
 
 
 def _links(connection: Connection) -> Iterator[Link]:
-    mark = connection.execute(bound.MARK).one_or_none()
+    mark = connection.execute(chain.MARK).one_or_none()
     streams: list[Iterator[Link]] = [
         _votes(connection, mark.link if mark else 0),
         _exclusions(connection),
@@ -258,7 +258,7 @@ def _links(connection: Connection) -> Iterator[Link]:
 
 
 def _votes(connection: Connection, mark: int) -> Iterator[Link]:
-    for row, transcript in chained.from_iterable(bound.votes(connection)):
+    for row, transcript in chained.from_iterable(chain.votes(connection)):
         whole = row._asdict()
         is_old = row.link < mark
         yield Link(
@@ -281,7 +281,7 @@ def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
 
 
 def _exclusions(connection: Connection) -> Iterator[Link]:
-    placed = bound.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
+    placed = chain.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
     for row in connection.execute(placed):
         yield Link(
             link=row.link,
@@ -290,7 +290,7 @@ def _exclusions(connection: Connection) -> Iterator[Link]:
             content=row.content,
             previous_hash=row.previous_hash,
             hash=row.hash,
-            bound=chain.exclusion_content(bound.of_exclusion(row)),
+            bound=chain.exclusion_content(chain.of_exclusion(row)),
         )
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 from arena.domain.battle import BattleState, Mode, Side
 from arena.domain.vote import Choice
 from arena.errors import AlreadyVotedError, NotReadyError, UnknownBattleError
-from arena.store import bound, chain
+from arena.store import chain
 from arena.store.records import Ballot
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
 
@@ -24,7 +24,7 @@ _BATTLE = (
         col(BattleRow.owner),
         col(BattleRow.state),
         col(BattleRow.ready),
-        *bound.OF_BATTLE,
+        *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
         col(_A.fingerprint).label("fingerprint_a"),
         col(_B.fingerprint).label("fingerprint_b"),
@@ -106,7 +106,7 @@ def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
 
 
 def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballot) -> None:
-    transcript = bound.transcripts(connection, [battle.id])[battle.id]
+    transcript = chain.transcripts(connection, [battle.id])[battle.id]
     (turn, attempt_a), (_, attempt_b) = (transcript.newest[side] for side in Side)
     vote = {
         "turn": turn,

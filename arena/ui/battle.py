@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.routing import Mount
 
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 from arena.ui import fixed
 from arena.ui.calls import PageCalls
 from arena.ui.loading import gr

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 
 PREFIX = "/gradio_api/"
 JOIN = f"{PREFIX}queue/join"

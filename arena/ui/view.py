@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from arena.domain.battle import AnswerStatus, ShownAnswer, Side, Snapshot
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 from arena.errors import PlayError, UnknownBattleError
 from arena.ui.markdown import escape, quote, tame
 

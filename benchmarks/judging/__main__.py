@@ -15,18 +15,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from arena.domain.model import Model, Roster
+from arena.endpoints.discover import reach
 from arena.endpoints.judging import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
-from arena.endpoints.reach import reach
 from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
-from judge.calls import call_of, questions
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
-from judge.options import Options
-from judge.progress import Progress
+from judge.options import Options, Progress
+from judge.runs import call_of, questions
 
 SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2

@@ -7,7 +7,7 @@ from judge.case import Case
 from judge.completion import FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import bracketed_mark, label_probability, lone_label
-from judge.method import Description, conversation, pair, read_text, template
+from judge.protocol import Description, conversation, pair, read_text, template
 from judge.reading import Preference, Reading
 
 Mode = Literal["logprobs", "sampled", "verbal"]

@@ -6,7 +6,7 @@ from judge.case import Case
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import ARROWS, bracketed
-from judge.method import Description, conversation, pair, read_text, template
+from judge.protocol import Description, conversation, pair, read_text, template
 from judge.reading import Preference, Reading
 
 

@@ -7,9 +7,9 @@ from judge.case import Case
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import answers, questions
-from judge.judged import Judged
-from judge.method import Description, conversation, read_text, template
+from judge.protocol import Description, conversation, read_text, template
 from judge.reading import Items, Questions, Reading
+from judge.results import Judged
 from rating.errors import DataError
 
 FEWEST, MOST = 5, 10

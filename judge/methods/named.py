@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judge.method import Method, Template
 from judge.methods.alpaca_eval import AlpacaEval
 from judge.methods.arena_hard import ArenaHard
 from judge.methods.checklist import Checklist, Checklists
 from judge.methods.pairwise import Pairwise
 from judge.methods.rubric import Rubric
 from judge.methods.wildbench import WildBenchReward, WildBenchScore
+from judge.protocol import Method, Template
 from rating.errors import DataError
 
 _PLAIN: tuple[Method, ...] = (

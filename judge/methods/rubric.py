@@ -6,7 +6,7 @@ from judge.case import Case
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import bracketed_mark
-from judge.method import Description, conversation, read_text, template
+from judge.protocol import Description, conversation, read_text, template
 from judge.reading import Rating, Reading
 from rating.errors import DataError
 

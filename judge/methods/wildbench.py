@@ -7,10 +7,10 @@ from judge.case import Case, CaseId
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import PLUSES, keyed, keyed_mark
-from judge.judged import Judged
-from judge.method import Description, conversation, pair, read_text, template
 from judge.methods.checklist import Checklists, checklist_of
+from judge.protocol import Description, conversation, pair, read_text, template
 from judge.reading import Preference, Rating, Reading
+from judge.results import Judged
 
 _SOURCE = "Lin et al. 2024 (arXiv:2406.04770)"
 

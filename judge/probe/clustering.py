@@ -9,7 +9,7 @@ import scipy  # its submodules load on first use
 
 from judge.probe.axes import Axis, AxisName, Part, few, scores_of
 from judge.probe.similarity import Measure
-from judge.study.items import Estimate
+from judge.studies.items import Estimate
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.study.correlation import MIN_MODELS, correlations
+from judge.studies.correlation import MIN_MODELS, correlations
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 

@@ -13,9 +13,9 @@ from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request
 from judge.errors import CallError
 from judge.journal import Journal, Key, key_of
-from judge.probe.card import Plan
+from judge.options import wait_before_retry
+from judge.probe.axes import Plan
 from judge.probe.similarity import Measure
-from judge.retries import wait_before_retry
 from rating.errors import DataError
 from rating.typing import Floats
 

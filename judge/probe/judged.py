@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from judge.judged import Judged
 from judge.probe.alignment import alignment_axis
 from judge.probe.axes import (
     Axis,
     AxisName,
+    Card,
     Drawn,
     Means,
     Part,
@@ -19,11 +19,11 @@ from judge.probe.axes import (
     mean_of,
     means,
 )
-from judge.probe.card import Card
 from judge.probe.people import VotedPairs, draw_prompts, figures_of_votes, rank_correlation
 from judge.probe.similarity import Measure
 from judge.probe.trials import Group, Trial, trials_of
-from judge.study.items import Estimate
+from judge.results import Judged
+from judge.studies.items import Estimate
 from rating.errors import DataError
 from rating.typing import Bools, Floats
 

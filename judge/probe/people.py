@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.probe.axes import ROUNDS, Drawn, compare, ratio, tie_groups
-from judge.study.resampling import draw_counts, sums_within
+from judge.studies.resampling import draw_counts, sums_within
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 

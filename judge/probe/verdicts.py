@@ -21,8 +21,8 @@ from judge.probe.desiderata import (
 from judge.probe.discriminability import signal_to_noise
 from judge.probe.reliability import RerunNoise, difference_multiplier
 from judge.probe.variance import variance_shares
-from judge.study.items import Estimate
-from judge.study.resampling import clustered, sums_within
+from judge.studies.items import Estimate
+from judge.studies.resampling import clustered, sums_within
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 

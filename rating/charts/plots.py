@@ -4,20 +4,23 @@ Each function takes a result in the shape of ``arena rate --format json`` and gi
 which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rating import WinRates
+from rating import Comparisons, RateOptions, WinRates
 from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
 from rating.charts.lines import Line, draw_lines
 from rating.charts.picture import Picture, Table
 from rating.charts.rows import IntervalRow, Rule, draw_intervals, finite, span
 from rating.errors import DataError
 from rating.tables.captions import Report, caption, has_intervals, interval_said
+from rating.tables.counts import comparisons, read_groups, read_votes
+from rating.tables.reading import Reading
 
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
@@ -331,3 +334,94 @@ def _time_table(days: Sequence[date], lines: Sequence[Line]) -> Table:
             for line in lines
         ),
     )
+
+
+ENDINGS = (".png", ".svg", ".html")
+LONGEST = 60
+"""Characters of a folder's name: at four bytes each they fit every file system."""
+
+
+def draw_boards(
+    folder: Path, source: object, options: RateOptions, found: Mapping[str, Any], made: date
+) -> list[Path]:
+    """Draw intervals, win rates and votes per pair of a source that was rated.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there. Groups are drawn in a folder each, within it.
+    found : mapping
+        `rating.Report.to_dict`, or that of `rating.tables.rated.Groups`, of the same source and
+        options.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+
+    Raises
+    ------
+    DataError
+        If the plots are not installed, or the votes cannot be read.
+    """
+    if "groups" not in found:
+        return _draw(folder, found, comparisons(read_votes(source, Reading.of(options))), made)
+    votes = read_groups(source, Reading.of(options))
+    names = folder_names(found["groups"])
+    return [
+        file
+        for value, report in found["groups"].items()
+        for file in _draw(folder / names[value], report, comparisons(votes[value]), made)
+    ]
+
+
+def folder_names(values: Iterable[str]) -> dict[str, str]:
+    """Name a folder for each value: no path leads out, and no two share one, in any case.
+
+    Examples
+    --------
+    >>> folder_names(["en", "EN", "../etc", "C++", ""])
+    {'en': 'en', 'EN': 'EN-2', '../etc': 'etc', 'C++': 'C__', '': '_'}
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in values:
+        plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in value[:LONGEST])
+        plain = plain.lstrip("._") or "_"
+        name, number = plain, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        taken.add(name.casefold())
+        names[value] = name
+    return names
+
+
+def _draw(folder: Path, report: Mapping[str, Any], data: Comparisons, made: date) -> list[Path]:
+    pairs = met_pairs(data)
+    pictures = {
+        "intervals": intervals(report, made=made),
+        "win-rates": win_rates(report, pairs, made=made),
+        "votes": votes_per_pair(report, pairs, made=made),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [(folder / f"{name}{end}", made) for name, made in pictures.items() for end in ENDINGS]
+    for file, picture in files:
+        picture.write(file)
+    return [file for file, _ in files]
+
+
+def met_pairs(data: Comparisons) -> list[dict[str, Any]]:
+    """Give each pair that met once, with its votes by weight and the first one's score in them."""
+    wins = data.wins()
+    votes = wins + wins.T
+    return [
+        {
+            "model_a": data.models[i],
+            "model_b": data.models[j],
+            "win_rate": float(wins[i, j] / votes[i, j]),
+            "votes": float(votes[i, j]),
+        }
+        for i, j in zip(*np.triu_indices(data.n_models, 1), strict=True)
+        if votes[i, j] > 0
+    ]

@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
+from rating.comparisons import Comparisons
 from rating.elo import expected_score
 from rating.errors import DataError
+from rating.fitting import Fit, fit
+from rating.options import RateOptions
 from rating.scale import POINTS_PER_NAT
 from rating.uncertainty.contrasts import Inference
+from rating.uncertainty.ranks import EQUAL_NATS
+from rating.uncertainty.spread import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +253,116 @@ def _check_level(level: float) -> None:
 def _check_design_effect(design_effect: float) -> None:
     if not 0 < design_effect < np.inf:
         raise DataError(f"design_effect must be positive and finite, not {design_effect}.")
+
+
+LEADS = (10, 20, 50, 100, 200)
+"""Points between two models, for the table of votes that show such a lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Two neighbours on a board.
+
+    Attributes
+    ----------
+    lead, se : float
+        Points.
+    met : int
+        Votes on this pair.
+    separated : bool
+        Whether the lead exceeds what chance explains, this pair alone.
+    more_votes : int or None
+        Votes to come on the whole board, in the present mix; None for no number.
+    head_to_head : int or None
+        Votes on this pair alone that show a lead of this size, four times out of five.
+    """
+
+    ahead: str
+    behind: str
+    lead: float
+    se: float
+    met: int
+    separated: bool
+    more_votes: int | None
+    head_to_head: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a board lacks.
+
+    Attributes
+    ----------
+    tie_rate : float
+        Share of the votes that are ties of either kind.
+    neighbours : tuple of Neighbours
+        Strongest first.
+    leads : dict of int to int
+        Votes on one pair that show a lead of so many points, four times out of five.
+    """
+
+    votes: int
+    tie_rate: float
+    level: float
+    neighbours: tuple[Neighbours, ...]
+    leads: dict[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        plain = asdict(self)
+        return plain | {"neighbours": list(plain["neighbours"])}
+
+
+def plan(data: Comparisons, options: RateOptions) -> Plan:
+    """Say how many votes separate the neighbours of a board.
+
+    Raises
+    ------
+    DataError
+        If the intervals asked for are of another kind than sandwich or hessian.
+    NotIdentifiedError
+        If the votes identify no rating.
+    """
+    if options.interval not in ("sandwich", "hessian"):
+        msg = f"A plan needs interval sandwich or hessian, not {options.interval!r}."
+        raise DataError(msg)
+    options = options.resolved(data)
+    fitted = fit(data, ties=options.ties, ridge=options.ridge)
+    off = spread(fitted, data, options, np.random.default_rng(options.seed))
+    assert off.inference is not None
+    gaps = neighbour_gaps(off.inference, level=options.level)
+    tied = float(data.weight[data.score_a == 0.5].sum() / data.weight.sum())
+    table = data.table(data.votes).sum(axis=-1)
+    met = table + table.T
+    return Plan(
+        votes=data.n_votes,
+        tie_rate=tied,
+        level=options.level,
+        neighbours=tuple(
+            _neighbours(gap, fitted, int(met[gap.ahead, gap.behind]), tied, options)
+            for gap in gaps
+        ),
+        leads={
+            lead: votes_to_separate(lead, level=options.level, tie_rate=min(tied, 0.99))
+            for lead in LEADS
+        },
+    )
+
+
+def _neighbours(
+    gap: NeighbourGap, fitted: Fit, met: int, tied: float, options: RateOptions
+) -> Neighbours:
+    lead = gap.gap * POINTS_PER_NAT
+    direct = None
+    if gap.gap > EQUAL_NATS and tied < 1:
+        direct = votes_to_separate(lead, level=options.level, tie_rate=tied)
+    return Neighbours(
+        ahead=fitted.models[gap.ahead],
+        behind=fitted.models[gap.behind],
+        lead=lead,
+        se=gap.se * POINTS_PER_NAT,
+        met=met,
+        separated=gap.separated,
+        more_votes=gap.more_votes,
+        head_to_head=direct,
+    )

@@ -1,8 +1,7 @@
 """Votes in: from a file or a table to counted cells of whole numbers, nothing passed over."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 
@@ -10,7 +9,8 @@ from rating import Comparisons, Outcome
 from rating.errors import DataError
 from rating.tables import weights
 from rating.tables.cells import Rows, counted, data_hash, ranked
-from rating.tables.coding import Coded, coded_list
+from rating.tables.coding import Coded
+from rating.tables.logged import LoggedColumns
 from rating.tables.orders import one_row_a_case
 from rating.tables.packing import narrowest
 from rating.tables.reading import SAMPLING, Reading, opened_table
@@ -41,27 +41,6 @@ class Report:
     used: int
     self_battles: int
     dropped: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedColumns:
-    """The votes of an arena's log in columns, skips among them, in its order.
-
-    Attributes
-    ----------
-    left_out : list of str or None
-        Why the policy leaves the vote out; None where it counts.
-    """
-
-    model_a: list[str]
-    model_b: list[str]
-    outcome: list[str]
-    voter: list[str]
-    prompt: list[str | None]
-    created: list[datetime]
-    pair_probability: list[float]
-    repicks: list[int]
-    left_out: list[str | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,8 +98,9 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
 
     Parameters
     ----------
-    source : path or table
-        See `rating.tables.sources.opened`.
+    source : path, table or LoggedColumns
+        See `rating.tables.sources.opened`; or an arena's log, of which the votes that its policy
+        leaves out do not count.
 
     Raises
     ------
@@ -130,12 +110,35 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
         have and others not; and if no vote is left.
     """
     reading = reading or Reading()
-    with opened_table(source, reading, by=False) as table:
-        votes = _finish(table, reading)
+    votes = count_votes(source, reading)
     if not votes.report.used:
-        msg = f"No votes to count: {_told(votes.report)}."
-        raise DataError(msg)
+        log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
+        msg = f"No votes to count{log}: {_told(votes.report)}."
+        raise DataError(msg if votes.report.read or not log else f"There are no votes{log} yet.")
     return votes
+
+
+def count_votes(source: object, reading: Reading) -> Votes:
+    """Read votes as `read_votes` does, of which none may count."""
+    if isinstance(source, LoggedColumns):
+        return _finish(_logged(source, reading), reading)
+    with opened_table(source, reading, by=False) as table:
+        return _finish(table, reading)
+
+
+def _logged(log: LoggedColumns, reading: Reading) -> Table:
+    log.require_own(reading.columns)
+    if reading.style or reading.weight not in (None, SAMPLING):
+        msg = (
+            "The log holds no styles, and no weights but 'sampling': export the votes, add the "
+            "columns, and read the file."
+        )
+        raise DataError(msg)
+    people = [("voter", reading.voters), ("prompt", reading.prompts)]
+    texts = ["model_a", "model_b", "winner", *(role for role, wanted in people if wanted)]
+    numbers = [*(["weight", "repicks"] if reading.weight is not None else [])]
+    numbers += ["time"] if reading.needs_time else []
+    return compact(log.table([*texts, "left_out"], numbers))
 
 
 def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
@@ -148,6 +151,8 @@ def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
     DataError
         As `read_votes`.
     """
+    if isinstance(source, LoggedColumns):
+        source.require_own(reading.columns)
     with opened_table(source, reading, by=True) as table:
         return dict(_grouped(table, reading))
 
@@ -161,36 +166,6 @@ def _grouped(table: Table, reading: Reading) -> Iterator[tuple[str, Votes]]:
         rows = np.isin(column.codes, blank if name == REST else same)
         if rows.any():
             yield name, _finish(_rows(table, rows), reading)
-
-
-def logged_votes(log: LoggedColumns, reading: Reading | None = None) -> Votes:
-    """Count the votes of the arena's own log, without those that its policy leaves out.
-
-    Raises
-    ------
-    DataError
-        If the reading asks for styles, which the log does not hold, or weighs by a column.
-    """
-    reading = reading or Reading()
-    if reading.style or reading.weight not in (None, SAMPLING):
-        msg = (
-            "The log holds no styles, and no weights but 'sampling': export the votes, add the "
-            "columns, and read the file."
-        )
-        raise DataError(msg)
-    texts = {"model_a": log.model_a, "model_b": log.model_b, "winner": log.outcome}
-    people = {"voter": log.voter} if reading.voters else {}
-    prompts = {"prompt": log.prompt} if reading.prompts else {}
-    columns: dict[str, Sequence[object]] = {**texts, **people, **prompts}
-    columns["left_out"] = log.left_out
-    numbers = {}
-    if reading.weight is not None:
-        numbers["weight"] = np.array(log.pair_probability, dtype=np.float64)
-        numbers["repicks"] = np.array(log.repicks, dtype=np.float64)
-    if reading.needs_time:
-        numbers["time"] = np.array([moment.timestamp() for moment in log.created], dtype=float)
-    coded = {role: coded_list(role, values) for role, values in columns.items()}
-    return _finish(compact(Table(coded, numbers, None, lambda _: None)), reading)
 
 
 def comparisons(votes: Votes) -> Comparisons:

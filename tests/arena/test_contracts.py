@@ -14,9 +14,10 @@ PLANTED = {
     "The floors of rating": ("rating/tables/columns.py", "import rating.charts.picture"),
     "The mathematics of ratings knows no files": ("rating/scale.py", "import rating.tables.files"),
     "The mathematics of ratings is arrays": ("rating/scale.py", "import pathlib"),
+    "The floors of judge": ("judge/tables/cases.py", "import judge.report.page"),
     "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
     "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),
-    "What the web shows, it gets from play, boards and publish": (
+    "What the web shows, it gets from play and boards": (
         "arena/api/health.py",
         "import arena.store.log",
     ),
@@ -32,7 +33,7 @@ PLANTED = {
     "prometheus lives in the metrics": ("arena/play/words.py", "import prometheus_client"),
     "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
     "Pictures that are files live in charts": ("arena/pages/axis.py", "import matplotlib"),
-    "No circles": ("arena/domain/voter.py", "import arena.errors"),
+    "No circles": ("arena/domain/vote.py", "import arena.errors"),
 }
 
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from judge.injections import INJECTIONS, honest_cases, probes
+from judge.probe.injections import INJECTIONS, honest_cases, probes
 from tests.command import Command, examples, refused
 from tests.judging_server import fenced, judging_server
 from tests.sqlite import new_sqlite

@@ -13,7 +13,7 @@ from sqlmodel import select
 
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow
-from judge.method import template
+from judge.protocol import template
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arena.store.store import Store
-from judge.method import template
+from judge.protocol import template
 from tests.arena.store.battles import MODELS, NOW, ready
 from tests.command import Command, refused
 from tests.judging_server import EACH_USD, fenced, judging_server

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from arena.domain.answer import FailureClass
-from arena.domain.battle import BattleState
-from arena.domain.notice import Asked, Ended, Voted
+from arena.domain.battle import Asked, BattleState, Ended, Voted
 from arena.domain.vote import Choice
 from arena.errors import StoreError
 from arena.logs import log_notice, set_up

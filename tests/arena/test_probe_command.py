@@ -7,11 +7,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.arena.publish.probe.test_board import votes_file
-from tests.arena.publish.probe.test_judge import HEAD, rows, written
-from tests.arena.publish.probe.test_similarity import classes_file, pairs_file
 from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, faulty_server
+from tests.judge.probe.test_board import votes_file
+from tests.judge.probe.test_cards import classes_file, pairs_file
+from tests.judge.probe.test_judges import HEAD, rows, written
 
 
 def given_files(folder: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from arena.cli import cli
-from arena.publish.rate import rate_source
 from rating import Comparisons, RateOptions, Report, rate
+from rating.tables.rated import rate_source
 from tests.serving import Served, serve
 from tests.sqlite import new_sqlite
 

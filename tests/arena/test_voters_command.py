@@ -12,10 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from arena.cli import cli
-from arena.publish.voters import CheckedVoter
-from arena.publish.weighted import REASON, WEIGHT
 from rating.errors import DataError
-from tests.arena.publish.test_voters import crowd, write
+from rating.tables.voter_report import REASON, WEIGHT, CheckedVoter
+from tests.rating.boards.test_voter_report import crowd, write
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from judge.budget import Price
 from judge.case import Case
 from judge.completion import Reply, Request
 from judge.errors import CallError, FailureClass
-from judge.judged import Judged
 from judge.methods import (
     Pairwise,
     Rubric,
 )
+from judge.results import Judged
 from tests.judge.scripted import (
     Clock,
     Script,

@@ -15,11 +15,10 @@ import numpy as np
 from judge.case import Case, Message
 from judge.completion import Reply, Request, TokenLogprob
 from judge.journal import Key
-from judge.judged import Run
-from judge.method import Method
-from judge.options import Options
-from judge.progress import Progress
-from judge.run import run
+from judge.options import Options, Progress
+from judge.protocol import Method
+from judge.results import Run
+from judge.runs import run
 
 Script = Callable[[Request, int], Reply | Exception]
 """From a request, and how often it came before, to what happens."""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from judge.case import Case, Message, Order
 from judge.completion import CUT, FILTERED, Reply, TokenLogprob
 from judge.errors import FailureClass
-from judge.method import Method
 from judge.methods import (
     AlpacaEval,
     ArenaHard,
@@ -24,6 +23,7 @@ from judge.methods import (
 )
 from judge.methods.arena_hard import games
 from judge.methods.wildbench import reward, with_margin
+from judge.protocol import Method
 from judge.reading import Items, Preference, Questions, Rating, pooled
 from rating.errors import DataError
 from tests.judge.scripted import case, label_reply, shown

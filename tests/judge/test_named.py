@@ -7,10 +7,10 @@ from judge.completion import Reply
 from judge.errors import FailureClass
 from judge.forecast import recalled
 from judge.journal import Key
-from judge.judged import Judged, always_said
 from judge.methods import ChecklistWriter, margined, unanswered
 from judge.methods.named import PAIRS, SINGLES, named
 from judge.reading import Preference, Questions, Rating, Reading
+from judge.results import Judged, always_said
 from rating.errors import DataError
 from tests.judge.scripted import OPTIONS, Clock, MemoryJournal, ScriptedJudge, case, cases, judged
 

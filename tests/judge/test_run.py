@@ -7,7 +7,6 @@ import pytest
 from judge.case import Order
 from judge.completion import Reply, Request
 from judge.forecast import forecast
-from judge.judged import effect_of_place, verdicts
 from judge.methods import (
     AlpacaEval,
     Checklist,
@@ -18,6 +17,7 @@ from judge.methods import (
     written,
 )
 from judge.reading import Items, Preference, Rating
+from judge.results import effect_of_place, verdicts
 from rating import Outcome
 from tests.judge.runs import judge, never, statuses
 from tests.judge.scripted import (

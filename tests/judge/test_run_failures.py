@@ -6,12 +6,12 @@ import pytest
 
 from judge.completion import CUT, FILTERED, Reply, Request
 from judge.errors import FailureClass
-from judge.judged import verdicts
 from judge.methods import (
     AlpacaEval,
     Pairwise,
 )
-from judge.retries import TRIES
+from judge.options import TRIES
+from judge.results import verdicts
 from judge.throttle import RateLimits
 from tests.judge.runs import GOOD, PRICE, error, failing, judge, never, statuses
 from tests.judge.scripted import (

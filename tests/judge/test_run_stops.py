@@ -6,12 +6,12 @@ import pytest
 
 from judge.completion import Reply, Request
 from judge.errors import FailureClass
-from judge.judged import Stop
 from judge.methods import (
     AlpacaEval,
     Pairwise,
 )
-from judge.progress import Progress
+from judge.options import Progress
+from judge.results import Stop
 from judge.throttle import RateLimits
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, ArenaLike, error, failing, judge, never, statuses

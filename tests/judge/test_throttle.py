@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from judge.errors import CallError, FailureClass
-from judge.retries import LONGEST_WAIT_S, TRIES, wait_before_retry
+from judge.options import LONGEST_WAIT_S, TRIES, wait_before_retry
 from judge.throttle import NO_LIMITS, RateLimits, Throttle, TokenBucket
 from rating.errors import DataError
 from tests.judge.scripted import Clock

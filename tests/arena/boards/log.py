@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from arena.domain.vote import Choice
-from arena.domain.voter import VoterKind
+from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink, LoggedVote, ModelRecord
-from rating.tables.counts import LoggedColumns
+from rating.tables.logged import LoggedColumns
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -88,6 +87,8 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
 
 def logged(votes: Sequence[Vote]) -> LoggedColumns:
     return LoggedColumns(
+        name="the log",
+        battle=[str(i) for i in range(len(votes))],
         model_a=[v.a for v in votes],
         model_b=[v.b for v in votes],
         outcome=[v.outcome.value for v in votes],

@@ -10,8 +10,7 @@ import duckdb
 import pytest
 
 from arena.boards.dataset import COLUMNS, export_votes, verify_export
-from arena.domain.policy import DEFAULT
-from arena.domain.vote import Choice
+from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain, log
 from arena.store.records import LoggedLink
 from arena.store.store import Store

@@ -10,7 +10,7 @@ from arena.boards.fitted import Fitted, fit_log
 from arena.boards.history import DAY, LEAST_DAYS, MOST_MOMENTS, History, moments
 from arena.domain.vote import Choice
 from rating import to_points
-from rating.tables.counts import LoggedColumns
+from rating.tables.logged import LoggedColumns
 from tests.arena.boards.log import NOW, Vote, logged, many
 
 FIRST = datetime(2026, 5, 3, 9, tzinfo=UTC)

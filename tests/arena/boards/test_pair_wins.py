@@ -12,20 +12,19 @@ from sqlmodel import col, select
 
 from arena.boards.dataset import export_votes
 from arena.boards.pair_wins import PairWins
+from arena.boards.source import votes_of
 from arena.domain.battle import BattleState, Sampler, Wins
 from arena.domain.model import Model
-from arena.domain.policy import DEFAULT, Policy
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter, VoterKind
+from arena.domain.vote import DEFAULT, Choice, Policy, Voter, VoterKind
 from arena.play.matchmaking import VERSION, Matchmaker
-from arena.publish.rate import rate_source
-from arena.publish.voters import check_source
 from arena.store import log
-from arena.store.existing import reading_existing
 from arena.store.records import LoggedVote, NewAnswer
+from arena.store.schema import reading_existing
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from rating import RateOptions, Report
+from rating.tables.rated import rate_source
+from rating.tables.voter_report import check_source
 from tests.arena.boards.log import linked
 from tests.arena.store.battles import A1, ADA, B1, NOW, ballot, complete, exclude, new_battle
 from tests.serving import quick_arena
@@ -208,7 +207,7 @@ def test_the_voters_of_a_database_are_examined_by_the_default_policy(votes: Log)
         votes.vote("x", "y", Choice.A, BOT)
     votes.vote("x", "y", Choice.B, BO)
     url = votes.store.engine.url.render_as_string(hide_password=False)
-    report = check_source(url)
+    report = check_source(votes_of(url))
     assert [(v.voter, v.leading, v.votes) for v in report.flagged] == [("ada", "always-left", 24)]
     assert [voter.voter for voter in report.voters] == ["ada", "bo"]
     assert report.dropped == {"simulated voter": 24}

@@ -12,10 +12,9 @@ import pytest
 
 from arena.domain.answer import FailureClass, Finished
 from arena.domain.model import Model
-from arena.endpoints.budgets import Budgets
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.discover import Server, discover
-from arena.endpoints.sse import EventDecoder
+from arena.endpoints.sse import Budgets, EventDecoder
 from arena.errors import EndpointError
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer

@@ -1,6 +1,7 @@
 """The embedded toys, through the client like any endpoint."""
 
 import asyncio
+import random
 import subprocess
 import sys
 import time
@@ -12,9 +13,13 @@ import pytest
 from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.model import Kind, Model
 from arena.endpoints.client import Endpoints
-from arena.endpoints.pocket import POCKET_MODELS, PocketTransport
+from arena.endpoints.pocket import POCKET_MODELS, LongerAnswer, PocketTransport
 from arena.errors import EndpointError
-from judge.case import Message
+from judge.case import Case, Message
+from judge.completion import Reply
+from judge.methods import ChecklistWriter
+from judge.methods.named import PAIRS, SINGLES, named
+from judge.reading import Items, Preference, Questions, Rating, Reading
 
 TOYS = {model.model: model for model in POCKET_MODELS}
 QUESTION = "What does yield do?"
@@ -165,3 +170,50 @@ def test_importing_the_toys_reads_neither_their_corpus_nor_scikit_learn() -> Non
         "sys.exit(bool({'sklearn', 'pydoc_data.topics'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+PROMPT = (Message("user", "Why is the sky blue?"),)
+LONG, SHORT = "Air scatters blue light more than red.", "It just is, you see."
+LISTED = {Case(PROMPT, "").prompt_id: ("Is it right?", "Is it whole?")}
+EXPECTED: dict[str, Reading] = {
+    "pairwise": Preference(1.0),
+    "alpaca_eval_sampled": Preference(1.0),
+    "alpaca_eval_verbal": Preference(0.66),
+    "arena_hard": Preference(0.75),
+    "wildbench_reward": Preference(0.75),
+    "wildbench_score": Rating(2),
+    "rubric": Rating(2),
+    "checklist": Items((True, False)),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in (*PAIRS, *SINGLES) if name != "alpaca_eval"])
+def test_each_method_can_read_it(name: str) -> None:
+    method = named(name, rubric="1 is poor." if name == "rubric" else None).made(LISTED)
+    case = Case(PROMPT, LONG, SHORT if name in PAIRS else None)
+    assert (
+        said(method.ask(case, "0123456789abcdef").messages[-1].content, method, case)
+        == (EXPECTED[name])
+    )
+    if name in PAIRS:
+        swapped = case.swapped()
+        request = method.ask(swapped, "0123456789abcdef")
+        found = said(request.messages[-1].content, method, swapped)
+        assert isinstance(found, Preference)
+        assert found.first < 0.5
+
+
+def said(prompt: str, method: object, case: Case) -> object:
+    text = LongerAnswer().answer(prompt, random.Random(1))
+    return method.read(case, Reply(text=text, finish_reason="stop"))  # type: ignore[attr-defined]
+
+
+def test_it_writes_checklists() -> None:
+    case, writer = Case(PROMPT, ""), ChecklistWriter()
+    found = said(writer.ask(case, "0" * 16).messages[-1].content, writer, case)
+    assert isinstance(found, Questions)
+    assert len(found.items) == 5
+
+
+def test_without_an_answer_there_is_no_verdict() -> None:
+    assert "no answers" in LongerAnswer().answer("Hello.", random.Random(1))

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from arena.domain.answer import FailureClass, TextDelta
 from arena.domain.cleaning import storable
-from arena.endpoints.budgets import Budgets
 from arena.endpoints.chat import StreamedReply
-from arena.endpoints.sse import DONE, Patience, read_events
+from arena.endpoints.sse import DONE, Budgets, Patience, read_events
 from arena.errors import EndpointError
 
 

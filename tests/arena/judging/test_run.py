@@ -12,9 +12,9 @@ from arena.store.judging import StoredJournal
 from arena.store.store import Store
 from judge.case import Case, Message
 from judge.completion import Reply, Request
-from judge.judged import Run
 from judge.methods import Pairwise
 from judge.options import Options
+from judge.results import Run
 from tests.postgresql import new_database
 
 CASES = [Case((Message("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]

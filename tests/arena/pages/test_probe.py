@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from arena.pages import pages_router
 from arena.pages.probe import probe_page
-from arena.publish.probe.view import CardView, Mark, ProbePage, Row, Scale
+from judge.report.cards import CardView, Mark, ProbePage, Row, Scale
 from tests.arena.pages.conftest import MakeBoard
 from tests.arena.pages.test_routes import served, voter_by_cookie
 

@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.requests import Request
 
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 from arena.pages import pages_router
 from tests.arena.pages.conftest import NOW, MakeBoard, MakePastVote
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from sqlmodel import col, select
 
-from arena.domain.battle import BattleState, Snapshot
-from arena.domain.notice import Ended, Notice
+from arena.domain.battle import BattleState, Ended, Notice, Snapshot
 from arena.errors import StoreError
 from arena.play import words
 from arena.play.battles import Battles

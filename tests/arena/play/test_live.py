@@ -15,8 +15,7 @@ from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, Snapshot
 from arena.domain.model import Model, Roster
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter
+from arena.domain.vote import Choice, Voter
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
 from arena.play import words

@@ -23,8 +23,7 @@ from sqlmodel import col, select
 from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.battle import BattleState, Snapshot
 from arena.domain.model import Model, Roster
-from arena.domain.vote import Choice, Receipt
-from arena.domain.voter import Voter
+from arena.domain.vote import Choice, Receipt, Voter
 from arena.errors import (
     AlreadyVotedError,
     EndpointError,

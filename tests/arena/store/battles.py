@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model, Price
-from arena.domain.policy import Policy
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter
+from arena.domain.vote import Choice, Policy, Voter
 from arena.store import voting
 from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store

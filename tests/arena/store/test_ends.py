@@ -6,7 +6,7 @@ import pytest
 from sqlmodel import select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
-from arena.store import usage
+from arena.store import log
 from arena.store.records import AnswerOutcome, SoFar
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow
@@ -63,4 +63,4 @@ def test_an_answer_without_a_count_is_spent_by_its_characters_and_none_gives_mon
     ends = {A1: outcome, B1: nothing}
     store.close_answers("b1", BattleState.READY, ends, message=None, now=NOW)
     with store.reading() as session:
-        assert [cost for _, cost in usage.spent(session, DAY_BEFORE)] == pytest.approx(dollars)
+        assert [cost for _, cost in log.spent(session, DAY_BEFORE)] == pytest.approx(dollars)

@@ -1,9 +1,7 @@
 """Behind a number lie the battles that its policy counts, and no others."""
 
 from arena.domain.battle import BattleState
-from arena.domain.policy import DEFAULT, SIMULATED, Policy
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter, VoterKind
+from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
 from arena.store import exhibits, log
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, exclude, new_battle, ready

@@ -6,7 +6,7 @@ import pytest
 from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState
-from arena.domain.voter import Voter
+from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
 from arena.store.records import SoFar
 from arena.store.store import Store

@@ -15,9 +15,7 @@ from sqlmodel import Session
 
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState, Side
-from arena.domain.policy import DEFAULT
-from arena.domain.vote import Choice
-from arena.domain.voter import Voter
+from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.store import log
 from arena.store.backup import restore
 from arena.store.chain import text_hash

@@ -12,8 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Snapshot
-from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
-from arena.domain.voter import Voter
+from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel, Voter
 from arena.errors import BadPromptError, NotReadyError, UnknownBattleError
 from arena.ui import fixed
 from arena.ui.markdown import escape

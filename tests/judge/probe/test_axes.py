@@ -20,8 +20,8 @@ from judge.probe.axes import (
     scores_of,
     tie_groups,
 )
-from judge.study.items import Estimate
-from judge.study.resampling import clustered
+from judge.studies.items import Estimate
+from judge.studies.resampling import clustered
 from rating.errors import DataError
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 1))

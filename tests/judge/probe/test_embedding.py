@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from judge.errors import CallError, FailureClass
-from judge.probe.axes import AxisName
-from judge.probe.card import card_of
+from judge.probe.axes import AxisName, card_of
 from judge.probe.embedding import (
     AT_ONCE,
     LOOK_AGAIN_S,

@@ -8,13 +8,13 @@ import pytest
 
 from judge.case import Order
 from judge.errors import FailureClass
-from judge.judged import Judged
 from judge.probe.axes import NO_VALUE, Axis
 from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
 from judge.probe.judged import JudgePlan, by_score, judge_card
 from judge.probe.similarity import Measure
 from judge.probe.trials import JUDGED, SIDE_SWAP, Group
 from judge.reading import Preference
+from judge.results import Judged
 from rating.errors import DataError
 from tests.judge.probe.texts import texts, voted
 

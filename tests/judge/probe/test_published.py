@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.publish.probe.data import Material, read_material
 from judge.probe.alignment import Alignment
-from judge.probe.axes import Axis, AxisName
-from judge.probe.card import Card, Plan, card_of, oracle_card
+from judge.probe.axes import Axis, AxisName, Card, Plan, card_of, oracle_card
 from judge.probe.clustering import Clustering
 from judge.probe.evaluators import LENGTH_COUNTER
+from judge.probe.material import Material, read_material
 from judge.probe.people import RatedTexts
 from judge.probe.retrieval import Retrieval
 from judge.probe.robustness import Robustness

@@ -3,7 +3,7 @@
 import numpy as np
 
 from judge.probe.alignment import Alignment
-from judge.probe.card import Plan
+from judge.probe.axes import Plan
 from judge.probe.clustering import Clustering
 from judge.probe.evaluators import random_measure
 from judge.probe.people import RatedTexts, VotedPairs

@@ -16,11 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.boards.dataset import export_votes
-from arena.domain.policy import DEFAULT
-from arena.domain.vote import Choice
-from arena.domain.voter import VoterKind
+from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
-from rating.tables.counts import LoggedColumns, logged_votes, read_votes
+from rating.tables.counts import count_votes, read_votes
+from rating.tables.logged import LoggedColumns
 from rating.tables.reading import Reading
 from rating.tables.sources import N, count_alike
 from tests.arena.boards.log import linked, vote
@@ -225,6 +224,8 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
         replace(vote("m1", "m0", Choice.B), repicks=1),
     ]
     columns_of = LoggedColumns(
+        name="the log",
+        battle=[str(i) for i in range(len(logged))],
         model_a=[v.model_a for v in logged],
         model_b=[v.model_b for v in logged],
         outcome=[v.outcome.value for v in logged],
@@ -243,7 +244,7 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
         Reading(voters=False, half_life_days=7, since=datetime(2026, 11, 1, tzinfo=UTC)),
     ]
     for reading in readings:
-        ours, read = logged_votes(columns_of, reading), read_votes(path, reading)
+        ours, read = count_votes(columns_of, reading), read_votes(path, reading)
         assert (ours.data_hash, ours.report) == (read.data_hash, read.report)
     with pytest.raises(DataError, match="The log holds no styles"):
-        logged_votes(columns_of, Reading(style=("length",)))
+        count_votes(columns_of, Reading(style=("length",)))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from alembic import op
 
-from arena.store import bound, chain
+from arena.store import chain
 from arena.store.tables import MarkRow, Table, UtcDateTime
 
 revision = "0005"
@@ -64,7 +64,7 @@ def _mark(connection: sa.Connection) -> None:
         .values(content=sa.bindparam("new_content"))
     )
     contents = hashlib.sha256()
-    for batch in bound.votes(connection):
+    for batch in chain.votes(connection):
         new = [
             chain.vote_content(row._asdict() | {"transcript_hash": transcript.hash})
             for row, transcript in batch
@@ -134,7 +134,7 @@ def _changes(connection: sa.Connection, model: str) -> list[Event]:
 
 def _chain_exclusions(connection: sa.Connection) -> None:
     rows = Table.metadata.tables["exclusion"]
-    for row in connection.execute(bound.EXCLUSIONS).all():
-        content = chain.exclusion_content(bound.of_exclusion(row))
+    for row in connection.execute(chain.EXCLUSIONS).all():
+        content = chain.exclusion_content(chain.of_exclusion(row))
         link = chain.extend(connection, "exclusion", content)
         connection.execute(sa.update(rows).where(rows.c.id == row.id).values(link))

@@ -1,1 +1,0 @@
-"""The offline path: the log of votes becomes boards, tables and files."""

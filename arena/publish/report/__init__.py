@@ -1,1 +1,0 @@
-"""A study as a report: one page, and its tables beside it."""

@@ -1,1 +1,0 @@
-"""Scores of models from elsewhere against the arena's ratings."""

@@ -1,1 +1,0 @@
-"""A judge beside people: votes and verdicts read, compared, and told."""

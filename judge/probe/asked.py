@@ -1,0 +1,246 @@
+"""The card of a judge that is asked: what to ask it, and what its answers make."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from judge.case import Case, CaseId
+from judge.probe.axes import Card
+from judge.probe.judged import JudgePlan, judge_card
+from judge.probe.people import VotedPairs
+from judge.protocol import conversation
+from judge.results import Run
+from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.cases import NamedCase
+from rating.errors import DataError
+from rating.tables.sieve import LABELS, SKIP
+
+ITEM, BATTLE = "item_id", "battle_id"
+"""Columns that say which case a vote is on: the item, where both files have it."""
+MODELS = ("model_a", "model_b")
+
+Vote = tuple[NamedCase, float]
+"""A case, and 1 for its side A, -1 for side B, 0 for neither."""
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A case, and its votes for side A and for side B."""
+
+    case: Case
+    votes: list[int]
+
+
+def voted_pairs(
+    named: Sequence[NamedCase], sources: Sequence[str], file: Path | None
+) -> VotedPairs:
+    """Put votes to the pairs that they are on.
+
+    Pairs of equal content are one, whichever side stands first; a pair without any vote is left
+    out, one with ties alone is not.
+
+    Parameters
+    ----------
+    named : sequence of NamedCase
+        As read from ``sources``.
+    sources : sequence of str
+        What the cases were read from, as it was typed.
+    file : Path or None
+        A vote a row: ``winner``, ``item_id`` (if the cases have it, too) or ``battle_id``, and
+        ``model_a`` and ``model_b`` where sides may be exchanged. None for votes in the column
+        ``winner`` of the one file of cases. A row that is skipped, has no winner, or has a reason
+        in ``left_out`` is none.
+
+    Raises
+    ------
+    DataError
+        If votes cannot be read, are not on the cases, or there are none.
+    """
+    if file is None and len(sources) != 1:
+        msg = f"Cases of {len(sources)} files have no votes beside them: name theirs with --votes."
+        raise DataError(msg)
+    votes = _own(named, sources[0]) if file is None else _matched(named, sources, file)
+    pairs = _counted(votes)
+    where = sources[0] if file is None else str(file)
+    if not pairs:
+        raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
+    asked = list(dict.fromkeys(one.case.prompt for one in pairs))
+    place = {prompt: i for i, prompt in enumerate(asked)}
+    return VotedPairs(
+        Path(where).name,
+        tuple(conversation(one.case) for one in pairs),
+        tuple(one.case.response_a for one in pairs),
+        tuple(one.case.response_b or "" for one in pairs),
+        np.array([place[one.case.prompt] for one in pairs], dtype=np.int64),
+        np.array([one.votes for one in pairs], dtype=np.float64),
+    )
+
+
+def some_of(voted: VotedPairs, rows: Sequence[int]) -> VotedPairs:
+    """Return some of the pairs, their prompts numbered anew."""
+    _, prompt = np.unique(voted.prompt[list(rows)], return_inverse=True)
+    return VotedPairs(
+        voted.name,
+        tuple(voted.prompts[i] for i in rows),
+        tuple(voted.responses_a[i] for i in rows),
+        tuple(voted.responses_b[i] for i in rows),
+        prompt.astype(np.int64),
+        voted.votes[list(rows)],
+    )
+
+
+def _own(named: Sequence[NamedCase], source: str) -> Iterator[Vote]:
+    """Read the votes that stand beside the cases."""
+    path = Path(source)
+    if not path.is_file():
+        msg = f"Votes on the cases of {source!r} are not known: name their file with --votes."
+        raise DataError(msg)
+    for row, label in _labels(read_annotations(path, "cases")):
+        yield named[row], label
+
+
+def _matched(named: Sequence[NamedCase], sources: Sequence[str], file: Path) -> Iterator[Vote]:
+    table = read_annotations(file, "votes")
+    by_item = _items(sources) if table.has(ITEM) else None
+    items = table.texts(BATTLE if by_item is None else ITEM)
+    names = [one.battle_id for one in named] if by_item is None else by_item
+    known = dict(zip(names, named, strict=True))
+    sides = [table.texts(name) for name in MODELS] if table.has(*MODELS) else None
+    for row, label in _labels(table):
+        case = known.get(items[row])
+        if case is not None:
+            models = None if sides is None else (sides[0][row], sides[1][row])
+            yield case, label * _facing(table, row, case, models)
+
+
+def _items(sources: Sequence[str]) -> list[str] | None:
+    """Read the items of one file of cases; None where it names none."""
+    path = Path(sources[0])
+    if len(sources) != 1 or not path.is_file():
+        return None
+    table = read_annotations(path, "cases")
+    return table.texts(ITEM) if table.has(ITEM) else None
+
+
+def _facing(table: Annotations, row: int, named: NamedCase, models: tuple[str, str] | None) -> int:
+    """Return 1 for a vote whose sides are those of the case, -1 where they are exchanged."""
+    own = (named.model_a, named.model_b)
+    if models in (None, own):
+        return 1
+    if models == own[::-1]:
+        return -1
+    raise table.wrong(MODELS[0], row + 1, models, f"the models of the case, {own}")
+
+
+def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
+    """Yield the rows that are votes: 1 for side A, -1 for side B, 0 for a tie."""
+    winner = table.need("winner")
+    left_out = table.need("left_out") if table.has("left_out") else [None] * table.n
+    for row, (value, reason) in enumerate(zip(winner, left_out, strict=True)):
+        if _blank(value) or value == SKIP or not _blank(reason):
+            continue
+        if str(value) not in LABELS:
+            raise table.wrong("winner", row + 1, value, f"one of {', '.join(LABELS)}, or nothing")
+        yield row, 2 * LABELS[str(value)].score_a - 1
+
+
+def _blank(value: object) -> bool:
+    return value is None or not str(value).strip()
+
+
+def _counted(votes: Iterable[Vote]) -> list[_Pair]:
+    pairs: dict[CaseId, _Pair] = {}
+    for named, label in votes:
+        turned = pairs.get(named.case.swapped().id)
+        pair = turned or pairs.setdefault(named.case.id, _Pair(named.case, [0, 0]))
+        if label:
+            pair.votes[(label < 0) != (turned is not None)] += 1
+    return list(pairs.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a judge is asked for its card.
+
+    Attributes
+    ----------
+    about : dict
+        Files, pairs and votes, and what was drawn.
+    """
+
+    plan: JudgePlan
+    about: dict[str, Any]
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        named: Sequence[NamedCase],
+        sources: Sequence[str],
+        votes: Path | None,
+        *,
+        sample: int,
+        seed: int,
+    ) -> Self:
+        """Plan what to ask about pairs with votes, or about some of them, drawn.
+
+        Parameters
+        ----------
+        named, sources, votes
+            As `judge.probe.asked.voted_pairs` takes them.
+        sample : int
+            Pairs, at most.
+
+        Raises
+        ------
+        DataError
+            If votes cannot be used, or fewer than two pairs have any.
+        """
+        if sample < 2:
+            raise DataError(f"--sample {sample}: a judge's card needs two pairs or more.")
+        voted, rng = voted_pairs(named, sources, votes), np.random.default_rng(seed)
+        n = len(voted.prompts)
+        drawn = some_of(voted, sorted(rng.permutation(n)[:sample].tolist()))
+        files = [*sources, *([] if votes is None else [str(votes)])]
+        about = {
+            "files": [Path(file).name for file in files],
+            "pairs": len(drawn.prompts),
+            "of_pairs": n,
+            "votes": int(drawn.votes.sum()),
+            "sample": sample,
+            "seed": seed,
+        }
+        data = f"{voted.name}, {len(drawn.prompts):,} of {n:,} pairs"
+        return cls(JudgePlan.plan(drawn, data, rng=rng), about, seed)
+
+    @property
+    def cases(self) -> list[NamedCase]:
+        """The questions, to be asked as given."""
+        return [
+            NamedCase(case.id[:16], case.prompt_id[:16], one.group, one.name or one.group, case)
+            for one in self.plan.trials
+            for case in [one.case]
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedProbe:
+    """The card of a judge that was asked."""
+
+    about: dict[str, Any]
+    card: Card
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"about": self.about, "cards": [self.card.to_dict()]}
+
+
+def probe_asked(asking: Asking, run: Run, *, judge: str, method: str) -> AskedProbe:
+    """Make the card of what a run over the questions found."""
+    plan = asking.plan
+    definition = f"asked by the method {method}"
+    card = judge_card(judge, definition, plan, plan.heard(run.judged), seed=asking.seed)
+    return AskedProbe(asking.about | {"judge": judge, "method": method}, card)

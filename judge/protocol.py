@@ -1,0 +1,185 @@
+"""What a method of judging is: how it asks, and how it reads the reply."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Protocol
+
+from judge.case import Case, Message
+from judge.completion import CUT, FILTERED, Reply, Request
+from judge.errors import FailureClass
+from judge.hardening import neutralised
+from judge.reading import Reading
+from rating.errors import DataError
+
+_DECLINED = re.compile(
+    r"\W*(?:i['’]?m sorry|i am sorry|sorry\b|i (?:can(?:not|['’]t| not)|won['’]t|will not)\b"
+    r"|i['’]?m (?:not able|unable)|as an ai\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Our words to a judge, with places for the case.
+
+    Attributes
+    ----------
+    name : str
+        File under ``judge/methods/templates``, without its ending.
+    system, user : tuple of str
+        The two messages: text and the name of a place by turns, beginning and ending with text.
+    hash : str
+        First 16 digits of the SHA-256 of the file.
+    """
+
+    name: str
+    system: tuple[str, ...]
+    user: tuple[str, ...]
+    hash: str
+
+    def filled(self, nonce: str, texts: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return both messages with the case in its places.
+
+        All places are filled in one step, so that a response which spells a place is not filled
+        in turn; and every text is neutralised, because none of it is ours.
+        """
+        filling = {name: neutralised(text) for name, text in texts.items()} | {"nonce": nonce}
+        return (
+            Message("system", _put(self.system, filling)),
+            Message("user", _put(self.user, filling)),
+        )
+
+
+@cache
+def template(name: str) -> Template:
+    """Read a template: the system message, a line ``=====``, the user's message.
+
+    A place is written ``${response_a}``.
+    """
+    text = (files("judge.methods") / "templates" / f"{name}.txt").read_text("utf-8")
+    system, user = text.split("\n=====\n")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Template(name, _pieces(system.strip()), _pieces(user.strip()), digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What there is to know about a method without asking.
+
+    Attributes
+    ----------
+    name : str
+        As the command line knows it.
+    template : Template
+        What is asked; its hash changes with every word.
+    parser : int
+        Version of how replies are read; kept readings are told apart by it.
+    pairwise : bool
+        Whether two responses are compared, in both orders; or one is looked at.
+    samples : int
+        Replies asked for to one question.
+    tokens_out : int
+        Expected tokens of a reply, for estimates before there are any.
+    source : str
+        Where the method comes from.
+    """
+
+    name: str
+    template: Template
+    parser: int
+    pairwise: bool
+    samples: int = 1
+    tokens_out: int
+    source: str
+
+    @property
+    def parser_name(self) -> str:
+        """Key of the readings of this parser, such as ``pairwise/1``."""
+        return f"{self.name}/{self.parser}"
+
+
+class Method(Protocol):
+    """How a judge is asked about a case as it is shown, and how its reply is read."""
+
+    @property
+    def description(self) -> Description:
+        """What the method is."""
+        ...
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a case whose side A is shown first.
+
+        Parameters
+        ----------
+        nonce : str
+            Fences what was written by others; see `judge.hardening.nonce`.
+
+        Raises
+        ------
+        DataError
+            If the case has not the responses that the method compares.
+        """
+        ...
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return what a reply says, in the sides as shown, or why it says nothing."""
+        ...
+
+    def settled(self, case: Case) -> Reading | None:
+        """Return what is known about a case without asking, or None."""
+        ...
+
+
+def _pieces(text: str) -> tuple[str, ...]:
+    return tuple(re.split(r"\$\{(\w+)\}", text))
+
+
+def _put(pieces: tuple[str, ...], filling: Mapping[str, str]) -> str:
+    put = list(pieces)
+    put[1::2] = [filling[place] for place in pieces[1::2]]
+    return "".join(put)
+
+
+def read_text(
+    reply: Reply, found: Callable[[str], Reading | None], *, may_be_cut: bool = False
+) -> Reading | FailureClass:
+    """Read a reply by its text, or say why it cannot be read.
+
+    A reply that was cut off is not read, whatever it holds: its last verdict was still to come.
+
+    Parameters
+    ----------
+    found : callable
+        The grammar: a reading, or None.
+    may_be_cut : bool
+        Whether the reply is meant to end with its tokens, as a single label does.
+    """
+    if reply.finish_reason == FILTERED:
+        return FailureClass.REFUSAL
+    if reply.finish_reason == CUT and not may_be_cut:
+        return FailureClass.TRUNCATED
+    reading = found(reply.text)
+    if reading is not None:
+        return reading
+    return FailureClass.REFUSAL if _DECLINED.match(reply.text) else FailureClass.UNPARSED
+
+
+def conversation(case: Case) -> str:
+    """Return a prompt as text: alone if it is one turn, with who spoke before each otherwise."""
+    if len(case.prompt) == 1:
+        return case.prompt[0].content
+    return "\n\n".join(f"{turn.role.capitalize()}: {turn.content}" for turn in case.prompt)
+
+
+def pair(case: Case) -> tuple[str, str]:
+    """Return both responses of a case that must have two."""
+    if case.response_b is None:
+        raise DataError(
+            f"Case {case.id[:12]} has one response, and this method compares two."
+            " Give a second one, or rate the one with a method for single responses."
+        )
+    return case.response_a, case.response_b

@@ -1,0 +1,336 @@
+"""Cards of measures and judges to look at: plain values, before they are HTML or a table."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Found = Mapping[str, Any]
+State = Literal["met", "failed", "open", "plain"]
+
+WIDTH = 200.0
+"""Of a row's picture, in its own units."""
+EDGE = 6.0
+
+AXES = {
+    "alignment": "Agrees with people",
+    "robustness": "Keeps to the meaning",
+    "sensitivity": "Follows what is missing",
+    "clustering": "Groups what belongs together",
+    "retrieval": "Finds what is asked for",
+}
+DESIDERATA = {
+    "reruns": "Says the same again",
+    "validity": "Finds the truth",
+    "discriminability": "Tells entrants apart",
+    "consistency": "Stands whatever the choices",
+    "monotone": "Learns from more votes",
+}
+STATES: Mapping[object, State] = {True: "met", False: "failed", None: "open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight scale with a range that is good.
+
+    Attributes
+    ----------
+    unit : str
+        What is laid off on it.
+    """
+
+    unit: str
+    low: float
+    high: float
+    good: tuple[float, float] | None
+    ticks: tuple[tuple[float, str], ...]
+
+    def at(self, value: float) -> float:
+        """Place a value in a picture, cut off at the ends."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(EDGE + min(max(share, 0.0), 1.0) * (WIDTH - 2 * EDGE), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value with its interval on a scale; an end may be unknown."""
+
+    scale: Scale
+    value: float
+    lower: float | None
+    upper: float | None
+
+    @property
+    def centre(self) -> float:
+        """Place of the value."""
+        return self.scale.at(self.value)
+
+    @property
+    def line(self) -> tuple[float, float] | None:
+        """Places of the ends of the interval."""
+        if self.lower is None or self.upper is None:
+            return None
+        return self.scale.at(self.lower), self.scale.at(self.upper)
+
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """Places of the ends of the good range."""
+        good = self.scale.good
+        return None if good is None else (self.scale.at(good[0]), self.scale.at(good[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a card.
+
+    Attributes
+    ----------
+    said : str
+        The value in figures, or a word.
+    notes : tuple of str
+        What to know of it, the first first.
+    shown : bool
+        Whether the first note is to be seen at once.
+    parts : tuple of (str, str, str)
+        Group, name and value of the figures behind it.
+    """
+
+    name: str
+    state: State
+    said: str
+    mark: Mark | None
+    notes: tuple[str, ...]
+    shown: bool
+    parts: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """A card.
+
+    Attributes
+    ----------
+    greyed : bool
+        Whether it failed: it is shown, but not to be used.
+    verdict : str
+        Why, or that nothing failed.
+    """
+
+    title: str
+    subtitle: str
+    greyed: bool
+    verdict: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePage:
+    """Cards side by side, what they are of, and how to read them."""
+
+    title: str
+    about: Mapping[str, str]
+    cards: tuple[CardView, ...]
+    reading: tuple[str, ...]
+    made: str
+
+
+def page_of(found: Found) -> ProbePage:
+    """Lay out what `arena probe` found, from its JSON."""
+    return _audits(found) if "audits" in found else _cards(found)
+
+
+ZERO_TO_ONE = Scale("", -0.2, 1.0, None, ((0.0, "0"), (0.5, ".5"), (1.0, "1")))
+_RERUNS = Scale(
+    "noise of a rerun", 0, 1, (0, 1 / 3), ((0, "0"), (1 / 3, "⅓"), (1, "1 standard error"))
+)
+_COVERAGE = Scale(
+    "true strengths inside 95 % intervals", 0.75, 1, (0.93, 0.97), ((0.75, "75 %"), (0.95, "95 %"))
+)
+_SIGNAL = Scale(
+    "spread over wandering", 0, 6, (2, 6), ((0, "0"), (1, "1"), (2, "2"), (6, "6 or more"))
+)
+_CORRELATION = Scale(
+    "lowest rank correlation of two boards", 0.5, 1, (0.9, 1), ((0.5, ".5"), (0.9, ".9"), (1, "1"))
+)
+_SLOPE = Scale(
+    "rank correlation gained by each doubling of the votes",
+    -0.05,
+    0.1,
+    (-0.01, 0.1),
+    ((-0.05, "−.05"), (0, "0"), (0.1, ".1")),
+)
+READING_CARDS = (
+    "Each line is one question. 1 is what an evaluator that knows every answer reaches, 0 what "
+    "one that knows nothing does; the dot is the estimate, the bar its 95 % interval over "
+    "prompts or texts drawn anew.",
+    "A line is grey where the interval does not lie above 0: there the evaluator is no better "
+    "than drawing lots. There is no average: what is best on one line may be worst on another, so "
+    "choose by the line that your use needs.",
+)
+READING_AUDITS = (
+    "Each line is one thing that a measure has to do before its numbers mean anything. The shaded "
+    "range is what passes, the dot what was found, the bar its interval.",
+    "A line about a judge passes where the whole bar lies in the range, and fails where none of "
+    "it does; between the two it cannot be told with so many prompts, and more of them may tell. "
+    "A card is grey when a line fails: do not rank by that measure.",
+)
+
+
+def _cards(found: Found) -> ProbePage:
+    about = found["about"]
+    of_judge = "judge" in about
+    cards = tuple(_card(one) for one in found["cards"])
+    title = "How good is this judge?" if of_judge else "How good are these measures of similarity?"
+    said = {"Files": ", ".join(about["files"]), **(_pairs if of_judge else _parts)(about)}
+    said["Seed"] = str(about["seed"])
+    return ProbePage(title, said, cards, READING_CARDS, _made(found))
+
+
+def _parts(about: Found) -> dict[str, str]:
+    return {"Sample": f"{about['sample']:,} a part"}
+
+
+def _pairs(about: Found) -> dict[str, str]:
+    return {"Pairs": f"{about['pairs']:,} of {about['of_pairs']:,}, {about['votes']:,} votes"}
+
+
+def _card(card: Found) -> CardView:
+    rows = tuple(_axis(axis) for axis in card["axes"])
+    weak = [row.name.lower() for row in rows if row.state != "plain"]
+    verdict = f"No better than lots: {', '.join(weak)}." if weak else ""
+    return CardView(card["evaluator"], card["definition"], len(weak) == len(rows), verdict, rows)
+
+
+def _axis(axis: Found) -> Row:
+    value, lower, upper = axis["value"], axis["lower"], axis["upper"]
+    parts = tuple((part["group"], part["name"], _interval(part)) for part in axis["parts"])
+    notes = (*axis["warnings"], f"{axis['data']}.")
+    name = AXES[axis["name"]]
+    if value is None:
+        notes = ("The data do not give it.", *notes)
+        return Row(name, "open", "–", None, notes, shown=True, parts=parts)
+    mark = Mark(ZERO_TO_ONE, value, lower, upper)
+    state: State = "plain" if lower is not None and lower > 0 else "failed"
+    if state == "failed":
+        notes = ("No better than drawing lots: the interval does not lie above 0.", *notes)
+    return Row(name, state, _interval(axis), mark, notes, shown=False, parts=parts)
+
+
+def _interval(row: Found) -> str:
+    if row["value"] is None:
+        return "–"
+    value, lower, upper = (row[name] for name in ("value", "lower", "upper"))
+    if lower is None or upper is None:
+        return f"{value:z.2f}"
+    return f"{value:z.2f} ({lower:z.2f} to {upper:z.2f})"
+
+
+def _audits(found: Found) -> ProbePage:
+    about = found["about"]
+    of_judges = "judges" in about
+    cards = tuple(_audit(one, _judge(about, one) if of_judges else "") for one in found["audits"])
+    title = "Can these judges be relied on?" if of_judges else "Can this board be relied on?"
+    said = _about_judges(about) if of_judges else _about_board(about)
+    return ProbePage(title, said, cards, READING_AUDITS, _made(found))
+
+
+def _made(found: Found) -> str:
+    return f"Made by arena {found['version']} on {found['made']}."
+
+
+def _about_board(about: Found) -> dict[str, str]:
+    voters = "not known" if about["voters"] is None else f"{about['voters']:,}"
+    taste = (
+        "" if about["taste_sd"] is None else f", voters' tastes {about['taste_sd']:.2f} nats (sd)"
+    )
+    return {
+        "Votes": f"{about['votes']:,} on {about['models']:,} models, voters {voters}",
+        "Simulated": (
+            f"{about['arenas']:,} arenas with the same battles, {100 * about['tie_rate']:.0f} % "
+            f"ties{taste}"
+        ),
+        "Seed": str(about["seed"]),
+    }
+
+
+def _about_judges(about: Found) -> dict[str, str]:
+    return {"Files": ", ".join(about["files"]), "Seed": str(about["seed"])}
+
+
+def _judge(about: Found, audit: Found) -> str:
+    told = about["judges"][audit["measure"]]
+    runs = f"{len(told['runs'])} run{'' if len(told['runs']) == 1 else 's'}"
+    orders = ", both orders" if told["orders"] else ""
+    return (
+        f"{told['read_throughout']:,} of {told['cases']:,} cases read throughout, {runs}{orders}"
+    )
+
+
+def _audit(audit: Found, subtitle: str) -> CardView:
+    rows = tuple(_desideratum(one) for one in audit["desiderata"])
+    failed = [row.name.lower() for row in rows if row.state == "failed"]
+    known = [row for row in rows if row.state != "open"]
+    verdict = f"Fails: {', '.join(failed)}." if failed else f"Passes {len(known)} of {len(rows)}."
+    if not known:
+        verdict = "Nothing could be told."
+    elif not failed and len(known) < len(rows):
+        verdict += " The rest could not be told."
+    return CardView(audit["measure"], subtitle, bool(failed), verdict, rows)
+
+
+def _desideratum(one: Found) -> Row:
+    state = STATES[one["passed"]]
+    answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
+    mark = next(_marks(one["name"], one["numbers"]), None) if one["numbers"] else None
+    notes = (one["found"], one["rule"])
+    return Row(
+        DESIDERATA[one["name"]], state, answer, mark, notes, shown=one["passed"] is not True
+    )
+
+
+def _marks(name: str, numbers: Found) -> Iterator[Mark]:
+    """Give the figure that a rule is about, on a scale that shows its threshold."""
+    if name == "reruns" and numbers["ratio"] is not None:
+        yield Mark(_RERUNS, numbers["ratio"], numbers.get("lower"), numbers.get("upper"))
+    elif name == "validity" and numbers["coverage"] is not None:
+        reach = 2 * numbers["coverage_error"]
+        at = numbers["coverage"]
+        yield Mark(_COVERAGE, at, at - reach, at + reach)
+    elif name == "discriminability" and numbers["signal_to_noise"]["ratio"] is not None:
+        signal = numbers["signal_to_noise"]
+        yield Mark(_SIGNAL, signal["ratio"], signal.get("lower"), signal.get("upper"))
+    elif name == "consistency":
+        known = [x for row in numbers["spearman"] for x in row if x is not None]
+        if known:
+            yield Mark(_CORRELATION, min(known), numbers.get("lower"), numbers.get("upper"))
+    elif name == "monotone":
+        yield Mark(_SLOPE, numbers["slope"], numbers["lower"], numbers["upper"])
+
+
+def table_of(page: ProbePage) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Lay out cards as a table: a row a card, a column a line."""
+    names = list(dict.fromkeys(row.name for card in page.cards for row in card.rows))
+    said = [{row.name: row.said for row in card.rows} for card in page.cards]
+    rows = [
+        (card.title, *(own.get(name, "–") for name in names))
+        for card, own in zip(page.cards, said, strict=True)
+    ]
+    return ("", *names), rows
+
+
+def warnings_of(page: ProbePage) -> list[str]:
+    """Return why cards are grey: what was found on the lines that failed."""
+    return _notes(page, "failed")
+
+
+def undecided_of(page: ProbePage) -> list[str]:
+    """Return why figures that are there do not tell whether a line passes."""
+    return _notes(page, "open")
+
+
+def _notes(page: ProbePage, state: State) -> list[str]:
+    return [
+        f"{card.title}, {row.name}: {row.notes[0]}"
+        for card in page.cards
+        for row in card.rows
+        if row.state == state and (card.greyed if state == "failed" else row.mark)
+    ]

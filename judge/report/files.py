@@ -1,0 +1,180 @@
+"""A report in a folder: HTML, and the same as Markdown, LaTeX, JSON and Parquet beside it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from judge.report.page import Answer, Example, Page, Section, Table
+from rating.errors import DataError
+from rating.tables import formats
+from rating.tables.escaping import LINES, in_latex, in_markdown, shown, visible
+
+_NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def _environment() -> Environment:
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters["held"] = _held
+    return env
+
+
+def _held(text: str) -> Markup:
+    """Keep a number on one line with its unit and its interval."""
+    parts = _NUMBER.split(shown(text))  # text and numbers in turn
+    held = Markup('<span class="held">{}</span>')
+    return Markup().join(held.format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
+def as_html(page: Page) -> str:
+    """Write a report as a page with its style and its pictures in it: it loads nothing."""
+    env = _environment()
+    style = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))  # noqa: S704 - ours
+    return env.get_template("report.html").render(page=page, style=style, svg=Markup)
+
+
+def as_markdown(page: Page) -> str:
+    """Write a report as Markdown, without its pictures."""
+    blocks = [f"# {in_markdown(page.title)}", in_markdown(page.opening)]
+    blocks += ["\n".join(f"* {in_markdown(k)}: {in_markdown(v)}" for k, v in page.about.items())]
+    for answer in page.answers:
+        blocks += [
+            f"## {in_markdown(f'{answer.judge}: {answer.headline}')}",
+            *map(in_markdown, answer.sentences),
+        ]
+    for section in (page.first, *page.sections):
+        blocks += _section(section)
+    blocks.append(_made(page))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _made(page: Page) -> str:
+    return f"Made by arena {page.version} on {page.made.isoformat()}."
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {in_markdown(section.title)}"
+    yield from map(in_markdown, section.paragraphs)
+    for table in _tables(section):
+        yield _table(table)
+        yield in_markdown(table.note)
+    yield from (in_markdown(figure.caption) for figure in section.figures if not section.table)
+    yield "\n".join(f"* {in_markdown(point)}" for point in section.points)
+    for example in section.examples:
+        yield from _example(example)
+    if section.code:
+        yield f"```\n{visible(section.code, keep=LINES)}\n```"
+
+
+def _tables(section: Section) -> tuple[Table, ...]:
+    return (*((section.table,) if section.table else ()), *section.more)
+
+
+def _table(table: Table) -> str:
+    sides = ["---", *("---:" for _ in table.head[1:])]
+    head, *rows = ([*map(in_markdown, line)] for line in (table.head, *table.rows))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, sides, *rows))
+
+
+def _example(example: Example) -> Iterator[str]:
+    yield f"### {in_markdown(example.title)}"
+    yield in_markdown(f"People: {example.people} Judge: {example.judge}")
+    if example.prompt is not None:
+        yield _quoted(example.prompt)
+    if example.reason is not None:
+        yield "What the judge wrote:\n\n" + _quoted(example.reason)
+    for model, text in ((example.model_a, example.text_a), (example.model_b, example.text_b)):
+        if text is not None:
+            yield f"**{in_markdown(model)}**\n\n{_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    return (
+        "\n".join(f"> {in_markdown(line)}".rstrip() for line in text.splitlines()) or "> (empty)"
+    )
+
+
+def as_latex(page: Page) -> str:
+    """Write the answers and the tables of a report, for a paper; needs the package booktabs."""
+    blocks = [f"% {in_latex(page.title)}\n% {_made(page)}\n% \\usepackage{{booktabs}}"]
+    blocks += [_latex_answer(answer) for answer in page.answers]
+    for section in (page.first, *page.sections):
+        blocks += [_latex_table(section.title, table) for table in _tables(section)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _latex_answer(answer: Answer) -> str:
+    head = f"{answer.judge}: {answer.headline}"
+    return "\n".join([rf"\paragraph{{{in_latex(head)}}}", *map(in_latex, answer.sentences)])
+
+
+def _latex_table(title: str, table: Table) -> str:
+    sides = "l" + "r" * (len(table.head) - 1)
+    body = [" & ".join(map(in_latex, row)) + r" \\" for row in table.rows]
+    head = " & ".join(map(in_latex, table.head)) + r" \\"
+    said = f"{title}. {table.note}".rstrip()
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{in_latex(said)}}}",
+            rf"\begin{{tabular}}{{{sides}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def write_forms(
+    page: Page,
+    plain: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    folder: Path,
+    name: str,
+) -> Path:
+    """Write a report in every form into a folder, which is made where it is not there.
+
+    Parameters
+    ----------
+    plain, rows : mapping, sequence of mapping
+        What becomes JSON, and what becomes Parquet.
+
+    Returns
+    -------
+    Path
+        The page to open.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"Cannot write into {str(folder)!r}: {error.strerror}."
+        raise DataError(msg) from error
+    whole = folder / f"{name}.html"
+    formats.write_text(as_html(page), whole)
+    formats.write_text(as_markdown(page), folder / f"{name}.md")
+    formats.write_text(as_latex(page), folder / f"{name}.tex")
+    formats.write_text(formats.as_json(plain), folder / f"{name}.json")
+    formats.write_parquet(rows, folder / f"{name}.parquet")
+    return whole

@@ -1,0 +1,187 @@
+"""What the end of a judge's run says, beside its rows."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+from judge.errors import FailureClass
+from judge.hardening import repeated_output
+from judge.ifeval import Accuracy, Checked, accuracy
+from judge.methods.wildbench import reward
+from judge.reading import Preference, noted
+from judge.results import PENDING, SETTLED, Run, always_said, effect_of_place, verdicts
+from judge.tables.cases import NamedCase
+from judge.tables.verdicts import IFEVAL
+from judge.verdict import PlaceEffect, Verdict, consistency
+from rating.errors import DataError
+from rating.tables.orders import BOTH
+
+NO_LOGPROBS = (
+    "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "
+    "alpaca_eval_sampled, or --fallback sampled: another measure, under its own name."
+)
+
+
+GOES_ON = "The same command goes on."
+
+
+def lacks_logprobs(run: Run) -> bool:
+    """Whether every reply came without the log-probabilities that were asked for."""
+    said = set(run.by_status) - {PENDING, SETTLED}
+    return said == {FailureClass.NO_LOGPROBS.value}
+
+
+def judge_report(
+    judge: str,
+    method: str,
+    cases: Sequence[NamedCase],
+    run: Run,
+    rows: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Tell how a run ended, what came out by model, and what to be wary of.
+
+    Parameters
+    ----------
+    run : Run
+        With its rows as they were written, a length margin taken off.
+    rows : sequence of mapping
+        As written, of `judge.tables.verdicts`.
+
+    Returns
+    -------
+    dict
+        ``judge``, ``method``, the fields of `judge.results.Run.to_dict`, ``warnings``, and
+        ``next``, what to do about a run that stopped; for single responses ``models`` with a mean
+        score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
+        WB-Reward also ``rewards``.
+    """
+    pairs = any(named.model_b is not None for named in cases)
+    told: dict[str, Any] = _of_pairs(run, method, rows) if pairs else {"models": _means(rows)}
+    told["warnings"] = [*_on_judge(judge, run), *repeats(cases)]
+    told["next"] = run.stopped and (NO_LOGPROBS if lacks_logprobs(run) else GOES_ON)
+    return {"judge": judge, "method": method, **run.to_dict(), **told}
+
+
+def place_of(run: Run) -> PlaceEffect | None:
+    """Estimate what the first place is worth; None with under two cases read in both orders.
+
+    Cases that were settled without asking have no place.
+    """
+    try:
+        return effect_of_place(row for row in run.judged if row.status != SETTLED)
+    except DataError:
+        return None
+
+
+def constraint_report(cases: Sequence[NamedCase], checked: Sequence[Checked]) -> dict[str, Any]:
+    """Tell IFEval's four scores by model."""
+    rows: dict[str, list[Checked]] = {}
+    for named, found in zip(cases, checked, strict=True):
+        rows.setdefault(named.model_a, []).append(found)
+    return {
+        "method": IFEVAL,
+        "models": [{"model": name} | _shares(accuracy(rows[name])) for name in sorted(rows)],
+        "warnings": repeats(cases),
+    }
+
+
+def repeats(cases: Sequence[NamedCase]) -> list[str]:
+    """Name the models that answer different prompts with much the same text."""
+    responses: dict[str, dict[str, str]] = {}
+    for named in cases:
+        sides = {named.model_a: named.case.response_a}
+        if named.model_b is not None and named.case.response_b is not None:
+            sides[named.model_b] = named.case.response_b
+        for model, text in sides.items():
+            responses.setdefault(model, {})[named.case.prompt_id] = text
+    found = {model: repeated_output(texts) for model, texts in sorted(responses.items())}
+    return [
+        f"{model!r} gives much the same response to different prompts ({one.share:.0%} of "
+        f"{one.n}), such as {one.example[:60]!r}: a verdict on it says more of the judge."
+        for model, one in found.items()
+        if one is not None
+    ]
+
+
+def _on_judge(judge: str, run: Run) -> list[str]:
+    warnings = []
+    said = always_said(run.judged)
+    if said is not None:
+        n = sum(bool(row.keys) for row in run.judged)
+        warnings.append(
+            f"{judge!r} said the same in all {n} replies ({noted(said)}), whatever it was shown."
+        )
+    unlisted = {row.case_id for row in run.judged if row.detail == "no checklist"}
+    if unlisted:
+        warnings.append(
+            f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
+            " read: they are not judged."
+        )
+    n_without = run.by_status.get(FailureClass.NO_LOGPROBS.value, 0)
+    if lacks_logprobs(run):
+        warnings += [NO_LOGPROBS] if run.stopped is None else []
+    elif n_without:
+        warnings.append(f"{n_without} replies came without log-probabilities: they are not read.")
+    return warnings
+
+
+def _means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    scores: dict[str, list[float | None]] = {}
+    for row in rows:
+        scores.setdefault(row["model"], []).append(row["score"])
+    return [_mean(model, scores[model]) for model in sorted(scores)]
+
+
+def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
+    known = [score for score in scores if score is not None]
+    mean = fmean(known) if known else None
+    return {"model": model, "n": len(known), "unread": len(scores) - len(known), "score": mean}
+
+
+def _of_pairs(run: Run, method: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    place = place_of(run)
+    told: dict[str, Any] = {
+        "consistency": _consistency(verdicts(run.judged)),
+        "first_place": place and asdict(place),
+    }
+    return told | ({"rewards": _rewards(rows)} if method == "wildbench_reward" else {})
+
+
+def _consistency(found: Mapping[Any, Verdict]) -> dict[str, Any]:
+    seen = consistency(found.values())
+    return {**asdict(seen), "rate": seen.rate, "first_rate": seen.first_rate}
+
+
+def _rewards(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give the mean reward of each model against each baseline, over all orders read.
+
+    The mix is the mean over baselines, and stands with each; null while one has no reward.
+    """
+    levels: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        found = levels.setdefault((row["model_a"], row["model_b"]), [])
+        if row["order"] != BOTH and row["preference"] is not None:
+            found.append(reward(Preference(row["preference"])))
+    means = {pair: fmean(found) if found else math.nan for pair, found in levels.items()}
+    told = []
+    for (model, baseline), mean in means.items():
+        mix = fmean(value for pair, value in means.items() if pair[0] == model)
+        told.append(
+            {
+                "model": model,
+                "baseline": baseline,
+                "n": len(levels[model, baseline]),
+                "reward": None if math.isnan(mean) else mean,
+                "mix": None if math.isnan(mix) else mix,
+            }
+        )
+    return told
+
+
+def _shares(found: Accuracy) -> dict[str, Any]:
+    return {
+        name: {key: None if value != value else value for key, value in share.items()}
+        for name, share in asdict(found).items()
+    }

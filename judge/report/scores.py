@@ -1,0 +1,153 @@
+"""The report on scores from elsewhere: correlations with ratings, and a picture a column."""
+
+import shlex
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.report.files import write_forms
+from judge.report.page import Figure, Page, Section, Table
+from judge.report.plots import Mark, scatter, spanning
+from judge.studies.boards import FIGURES, KINDS, NOISE_FREED
+from judge.studies.scores import Draws, Scored
+from judge.studies.words import NONE, minus, number_of
+from rating import __version__
+
+NAME = "scores"
+OPENING = (
+    "Models have scores from elsewhere, such as of benchmarks, and ratings from votes of people "
+    "in an arena. Here is how far the one goes with the other."
+)
+LIMITS = (
+    "Scores are taken as exact: how uncertain a benchmark is by itself is in no interval.",
+    "A correlation says that two orders are alike, not that one may stand in for the other, nor "
+    "why.",
+    "Models that are close to each other by either measure lower a correlation; a wide range of "
+    "models raises it.",
+)
+
+
+def write_scores(found: Scored, folder: Path, made: date) -> Path:
+    """Write the report in every form into a folder, as `write_forms`."""
+    page = scores_page(found, made)
+    return write_forms(page, found.to_dict(), list(rows(found)), folder, NAME)
+
+
+def scores_page(found: Scored, made: date) -> Page:
+    """Say all that the report says, in its order."""
+    figures = tuple(
+        figure for name in found.columns if (figure := _figure(found, name)) is not None
+    )
+    return Page(
+        title="Scores from elsewhere and the ratings of people",
+        opening=OPENING,
+        about={
+            "Scores": found.source,
+            "Ratings": found.board_source,
+            "Models on the board": f"{len(found.board.models):,}",
+        },
+        answers=(),
+        first=correlation_section(found),
+        sections=(
+            *((Section("Model by model", figures=figures),) if figures else ()),
+            Section("Limits", points=(*found.on_data, *LIMITS)),
+            Section("To make this again", code=command(found)),
+        ),
+        made=made,
+        version=__version__,
+    )
+
+
+def correlation_section(found: Scored) -> Section:
+    """Say how every column goes with the ratings, for these models and for others."""
+    level = f"{100 * found.draws.level:g} %"
+    return Section(
+        "How far they go together",
+        points=found.on_columns,
+        table=Table(
+            head=("Score", *map(str.title, KINDS), "Models"),
+            rows=tuple(
+                (name, *(number_of(getattr(one, kind)) for kind in KINDS), f"{one.n:,}")
+                for name, one in found.columns.items()
+            ),
+            note=f"1 is the same order, 0 none. {level} intervals for these very models and as "
+            "many votes, by how uncertain these leave the ratings.",
+        ),
+        more=(
+            Table(
+                head=("Without the noise of votes", *map(str.title, KINDS)),
+                rows=tuple(
+                    (name, *(number_of(getattr(one, kind + NOISE_FREED)) for kind in KINDS))
+                    for name, one in found.columns.items()
+                ),
+                note=f"The same by endless votes, with {level} intervals: noise in ratings lowers "
+                "a correlation.",
+            ),
+            Table(
+                head=("For models like these", *map(str.title, KINDS)),
+                rows=tuple(
+                    (name, *(_ends(*one.other_models[kind]) for kind in KINDS))
+                    for name, one in found.columns.items()
+                ),
+                note=f"{level} intervals with models drawn again: how far another choice of "
+                "models may move a correlation.",
+            ),
+        ),
+    )
+
+
+def rows(found: Scored) -> Iterator[dict[str, Any]]:
+    """Give every correlation as a row."""
+    for name, one in found.to_dict()["columns"].items():
+        for kind in FIGURES:
+            ends = {end: one[kind][end] for end in ("value", "lower", "upper")}
+            yield {"score": name, "figure": kind, **ends, "n": one["n"]}
+
+
+def command(found: Scored) -> str:
+    """Write the command that makes this report."""
+    draws, usual = found.draws, Draws()
+    asked = [
+        word
+        for name in ("rounds", "seed", "level")
+        if getattr(draws, name) != getattr(usual, name)
+        for word in (f"--{name}", f"{getattr(draws, name):g}")
+    ]
+    return shlex.join(
+        ["arena", "study", "scores", found.source, found.board_source, *asked, "--out", NAME]
+    )
+
+
+def _ends(lower: float | None, upper: float | None) -> str:
+    if lower is None and upper is None:
+        return NONE
+    return " to ".join(NONE if end is None else minus(f"{end:.2f}") for end in (lower, upper))
+
+
+def _figure(found: Scored, name: str) -> Figure | None:
+    board = found.board
+    scores = found.scores.of(name, board.models)
+    known = np.flatnonzero(~np.isnan(scores)).tolist()
+    if len(known) < 2:
+        return None
+    points = [
+        (
+            board.models[i],
+            Mark("other", float(scores[i]), None, None),
+            Mark("people", float(board.ratings[i]), board.lower[i], board.upper[i]),
+        )
+        for i in known
+    ]
+    x = spanning(scores[known].tolist(), name, lambda value: f"{value:g}")
+    marks = [mark for _, _, mark in points]
+    ends = [end for m in marks for end in (m.value, m.lower, m.upper) if end is not None]
+    y = spanning(ends, "Rating (points)", lambda value: f"{value:,.0f}")
+    svg = scatter(points, x, y, title=f"{name} and ratings", equal=False)
+    one = found.columns[name]
+    return Figure(
+        svg,
+        f"{name}: {one.n:,} models, Spearman {number_of(one.spearman)}. Lines are intervals.",
+    )

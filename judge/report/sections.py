@@ -1,0 +1,207 @@
+"""The parts of a report on agreement: with people, beyond chance, by groups."""
+
+from collections.abc import Sequence
+
+from judge.report.page import Figure, Section, Table
+from judge.report.plots import Axis, Line, Mark, dots
+from judge.studies.ceiling import CONDITION
+from judge.studies.gates import PASS, RANDOM, RATERS
+from judge.studies.items import Estimate
+from judge.studies.one_judge import JudgeStudy
+from judge.studies.rates import Rates
+from judge.studies.words import NONE, gap_of, number_of, percent, percent_of
+
+PEOPLE = "Two people"
+CEILING = "Best possible judge"
+
+Judges = Sequence[JudgeStudy]
+
+
+def agreement_section(judges: Judges, level: float) -> Section:
+    """Put judges, people, the ceiling and the rules that read nothing into one table."""
+    rows = _rows(judges)
+    table = Table(
+        head=("Compared with a vote", "Ties left out", "With ties", "Pairs"),
+        rows=tuple(row for row, _ in rows),
+        note=(
+            f"Per cent, with {100 * level:g} % intervals for other prompts and, where votes say "
+            "who cast them, other people; that of the best possible judge is for other prompts "
+            "alone. Ties left out: both prefer a side, a coin gives 50. With ties: a tie is a "
+            "third answer, a die gives 33. Pairs: of a verdict and a vote, or of two votes, with "
+            "ties."
+        ),
+        strong=tuple(range(len(judges))),
+    )
+    lines = tuple(line for _, line in rows if line is not None)
+    return Section(
+        "How often it says what people say",
+        table=table,
+        figures=(_agreement_figure(lines, level),) if lines else (),
+        more=(_lead_table(judges), *_alternative_table(judges)),
+    )
+
+
+def _agreement_figure(lines: Sequence[Line], level: float) -> Figure:
+    return Figure(
+        dots(
+            lines,
+            Axis(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
+            title="Agreement with people: judges, people, and rules that read nothing",
+        ),
+        f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
+        f"{CEILING}: {CONDITION}",
+    )
+
+
+Row = tuple[tuple[str, ...], Line | None]
+
+
+def _rows(judges: Judges) -> list[Row]:
+    """Give judges, people and the ceiling, and rules, each of these once where it is the same."""
+    people = [_row(PEOPLE, judge.agreement.people, "people") for judge in judges]
+    tops = [_ceiling_row(judge.ceiling.highest) for judge in judges]
+    rules = [
+        _row(rule.name, rule.rates, "other", exact=rule.name == RANDOM)
+        for judge in judges
+        for rule in judge.baselines
+        if rule.rates.without_ties.value is not None
+    ]
+    own = [_row(judge.name, judge.agreement.judge, "judge") for judge in judges]
+    return [*own, *_once([*people, *tops, *rules])]
+
+
+def _once(rows: Sequence[Row]) -> list[Row]:
+    """Drop rows of the same name that differ by less than a point of a per cent."""
+    seen: dict[tuple[str, str], Row] = {}
+    for cells, line in rows:
+        seen.setdefault((cells[0], cells[1].partition("(")[0]), (cells, line))
+    return list(seen.values())
+
+
+def _row(name: str, rates: Rates, kind: str, *, exact: bool = False) -> Row:
+    one, other = rates.without_ties, rates.with_ties
+    said = [percent(x.value) if exact else percent_of(x) for x in (one, other)]
+    return (name, *said, NONE if exact else f"{other.n:,}"), _line(name, kind, one)
+
+
+def _ceiling_row(top: Estimate) -> Row:
+    return (CEILING, percent_of(top), NONE, NONE), _line(CEILING, "people", top)
+
+
+def _lead_table(judges: Judges) -> Table:
+    """By how much judges are ahead of people and of each rule, the same draws for both."""
+    rows = [("Two people", [gap_of(judge.over_people_without_ties) for judge in judges])]
+    for name in dict.fromkeys(rule.name for judge in judges for rule in judge.baselines):
+        leads = [
+            next((gap_of(r.lead_without_ties) for r in j.baselines if r.name == name), NONE)
+            for j in judges
+        ]
+        rows.append((name, leads))
+    return Table(
+        head=("Ahead of", *(judge.name for judge in judges)),
+        rows=tuple((name, *cells) for name, cells in rows),
+        note=(
+            "By how many points of a per cent a judge agrees with a person more often, ties left "
+            "out; intervals take the same prompts and people for both. One that holds 0 shows no "
+            "lead."
+        ),
+    )
+
+
+def _alternative_table(judges: Judges) -> tuple[Table, ...]:
+    """Put the alternative-annotator test of judges beside that of what reads nothing."""
+    tested = [judge.alternative for judge in judges]
+    if not any(tested):
+        return ()
+    names = {
+        "winning_rate": "People it may take the place of",
+        "coin": "A coin may, of these people",
+        "longest": "Picking the longer answer may",
+        "advantage": "As good as the person it would replace",
+    }
+    rows = [
+        (said, *(NONE if test is None else percent(getattr(test, name)) for test in tested))
+        for name, said in names.items()
+    ]
+    n = [NONE if test is None else f"{test.people_tested:,}" for test in tested]
+    margins = [percent(test.margin) for test in tested if test is not None]
+    return (
+        Table(
+            head=("In the place of people", *(judge.name for judge in judges)),
+            rows=(*rows, ("People tested", *n)),
+            note=(
+                "The alternative-annotator test: of the people with enough votes, the share with "
+                "whom others agree no more often than with the judge, by more than "
+                f"{margins[0]} of items, the margin for {RATERS[judges[0].raters]}. "
+                f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. The "
+                "fourth row: share of items on which others agree as often with the judge."
+            ),
+        ),
+    )
+
+
+def _line(name: str, kind: str, found: Estimate) -> Line | None:
+    if found.value is None:
+        return None
+    return Line(name, (Mark(kind, found.value, found.lower, found.upper),))
+
+
+def _lowest(lines: Sequence[Line]) -> float:
+    ends = [m.value if m.lower is None else m.lower for line in lines for m in line.marks]
+    return min([0.4, *(int(10 * end) / 10 for end in ends)])
+
+
+def chance_section(judges: Judges) -> Section:
+    """Say how far agreement is beyond chance, and how near to what people allow."""
+    rows = [
+        ("Cohen's kappa, judge and people", [number_of(j.agreement.kappa) for j in judges]),
+        ("Kappa, two people", [number_of(j.agreement.people_kappa) for j in judges]),
+        ("Krippendorff's alpha, people", [number_of(j.agreement.alpha) for j in judges]),
+        ("Gwet's AC1, people", [number_of(j.agreement.ac1) for j in judges]),
+        ("Judge over two people", [percent_of(j.ceiling.to_people) for j in judges]),
+        ("Judge over the best possible", [percent_of(j.ceiling.to_highest) for j in judges]),
+        ("Each item once, ties left out", [
+            percent_of(j.agreement.judge.by_item_without_ties) for j in judges
+        ]),
+        ("Each item once, with ties", [percent_of(j.agreement.judge.by_item) for j in judges]),
+    ]  # fmt: skip
+    swapped = [j.swaps for j in judges]
+    if any(swap is not None for swap in swapped):
+        for name, part in (
+            ("Same verdict in both orders", "consistent"),
+            ("Changes to what is shown first", "to_first"),
+            ("Changes to what is shown second", "to_second"),
+        ):
+            cells = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
+            rows.append((name, cells))
+    table = Table(
+        head=("Measure", *(judge.name for judge in judges)),
+        rows=tuple((name, *cells) for name, cells in rows),
+        note=(
+            "1 is agreement for kappa, alpha and AC1, a tie being a third answer if any vote is "
+            "one; each has its own idea of what chance gives. Alpha falls where nearly all "
+            "answers are of one kind and AC1 does not: read them together. "
+            f"The best possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+        ),
+    )
+    return Section("Beyond chance, and against what people allow", table=table)
+
+
+def group_section(judges: Judges, by: str) -> Section:
+    """Agreement apart by the values of a column."""
+    rows = []
+    for judge in judges:
+        for value, group in judge.groups.items():
+            name = value if len(judges) == 1 else f"{value}: {judge.name}"
+            ours, theirs = group.agreement.judge, group.agreement.people
+            cells = map(
+                percent_of,
+                (ours.without_ties, theirs.without_ties, ours.with_ties, theirs.with_ties),
+            )
+            rows.append((name, *cells, f"{ours.with_ties.n:,}"))
+    table = Table(
+        head=(by, "Judge, ties left out", "Two people", "Judge, with ties", "Two people", "Pairs"),
+        rows=tuple(rows),
+        note="Groups are many looks at one judge: of twenty, one may differ by chance alone.",
+    )
+    return Section(f"By {by}", table=table)

@@ -1,0 +1,266 @@
+"""Scores of recorded annotations, by the published methods and without calling a model."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
+from judge.scoring.controlled import ScoreOptions, length_controls
+from judge.scoring.pairwise import pairwise_scores
+from judge.scoring.wildbench import LATEST, wildbench_scores
+from judge.tables.annotations import Annotations, groups, read_annotations
+from rating import Outcome
+from rating.errors import DataError
+from rating.tables.columns import listed
+from rating.tables.orders import BOTH
+from rating.typing import Bools, Floats
+
+METHODS = ("alpaca_eval", "wildbench", "pairwise")
+COMPATS = ("row-position",)
+
+_TAGS = ("tags", "task_tags")
+
+
+Scored = tuple[list[dict[str, Any]], list[str]]
+"""One row a model, and warnings."""
+
+
+def judge_score(
+    file: Path,
+    method: str,
+    *,
+    items: Path | None = None,
+    regularisation: Path | None = None,
+    compat: str | None = None,
+    order: bool = False,
+) -> dict[str, Any]:
+    """Score a file of annotations.
+
+    Returns
+    -------
+    dict
+        ``method``, ``models`` (sorted by name; numbers in per cent, null where undefined) and
+        ``warnings``. With ``compat``, length-controlled rows also have upstream's own standard
+        error, ``lc_standard_error_compat``.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as annotations of the method, or an option does not fit it.
+    """
+    scorer = _SCORERS.get(method)
+    if scorer is None:
+        msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
+        raise DataError(msg)
+    if compat not in (None, *COMPATS):
+        msg = f"There is no compat {compat!r}: the only one is {COMPATS[0]!r}."
+        raise DataError(msg)
+    _check_options(method, items, regularisation, compat, order=order)
+    options = ScoreOptions(
+        items=read_annotations(items) if items else None,
+        regularisation=read_annotations(regularisation) if regularisation else None,
+        by_position=compat is not None,
+        order=order,
+    )
+    models, warnings = scorer(read_annotations(file), options)
+    return {"method": method, "models": [_plain(row) for row in models], "warnings": warnings}
+
+
+def _check_options(
+    method: str,
+    items: Path | None,
+    regularisation: Path | None,
+    compat: str | None,
+    *,
+    order: bool,
+) -> None:
+    """Raise where an option would be passed over."""
+    given = {"--regularisation": regularisation, "--compat": compat, "--order": order or None}
+    for_alpaca = [name for name, value in given.items() if value is not None]
+    if method != "alpaca_eval" and for_alpaca:
+        msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
+        raise DataError(msg)
+    if method == "pairwise" and items is not None:
+        msg = f"--items {str(items)!r} has no use with --method pairwise."
+        raise DataError(msg)
+    if compat is not None and items is None:
+        msg = f"--compat {compat} looks difficulties up: name their file with --items."
+        raise DataError(msg)
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
+def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
+    preference = _preferences(data)
+    controls, warnings = length_controls(data, preference, options)
+    length = data.numbers("len_model") if data.has("len_model") else np.full(data.n, np.nan)
+    models = []
+    for name, rows in groups(data.texts("model")).items():
+        scores = alpaca_eval_scores(preference[rows])
+        control = controls[name]
+        models.append(
+            {
+                "model": name,
+                "n": scores.n,
+                "n_wins": scores.n_wins,
+                "n_ties": scores.n_ties,
+                "n_losses": scores.n_losses,
+                "win_rate": scores.win_rate,
+                "standard_error": scores.standard_error,
+                "discrete_win_rate": scores.discrete_win_rate,
+                "lc_win_rate": control.win_rate,
+                "lc_standard_error": control.standard_error,
+                "avg_length": _average_length(length[rows]),
+            }
+            | ({"lc_standard_error_compat": control.compat_error} if options.by_position else {})
+        )
+        if scores.n_dropped:
+            said = f"{name!r}: {scores.n_dropped} of {len(rows)} rows have no preference in [1, 2]"
+            warnings.append(f"{said} (or 0, a draw); they are left out.")
+    return models, warnings
+
+
+def _preferences(data: Annotations) -> Floats:
+    """Return the column, or what the log-probabilities of the labels say."""
+    if data.has("preference") or not data.has("lp_m", "lp_M", "is_switched"):
+        return data.numbers("preference")
+    return preferences_from_logprobs(
+        data.numbers("lp_m"), data.numbers("lp_M"), data.flags("is_switched")
+    )
+
+
+def _average_length(length: Floats) -> int | None:
+    """Return the mean, cut to whole characters as published."""
+    known = length[~np.isnan(length)]
+    return int(known.mean()) if len(known) else None
+
+
+def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
+    score = data.numbers("score")
+    tags = _tags(data, options.items)
+    incomplete = np.zeros(data.n, dtype=bool)
+    for name in ("truncated", "empty"):
+        if data.has(name):
+            incomplete |= data.flags(name)
+    parts = _parts(data, ("version", "judge"))
+    keys = list(zip(data.texts("model"), *parts.values(), strict=True))
+    version = data.texts("version") if tags and data.has("version") else [LATEST] * data.n
+    models, warnings = [], []
+    for key, rows in groups(keys).items():
+        found = wildbench_scores(
+            score[rows],
+            [tags[row] for row in rows] if tags else None,
+            incomplete[rows],
+            version[rows[0]],
+        )
+        named = dict(zip(("model", *parts), key, strict=True))
+        numbers = {"n": found.n, "score": found.score, "adjusted": found.adjusted}
+        models.append(named | numbers | {"task_macro": found.task_macro})
+        if found.n_dropped:
+            said = f"{key[0]!r}: {found.n_dropped} of {len(rows)} rows have no score from 1 to 10"
+            warnings.append(f"{said}; they are left out.")
+    return models, warnings + _on_parts(parts)
+
+
+def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the columns that tell runs apart: those of these that vary in the file."""
+    columns = {name: data.texts(name) for name in names if data.has(name)}
+    return {name: values for name, values in columns.items() if len(set(values)) > 1}
+
+
+def _on_parts(parts: Mapping[str, list[str]]) -> list[str]:
+    return [
+        f"The file holds {len(set(values))} values of {name!r} ({listed(sorted(set(values)))}): "
+        "they are scored apart."
+        for name, values in parts.items()
+    ]
+
+
+def _tags(data: Annotations, items: Annotations | None) -> list[list[str]] | None:
+    if items is None:
+        name = next((name for name in _TAGS if data.has(name)), None)
+        return data.lists(name) if name else None
+    name = next((name for name in _TAGS if items.has(name)), _TAGS[0])
+    items.need(name)
+    known = dict(zip(items.texts("session_id"), items.lists(name), strict=True))
+    tasks = data.texts("session_id")
+    missing = next((task for task in tasks if task not in known), None)
+    if missing is not None:
+        msg = f"{items.source!r} has no tags for session_id {missing!r}."
+        raise DataError(msg)
+    return [known[task] for task in tasks]
+
+
+def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
+    data = _one_row_a_case(data)
+    outcomes = [_outcome(data, row, value) for row, value in enumerate(data.need("winner"), 1)]
+    a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
+    read = np.array([one is not None for one in outcomes])
+    kept = read & (a != b)
+    parts = _parts(data, ("judge",))
+    keys = list(zip(*parts.values(), strict=True)) if parts else [()] * data.n
+    models = []
+    for key, rows in groups(keys).items():
+        chosen = data.kept(rows[kept[rows]])
+        for one in pairwise_scores(
+            chosen.texts("model_a"),
+            chosen.texts("model_b"),
+            [outcome for row in rows if kept[row] and (outcome := outcomes[row])],
+            chosen.texts("prompt_id") if data.has("prompt_id") else None,
+        ):
+            named = {"model": one.model} | dict(zip(parts, key, strict=True))
+            models.append(named | {name: getattr(one, name) for name in _PAIRWISE})
+    return models, [*_on_unread(~read, a == b), *_on_parts(parts)]
+
+
+def _one_row_a_case(data: Annotations) -> Annotations:
+    """Leave single orders out beside the row of both: `rating.tables.orders` tells the rule."""
+    if not data.has("order"):
+        return data
+    order = data.texts("order")
+    known = [name for name in ("battle_id", *_CASE) if data.has(name)]
+    named = zip(*(data.texts(name) for name in known), strict=True)
+    cases = list(named) if "battle_id" in known else [()] * data.n
+    in_both = {case for case, name in zip(cases, order, strict=True) if name == BOTH}
+    rows = zip(cases, order, strict=True)
+    return data.kept(np.array([name == BOTH or case not in in_both for case, name in rows]))
+
+
+_CASE = ("model_a", "model_b", "judge", "method")
+_PAIRWISE = ("n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error")
+
+
+def _on_unread(unread: Bools, same: Bools) -> list[str]:
+    warnings = []
+    if unread.any():
+        warnings.append(
+            f"{unread.sum()} of {len(unread)} rows have no verdict: no ties, left out."
+        )
+    if (same & ~unread).any():
+        warnings.append(f"{(same & ~unread).sum()} rows are a model against itself; left out.")
+    return warnings
+
+
+def _outcome(data: Annotations, row: int, value: object) -> Outcome | None:
+    """Read a verdict; None where there is none."""
+    if value is None or not str(value).strip():
+        return None
+    try:
+        return Outcome(str(value).strip())
+    except ValueError:
+        raise data.wrong("winner", row, value, f"one of {', '.join(Outcome)}") from None
+
+
+_SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
+    "alpaca_eval": _alpaca_eval,
+    "wildbench": _wildbench,
+    "pairwise": _pairwise,
+}

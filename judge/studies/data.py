@@ -1,0 +1,358 @@
+"""Votes and verdicts of the same items, ready to compare: people, and each judge."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.studies.alignment import Aligned, align, gaps, merged
+from judge.studies.items import Items, Said
+from judge.studies.rows import Rows, Source, read_rows
+from rating.errors import DataError
+from rating.tables.coding import Coded
+from rating.tables.counts import REST
+from rating.tables.orders import BOTH, beside_both
+from rating.typing import Bools, Floats, Ints
+
+ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
+"""Which side of a row's the judge saw first; of both orders, neither."""
+
+FEATURES = ("length", "format")
+PAIR = "pair"
+"""What parts by the two models, where no column has this name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeSaid:
+    """What one judge said.
+
+    Attributes
+    ----------
+    name : str
+    verdicts : Said
+        One row a verdict: over both orders, where the source reconciles them; of a case that
+        was asked in one order, that one.
+    in_orders : Said
+        One row for each order that was asked; the verdicts themselves where orders are not kept
+        apart.
+    n_unread : int
+        Verdicts that were not read: in no row.
+    methods : mapping of str to tuple of str
+        How it was asked, sorted, and the hashes of the templates; empty where the source does not
+        say.
+    """
+
+    name: str
+    verdicts: Said
+    in_orders: Said
+    n_unread: int
+    methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyData:
+    """What people and judges said of the same items.
+
+    Attributes
+    ----------
+    prompts, voters : tuple of str
+        Names by their number in ``items.prompt`` and ``people.rater``; no voters where unknown.
+    source_rows : tuple of ndarray of shape (n_items,), int64
+        Row of an item in the source of votes and in that of verdicts: one of them, -1 for none.
+    groups : mapping of str to StudyData
+        The same, parted by the values of a column.
+    warnings : tuple of str
+    """
+
+    items: Items
+    people: Said
+    judges: tuple[JudgeSaid, ...]
+    prompts: tuple[str, ...]
+    voters: tuple[str, ...]
+    keyed_by: str
+    source_rows: tuple[Ints, Ints]
+    warnings: tuple[str, ...]
+    groups: Mapping[str, "StudyData"] = field(default_factory=dict)
+
+
+def read_study(
+    votes: Source, verdicts: str, *, voters: str | None = None, by: str | None = None
+) -> StudyData:
+    """Read votes and verdicts, and align them.
+
+    Parameters
+    ----------
+    votes, verdicts : path or LoggedColumns
+        Files, or for votes an arena's log.
+    voters : str, optional
+        Pattern of the voters whose votes count, such as ``expert_*``.
+    by : str, optional
+        Column, of either source, whose values part the items.
+
+    Raises
+    ------
+    DataError
+        If a source cannot be read, the two have no item in common, or an option does not fit.
+    """
+    cast = _chosen(read_rows(votes, unread=False, by=by), voters)
+    given = read_rows(verdicts, unread=True, by=by)
+    aligned = align(cast, given)
+    data = study_data(cast, given, aligned)
+    return data if by is None else replace(data, groups=parted(cast, given, aligned, by))
+
+
+def _chosen(rows: Rows, pattern: str | None) -> Rows:
+    if pattern is None:
+        return rows
+    column = rows.names.get("voter")
+    if column is None:
+        msg = f"{rows.source!r} does not say who voted: --voters {pattern!r} chooses nobody."
+        raise DataError(msg)
+    fits = np.array([*(fnmatchcase(name, pattern) for name in column.names), False])
+    chosen = fits[column.codes]
+    if not chosen.any():
+        some = ", ".join(map(repr, sorted(column.names)[:3]))
+        msg = f"No voter of {rows.source!r} fits {pattern!r}; there are {some} and others."
+        raise DataError(msg)
+    return rows.only(chosen)
+
+
+def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
+    """Put aligned votes and verdicts into the sides of their items."""
+    item, flipped = aligned.item, aligned.flipped
+    items = replace(aligned.items, gaps=_gaps(cast, given, aligned))
+    people = said(cast, item[0], flipped[0], _raters(cast), _left_first(cast))
+    voters = cast.names.get("voter")
+    warnings = [*aligned.warnings, *_dropped(cast, "votes"), *_dropped(given, "verdicts")]
+    first, unsure = _shown_first(given, aligned.items, item[1], flipped[1])
+    if unsure:
+        warnings.append(unsure)
+    judges = tuple(_judges(given, item[1], flipped[1], first))
+    return StudyData(
+        items=items,
+        people=people,
+        judges=judges,
+        prompts=aligned.prompts,
+        voters=() if voters is None else merged([voters])[0],
+        keyed_by=aligned.keyed_by,
+        source_rows=(_rows_of(cast, item[0], items.n), _rows_of(given, item[1], items.n)),
+        warnings=tuple(warnings),
+    )
+
+
+def _rows_of(rows: Rows, item: Ints, n_items: int) -> Ints:
+    found = np.full(n_items, -1, dtype=np.int64)
+    found[item[::-1]] = rows.numbers["row"][::-1].astype(np.int64)  # the first of each
+    return found
+
+
+def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
+    found = {}
+    for name in FEATURES:
+        ours, theirs = (
+            gaps(rows, aligned.item[i], aligned.flipped[i], name, aligned.items.n)
+            for i, rows in enumerate((cast, given))
+        )
+        both = np.where(np.isnan(ours), theirs, ours)
+        if not np.isnan(both).all():
+            found[name] = both
+    return found
+
+
+def _dropped(rows: Rows, what: str) -> Iterator[str]:
+    for reason, n in rows.dropped.items():
+        yield f"{n:,} {what} left out: {reason}."
+
+
+def said(rows: Rows, item: Ints, flipped: Bools, rater: Ints, first: NDArray[np.int8]) -> Said:
+    """Turn the rows that were read into the sides of their items."""
+    sign = np.where(flipped, -1, 1).astype(np.int8)
+    chance = rows.numbers.get("preference", np.full(rows.n, np.nan))
+    outside = (chance < 0) | (chance > 1)
+    if outside.any():
+        msg = (
+            f"A preference of {rows.source!r} is {chance[outside][0]:g}: give the probability of "
+            "side A, from 0 to 1."
+        )
+        raise DataError(msg)
+    chance = np.where(flipped, 1 - chance, chance)
+    return Said(item, rater, rows.label * sign, first * sign, chance).only(rows.read)
+
+
+def _raters(rows: Rows) -> Ints:
+    """Give the voter of each row, or where nobody is named somebody of their own."""
+    column = rows.names.get("voter", Coded((), np.full(rows.n, -1)))
+    names, (codes,) = merged([column])
+    return np.where(codes < 0, len(names) + np.arange(rows.n), codes).astype(np.int64)
+
+
+def repetition(key: Ints) -> Ints:
+    """Give each row its number among those of its key, from 0 in their order.
+
+    >>> repetition(np.array([7, 3, 7, 7])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(key, kind="stable")
+    in_order = key[order]
+    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
+    sizes = np.diff(np.append(starts, len(key)))
+    number = np.empty(len(key), dtype=np.int64)
+    number[order] = np.arange(len(key)) - np.repeat(starts, sizes)
+    return number
+
+
+def _left_first(rows: Rows) -> NDArray[np.int8]:
+    return np.ones(rows.n, dtype=np.int8)
+
+
+def _shown_first(
+    rows: Rows, items: Items, item: Ints, flipped: Bools
+) -> tuple[NDArray[np.int8], str | None]:
+    """Tell which side of each row the judge saw first: by the orders, or by the sides.
+
+    Without a column ``order``, side A is taken as first if some pair of models stands both ways;
+    else sides are a convention, such as the alphabet's, and say nothing of it.
+    """
+    column = rows.names.get("order")
+    if column is not None:
+        return _orders(rows, column), None
+    pair = items.pairs[item] @ np.array([len(items.models), 1])
+    both_ways = np.isin(pair[flipped], pair[~flipped]).any()
+    if both_ways:
+        return _left_first(rows), None
+    return np.zeros(rows.n, dtype=np.int8), (
+        "The verdicts have no column order, and every pair of models stands one way round: "
+        "which response the judge saw first is not known."
+    )
+
+
+def _orders(rows: Rows, column: Coded) -> NDArray[np.int8]:
+    unknown = [name for name in column.names if name not in ORDERS]
+    if unknown or (column.codes < 0).any():
+        shown = repr(unknown[0]) if unknown else "missing in some rows"
+        msg = f"The order of {rows.source!r} is {shown}: give ab, ba or both."
+        raise DataError(msg)
+    return np.array([ORDERS[name] for name in column.names], dtype=np.int8)[column.codes]
+
+
+def _judges(
+    rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8]
+) -> Iterator[JudgeSaid]:
+    names, judge = _judge_of(rows)
+    over_both = _is(rows, "order", BOTH)
+    for number, name in enumerate(names):
+        own = judge == number
+        if not own.any():
+            continue
+        whole = _one_a_case(rows, own)
+        apart = own & ~over_both if (own & ~over_both).any() else own
+        verdicts = _said_of_judge(rows, item, flipped, first, whole)
+        in_orders = verdicts
+        if not np.array_equal(whole, apart):
+            in_orders = _said_of_judge(rows, item, flipped, first, apart)
+        n_unread = int((whole & ~rows.read).sum())
+        yield JudgeSaid(name, verdicts, in_orders, n_unread, _methods(rows, own))
+
+
+def _one_a_case(rows: Rows, own: Bools) -> Bools:
+    """Leave out the single orders of a judge's cases that have a row of both."""
+    if "order" not in rows.names:
+        return own
+    kept = own.copy()
+    kept[own] = ~beside_both(rows.only(own).names)
+    return kept
+
+
+def _methods(rows: Rows, own: Bools) -> dict[str, tuple[str, ...]]:
+    method, template = rows.names.get("method"), rows.names.get("template")
+    if method is None:
+        return {}
+    found = {}
+    for name in _names_of(method, own):
+        its = own & _is(rows, "method", name)
+        found[name] = () if template is None else _names_of(template, its)
+    return found
+
+
+def _names_of(column: Coded, rows: Bools) -> tuple[str, ...]:
+    there = {column.names[code] for code in np.unique(column.codes[rows]) if code >= 0}
+    return tuple(sorted(name for name in there if name.strip()))
+
+
+def _said_of_judge(
+    rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8], part: Bools
+) -> Said:
+    rater = repetition(2 * item[part] + (first[part] < 0))
+    return said(rows.only(part), item[part], flipped[part], rater, first[part])
+
+
+def _is(rows: Rows, role: str, value: str) -> Bools:
+    column = rows.names.get(role)
+    if column is None:
+        return np.zeros(rows.n, dtype=bool)
+    return np.array([*(name == value for name in column.names), False])[column.codes]
+
+
+def _judge_of(rows: Rows) -> tuple[tuple[str, ...], Ints]:
+    column = rows.names.get("judge")
+    if column is None:
+        return ("judge",), np.zeros(rows.n, dtype=np.int64)
+    names, (codes,) = merged([column])
+    if not names:
+        return ("judge",), np.zeros(rows.n, dtype=np.int64)
+    if (codes < 0).any():
+        msg = (
+            f"{int((codes < 0).sum()):,} verdicts of {rows.source!r} name no judge, and others "
+            "do: name it in all of them."
+        )
+        raise DataError(msg)
+    return names, codes
+
+
+def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, StudyData]:
+    """Part votes and verdicts by the values of a column, sorted; `REST` is those without one.
+
+    Where only one source has the column, the other is parted by the items. Where neither has a
+    column `PAIR`, that is the two models.
+
+    Raises
+    ------
+    DataError
+        If neither source has the column.
+    """
+    columns = [rows.names.get("by") for rows in (cast, given)]
+    if columns == [None, None]:
+        if by != PAIR:
+            msg = (
+                f"There is no column {by!r}, neither in {cast.source!r} nor in {given.source!r}; "
+                f"{PAIR!r} parts by the two models."
+            )
+            raise DataError(msg)
+        columns = [_pairs(aligned, item) for item in aligned.item]
+    names, codes = merged([column for column in columns if column is not None])
+    values = [codes.pop(0) if column is not None else None for column in columns]
+    groups = {}
+    for code, name in [*enumerate(names), (-1, REST)]:
+        votes, verdicts = _in_group(values, aligned.item, code)
+        if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
+            part = aligned.only(votes, verdicts)
+            groups[name] = study_data(cast.only(votes), given.only(verdicts), part)
+    return groups
+
+
+def _pairs(aligned: Aligned, item: Ints) -> Coded:
+    """Name the two models of each row."""
+    found, codes = np.unique(aligned.items.pairs, axis=0, return_inverse=True)
+    models = aligned.items.models
+    return Coded(tuple(f"{models[a]} / {models[b]}" for a, b in found), codes.ravel()[item])
+
+
+def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
+    """Tell which rows of each source are in a group."""
+    masks = [None if value is None else value == code for value in values]
+    return [
+        mask if mask is not None else np.isin(item[i], item[1 - i][masks[1 - i]])
+        for i, mask in enumerate(masks)
+    ]

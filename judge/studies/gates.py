@@ -1,0 +1,384 @@
+"""What a judge has to pass to stand in for people, and the first answer of a study in words.
+
+Every threshold of that answer, and every sentence in it, is in this module.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from judge.studies.items import Estimate
+from judge.studies.words import listed, number_of, percent, percent_of, points_of
+
+Verdict = Literal["yes", "no", "with_care", "cannot_tell"]
+Raters = Literal["expert", "skilled", "crowd"]
+
+MIN_PROMPTS = 20
+"""Under this many prompts intervals are too narrow to say yes, or that a judge falls short."""
+MIN_CASES = 100
+"""Items on which a rule and a judge prefer a side, and a vote does: with fewer they are not
+compared, and the rule is not mentioned."""
+MARGIN = 0.05
+"""Agreement by which a judge may fall short of people, at the worst end of the interval, and by
+which it must lead a rule that reads nothing, at the best end, to be more than that."""
+COPIES = 0.95
+"""Share of its verdicts from which a judge is said to follow a rule."""
+WORTH_SAYING = 20.0
+"""Points from which a bias that is certain is named."""
+
+MARGINS: Mapping[Raters, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
+"""What a judge may lose to a person in the alternative-annotator test and pass for its lower
+price: the paper's values by kind of rater."""
+MIN_ITEMS = 30
+"""Fewer of a person's items than this give that test no footing."""
+MIN_PEOPLE = 3
+"""Fewer people than this who can be tested say nothing of others."""
+PASS = 0.5
+"""Share of the people tested whom a judge has to be able to replace."""
+
+LONGEST = "Longest answer"
+MARKDOWN = "More markdown"
+FIRST = "Always the first"
+RANDOM = "Random"
+PHRASES = {
+    LONGEST: "picking the longer answer",
+    MARKDOWN: "picking the answer with more markdown",
+    FIRST: "always picking what is shown first",
+    RANDOM: "throwing a coin",
+}
+EFFECTS = {
+    "position": "being shown first",
+    "length": "being twice as long",
+    "format": "twice the markdown",
+}
+OPENINGS: Mapping[Verdict, str] = {
+    "yes": "Yes, as far as agreement goes.",
+    "no": "No.",
+    "with_care": "With care.",
+    "cannot_tell": "It cannot be told.",
+}
+RATERS: Mapping[Raters, str] = {
+    "expert": "experts",
+    "skilled": "skilled raters",
+    "crowd": "a crowd",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that reads nothing, beside a judge; ties left out.
+
+    Attributes
+    ----------
+    name : str
+        One of `PHRASES`.
+    agreement : Estimate
+        With people.
+    lead : Estimate
+        By how much the judge agrees with people more, on the cases of the rule.
+    followed : Estimate or None
+        Share of these on which the judge says what the rule says; None of a coin.
+    """
+
+    name: str
+    agreement: Estimate
+    lead: Estimate
+    followed: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A judge by the alternative-annotator test, and two that read nothing by the same test.
+
+    Attributes
+    ----------
+    winning_rate : float
+        Share of the people tested whom the judge can replace.
+    advantage : float
+        How often it is as good as the person it would replace, on average over people.
+    margin : float
+        What it may lose to a person.
+    people_tested : int
+    coin, longest : float or None
+        Winning rates of a coin and of picking the longer answer; the latter None where lengths
+        are not known.
+    """
+
+    winning_rate: float
+    advantage: float
+    margin: float
+    people_tested: int
+    coin: float
+    longest: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {name: getattr(self, name) for name in Alternative.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the first answer hangs on; agreement with ties left out unless said otherwise.
+
+    Attributes
+    ----------
+    judge, people, highest : Estimate
+        Agreement with a person: of the judge, of another person, and the most that is possible.
+    judge_with_ties, people_with_ties : Estimate
+    gap, gap_with_ties : Estimate
+        Agreement of the judge less that of people.
+    rules : tuple of Rule
+        Those that have `MIN_CASES`.
+    alternative : Alternative or None
+        None where fewer than `MIN_PEOPLE` can be tested.
+    raters : {"expert", "skilled", "crowd"}
+    biases : mapping of str to Estimate or None
+        By how many points the judge is moved beyond people, by `EFFECTS` and ``self``.
+    own_model : str or None
+    correlation, correlation_noise_freed : Estimate or None
+        Spearman's, of the ratings by the judge with those by people.
+    n_prompts : int
+    """
+
+    judge: Estimate
+    people: Estimate
+    highest: Estimate
+    judge_with_ties: Estimate
+    people_with_ties: Estimate
+    gap: Estimate
+    gap_with_ties: Estimate
+    rules: tuple[Rule, ...]
+    alternative: Alternative | None
+    raters: Raters
+    biases: Mapping[str, Estimate | None]
+    own_model: str | None
+    correlation: Estimate | None
+    correlation_noise_freed: Estimate | None
+    n_prompts: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """Whether a judge may stand in for people, and why.
+
+    Attributes
+    ----------
+    verdict : {"yes", "no", "with_care", "cannot_tell"}
+    reasons : tuple of str
+        Sentences; the first is what the verdict hangs on.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """The verdict in words, with its reason."""
+        return f"{OPENINGS[self.verdict]} {self.reasons[0]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"verdict": self.verdict, "reasons": list(self.reasons)}
+
+
+def first_answer(found: Evidence) -> FirstAnswer:
+    """Say whether a judge may stand in for people, and name what this hangs on.
+
+    ``no``: the judge follows a rule that reads nothing, or leads it by `MARGIN` at most, or
+    people agree with each other more often than with the judge, by more than `MARGIN`; each by
+    the whole interval.
+    ``yes``: the judge agrees with a person as often as another person does, within `MARGIN`, with
+    ties and without; it passes the alternative-annotator test, which neither a coin nor the
+    longer answer passes as well; and no bias of `WORTH_SAYING` points is certain. ``with_care``:
+    the same but for ties, or for such a bias. ``cannot_tell``: anything else, and whatever rests
+    on fewer than `MIN_PROMPTS`.
+    """
+    verdict, reason = _verdict(found)
+    more = [
+        *_exposed(found.rules),
+        _agreement(found),
+        _rules(found.rules),
+        _alternative(found),
+        *_moved(found),
+        _boards(found),
+        _few(found.n_prompts),
+    ]
+    return FirstAnswer(verdict, (reason, *(text for text in more if text)))
+
+
+def _verdict(found: Evidence) -> tuple[Verdict, str]:
+    if found.judge.value is None:
+        return "cannot_tell", "No vote and verdict on one item both prefer a side."
+    if beaten_by := unbeaten(found.rules):
+        return _not_better(beaten_by[0])
+    if found.gap.value is None:
+        return "cannot_tell", "No item has two votes to compare people with people."
+    if found.n_prompts < MIN_PROMPTS:
+        return "cannot_tell", f"This is of {_prompts(found.n_prompts)}; it takes {MIN_PROMPTS}."
+    if not _level_with(found.gap):
+        return _short(found.gap)
+    if blocked := _not_passed(found):
+        return "cannot_tell", blocked
+    if _moved(found):
+        return "with_care", "It agrees as another person does, and is moved by other things."
+    if not _level_with(found.gap_with_ties):
+        return "with_care", "Only for who is better: it is not shown to see ties as people do."
+    return "yes", "It is as good a guess of what a person says as another person."
+
+
+def unbeaten(rules: Sequence[Rule]) -> list[Rule]:
+    """Give the rules that the judge is not shown to beat.
+
+    One that it follows comes first, then the one that it is furthest from beating.
+    """
+    found = [rule for rule in rules if not _above_zero(rule.lead)]
+    return sorted(found, key=lambda rule: (not _followed(rule), rule.lead.value or 0.0))
+
+
+def _not_better(rule: Rule) -> tuple[Verdict, str]:
+    """Say that a rule is not beaten: for certain, if the judge follows it or hardly leads."""
+    phrase, lead = PHRASES[rule.name], rule.lead
+    if _followed(rule) or (lead.upper is not None and lead.upper <= 0):
+        return "no", f"It does no better than {phrase}."
+    if lead.upper is not None and lead.upper <= MARGIN:
+        return "no", f"It does hardly better than {phrase}, if at all."
+    return "cannot_tell", f"It is not shown to do better than {phrase}."
+
+
+def _followed(rule: Rule) -> bool:
+    return rule.followed is not None and (rule.followed.value or 0.0) >= COPIES
+
+
+def _above_zero(lead: Estimate) -> bool:
+    """Whether a lead is certain; one that has no value claims nothing against the judge."""
+    return lead.value is None or (lead.lower is not None and lead.lower > 0)
+
+
+def _level_with(gap: Estimate) -> bool:
+    return gap.lower is not None and gap.lower >= -MARGIN
+
+
+def _short(gap: Estimate) -> tuple[Verdict, str]:
+    if gap.upper is not None and gap.upper < -MARGIN:
+        return "no", "People agree with each other more often than with it."
+    if gap.upper is not None and gap.upper < 0:
+        return "cannot_tell", (
+            "People agree with each other more often than with it, but maybe by less than "
+            f"{100 * MARGIN:.0f} points of a per cent."
+        )
+    return "cannot_tell", "It may agree with people as often as they do, or less often."
+
+
+def _not_passed(found: Evidence) -> str:
+    """Say why the alternative-annotator test does not speak for the judge; nothing if it does."""
+    test = found.alternative
+    if test is None:
+        return f"Too few people can be tested one by one: it takes {MIN_PEOPLE}."
+    if test.winning_rate < PASS:
+        return "It is not shown that it can take the place of half of the people."
+    if test.winning_rate <= test.coin:
+        return "A coin passes for people here as well as it does."
+    if test.longest is not None and test.winning_rate <= test.longest:
+        return "Picking the longer answer passes for people here as well as it does."
+    return ""
+
+
+def _exposed(rules: Sequence[Rule]) -> list[str]:
+    return [
+        f"{percent(rule.followed.value)} of its verdicts are those of {PHRASES[rule.name]}: "
+        "whatever it writes, this is what it measures."
+        for rule in rules
+        if rule.followed is not None and _followed(rule)
+    ]
+
+
+def _agreement(found: Evidence) -> str:
+    if found.judge.value is None:
+        return ""
+    said = (
+        f"Where both prefer a side, it agrees with a person in {percent_of(found.judge)} of cases"
+    )
+    if found.people.value is not None:
+        said += f"; two people agree with each other in {percent_of(found.people)}"
+    if found.highest.value is not None:
+        said += f", and the best possible judge with one in at most {percent_of(found.highest)}"
+    said += f". With ties as a third answer it agrees in {percent_of(found.judge_with_ties)}"
+    if found.people_with_ties.value is None:
+        return f"{said}."
+    return f"{said}, and people in {percent_of(found.people_with_ties)}."
+
+
+def _rules(rules: Sequence[Rule]) -> str:
+    if not rules:
+        return ""
+    said = [
+        f"{PHRASES[rule.name]} {'in' if place else 'agrees with a person in'} "
+        f"{percent(rule.agreement.value)}{'' if place else ' of cases'}"
+        for place, rule in enumerate(rules)
+    ]
+    return f"Without reading a word, {listed(said)}."
+
+
+def _alternative(found: Evidence) -> str:
+    test = found.alternative
+    if test is None:
+        return ""
+    others = f"a coin that of {percent(test.coin)}"
+    if test.longest is not None:
+        others += f" and picking the longer answer that of {percent(test.longest)}"
+    return (
+        "By the alternative-annotator test it may take the place of "
+        f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}; they "
+        f"are taken as {RATERS[found.raters]}, whom it may fall behind by {percent(test.margin)} "
+        "of items. It is as good as the person it would replace on "
+        f"{percent(test.advantage)} of items."
+    )
+
+
+def _moved(found: Evidence) -> list[str]:
+    """Name the biases that are certain and large."""
+    said = [
+        f"It is moved otherwise than people: {EFFECTS[name]} counts for {points_of(gap)} rating "
+        "points beyond what it does with them."
+        for name, gap in found.biases.items()
+        if name in EFFECTS and _matters(gap)
+    ]
+    own = found.biases.get("self")
+    if _matters(own):
+        said.append(
+            f"It places {found.own_model}, its own model, {points_of(own)} points from where its "
+            "other ratings would have it."
+        )
+    return said
+
+
+def _matters(gap: Estimate | None) -> bool:
+    if gap is None or gap.value is None or gap.lower is None or gap.upper is None:
+        return False
+    return abs(gap.value) >= WORTH_SAYING and (gap.lower > 0 or gap.upper < 0)
+
+
+def _boards(found: Evidence) -> str:
+    plain, freed = found.correlation, found.correlation_noise_freed
+    if plain is None or plain.value is None:
+        return ""
+    said = (
+        f"Its ranking of {plain.n} models goes with that of people by {number_of(plain)} "
+        "(Spearman's correlation, 1 is the same order)"
+    )
+    if freed is None or freed.value is None:
+        return f"{said}."
+    return f"{said}; without the noise in both boards, by {number_of(freed)}."
+
+
+def _few(n_prompts: int) -> str:
+    if n_prompts >= MIN_PROMPTS:
+        return ""
+    return (
+        f"All of this is of {_prompts(n_prompts)}: too few for the intervals, which are too "
+        "narrow, and for saying much of others."
+    )
+
+
+def _prompts(n: int) -> str:
+    return f"{n} prompt{'s'[n == 1 :]}"

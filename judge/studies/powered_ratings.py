@@ -1,0 +1,274 @@
+"""Ratings by people from few votes and many verdicts: prediction-powered Bradley-Terry."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its submodules load on first use
+
+from judge.studies.items import Estimate, Items, Said
+from judge.studies.power_tuning import ASSUMPTION, NOTHING_TO_GAIN, Clusters, Moments, Parts
+from judge.studies.powered_bradley_terry import (
+    Problem,
+    bread_at,
+    moments_at,
+    problem_of,
+    pull,
+    solved,
+)
+from judge.studies.voters_and_prompts import founded, uncertainty
+from rating.errors import NotIdentifiedError
+from rating.likelihood.bradley_terry import win_probability
+from rating.typing import Bools, Floats
+
+UNLIKELY = 0.01
+"""Under this chance a difference between the items with votes and the rest is reported."""
+FEW_VOTERS = 15.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Strengths with their uncertainty.
+
+    Attributes
+    ----------
+    theta, lower, upper : ndarray of shape (n_models,)
+        Nats; the strengths sum to zero over the models with 15 effective voters and prompts or
+        more, over all if fewer than two have them. Ends are NaN where ``df`` is less than one.
+    variance, df : ndarray of shape (n_models,)
+        Of each strength, and the degrees of freedom by voters and prompts.
+    averaged : ndarray of shape (n_models,), bool
+        Models whose strengths sum to zero.
+    """
+
+    theta: Floats
+    lower: Floats
+    upper: Floats
+    variance: Floats
+    df: Floats
+    averaged: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoweredRatings:
+    """Ratings by people, with and without the judge's help.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+        Those with votes, sorted.
+    ratings : Ratings
+        By votes and verdicts together.
+    human_only : Ratings
+        By the votes alone; each item counts once, however many voted on it.
+    judge_weight : float
+        ``lam``: from 0, people alone, to 1.
+    gain : Estimate
+        Total variance of ``human_only`` over that of ``ratings``: as many times the votes would
+        do without the judge. 1 without an interval where the judge has no weight, and no value
+        where its verdicts explain every vote, or votes are on fewer than 20 prompts. ``n`` is the
+        number of prompts with votes.
+    explained : float or None
+        Share of the variance of the votes that endless verdicts on other prompts would take away:
+        the squared correlation of what votes and verdicts do to the ratings. None without items
+        that have both.
+    level : float
+        Of the intervals.
+    n, n_judged : int
+        Items with votes, and items with a verdict and no vote.
+    n_prompts : int
+        Prompts of the items with votes.
+    random_subset_p : float or None
+        Chance of the judge differing so much between the items with votes and the rest, were the
+        former a random subset; None where it cannot be tested.
+    warnings : tuple of str
+    assumption : str
+    """
+
+    models: tuple[str, ...]
+    ratings: Ratings
+    human_only: Ratings
+    judge_weight: float
+    gain: Estimate
+    explained: float | None
+    level: float
+    n: int
+    n_judged: int
+    n_prompts: int
+    random_subset_p: float | None
+    warnings: tuple[str, ...]
+    assumption: str = ASSUMPTION
+
+
+def powered_ratings(
+    items: Items,
+    people: Said,
+    judge: Said,
+    *,
+    level: float = 0.95,
+    chance: Floats | None = None,
+) -> PoweredRatings:
+    """Rate models by people's preferences from the votes on some items and verdicts on more.
+
+    Minimise, over strengths that sum to zero,
+
+    ::
+
+        mean_voted l(vote) - lam mean_both l(verdict) + lam mean_rest l(verdict)
+
+    where ``l(s) = log(1 + exp(gap)) - s gap`` is the surprise of a score s of side A, a tie
+    counting as half: the mean of an item's votes, and of a judge's probabilities where it gave
+    them, its verdicts otherwise. The means are over the items with votes, those with a verdict as
+    well, and those with a verdict alone; ``lam`` in [0, 1] minimises the total variance. What is
+    estimated is Bradley-Terry under the pairs of the items, whatever the judge is like.
+
+    Votes and verdicts are summed by voter and by prompt before they are squared, with Student's t
+    for the effective voters and prompts behind each rating: see
+    `judge.studies.voters_and_prompts.uncertainty`. The published covariance takes items as
+    independent: too narrow where they share prompts, or votes share voters. ``lam`` is tuned on
+    the covariance by prompt.
+
+    Parameters
+    ----------
+    people, judge : Said
+        A judge's repetitions and orders are averaged. Where voters are not known, each vote is of
+        a voter of its own: the intervals then allow for prompts alone.
+    chance : ndarray of shape (n_items,), optional
+        With what probability each item was sent to people, where it was not the same for all.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes alone leave a strength without a finite value, show no spread or are on
+        fewer than five prompts, or the verdicts pull the loss down without end.
+    DataError
+        For a chance that is none.
+
+    References
+    ----------
+    .. [1] P. Boyeau, A. N. Angelopoulos, N. Yosef, J. Malik and M. I. Jordan, "AutoEval done
+       right: using synthetic data for model evaluation", arXiv 2403.07008, 2024, section 4.
+    .. [2] A. N. Angelopoulos, J. C. Duchi and T. Zrnic, "PPI++: Efficient prediction-powered
+       inference", arXiv 2311.01453, 2023, sections 5 and 6.
+    """
+    problem, left_out = problem_of(items, people, judge, chance)
+    weigh = problem.parts
+    clusters = Clusters.of(problem.prompt[problem.voted], weigh.voted[problem.voted])
+    alone = solved(problem, weigh, 0.0)
+    start = moments_at(problem, weigh, alone)
+    bread = bread_at(problem, weigh, alone, 0.0)
+    lam = start.tuned(bread) if weigh.has_rest else 0.0
+    _check_spread(start)
+    explained = start.explained(bread)
+    average = founded(problem, people, weigh, alone)
+    human_only, by_prompt = _ratings(problem, people, weigh, alone, 0.0, level, average)
+    found, gain = human_only, Estimate(1.0, None, None, clusters.n)
+    if lam > 0:
+        theta = solved(problem, weigh, lam)
+        found, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level, average)
+        ratio = float(human_only.variance.sum() / found.variance.sum())
+        gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
+    subset_p = _random_subset(problem, weigh, alone, start, clusters)
+    return PoweredRatings(
+        models=problem.models,
+        ratings=found,
+        human_only=human_only,
+        judge_weight=lam,
+        gain=gain,
+        explained=explained,
+        level=level,
+        n=int(problem.voted.sum()),
+        n_judged=int((problem.judged & ~problem.voted).sum()),
+        n_prompts=clusters.n,
+        random_subset_p=subset_p,
+        warnings=(
+            *left_out,
+            *clusters.warnings,
+            *_on_voters(people),
+            *_without_interval(problem.models, found),
+            *_on_parts(problem, weigh, subset_p),
+            *clusters.on_gain(gain),
+        ),
+    )
+
+
+def _check_spread(moments: Moments) -> None:
+    """Raise where every vote is as expected to the digit, as when all are ties."""
+    if np.trace(moments.people) <= np.finfo(np.float64).eps ** 2:
+        raise NotIdentifiedError("The votes show no spread, such as ties alone: no intervals.")
+
+
+def _ratings(
+    problem: Problem,
+    people: Said,
+    weigh: Parts,
+    theta: Floats,
+    lam: float,
+    level: float,
+    average: Bools,
+) -> tuple[Ratings, Floats]:
+    """Return strengths with their intervals, and what each prompt adds to the variances."""
+    found = uncertainty(problem, people, weigh, theta, lam, average)
+    half = found.half_width(level)
+    theta = theta - theta[average].mean()
+    ratings = Ratings(theta, theta - half, theta + half, found.variance, found.df, average)
+    return ratings, found.of_prompts
+
+
+def _random_subset(
+    problem: Problem, weigh: Parts, theta: Floats, moments: Moments, clusters: Clusters
+) -> float | None:
+    """Test that verdicts on the items with votes are like those on the rest.
+
+    The judge's part of the gradient has mean zero when the items with votes are a random subset;
+    its square in units of its covariance is compared with an F distribution (Hotelling).
+    """
+    k, n = len(theta), clusters.effective
+    if not weigh.has_rest or n <= 2 * k:
+        return None
+    a, b = problem.pairs.T
+    residual = win_probability(theta)[a, b] - np.nan_to_num(problem.judge)
+    gap = pull(problem.pairs, (weigh.rest - weigh.both) * residual, k)
+    square = clusters.correction * moments.judge
+    if np.linalg.matrix_rank(square) < k - 1:
+        return None
+    statistic = float(gap @ np.linalg.pinv(square, rcond=1e-10, hermitian=True) @ gap)
+    df = n - k + 1
+    return float(scipy.special.fdtrc(k - 1, df, statistic * df / ((n - 1) * (k - 1))))
+
+
+def _on_parts(problem: Problem, weigh: Parts, subset_p: float | None) -> tuple[str, ...]:
+    said = []
+    if not weigh.has_rest:
+        said.append(NOTHING_TO_GAIN)
+    unjudged = int((problem.voted & ~problem.judged).sum())
+    if unjudged:
+        said.append(f"{unjudged} items have votes and no verdict: they count in the votes alone.")
+    if subset_p is not None and subset_p < UNLIKELY:
+        said.append(
+            "The judge's verdicts on the items with votes differ from those on the rest "
+            f"(p = {subset_p:.2g}): these are not a random subset, and the judge's help may "
+            "mislead. Read the ratings by votes alone, or give the chances with which items were "
+            "sent to people."
+        )
+    return tuple(said)
+
+
+def _on_voters(people: Said) -> tuple[str, ...]:
+    count = np.bincount(people.rater).astype(np.float64)
+    effective = float(count.sum() ** 2 / (count @ count))
+    if effective >= FEW_VOTERS:
+        return ()
+    return (
+        f"The votes are those of {effective:.1f} effective voters: the intervals of ratings by "
+        "people are for voters like these, and as wide as so few make them.",
+    )
+
+
+def _without_interval(models: tuple[str, ...], found: Ratings) -> tuple[str, ...]:
+    names = [model for model, low in zip(models, found.lower, strict=True) if np.isnan(low)]
+    if not names:
+        return ()
+    return (
+        "Ratings without an interval, for behind them stand less than two effective voters, or "
+        f"prompts: {', '.join(names)}.",
+    )

@@ -1,0 +1,277 @@
+"""Rows of votes or of verdicts for a study, as arrays in the sides of their file."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from rating import Outcome
+from rating.errors import DataError
+from rating.tables.coding import Coded, coded_list
+from rating.tables.columns import Columns, require
+from rating.tables.logged import TEXTS as LOGGED
+from rating.tables.logged import LoggedColumns
+from rating.tables.ordered import ROW, numbered
+from rating.tables.orders import one_row_a_case, order_columns
+from rating.tables.sieve import OUTCOMES, Sieve
+from rating.tables.sources import Table, fetch, opened
+from rating.typing import Bools, Floats
+
+ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"
+"""Headings, list items, words in bold and fences of code; read alike by Python and by duckdb."""
+
+
+def elements(text: str) -> int:
+    r"""Count headings, list items, words in bold and fences of code.
+
+    Examples
+    --------
+    >>> elements("# Sky\n- **Blue**, mostly\n- grey")
+    4
+    """
+    return len(re.findall(ELEMENTS, text))
+
+
+UNREAD = "unread"
+NAMED: Mapping[str, tuple[str, ...]] = {
+    "item": ("item_id",),
+    "battle": ("battle_id",),
+    "voter": ("voter", "voter_id", "user", "user_id"),
+    "judge": ("judge", "judge_id"),
+    "method": ("method",),
+    "template": ("template",),
+    "order": ("order",),
+}
+"""Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
+
+NOT_KEPT = ("winner", "left_out", "status")
+"""Roles that say whether and what a row counts, and nothing after that."""
+
+LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
+TEXTS = {"a": ("response_a", "output_a"), "b": ("response_b", "output_b")}
+SIGNS = np.array([{Outcome.A: 1, Outcome.B: -1}.get(outcome, 0) for outcome in OUTCOMES] + [0])
+"""Label of each outcome, and 0 for what was not read: both kinds of tie are one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows that count, in their order in the source, and in its sides.
+
+    Attributes
+    ----------
+    names : mapping of str to Coded
+        By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``voter``,
+        ``judge``, ``method``, ``template``, ``order``, ``case`` and ``by`` where the source has
+        them.
+    numbers : mapping of str to ndarray of shape (n,)
+        By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
+        ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
+        markdown.
+    label : ndarray of shape (n,), int8
+        1 for side A, 0 for a tie, -1 for side B; 0 where it was not read.
+    read : ndarray of shape (n,), bool
+        Whether there is a label.
+    dropped : dict of str to int
+        Rows left out, by reason.
+    """
+
+    source: str
+    names: Mapping[str, Coded]
+    numbers: Mapping[str, Floats]
+    label: NDArray[np.int8]
+    read: Bools
+    dropped: dict[str, int]
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return len(self.label)
+
+    def only(self, rows: NDArray[Any]) -> "Rows":
+        """Return some rows, by mask or by index."""
+        return Rows(
+            self.source,
+            {role: Coded(column.names, column.codes[rows]) for role, column in self.names.items()},
+            {role: values[rows] for role, values in self.numbers.items()},
+            self.label[rows],
+            self.read[rows],
+            self.dropped,
+        )
+
+
+Source = str | LoggedColumns
+"""A file, or the votes of an arena's log."""
+
+
+def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
+    """Read the rows of a file, or the votes of a log that its policy counts.
+
+    Votes that are a judge's run count once a case (`rating.tables.orders`); verdicts stay apart.
+
+    Parameters
+    ----------
+    unread : bool
+        Keep rows without a winner, as unread verdicts; else they raise.
+    by : str, optional
+        Column to read beside the others, where it is there.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read, a label is unknown or missing, or no row counts.
+    """
+    if isinstance(source, LoggedColumns):
+        return _sieved(_logged(source), source.name, unread=unread)
+    with opened(source, lambda there: _wanted(there, by)) as frame:
+        there = frame.collect_schema().names()
+        texts, numbers = _roles(there, by)
+        rows = numbered(frame).project(_measured(there))
+        numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
+        lazy: nw.LazyFrame[Any] = nw.from_native(rows)
+        return _sieved(fetch(lazy, texts, numbers, group=False), source, unread=unread)
+
+
+def _wanted(there: Sequence[str], by: str | None) -> list[str]:
+    texts, numbers = _roles(there, by)
+    found = {*texts.values(), *numbers.values(), *_text_columns(there).values()}
+    return sorted(found & {*there})
+
+
+def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    columns = Columns()
+    texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner")}
+    for role in ("prompt", "left_out"):
+        if found := columns.find(role, there):
+            texts[role] = found
+    for role, names in NAMED.items():
+        if name := next((name for name in names if name in there), None):
+            texts[role] = name
+    if by is not None and by in there:
+        texts["by"] = require(by, there)
+    if by != "order":
+        texts |= order_columns(there)
+    numbers = {"preference": "preference"} if "preference" in there else {}
+    if {*LENGTHS.values()} <= {*there}:
+        numbers |= LENGTHS
+    elif _text_columns(there):
+        numbers |= {role: role for role in LENGTHS}
+    return texts, numbers
+
+
+def _text_columns(there: Sequence[str]) -> dict[str, str]:
+    """Find the columns of both responses, by side; none where one is missing."""
+    found = {
+        side: next((name for name in names if name in there), "") for side, names in TEXTS.items()
+    }
+    return found if all(found.values()) else {}
+
+
+def _formats(there: Sequence[str]) -> list[str]:
+    return [f"format_{side}" for side in _text_columns(there)]
+
+
+def _measured(there: Sequence[str]) -> str:
+    """Measure texts where they are: their length, and the elements of markdown in them."""
+    parts = ["*"]
+    for side, name in _text_columns(there).items():
+        quoted = '"' + name.replace('"', '""') + '"'
+        found = f"len(regexp_extract_all({quoted}, '{ELEMENTS}'))"
+        parts.append(f"{found} AS format_{side}")
+        if not {*LENGTHS.values()} <= {*there}:
+            parts.append(f"length({quoted}) AS length_{side}")
+    return ", ".join(parts)
+
+
+def _logged(log: LoggedColumns) -> Table:
+    table = log.table([*LOGGED])
+    texts = dict(table.texts)
+    texts["prompt"] = coded_list("prompt", [prompt or None for prompt in log.prompt])
+    return replace(
+        table, texts=texts, numbers={"row": np.arange(len(log.voter), dtype=np.float64)}
+    )
+
+
+def _sieved(table: Table, source: str, *, unread: bool) -> Rows:
+    sieve = Sieve.of(table)
+    sieve.drop_left_out()
+    if not unread:
+        one_row_a_case(sieve)
+    silent = blank(table.texts["winner"]) & sieve.live
+    if unread:
+        sieve.live &= ~silent
+    outcome = sieve.outcomes()
+    if unread:
+        sieve.live |= silent
+    _, a, b = sieve.models()
+    same = sieve.live & (a == b)
+    sieve.drop(same, "a model against itself")
+    if not sieve.live.any():
+        dropped = ", ".join(f"{n} {why}" for why, n in sieve.dropped.items())
+        msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
+        raise DataError(msg)
+    order = np.argsort(table.numbers["row"], kind="stable")
+    names = {r: c for r, c in table.texts.items() if r not in NOT_KEPT}
+    label = SIGNS[outcome].astype(np.int8)
+    left_out = dict(sorted(sieve.dropped.items()))
+    every = Rows(source, names, table.numbers, label, ~silent, left_out)
+    return every.only(order[sieve.live[order]])
+
+
+def blank(column: Coded) -> Bools:
+    """Tell which rows have no name, or one of spaces."""
+    empty = np.array([*(not name.strip() for name in column.names), True])
+    return np.asarray(empty[column.codes])
+
+
+NAMES = {
+    "text_a": TEXTS["a"],
+    "text_b": TEXTS["b"],
+    "prompt": ("prompt", "instruction", "question"),
+    "reason": ("reason", "explanation", "reasoning", "judgment", "raw"),
+    "checklist": ("checklist",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowTexts:
+    """Texts of a row; None where the source has none."""
+
+    model_a: str
+    text_a: str | None
+    text_b: str | None
+    prompt: str | None
+    reason: str | None
+    checklist: str | None
+
+
+def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
+    """Read the texts of some rows of a file, by row; a log has none to give.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    if isinstance(source, LoggedColumns) or not rows:
+        return {}
+    with opened(source, lambda there: [*there]) as frame:
+        there = frame.collect_schema().names()
+        found = {
+            role: next((name for name in names if name in there), None)
+            for role, names in NAMES.items()
+        }
+        if not any(found.values()):
+            return {}
+        columns = [
+            f'CAST("{name}" AS VARCHAR) AS {role}' if name else f"NULL AS {role}"
+            for role, name in found.items()
+        ]
+        wanted = ", ".join(str(int(row)) for row in rows)
+        relation: duckdb.DuckDBPyRelation = numbered(frame).filter(f"{ROW} IN ({wanted})")
+        told = relation.project(", ".join([ROW, "CAST(model_a AS VARCHAR)", *columns])).fetchall()
+    return {int(row): RowTexts(*texts) for row, *texts in told}

@@ -1,0 +1,139 @@
+"""May a judge stand in for people: all that votes and verdicts on the same items say."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from judge.studies.boards import Contest, contest
+from judge.studies.contract import contract, missing
+from judge.studies.corrected import win_rates
+from judge.studies.data import JudgeSaid, StudyData, read_study
+from judge.studies.one_judge import JudgeStudy, identified, shared_by, study_judge
+from judge.studies.options import StudyOptions
+from judge.studies.outputs import Outputs, read_outputs, read_prompts
+from judge.studies.plan import plan_votes
+from judge.studies.rows import Source
+
+Told = Callable[[int, int, str], None]
+"""Called with the steps done, the steps in all, and what is done next."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """What was found of each judge.
+
+    Attributes
+    ----------
+    votes, verdicts : str
+        Where these were read.
+    contests : mapping of (str, str) to Contest
+        By how much the board of one judge goes better with that of people than another's.
+    outputs : Outputs or None
+    texts : mapping of str to str
+        Texts of prompts, by name; empty where not at hand.
+    """
+
+    votes: Source
+    verdicts: str
+    options: StudyOptions
+    data: StudyData
+    judges: tuple[JudgeStudy, ...]
+    contests: Mapping[tuple[str, str], Contest]
+    outputs: Outputs | None
+    texts: Mapping[str, str]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind, each once."""
+        every = {judge.name: [*judge.warnings, *missing(judge)] for judge in self.judges}
+        common = set.intersection(*map(set, every.values()))
+        found = (
+            text if text in common else f"{name}: {text}"
+            for name, texts in every.items()
+            for text in texts
+        )
+        return tuple(dict.fromkeys(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: of the one judge, or of several by name."""
+        found = {judge.name: contract(judge) for judge in self.judges}
+        return next(iter(found.values())) if len(found) == 1 else {"judges": found}
+
+
+def study_judges(
+    votes: Source, verdicts: str, options: StudyOptions, told: Told = lambda *_: None
+) -> Study:
+    """Compare the verdicts of one judge or several with votes of people.
+
+    Parameters
+    ----------
+    votes, verdicts : path or LoggedColumns
+        Files; for votes also an arena's log.
+
+    Raises
+    ------
+    DataError
+        If a source cannot be read, the two have nothing in common, or an option does not fit.
+    """
+    told(0, 0, ", reading")
+    data = read_study(votes, verdicts, voters=options.voters, by=options.by)
+    outputs = None
+    if options.outputs is not None:
+        outputs = read_outputs(options.outputs, data.items, data.prompts)
+        data = _measured(data, outputs)
+    texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
+    judges = _studied(data, options, told)
+    contests = dict(_contests(judges, options))
+    return Study(votes, verdicts, options, data, judges, contests, outputs, texts)
+
+
+def _contests(
+    judges: Sequence[JudgeStudy], options: StudyOptions
+) -> Iterator[tuple[tuple[str, str], Contest]]:
+    for one, other in combinations(judges, 2):
+        if one.boards is not None and other.boards is not None:
+            boards = (one.boards[0], one.boards[1], other.boards[1])
+            draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
+            yield (one.name, other.name), contest(*boards, rng=options.rng(), **draws)
+
+
+def _studied(data: StudyData, options: StudyOptions, told: Told) -> tuple[JudgeStudy, ...]:
+    total = len(data.judges) * (1 + len(data.groups))
+    found = []
+    for place, judge in enumerate(data.judges):
+        done = place * (1 + len(data.groups))
+
+        def tell(part: str, done: int = done, name: str = judge.name) -> None:
+            told(done, total, f", {part} of {name}")
+
+        whole = study_judge(data, judge, options, tell)
+        groups = {}
+        for number, (value, part) in enumerate(data.groups.items(), 1):
+            told(done + number, total, f", {options.by} {value} of {judge.name}")
+            own = next((one for one in part.judges if one.name == judge.name), None)
+            if own is not None and shared_by(part, own).items.n:
+                groups[value] = study_judge(part, own, options, lambda _: None)
+        found.append(replace(_planned(data, judge, whole, options), groups=groups))
+    return tuple(found)
+
+
+def _planned(
+    data: StudyData, judge: JudgeSaid, whole: JudgeStudy, options: StudyOptions
+) -> JudgeStudy:
+    """Add what follows from all of the votes and verdicts together."""
+    warnings = list(whole.warnings)
+    powered, bought = whole.powered, None
+    if powered is not None:
+        bought = identified(
+            "Plan of votes", lambda: plan_votes(data, judge, powered, options.rng()), warnings
+        )
+    rates = win_rates(data.items, data.people, judge.verdicts, options.level)
+    return replace(whole, plan=bought, win_rates=rates, warnings=tuple(warnings))
+
+
+def _measured(data: StudyData, outputs: Outputs) -> StudyData:
+    """Take length and format from the responses, where the files do not tell."""
+    gaps = outputs.gaps(data.items, data.prompts) | dict(data.items.gaps)
+    groups = {value: _measured(part, outputs) for value, part in data.groups.items()}
+    return replace(data, items=replace(data.items, gaps=gaps), groups=groups)

@@ -1,0 +1,315 @@
+"""How uncertain powered ratings are where votes share voters, and votes and verdicts prompts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its submodules load on first use
+from numpy.typing import NDArray
+
+from judge.studies.items import Said
+from judge.studies.power_tuning import Parts
+from judge.studies.powered_bradley_terry import Problem, blocks, bread_at, pull, row_scores
+from rating.likelihood.bradley_terry import win_probability
+from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.contrasts import WELL_FOUNDED, quantile
+from rating.uncertainty.sandwich import CHUNK_ENTRIES
+
+_LEAST_LEFT = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What votes, or verdicts without one, add to the gradient of the loss.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n, 2), int64
+    value : ndarray of shape (n,)
+        What side A gains from side B.
+    weight : ndarray of shape (n, 3)
+        Of the row in the means over votes, over verdicts beside them, and over the rest.
+    information : ndarray of shape (n,)
+        What the row adds to the curvature along its gap; zero for verdicts.
+    voter, prompt : ndarray of shape (n,), int64
+        The voter is -1 for verdicts.
+    """
+
+    pairs: Ints
+    value: Floats
+    weight: Floats
+    information: Floats
+    voter: Ints
+    prompt: Ints
+
+    def only(self, rows: Ints) -> "Rows":
+        """Return some rows, in the order given."""
+        return Rows(
+            self.pairs[rows],
+            self.value[rows],
+            self.weight[rows],
+            self.information[rows],
+            self.voter[rows],
+            self.prompt[rows],
+        )
+
+    def __add__(self, other: "Rows") -> "Rows":
+        """Put other rows behind these."""
+        columns = zip(self._columns(), other._columns(), strict=True)
+        return Rows(*(np.concatenate(both) for both in columns))
+
+    def _columns(self) -> tuple[NDArray[np.generic], ...]:
+        return self.pairs, self.value, self.weight, self.information, self.voter, self.prompt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """How uncertain ratings are.
+
+    Attributes
+    ----------
+    two_way, by_prompt, independent : ndarray of shape (n_models,)
+        Variance of each rating in squared nats: with votes summed by voter and prompt, with votes
+        and verdicts summed by prompt alone, and with none summed.
+    df, prompt_df : ndarray of shape (n_models,)
+        Degrees of freedom of the first two. Under 1 where one voter, or one prompt, decides it.
+    of_prompts : ndarray of shape (n_prompts,)
+        What each prompt adds to the sum of the variances by prompt.
+    """
+
+    two_way: Floats
+    by_prompt: Floats
+    independent: Floats
+    df: Floats
+    prompt_df: Floats
+    of_prompts: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """The largest of the three: few voters may show too little by luck."""
+        return np.maximum(np.maximum(self.two_way, self.by_prompt), self.independent)
+
+    def half_width(self, level: float) -> Floats:
+        """Return half of each interval; NaN where less than one degree of freedom is left."""
+        floor = np.maximum(
+            _reach(self.prompt_df, level) * np.sqrt(self.by_prompt),
+            quantile(level, np.inf) * np.sqrt(self.independent),
+        )
+        return np.maximum(_reach(self.df, level) * np.sqrt(self.two_way), floor)
+
+
+def _reach(df: Floats, level: float) -> Floats:
+    known = df >= 1
+    reach = scipy.special.stdtrit(np.where(known, df, 1.0), (1 + level) / 2)
+    return np.where(known, reach, np.nan)
+
+
+def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> Bools:
+    """Return the models with `WELL_FOUNDED` effective voters and prompts behind their votes.
+
+    Each against the average of all by their information, as `rating.uncertainty.contrasts` has it;
+    all models where fewer than two have as many.
+    """
+    votes, _, means = _rows(problem, people, weigh, theta, 0.0)
+    a, b = votes.pairs.T
+    known = np.bincount(a, votes.information, len(theta))
+    known += np.bincount(b, votes.information, len(theta))
+    away = np.eye(len(theta)) - known / known.sum()
+    influence = _Influence(bread_at(problem, weigh, theta, 0.0) @ away.T, means)
+    fewest = np.minimum(*(influence.summed(votes, c).nu for c in (votes.voter, votes.prompt)))
+    enough = fewest + 1 >= WELL_FOUNDED
+    return enough if enough.sum() > 1 else np.ones(len(theta), dtype=bool)
+
+
+def uncertainty(
+    problem: Problem,
+    people: Said,
+    weigh: Parts,
+    theta: Floats,
+    lam: float,
+    average: Bools,
+) -> Uncertainty:
+    """Give each rating, as its distance from an average, its own variance and degrees of freedom.
+
+    With V the variance of a rating when its influence is summed by voter, by prompt, by voter and
+    prompt, and not at all::
+
+        A = max(0, V_prompt - V_voter_and_prompt)
+        V = V_voter + A
+        df = V^2 / (V_voter^2 / nu_voter + A^2 / nu_prompt)
+
+    as in the two-way sum [1]_, but nothing of prompts is taken off what voters show. Half of an
+    interval is ``t_df sqrt(V)``, but no less than ``t_nu_prompt sqrt(V_prompt)`` and
+    ``z sqrt(V_none)``, which a few voters who agree by luck would fall below. A vote's
+    influence is its own part of its item, less ``lam`` times the verdict's on the same; verdicts
+    on items without votes have no voter and are summed by prompt in each of the three. A cluster
+    of the share h of the information on a rating, so of the votes, is taken by
+    ``sqrt((U - 1) / U) / (1 - h)``: leaving it out (CR3), as if its votes were spread over models
+    as all are. ``nu = 1 / sum h^2 - 1``.
+
+    Parameters
+    ----------
+    average : ndarray of shape (n_models,), bool
+        The models that the average is of, see `founded`.
+
+    References
+    ----------
+    .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway
+       clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
+    """
+    away = np.eye(len(theta)) - average / average.sum()
+    votes, rest, means = _rows(problem, people, weigh, theta, lam)
+    influence = _Influence(bread_at(problem, weigh, theta, lam) @ away.T, means)
+    n_prompts = int(problem.prompt.max()) + 1
+    both = votes.voter * n_prompts + votes.prompt
+    by_voter = influence.summed(votes, votes.voter)
+    by_prompt = influence.summed(votes + rest, np.r_[votes.prompt, rest.prompt])
+    by_both = influence.summed(votes, np.unique(both, return_inverse=True)[1])
+    of_rest = influence.summed(rest, rest.prompt).variance
+    of_voters = by_voter.variance + of_rest
+    of_prompts = np.maximum(by_prompt.variance - by_both.variance - of_rest, 0.0)
+    return Uncertainty(
+        two_way=of_voters + of_prompts,
+        by_prompt=by_prompt.variance,
+        independent=influence.apart(votes) + influence.apart(rest),
+        df=_satterthwaite(of_voters, by_voter.nu, of_prompts, by_prompt.nu),
+        prompt_df=by_prompt.nu,
+        of_prompts=np.pad(by_prompt.each, (0, n_prompts - len(by_prompt.each))),
+    )
+
+
+def _satterthwaite(first: Floats, first_nu: Floats, second: Floats, second_nu: Floats) -> Floats:
+    """Return the degrees of freedom of a sum of two variances; 0 where either has none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spent = np.nan_to_num(first**2 / first_nu) + np.nan_to_num(second**2 / second_nu)
+        return np.where(spent > 0, (first + second) ** 2 / spent, 0.0)
+
+
+def _rows(
+    problem: Problem, people: Said, weigh: Parts, theta: Floats, lam: float
+) -> tuple[Rows, Rows, Floats]:
+    """Return the rows of votes and of verdicts on the rest, and the three means, shape (3, k)."""
+    a, b = problem.pairs.T
+    expected = win_probability(theta)[a, b]
+    judge = expected - np.nan_to_num(problem.judge)
+    k, on_both, on_rest = len(theta), -lam * weigh.both, lam * weigh.rest
+    means = np.stack(
+        [
+            pull(problem.pairs, weigh.voted * (expected - np.nan_to_num(problem.people)), k),
+            pull(problem.pairs, weigh.both * judge, k),
+            pull(problem.pairs, weigh.rest * judge, k),
+        ]
+    )
+    place = np.full(max(int(people.item.max()), int(problem.item.max())) + 1, -1)
+    place[problem.item] = np.arange(len(problem.item))
+    row = np.flatnonzero(place[people.item] >= 0)
+    at = place[people.item[row]]
+    share = 1 / np.bincount(at, minlength=len(problem.item))[at]
+    residual = expected[at] - row_scores(people)[row]
+    nothing = np.zeros(len(at))
+    votes = Rows(
+        pairs=problem.pairs[at],
+        value=share * (weigh.voted[at] * residual + (on_both * judge)[at]),
+        weight=np.column_stack([share * weigh.voted[at], share * on_both[at], nothing]),
+        information=share * (weigh.voted * expected * (1 - expected))[at],
+        voter=np.unique(people.rater[row], return_inverse=True)[1],
+        prompt=problem.prompt[at],
+    )
+    left = np.flatnonzero(on_rest > 0)
+    none = np.zeros(len(left))
+    rest = Rows(
+        pairs=problem.pairs[left],
+        value=(on_rest * judge)[left],
+        weight=np.column_stack([none, none, on_rest[left]]),
+        information=none,
+        voter=np.full(len(left), -1),
+        prompt=problem.prompt[left],
+    )
+    return votes, rest, means
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Summed:
+    """Variances of influence summed within clusters, and what they leave of freedom."""
+
+    variance: Floats
+    nu: Floats
+    each: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Influence:
+    """How far rows move the ratings, around the three means.
+
+    Attributes
+    ----------
+    bread : ndarray of shape (n_models, n_ratings)
+        The inverse curvature times each rating's distance from the average.
+    """
+
+    bread: Floats
+    means: Floats
+
+    def summed(self, rows: Rows, cluster: Ints) -> _Summed:
+        """Sum influence within clusters, and square it.
+
+        Parameters
+        ----------
+        cluster : ndarray of shape (n,), int64
+            Numbers from 0.
+        """
+        k = len(self.bread)
+        each = np.zeros(int(cluster.max(initial=-1)) + 1)
+        variance, squares = np.zeros(k), np.zeros(k)
+        informed = np.unique(cluster[rows.information > 0])
+        shrink = np.sqrt(1 - 1 / len(informed)) if len(informed) else 1.0
+        total = self._information(rows, np.zeros(len(rows.value), dtype=np.int64), 1)[0]
+        order = np.argsort(cluster, kind="stable")
+        rows, cluster = rows.only(order), cluster[order]
+        for block, n in blocks(cluster, k):
+            part, index = rows.only(np.arange(block.start, block.stop)), cluster[block]
+            index = index - index[0]
+            shift = self._gradient(part, index, n) @ self.bread
+            share = self._information(part, index, n) / np.where(total > 0, total, 1.0)
+            left = np.maximum(1 - share, _LEAST_LEFT)
+            shift *= np.where(share > 0, shrink / left, 1.0)
+            square = shift**2
+            variance += square.sum(axis=0)
+            squares += (share**2).sum(axis=0)
+            each[cluster[block.start] : cluster[block.start] + n] = square.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            nu = np.where(squares > 0, 1 / squares - 1, 0.0)
+        return _Summed(variance, nu, each)
+
+    def apart(self, rows: Rows) -> Floats:
+        """Return the variances when no two rows hang together."""
+        k, (a, b) = len(self.bread), rows.pairs.T
+        square = rows.value**2
+        table = np.bincount(a * k + b, square, k * k).reshape(k, k)
+        table = table + table.T
+        meat = np.diag(table.sum(axis=1)) - table
+        cross = np.stack([pull(rows.pairs, rows.value * one, k) for one in rows.weight.T])
+        cross = cross.T @ self.means
+        centred = self.means.T @ (rows.weight.T @ rows.weight) @ self.means - cross - cross.T
+        return np.diag(self.bread.T @ (meat + centred) @ self.bread).astype(np.float64)
+
+    def _gradient(self, rows: Rows, cluster: Ints, n: int) -> Floats:
+        """Sum ``value (e_a - e_b) - weight means`` within clusters, shape (n, k)."""
+        k, (a, b) = len(self.bread), rows.pairs.T
+        total = np.bincount(cluster * k + a, rows.value, n * k)
+        total -= np.bincount(cluster * k + b, rows.value, n * k)
+        weight = np.stack([np.bincount(cluster, one, n) for one in rows.weight.T], axis=1)
+        return np.asarray(total.reshape(n, k) - weight @ self.means)
+
+    def _information(self, rows: Rows, cluster: Ints, n: int) -> Floats:
+        """Sum what rows tell of each rating within clusters, which they are sorted by."""
+        k = len(self.bread)
+        found = np.zeros((n, k))
+        informed = np.flatnonzero(rows.information > 0)
+        size = max(1, CHUNK_ENTRIES // k)
+        for start in range(0, len(informed), size):
+            part = informed[start : start + size]
+            a, b = rows.pairs[part].T
+            along = rows.information[part, None] * (self.bread[a] - self.bread[b]) ** 2
+            first = np.flatnonzero(np.diff(cluster[part], prepend=-1))
+            found[cluster[part][first]] += np.add.reduceat(along, first)
+        return found

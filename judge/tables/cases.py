@@ -1,0 +1,324 @@
+"""Cases for a judge from files: pairs, single responses, and instructions to check."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.case import Case, Message
+from judge.ifeval import Checked, Task, check, read_task
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError, RatingError
+from rating.tables.columns import listed
+from rating.tables.files import json_or_text
+
+PROMPTS = ("prompt", "instruction")
+RESPONSES = {
+    "a": ("response_a", "output_a", "output_1"),
+    "b": ("response_b", "output_b", "output_2"),
+}
+MODELS = {"a": ("model_a", "model", "generator_1"), "b": ("model_b", "baseline", "generator_2")}
+OUTPUTS = ("output", "response")
+GENERATORS = ("generator", "model")
+CHECKLIST, SESSION = "checklist", "session_id"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCase:
+    """A case, and who wrote it, which the judge does not see.
+
+    Attributes
+    ----------
+    model_b : str or None
+        None of a single response, which ``model_a`` wrote.
+    session_id : str or None
+        WildBench's name of the task, where known.
+    checklist : tuple of str
+        Given with the prompt; empty if it is still to be written.
+    """
+
+    battle_id: str
+    prompt_id: str
+    model_a: str
+    model_b: str | None
+    case: Case
+    session_id: str | None = None
+    checklist: tuple[str, ...] = ()
+
+
+def read_cases(paths: Sequence[Path]) -> list[NamedCase]:
+    """Read cases from files: JSON, JSON lines, CSV or Parquet.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        One file with a pair a row: ``prompt`` (text, or a list of ``{"role", "content"}``),
+        ``response_a``, ``response_b``, and ``model_a``, ``model_b`` (or ``baseline``),
+        ``battle_id``, ``prompt_id``, ``session_id`` and ``checklist`` (a list of questions)
+        where known. Or two and more files of outputs as AlpacaEval writes them (``instruction``,
+        ``output``, ``generator``): the first is side A against each of the others, and what both
+        answer is compared.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as that, or two files have no prompt in common.
+    """
+    if len(paths) == 1:
+        return _pairs(read_annotations(paths[0], "cases"))
+    first, *others = (_outputs(read_annotations(path, "cases")) for path in paths)
+    return [
+        named
+        for path, b in zip(paths[1:], others, strict=True)
+        for named in _against(first, b, (paths[0], path))
+    ]
+
+
+def read_responses(paths: Sequence[Path]) -> list[NamedCase]:
+    """Read single responses from files: JSON, JSON lines, CSV or Parquet.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files with a response a row: ``prompt``, ``response``, ``model``, or ``instruction``,
+        ``output``, ``generator``; and ``battle_id``, ``prompt_id``, ``session_id`` and
+        ``checklist`` where known. Of a file of pairs, both responses.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as that.
+    """
+    return [named for path in paths for named in responses_of(read_annotations(path, "cases"))]
+
+
+def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
+    """Take pairs apart: both responses of each, as cases of their own."""
+    for named in pairs:
+        prompt, b = named.case.prompt, named.case.response_b
+        yield replace(named, model_b=None, case=Case(prompt, named.case.response_a))
+        if b is not None and named.model_b is not None:
+            yield replace(named, model_a=named.model_b, model_b=None, case=Case(prompt, b))
+
+
+def _pairs(table: Annotations) -> list[NamedCase]:
+    prompts = table.need(_one_of(table, PROMPTS))
+    texts = {side: table.need(_one_of(table, RESPONSES[side])) for side in "ab"}
+    names = {side: _names(table, MODELS[side], f"response_{side}") for side in "ab"}
+    rows = []
+    for row, prompt in enumerate(prompts):
+        a, b = (_text(table, RESPONSES[side][0], row, texts[side][row]) for side in "ab")
+        rows.append(_named(_case(table, row, prompt, a, b), names["a"][row], names["b"][row]))
+    return _with_known(table, rows)
+
+
+def responses_of(table: Annotations) -> list[NamedCase]:
+    """Give the responses in a table, or both of each pair; as `read_responses`."""
+    if not any(map(table.has, OUTPUTS)) and any(map(table.has, RESPONSES["a"])):
+        return list(each_response(_pairs(table)))
+    return _outputs(table)
+
+
+def _outputs(table: Annotations) -> list[NamedCase]:
+    prompts, outputs = (table.need(_one_of(table, names)) for names in (PROMPTS, OUTPUTS))
+    models = _names(table, GENERATORS, Path(table.source).stem)
+    rows = []
+    for row, (prompt, output) in enumerate(zip(prompts, outputs, strict=True)):
+        case = _case(table, row, prompt, _text(table, OUTPUTS[1], row, output), None)
+        rows.append(_named(case, models[row]))
+    return _with_known(table, rows)
+
+
+def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase]:
+    """Name rows as the file does, and give each its checklist, where there are such columns."""
+    battles, prompts, sessions = (
+        _known(table, name) for name in ("battle_id", "prompt_id", SESSION)
+    )
+    checklists = _checklists(table)
+    return [
+        replace(
+            named,
+            battle_id=battles[row] or named.battle_id,
+            prompt_id=prompts[row] or named.prompt_id,
+            session_id=sessions[row],
+            checklist=checklists[row],
+        )
+        for row, named in enumerate(rows)
+    ]
+
+
+def _checklists(table: Annotations) -> list[tuple[str, ...]]:
+    if not table.has(CHECKLIST):
+        return [()] * table.n
+    return [_items(table, row, value) for row, value in enumerate(table.need(CHECKLIST), start=1)]
+
+
+def _items(table: Annotations, row: int, value: object) -> tuple[str, ...]:
+    """Read a list of questions, as such or as JSON; nothing is an empty one, still to write."""
+    found = json_or_text(value) if isinstance(value, str) else value
+    if found is None or (isinstance(found, str) and not found.strip()):
+        return ()
+    items = [found] if isinstance(found, str) else plain(found)
+    if not isinstance(items, list) or not all(
+        isinstance(one, str) and one.strip() for one in items
+    ):
+        raise table.wrong(CHECKLIST, row, value, "a list of questions, or JSON of one")
+    return tuple(item.strip() for item in items)
+
+
+def plain(value: Any) -> Any:
+    """Make lists of arrays, as Parquet gives for lists, at any depth."""
+    if isinstance(value, np.ndarray | list):
+        return [plain(one) for one in value]
+    return {name: plain(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def _against(
+    a: Sequence[NamedCase], b: Sequence[NamedCase], names: tuple[Path, Path]
+) -> list[NamedCase]:
+    found = _matched(a, b)
+    if not found:
+        msg = f"{str(names[0])!r} and {str(names[1])!r} have no prompt in common."
+        raise DataError(msg)
+    return found
+
+
+def _matched(a: Sequence[NamedCase], b: Sequence[NamedCase]) -> list[NamedCase]:
+    """Set responses to one prompt against each other; of a prompt that comes twice, the first."""
+    ours, theirs = ({one.case.prompt: one for one in reversed(side)} for side in (a, b))
+    return [
+        _pair(one, theirs[one.case.prompt])
+        for one in a
+        if one.case.prompt in theirs and ours[one.case.prompt] is one
+    ]
+
+
+def _pair(a: NamedCase, b: NamedCase) -> NamedCase:
+    case = Case(a.case.prompt, a.case.response_a, b.case.response_a)
+    return replace(a, battle_id=case.id[:16], model_b=b.model_a, case=case)
+
+
+def _named(case: Case, model_a: str, model_b: str | None = None) -> NamedCase:
+    """Name a case by its content."""
+    return NamedCase(case.id[:16], case.prompt_id[:16], model_a, model_b, case)
+
+
+def _one_of(table: Annotations, names: Sequence[str]) -> str:
+    found = next((name for name in names if table.has(name)), None)
+    if found is None:
+        there = listed(list(table.columns))
+        msg = f"There is no column {names[0]!r} in {table.source!r}; there are {there}."
+        raise DataError(msg)
+    return found
+
+
+def _names(table: Annotations, columns: Sequence[str], otherwise: str) -> list[str]:
+    found = next((name for name in columns if table.has(name)), None)
+    return table.texts(found) if found else [otherwise] * table.n
+
+
+def _known(table: Annotations, name: str) -> Sequence[str | None]:
+    return table.texts(name) if table.has(name) else [None] * table.n
+
+
+def _text(table: Annotations, name: str, row: int, value: object) -> str:
+    if not isinstance(value, str):
+        raise table.wrong(name, row + 1, value, "a text")
+    return value
+
+
+def _case(table: Annotations, row: int, prompt: object, a: str, b: str | None) -> Case:
+    try:
+        return Case(_turns(prompt), a, b)
+    except (RatingError, KeyError, TypeError) as error:
+        wanted = 'a text, or a list of {"role", "content"} that ends with the user'
+        raise table.wrong("prompt", row + 1, prompt, wanted) from error
+
+
+def _turns(prompt: Any) -> tuple[Message, ...]:
+    if isinstance(prompt, str):
+        return (Message("user", prompt),)
+    return tuple(Message(turn["role"], turn["content"]) for turn in prompt)
+
+
+IDS, KWARGS = "instruction_id_list", "kwargs"
+
+
+@dataclass(frozen=True, slots=True)
+class Instructed:
+    """A response, and what its prompt asks for."""
+
+    named: NamedCase
+    task: Task
+
+
+def read_instructed(paths: Sequence[Path]) -> list[Instructed]:
+    """Read responses and their instructions.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files of responses (`judge.tables.cases.read_responses`) with the columns
+        ``instruction_id_list`` and ``kwargs`` of IFEval's ``input_data.jsonl``; or that file, and
+        files of responses without them, which are matched by their prompts.
+
+    Raises
+    ------
+    DataError
+        If no file holds a response, an instruction cannot be read, or a response has none.
+    """
+    tables = [read_annotations(path, "responses") for path in paths]
+    by_prompt = {task.prompt: task for table in tables for task in _tasks(table)}
+    found = [one for table in tables if _answers(table) for one in _with_tasks(table, by_prompt)]
+    if not found:
+        names = ", ".join(repr(table.source) for table in tables)
+        msg = f"There is no response in {names}: give a column 'response' or 'output'."
+        raise DataError(msg)
+    return found
+
+
+def checked(instructed: Sequence[Instructed]) -> list[Checked]:
+    """Check every response against the instructions of its prompt."""
+    return [check(one.task, one.named.case.response_a) for one in instructed]
+
+
+def _answers(table: Annotations) -> bool:
+    return any(map(table.has, OUTPUTS))
+
+
+def _with_tasks(table: Annotations, by_prompt: dict[str, Task]) -> list[Instructed]:
+    """Give each response the instructions of its row, or those of its prompt."""
+    own = _tasks(table)
+    rows = []
+    for number, named in enumerate(responses_of(table)):
+        prompt = named.case.prompt[-1].content
+        task = own[number] if own else by_prompt.get(prompt)
+        if task is None:
+            msg = f"No file holds instructions ({IDS}) for the prompt {prompt[:60]!r}."
+            raise DataError(msg)
+        rows.append(Instructed(named, task))
+    return rows
+
+
+def _tasks(table: Annotations) -> list[Task]:
+    if not table.has(IDS):
+        return []
+    prompts, ids, kwargs = (table.need(name) for name in ("prompt", IDS, KWARGS))
+    rows = zip(prompts, ids, kwargs, strict=True)
+    return [_task(table, number, *row) for number, row in enumerate(rows, start=1)]
+
+
+def _task(table: Annotations, number: int, prompt: object, ids: object, kwargs: object) -> Task:
+    row = {"prompt": prompt, IDS: _listed(ids), KWARGS: _listed(kwargs)}
+    try:
+        return read_task(row)
+    except RatingError as error:
+        msg = f"Row {number} of {table.source!r}: {error}"
+        raise DataError(msg) from error
+
+
+def _listed(value: Any) -> Any:
+    """Make a list of what a file holds as an array, or as JSON text."""
+    return json_or_text(value) if isinstance(value, str) else plain(value)

@@ -1,0 +1,215 @@
+"""The verdicts and marks of a judge's run, as rows beside the votes."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.case import CaseId, Order
+from judge.ifeval import Checked
+from judge.methods.checklist import Checklists
+from judge.methods.named import Named
+from judge.reading import Items, Preference, Rating
+from judge.results import PENDING, READ, Judged, verdicts
+from judge.tables.cases import NamedCase
+from judge.verdict import PlaceEffect, Verdict, preference_for_a
+from rating.errors import DataError
+from rating.tables import formats
+from rating.tables.orders import BOTH
+
+IFEVAL = "ifeval"
+"""Checks without a model; as methods, these have a name only."""
+ENDINGS = (".parquet", ".csv", ".jsonl")
+COLUMNS = (
+    *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
+    *("order", "preference", "corrected", "status", "cost", "latency", "template"),
+)
+"""Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
+
+``preference`` is that for side A, from 0 to 1; with ``both`` the mean. ``corrected`` is that of a
+case asked in one order, less what standing first is worth in the run; it may leave 0 to 1. Costs
+(dollars) and latencies (seconds) stand with the orders that were asked, and not again with
+``both``. ``template`` is the hash of what the method asks (`judge.protocol.Template`).
+"""
+
+SINGLE = (
+    *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
+    *("status", "cost", "latency", "template"),
+)
+"""Of a file of marks: ``score`` is null where there is no mark.
+
+It is the mark, or the share of a checklist's items that are met, null where one of them has no
+verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with a verdict each.
+"""
+PARTLY = "partly_read"
+
+
+def judged_rows(
+    cases: Sequence[NamedCase],
+    judged: Sequence[Judged],
+    judge: str,
+    method: Named,
+    place: PlaceEffect | None = None,
+) -> list[dict[str, Any]]:
+    """Give a row for each case and order, and one for both where both were asked.
+
+    Parameters
+    ----------
+    place : PlaceEffect or None
+        What the first place is worth, to correct the cases asked in one order.
+    """
+    asked: dict[CaseId, list[Judged]] = {}
+    for row in judged:
+        asked.setdefault(row.case_id, []).append(row)
+    over_both = verdicts(judged)
+    return [
+        _sides(named) | _asked(judge, method) | row
+        for named in cases
+        for row in _rows(asked[named.case.id], over_both.get(named.case.id), place)
+    ]
+
+
+def rated_rows(
+    cases: Sequence[NamedCase],
+    judged: Sequence[Judged],
+    judge: str,
+    method: Named,
+    checklists: Checklists,
+) -> list[dict[str, Any]]:
+    """Give a row for each single response."""
+    found = {row.case_id: row for row in judged}
+    return [
+        _whose(named) | _asked(judge, method) | _mark(found[named.case.id], checklist)
+        for named in cases
+        for checklist in [checklists.get(named.case.prompt_id, ())]
+    ]
+
+
+def constraint_rows(
+    cases: Sequence[NamedCase], checked: Sequence[Checked]
+) -> list[dict[str, Any]]:
+    """Give a row for each response checked without a model: 1 if all was strictly followed."""
+    return [
+        _whose(named) | {"method": IFEVAL} | _constraints(found)
+        for named, found in zip(cases, checked, strict=True)
+    ]
+
+
+def require_writable(path: Path) -> None:
+    """Raise `DataError` unless verdicts can be written there: better before they are paid for."""
+    if path.suffix not in ENDINGS:
+        msg = f"Cannot write {str(path)!r}: name a file that ends in {', '.join(ENDINGS)}."
+        raise DataError(msg)
+    if not path.absolute().parent.is_dir():
+        msg = f"Cannot write {str(path)!r}: its folder does not exist. Make the folder first."
+        raise DataError(msg)
+
+
+def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write verdicts in the format that the file's ending names."""
+    if path.suffix == ".parquet":
+        formats.write_parquet(rows, path)
+    elif path.suffix == ".csv":
+        formats.write_text(formats.as_csv(rows), path)
+    else:
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        formats.write_text("".join(lines), path)
+
+
+def _sides(named: NamedCase) -> dict[str, Any]:
+    blank: dict[str, Any] = dict.fromkeys(COLUMNS)
+    return blank | {
+        "battle_id": named.battle_id,
+        "prompt_id": named.prompt_id,
+        "model_a": named.model_a,
+        "model_b": named.model_b,
+    }
+
+
+def _asked(judge: str, method: Named) -> dict[str, Any]:
+    return {"judge": judge, "method": method.name, "template": method.template.hash}
+
+
+def _whose(named: NamedCase) -> dict[str, Any]:
+    blank: dict[str, Any] = dict.fromkeys(SINGLE)
+    return blank | {
+        "battle_id": named.battle_id,
+        "prompt_id": named.prompt_id,
+        "session_id": named.session_id,
+        "model": named.model_a,
+    }
+
+
+def _mark(row: Judged, checklist: Sequence[str]) -> dict[str, Any]:
+    detail: dict[str, Any] = {"checklist": list(checklist)} if checklist else {}
+    score, status = None, row.status
+    if isinstance(row.reading, Rating):
+        score = float(row.reading.score)
+    elif isinstance(row.reading, Items):
+        pairs = zip(checklist, row.reading.met, strict=True)
+        detail = {"items": [{"item": item, "met": met} for item, met in pairs]}
+        score = row.reading.share()
+        status = PARTLY if score is None else status
+    return {
+        "score": score,
+        "detail": json.dumps(detail, ensure_ascii=False) if detail else None,
+        "status": status,
+        "cost": row.cost_usd,
+        "latency": row.latency_s,
+    }
+
+
+def _constraints(found: Checked) -> dict[str, Any]:
+    items = [
+        {"id": id, "strict": strict, "loose": loose}
+        for id, strict, loose in zip(found.ids, found.strict, found.loose, strict=True)
+    ]
+    unread = None in found.strict
+    return {
+        "score": None if unread else float(all(found.strict)),
+        "detail": json.dumps({"items": items}, ensure_ascii=False),
+        "status": PARTLY if unread else READ,
+    }
+
+
+def _rows(
+    orders: Sequence[Judged], both: Verdict | None, place: PlaceEffect | None
+) -> Iterator[dict[str, Any]]:
+    for row in orders:
+        yield _row(row, None if both else place)
+    if both is not None:
+        outcome = both.outcome
+        yield {
+            "winner": None if outcome is None else outcome.value,
+            "order": BOTH,
+            "preference": _mean(orders),
+            "status": READ if outcome is not None else _why_not(orders),
+        }
+
+
+def _row(row: Judged, place: PlaceEffect | None) -> dict[str, Any]:
+    preference, said = row.for_a, row.reading if row.status == READ else None
+    corrected = (
+        place.corrected(said, row.order) if place and isinstance(said, Preference) else None
+    )
+    return {
+        "winner": None if preference is None else preference.outcome.value,
+        "order": row.order.value,
+        "preference": None if preference is None else preference.first,
+        "corrected": corrected,
+        "status": row.status,
+        "cost": row.cost_usd,
+        "latency": row.latency_s,
+    }
+
+
+def _mean(orders: Sequence[Judged]) -> float | None:
+    """Average the preferences for side A, whichever order was asked first."""
+    said = {row.order: row.reading for row in orders if isinstance(row.reading, Preference)}
+    return preference_for_a(said.get(Order.AB), said.get(Order.BA))
+
+
+def _why_not(orders: Sequence[Judged]) -> str:
+    """Name what is in the way of a verdict; pending before a failure, for it may still pass."""
+    unread = [row.status for row in orders if row.outcome is None]
+    return PENDING if PENDING in unread else unread[0]

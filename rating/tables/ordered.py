@@ -1,0 +1,166 @@
+"""Votes one by one, in the order in which they were cast: for what goes by a voter's history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import narwhals as nw
+import numpy as np
+
+from rating.errors import DataError
+from rating.tables import weights
+from rating.tables.coding import Coded
+from rating.tables.columns import Columns
+from rating.tables.logged import LoggedColumns
+from rating.tables.orders import one_row_a_case, only_of_text, order_columns
+from rating.tables.sieve import OUTCOMES, Sieve
+from rating.tables.sources import Frame, Table, fetch, opened
+from rating.typing import Bools, Floats, Ints
+
+ROW = "__row"
+"""Column of a row's number; no table of votes has one of this name."""
+
+NEEDED = ("model_a", "model_b", "winner", "voter")
+
+SCORES = np.array([outcome.score_a for outcome in OUTCOMES])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedVotes:
+    """Votes that count, each voter's in the order in which they were cast.
+
+    Attributes
+    ----------
+    models, voters : tuple of str
+        Names; the arrays hold positions in them. Not every one has a vote.
+    left, right, voter : ndarray of shape (n_votes,), int64
+    score : ndarray of shape (n_votes,)
+        Score of the left side.
+    by_time : bool
+        Whether the order is that of a column of times; else, that of the source.
+    dropped : dict of str to int
+        Votes left out, by reason.
+    """
+
+    models: tuple[str, ...]
+    voters: tuple[str, ...]
+    left: Ints
+    right: Ints
+    score: Floats
+    voter: Ints
+    by_time: bool
+    self_battles: int
+    dropped: dict[str, int]
+
+    def of(self, rows: Bools) -> Self:
+        """Give some of the votes."""
+        return type(self)(
+            self.models,
+            self.voters,
+            self.left[rows],
+            self.right[rows],
+            self.score[rows],
+            self.voter[rows],
+            self.by_time,
+            self.self_battles,
+            self.dropped,
+        )
+
+
+def read_ordered(source: str | Path | LoggedColumns, columns: Columns) -> OrderedVotes:
+    """Read the votes of a file or of a log, those that count.
+
+    Of a judge's run each case counts once (`rating.tables.orders`).
+
+    Raises
+    ------
+    DataError
+        As `rating.tables.counts.read_votes`, if the votes do not say who cast them, and if
+        columns are named of a log, which has its own.
+    """
+    if isinstance(source, LoggedColumns):
+        source.require_own(columns)
+        return _counting(_logged(source), source.name)
+    with opened(source, partial(_wanted, columns)) as frame:
+        return _counting(_fetched(frame, columns), str(source))
+
+
+def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
+    """Give the rows of a file with their numbers, from 1, in the column `ROW`."""
+    rows: duckdb.DuckDBPyRelation = frame.to_native()
+    return rows.project(f"*, row_number() OVER () AS {ROW}")
+
+
+def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
+    needed = [columns.need(role, there) for role in NEEDED]
+    found = [columns.find(role, there) for role in ("time", "left_out")]
+    known = [name for name in found if name is not None]
+    return sorted({*needed, *known, *order_columns(there).values()})
+
+
+def _fetched(frame: Frame, columns: Columns) -> Table:
+    there = frame.collect_schema().names()
+    texts = {role: columns.need(role, there) for role in NEEDED}
+    texts |= order_columns(there)
+    if (left_out := columns.find("left_out", there)) is not None:
+        texts["left_out"] = left_out
+    numbers = {"row": ROW}
+    if (time := columns.find("time", there)) is not None:
+        kind = frame.collect_schema()[time]
+        (numbers if kind.is_temporal() or kind.is_numeric() else texts)["time"] = time
+    lazy: nw.LazyFrame[Any] = nw.from_native(numbered(frame))
+    return fetch(lazy, only_of_text(frame, texts), numbers, group=False)
+
+
+def _logged(log: LoggedColumns) -> Table:
+    table = log.table(("model_a", "model_b", "winner", "voter", "left_out"))
+    return replace(table, numbers={"row": np.arange(len(log.voter), dtype=np.float64)})
+
+
+def _counting(table: Table, source: str) -> OrderedVotes:
+    sieve = Sieve.of(table)
+    sieve.drop_left_out()
+    one_row_a_case(sieve)
+    outcome = sieve.outcomes()
+    models, left, right = sieve.models()
+    sieve.set_aside_self_battles(left, right)
+    voter = sieve.people("voter")
+    if not sieve.live.any():
+        dropped = ", ".join(f"{n} {why}" for why, n in sieve.dropped.items())
+        msg = f"No votes to count in {source!r}" + (f"; left out: {dropped}." if dropped else ".")
+        raise DataError(msg)
+    if voter is None:
+        msg = f"The votes of {source!r} do not say who cast them: no voter can be examined."
+        raise DataError(msg)
+    moments = _moments(table)
+    order = np.lexsort((table.numbers["row"], *([] if moments is None else [moments])))
+    order = order[sieve.live[order]]
+    return OrderedVotes(
+        models=models,
+        voters=voter.names,
+        left=left[order].astype(np.int64),
+        right=right[order].astype(np.int64),
+        score=SCORES[outcome[order]],
+        voter=voter.codes[order].astype(np.int64),
+        by_time=moments is not None,
+        self_battles=sieve.self_battles,
+        dropped=dict(sorted(sieve.dropped.items())),
+    )
+
+
+def _moments(table: Table) -> Floats | None:
+    """When each vote was cast, in seconds since 1970 UTC; None unless all votes say so."""
+    moments = table.numbers.get("time")
+    if moments is None:
+        moments = _parsed(table.texts.get("time"))
+    return moments if moments is not None and np.isfinite(moments).all() else None
+
+
+def _parsed(column: Coded | None) -> Floats | None:
+    if column is None:
+        return None
+    parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
+    return np.array([*parsed, np.nan])[column.codes]

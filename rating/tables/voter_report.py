@@ -1,0 +1,419 @@
+"""Which voters do not vote as somebody with a taste of their own would: evidence, not deletion."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import inf, log
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import duckdb
+import numpy as np
+
+from rating import Comparisons, Outcome, __version__, fit
+from rating.diagnosis.taste import fit_taste_sd
+from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
+from rating.errors import DataError, NotIdentifiedError
+from rating.likelihood.design import ORDER_EFFECT
+from rating.tables import orders
+from rating.tables.columns import Columns
+from rating.tables.escaping import in_csv, in_csv_sql
+from rating.tables.formats import write_parquet
+from rating.tables.logged import LoggedColumns
+from rating.tables.ordered import ROW, OrderedVotes, numbered, read_ordered
+from rating.tables.plain import quoted
+from rating.tables.sources import opened
+from rating.typing import Floats
+
+ALPHA = 0.05
+LEAST = 20
+"""Decisive votes from which a voter is examined; a coin takes about a hundred to be seen."""
+
+HEAVY = 0.05
+"""Share of the votes from which a voter is held against strengths fitted without their own."""
+
+RIDGE = 0.1
+"""Gives every model a strength, also one that has not lost yet: strengths of sd 3.2 nats."""
+
+_A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedVoter:
+    """What the votes of one voter say against the voter.
+
+    Attributes
+    ----------
+    votes, ties : int
+        Votes that count, and the ties of either kind among them, which are not looked at.
+    examined : bool
+        Whether there are enough decisive votes; the evidence is None otherwise.
+    log_e, max_log_e : float or None
+        Log of the evidence in nats after the last vote, and its highest.
+    flagged, flagged_at : bool; int or None
+        Whether it reached ``1 / alpha``, and after how many decisive votes it first did.
+    flagged_jointly : bool
+        Whether it reached the number of voters examined over alpha.
+    leading, model : str or None
+        The alternative that explains the votes best, and the model that it concerns.
+    weight : float
+        Suggested for the voter's votes: 0 if flagged, else 1.
+    """
+
+    voter: str
+    votes: int
+    ties: int
+    examined: bool
+    log_e: float | None
+    max_log_e: float | None
+    flagged: bool
+    flagged_at: int | None
+    flagged_jointly: bool
+    leading: Alternative | None
+    model: str | None
+    weight: float
+    reason: str
+
+    @classmethod
+    def unexamined(cls, voter: str, votes: int, ties: int, least: int) -> Self:
+        """Leave a voter of few decisive votes in peace."""
+        return cls(
+            voter=voter,
+            votes=votes,
+            ties=ties,
+            examined=False,
+            log_e=None,
+            max_log_e=None,
+            flagged=False,
+            flagged_at=None,
+            flagged_jointly=False,
+            leading=None,
+            model=None,
+            weight=1.0,
+            reason=f"Not examined: {votes - ties} decisive votes, and {least} are needed.",
+        )
+
+    @classmethod
+    def of(cls, found: VoterCheck, name: str, joint: float) -> Self:
+        """Put what was found under the voter's name; flagged jointly from evidence ``joint``."""
+        return cls(
+            voter=name,
+            votes=found.n + found.n_ties,
+            ties=found.n_ties,
+            examined=True,
+            log_e=found.log_e,
+            max_log_e=found.max_log_e,
+            flagged=found.flagged,
+            flagged_at=found.flagged_at,
+            flagged_jointly=found.max_log_e >= log(joint),
+            leading=found.leading,
+            model=found.model,
+            weight=found.weight,
+            reason=found.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VotersReport:
+    """Every voter of a source, those first against whom there is most evidence.
+
+    Attributes
+    ----------
+    taste_sd : float or None
+        Fitted spread of honest tastes, in nats a model; None where nobody could be examined.
+    order_effect : float or None
+        Fitted advantage of the left side in the eyes of all voters, in nats; None as above.
+    by_time : bool
+        Whether votes were taken in the order of their times; else, in that of the source.
+    dropped : dict of str to int
+        Votes left out, by reason.
+    """
+
+    alpha: float
+    least: int
+    taste_sd: float | None
+    order_effect: float | None
+    by_time: bool
+    votes: int
+    self_battles: int
+    dropped: dict[str, int]
+    voters: tuple[CheckedVoter, ...]
+
+    @property
+    def flagged(self) -> tuple[CheckedVoter, ...]:
+        """The flagged among them."""
+        return tuple(voter for voter in self.voters if voter.flagged)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the flags mean and what they do not, in sentences."""
+        single = self.dropped.get(orders.IN_BOTH, 0)
+        return (*((orders.warning(single),) if single else ()), *self._on_flags)
+
+    @property
+    def _on_flags(self) -> tuple[str, ...]:
+        examined = sum(voter.examined for voter in self.voters)
+        few = f"Voters with fewer than {self.least} decisive votes are not examined: weight 1."
+        if self.taste_sd is None:
+            return (few,)
+        chance = f"{100 * self.alpha:g} %"
+        jointly = sum(voter.flagged_jointly for voter in self.voters)
+        return (
+            f"An honest voter is flagged with a chance of {chance} at most, however often one "
+            "looks. That holds on average over voters whose tastes are normal with the fitted sd "
+            f"of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
+            f"{self.order_effect:+.2f} nats, fitted too; somebody of very unusual taste or lean "
+            "is flagged more often.",
+            f"{examined} voters were examined: of as many honest ones, up to "
+            f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
+            f"a chance of {chance} at most that any honest one is among them.",
+            few,
+            "Nothing is deleted. A flag is a reason to look at the votes, and to show the board "
+            "with and without them.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "method": {
+                "alpha": self.alpha,
+                "least": self.least,
+                "taste_sd": self.taste_sd,
+                "order_effect": self.order_effect,
+                "order": "time" if self.by_time else "source",
+                "version": __version__,
+            },
+            "votes": {"used": self.votes, "self": self.self_battles, "dropped": self.dropped},
+            "examined": sum(voter.examined for voter in self.voters),
+            "flagged": len(self.flagged),
+            "flagged_jointly": sum(voter.flagged_jointly for voter in self.voters),
+            "voters": [asdict(voter) for voter in self.voters],
+            "notes": list(self.notes),
+        }
+
+
+def check_source(
+    source: str | Path | LoggedColumns,
+    columns: Columns | None = None,
+    *,
+    alpha: float = ALPHA,
+    least: int = LEAST,
+) -> VotersReport:
+    """Examine the voters of a file or a log.
+
+    The strengths and the advantage of the left side are those of a Bradley-Terry fit with a ridge
+    of `RIDGE` to all votes, without the voter's own where these are `HEAVY` of all; the taste sd
+    is fitted on the voters examined (`rating.diagnosis.taste.fit_taste_sd`), the evidence is that
+    of `rating.diagnosis.voters.check_voters`.
+
+    Parameters
+    ----------
+    source : path or LoggedColumns
+        A file with one row a vote and a column of voters, or an arena's log.
+    columns : Columns, optional
+        Names of the file's columns where they are not the known ones.
+    alpha : float
+        Chance of flagging an honest voter.
+    least : int
+        Decisive votes from which a voter is examined.
+
+    Raises
+    ------
+    DataError
+        If the votes cannot be read, or an option cannot be used.
+    """
+    if least < 1:
+        msg = f"--least {least} examines nobody's first vote; give 1 or more."
+        raise DataError(msg)
+    if not 0 < alpha < 1:
+        msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
+        raise DataError(msg)
+    votes = read_ordered(source, columns or Columns())
+    return _report(votes, _examined(votes, alpha, least), alpha, least)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Examined:
+    """What was found, by the voter's code; no taste and no order effect without anybody."""
+
+    taste_sd: float | None
+    order_effect: float | None
+    found: dict[int, VoterCheck]
+
+
+class _Strengths(NamedTuple):
+    """Of every model, 0 without a vote, and of the left side, in nats."""
+
+    theta: Floats
+    order_effect: float
+
+
+def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
+    decisive = np.bincount(votes.voter[votes.score != 0.5], minlength=len(votes.voters))
+    enough = np.flatnonzero(decisive >= least)
+    if not enough.size:
+        return _Examined(None, None, {})
+    their = votes.of(np.isin(votes.voter, enough))
+    share = np.bincount(votes.voter, minlength=len(votes.voters)) / len(votes.voter)
+    all_votes = _strengths(votes)
+    taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, *all_votes)
+    found: dict[int, VoterCheck] = {}
+    light = their.of(share[their.voter] < HEAVY)
+    found |= _check(light, all_votes, taste_sd, alpha)
+    for code in enough[share[enough] >= HEAVY]:
+        without = _strengths(votes.of(votes.voter != code))
+        found |= _check(their.of(their.voter == code), without, taste_sd, alpha)
+    return _Examined(taste_sd, all_votes.order_effect, found)
+
+
+def _strengths(votes: OrderedVotes) -> _Strengths:
+    theta = np.zeros(len(votes.models))
+    if not len(votes.voter):  # of one voter's votes without that voter
+        return _Strengths(theta, 0.0)
+    outcome = np.select([votes.score == 1, votes.score == 0], [_A, _B], _TIE)
+    data = Comparisons.from_codes(votes.models, votes.left, votes.right, outcome)
+    try:
+        found = fit(data, ridge=RIDGE, order_effect=True)
+    except NotIdentifiedError:  # the sides are the models, or foretell every vote
+        found = fit(data, ridge=RIDGE)
+    theta[[votes.models.index(model) for model in found.models]] = found.theta
+    order = [one.value for one in found.parameters if one.name == ORDER_EFFECT]
+    return _Strengths(theta, sum(order))
+
+
+def _check(
+    votes: OrderedVotes, strengths: _Strengths, taste_sd: float, alpha: float
+) -> dict[int, VoterCheck]:
+    columns = (votes.left, votes.right, votes.score, votes.voter)
+    checks = check_voters(
+        *columns,
+        strengths.theta,
+        taste_sd,
+        votes.models,
+        order_effect=strengths.order_effect,
+        alpha=alpha,
+    )
+    return {check.voter: check for check in checks}
+
+
+def _report(votes: OrderedVotes, examined: _Examined, alpha: float, least: int) -> VotersReport:
+    cast = np.bincount(votes.voter, minlength=len(votes.voters))
+    ties = np.bincount(votes.voter[votes.score == 0.5], minlength=len(votes.voters))
+    joint = len(examined.found) / alpha
+    voters = [
+        CheckedVoter.of(examined.found[code], name, joint)
+        if code in examined.found
+        else CheckedVoter.unexamined(name, int(cast[code]), int(ties[code]), least)
+        for code, name in enumerate(votes.voters)
+        if cast[code]
+    ]
+    return VotersReport(
+        alpha=alpha,
+        least=least,
+        taste_sd=examined.taste_sd,
+        order_effect=examined.order_effect,
+        by_time=votes.by_time,
+        votes=len(votes.voter),
+        self_battles=votes.self_battles,
+        dropped=votes.dropped,
+        voters=tuple(sorted(voters, key=_by_evidence)),
+    )
+
+
+def _by_evidence(voter: CheckedVoter) -> tuple[float, str]:
+    highest = voter.max_log_e
+    return (inf if highest is None else -highest, voter.voter)
+
+
+WEIGHT, REASON = "voter_weight", "voter_reason"
+ENDINGS = (".parquet", ".csv")
+
+
+def write_weighted(
+    source: str | Path | LoggedColumns,
+    report: VotersReport,
+    path: Path,
+    columns: Columns | None = None,
+) -> None:
+    """Write every row of a file again, in its order, with a weight and the reason for it.
+
+    Rows of voters who are not in the report, because none of their votes counts, weigh 1.
+
+    Parameters
+    ----------
+    source : path
+        The file that the report is on.
+    path : Path
+        Ends in ``.parquet`` or ``.csv``.
+    columns : Columns, optional
+        Names of the file's columns where they are not the known ones.
+
+    Raises
+    ------
+    DataError
+        If the source is a log, has such columns already or is the file to write, or this
+        cannot be written.
+    """
+    if isinstance(source, LoggedColumns):
+        msg = (
+            f"The log {source.name!r} stays as it is: export its votes (arena export votes --to "
+            "votes.parquet), and weigh the file."
+        )
+        raise DataError(msg)
+    if path.suffix not in ENDINGS:
+        msg = f"Cannot write {str(path)!r}: name a file that ends in {' or '.join(ENDINGS)}."
+        raise DataError(msg)
+    if os.path.realpath(path) == os.path.realpath(source):
+        msg = f"{str(source)!r} cannot be read and written at once: name another file."
+        raise DataError(msg)
+    with tempfile.TemporaryDirectory() as folder, opened(source, list) as frame:
+        there = frame.collect_schema().names()
+        for name in (WEIGHT, REASON):
+            if name in there:
+                msg = (
+                    f"{str(source)!r} has a column {name!r} already: weigh the file it was made "
+                    "from."
+                )
+                raise DataError(msg)
+        voters = Path(folder) / "voters.parquet"
+        write_parquet([_row(voter) for voter in report.voters], voters)
+        _write(_joined(numbered(frame), (columns or Columns()).need("voter", there), voters), path)
+
+
+def _row(voter: CheckedVoter) -> Mapping[str, object]:
+    return {"voter": voter.voter, "weight": voter.weight, "reason": voter.reason}
+
+
+def _joined(rows: duckdb.DuckDBPyRelation, voter: str, found: Path) -> duckdb.DuckDBPyRelation:
+    file = str(found).replace("'", "''")
+    query = f"""
+        SELECT votes.* EXCLUDE {ROW},
+               coalesce(found.weight, 1.0) AS {WEIGHT},
+               found.reason AS {REASON}
+        FROM votes LEFT JOIN read_parquet('{file}') AS found
+          ON CAST(votes.{quoted(voter)} AS VARCHAR) = found.voter
+        ORDER BY votes.{ROW}
+    """  # noqa: S608 - the names are quoted
+    joined = rows.query("votes", query)
+    assert joined is not None  # a SELECT has rows
+    return joined
+
+
+def _as_csv(rows: duckdb.DuckDBPyRelation) -> str:
+    return ", ".join(
+        f"{in_csv_sql(quoted(name)) if kind == 'VARCHAR' else quoted(name)} "
+        f"AS {quoted(str(in_csv(name)))}"
+        for name, kind in zip(rows.columns, rows.types, strict=True)
+    )
+
+
+def _write(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
+    try:
+        if path.suffix == ".csv":
+            rows.project(_as_csv(rows)).write_csv(str(path), header=True)
+        else:
+            rows.write_parquet(str(path))
+    except duckdb.Error as error:
+        msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}"
+        raise DataError(msg) from error

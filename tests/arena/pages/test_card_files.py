@@ -1,0 +1,30 @@
+"""Cards read back from a folder: as they were written, and nothing else."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from arena.errors import SettingsError
+from arena.pages.probe import read_cards
+from judge.report.cards import page_of
+from tests.judge.report.test_cards import board
+
+
+def test_cards_come_by_name_of_their_files_and_others_are_passed_over(tmp_path: Path) -> None:
+    for name, found in (("b", board(validity=False)), ("a", board())):
+        (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    (tmp_path / "a.html").write_text("a page", encoding="utf-8")
+    assert read_cards(tmp_path) == (page_of(board()), page_of(board(validity=False)))
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"audits": []}', '{"cards": [1], "about": {}}'])
+def test_a_file_that_holds_no_cards_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"x\.json' holds no cards"):
+        read_cards(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is no folder"):
+        read_cards(tmp_path / "none")

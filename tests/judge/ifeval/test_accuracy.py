@@ -1,0 +1,127 @@
+"""The four scores and their intervals."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.ifeval import Checked, accuracy, accuracy_by_instruction
+from judge.ifeval.accuracy import Share, share
+from rating.errors import DataError
+
+Results = tuple[bool | None, ...]
+
+
+def one(prompt: str, strict: Results, loose: Results | None = None) -> Checked:
+    ids = tuple(f"family{i % 2}:name{i}" for i in range(len(strict)))
+    return Checked(prompt, ids, strict, strict if loose is None else loose)
+
+
+def test_prompts_need_all_and_instructions_are_a_flat_mean() -> None:
+    found = accuracy(
+        [one("p", (True, True)), one("q", (True, False), (True, True)), one("r", (False,))]
+    )
+    assert found.prompt_strict.rate == pytest.approx(1 / 3)
+    assert found.prompt_loose.rate == pytest.approx(2 / 3)
+    assert (found.instruction_strict.rate, found.instruction_loose.rate) == (0.6, 0.8)
+    assert (found.prompt_strict.n, found.instruction_strict.n) == (3, 5)
+
+
+def test_what_is_unread_is_counted_and_not_scored() -> None:
+    found = accuracy([one("p", (True, None)), one("q", (False, None)), one("r", (True, True))])
+    assert found.prompt_strict.rate == 1.0
+    assert (found.prompt_strict.n, found.prompt_strict.n_unread) == (1, 2)
+    assert (found.instruction_strict.n, found.instruction_strict.n_unread) == (4, 2)
+    assert found.instruction_strict.rate == 0.75
+
+
+def test_nothing_read_is_not_a_number() -> None:
+    found = share([("p", None)])
+    assert math.isnan(found.rate)
+    assert (found.low, found.high, found.n, found.n_unread) == (0.0, 1.0, 0, 1)
+
+
+def test_one_result_a_cluster_gives_wilsons_interval() -> None:
+    """Newcombe, Statistics in Medicine 17, 1998, table I, method 3: 81 of 263, 15 of 148."""
+    for hits, n, low, high in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605)]:
+        found = share([(str(i), i < hits) for i in range(n)])
+        assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+
+
+def test_all_followed_has_wilsons_interval_on_the_prompts() -> None:
+    """Newcombe, table I: 0 of 20 gives 0 to .1611; here 20 prompts with 3 instructions each."""
+    found = share([(str(i % 20), True) for i in range(60)])
+    assert (round(found.low, 4), found.high) == (0.8389, 1.0)
+
+
+def test_copies_within_a_prompt_add_nothing() -> None:
+    single = [(str(i), i % 3 == 0) for i in range(60)]
+    once, fourfold = share(single), share(single * 4)
+    assert fourfold.rate == once.rate
+    assert fourfold.high - fourfold.low == pytest.approx(once.high - once.low, rel=0.04)
+
+
+def test_results_independent_of_their_prompt_lose_little() -> None:
+    rng = np.random.default_rng(3)
+    results = [(str(i // 2), bool(rng.random() < 0.7)) for i in range(2000)]
+    pretended = [(str(i), followed) for i, (_, followed) in enumerate(results)]
+    clustered, independent = share(results), share(pretended)
+    ratio = (clustered.high - clustered.low) / (independent.high - independent.low)
+    assert 1 <= ratio < 1.08
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("pqrs"), st.sampled_from([True, False, None])), max_size=30
+    ),
+    st.floats(0.5, 0.99),
+)
+def test_an_interval_holds_its_rate_and_mirrors(
+    results: list[tuple[str, bool | None]], level: float
+) -> None:
+    found = share(results, level=level)
+    mirrored = share([(c, None if r is None else not r) for c, r in results], level=level)
+    assert found.n + found.n_unread == len(results)
+    if found.n:
+        assert 0 <= found.low <= found.rate <= found.high <= 1
+        assert mirrored.low == pytest.approx(1 - found.high, abs=1e-9)
+
+
+def test_shares_are_given_by_instruction_and_by_family() -> None:
+    checked = [one("p", (True, False, True)), one("q", (False, None))]
+    by_id = accuracy_by_instruction(checked)
+    assert list(by_id) == ["family0:name0", "family0:name2", "family1:name1"]
+    assert by_id["family0:name0"][0].rate == 0.5
+    families = accuracy_by_instruction(checked, families=True)
+    strict, loose = families["family0"]
+    assert strict.rate == pytest.approx(2 / 3)
+    assert (strict.n, loose) == (3, strict)
+    assert families["family1"][0].n_unread == 1
+
+
+def test_a_level_outside_zero_to_one_is_refused() -> None:
+    with pytest.raises(DataError, match="not 95"):
+        share([("p", True)], level=95)
+
+
+def covered(found: Sequence[Share], truth: float) -> float:
+    return float(np.mean([each.low <= truth <= each.high for each in found]))
+
+
+@pytest.mark.slow
+def test_intervals_cover_when_instructions_of_a_prompt_stand_together() -> None:
+    """120 prompts of 1 to 3 instructions, beta(1.6, .4) chances; ignoring prompts covers less."""
+    rng = np.random.default_rng(11)
+    clustered, pretended = [], []
+    for _ in range(4000):
+        size = rng.integers(1, 4, 120)
+        prompt = np.repeat(np.arange(120), size)
+        followed = rng.random(len(prompt)) < np.repeat(rng.beta(1.6, 0.4, 120), size)
+        pairs = [(str(p), bool(f)) for p, f in zip(prompt, followed, strict=True)]
+        clustered.append(share(pairs))
+        pretended.append(share([(str(i), f) for i, (_, f) in enumerate(pairs)]))
+    assert 0.935 < covered(clustered, 0.8) < 0.965
+    assert covered(pretended, 0.8) < 0.92

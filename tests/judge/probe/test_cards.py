@@ -1,0 +1,147 @@
+"""Cards from files: the axes that the files allow, the measures that were named, and samples."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judge.probe.axes import AxisName, Card, Plan, card_of, oracle_card
+from judge.probe.cards import probe_similarity
+from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
+from judge.probe.perturb import VERSION
+from judge.probe.similarity import CLASSICAL, TF_IDF, Measure
+from rating.errors import DataError
+from tests.judge.probe.texts import plans
+
+WORDS = tuple(f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrst")
+
+
+def pairs_file(folder: Path, n: int = 24) -> Path:
+    """Write long texts, and copies of them of which a rated share is other words."""
+    draw = np.random.default_rng(1)
+    lines = ["reference,text,alike"]
+    for _ in range(n):
+        own = list(draw.permutation(WORDS)[:24])
+        kept = int(draw.integers(25))
+        copy = own[:kept] + list(draw.permutation(WORDS)[: 24 - kept])
+        lines.append(f"{' '.join(own)}.,{' '.join(copy)}.,{kept}")
+    (folder / "pairs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / "pairs.csv"
+
+
+def classes_file(folder: Path) -> Path:
+    lines = ["text,label"]
+    lines += [f"{word} {'money' if i % 2 else 'card'} x,{i % 2}" for i, word in enumerate(WORDS)]
+    (folder / "classes.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / "classes.csv"
+
+
+def test_files_give_the_axes_they_are_for(tmp_path: Path) -> None:
+    pairs, classes = pairs_file(tmp_path), classes_file(tmp_path)
+    for files, axes in (
+        ([pairs], ["alignment", "robustness", "sensitivity"]),
+        ([classes], ["clustering"]),
+        ([classes, pairs], ["alignment", "robustness", "sensitivity", "clustering"]),
+    ):
+        found = probe_similarity(files, measures=["jaccard"], sample=20, seed=0)
+        assert found.about["axes"] == axes
+        assert [axis.name for axis in found.cards[0].axes] == axes
+
+
+def test_every_classical_measure_gets_a_card_on_the_same_texts(tmp_path: Path) -> None:
+    found = probe_similarity([classes_file(tmp_path)], sample=30, seed=0)
+    assert [card.evaluator for card in found.cards] == [measure.name for measure in CLASSICAL]
+    assert {card.axes[0].data for card in found.cards} == {"classes.csv, 30 of 100 texts"}
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+
+
+def test_planted_evaluators_stand_beside_the_others(tmp_path: Path) -> None:
+    found = probe_similarity(
+        [pairs_file(tmp_path)], measures=["bm25"], planted=True, sample=20, seed=0
+    )
+    names = [card.evaluator for card in found.cards]
+    assert names == ["oracle", "BM25", "bag of words", "length counter", "random"]
+    oracle = found.cards[0]
+    values = [axis.estimate.value for axis in oracle.axes]
+    assert all(value is not None and value > 0.95 for value in values)
+
+
+def test_the_same_seed_draws_the_same_texts_and_another_seed_others(tmp_path: Path) -> None:
+    file = pairs_file(tmp_path)
+    one, again, other = (
+        probe_similarity([file], measures=["jaccard"], sample=10, seed=seed).to_dict()
+        for seed in (0, 0, 1)
+    )
+    assert one == again
+    values = [[axis["value"] for axis in found["cards"][0]["axes"]] for found in (one, other)]
+    assert values[0][0] == values[1][0]  # all pairs are used, whatever the seed
+    assert values[0][2] != values[1][2]
+
+
+def test_names_that_fit_no_measure_or_several_are_refused(tmp_path: Path) -> None:
+    file = classes_file(tmp_path)
+    with pytest.raises(DataError, match="'rouge' begins the names of 3"):
+        probe_similarity([file], measures=["rouge"], sample=20, seed=0)
+    with pytest.raises(DataError, match="'bert' begins the names of 0"):
+        probe_similarity([file], measures=["bert"], sample=20, seed=0)
+    with pytest.raises(DataError, match="--sample 1"):
+        probe_similarity([file], sample=1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def planned() -> list[Plan]:
+    return plans()
+
+
+@pytest.mark.parametrize("measure", CLASSICAL, ids=lambda m: m.name)
+def test_every_classical_measure_has_a_value_on_all_five_axes(
+    planned: list[Plan], measure: Measure
+) -> None:
+    card = card_of(measure, planned, seed=1)
+    assert [axis.name for axis in card.axes] == list(AxisName)
+    for axis in card.axes:
+        found = axis.estimate
+        assert found.value is not None, axis.name
+        assert found.lower is not None, axis.name
+        assert found.upper is not None, axis.name
+        assert -1 <= found.lower <= found.value + 1e-9 <= found.upper + 2e-9 <= 1 + 1e-6, axis.name
+
+
+def test_an_oracle_is_near_one_on_every_axis(planned: list[Plan]) -> None:
+    for axis in oracle_card(planned, seed=1).axes:
+        assert axis.estimate.value == pytest.approx(1), axis.name
+
+
+def test_planted_evaluators_are_told_from_each_other(planned: list[Plan]) -> None:
+    length, bag = (card_of(one, planned, seed=1) for one in (LENGTH_COUNTER, BAG_OF_WORDS))
+    for name in ("robustness", "clustering", "retrieval"):
+        found = _value(length, AxisName(name))
+        assert abs(found) < 0.25, name
+    for name in ("sensitivity", "clustering", "retrieval"):
+        assert _value(bag, AxisName(name)) > 0.5, name
+
+
+def _value(card: Card, name: AxisName) -> float:
+    axis = card.axis(name)
+    assert axis is not None
+    assert axis.estimate.value is not None
+    return axis.estimate.value
+
+
+def test_lots_are_near_nothing_on_every_axis(planned: list[Plan]) -> None:
+    for axis in card_of(random_measure(5), planned, seed=1).axes:
+        assert axis.estimate.value == pytest.approx(0, abs=0.25), axis.name
+
+
+def test_the_same_seed_gives_the_same_card(planned: list[Plan]) -> None:
+    assert card_of(TF_IDF, planned, seed=1) == card_of(TF_IDF, plans(), seed=1)
+
+
+def test_a_card_is_plain_values_without_an_average(planned: list[Plan]) -> None:
+    card = card_of(BAG_OF_WORDS, planned[1:3], seed=1)
+    found = json.loads(json.dumps(card.to_dict(), allow_nan=False))
+    assert set(found) == {"evaluator", "definition", "axes", "seed", "perturbations_version"}
+    assert [axis["name"] for axis in found["axes"]] == ["robustness", "sensitivity"]
+    assert found["perturbations_version"] == VERSION
+    assert card.axis(AxisName.RETRIEVAL) is None

@@ -1,0 +1,205 @@
+"""The report of a study: what it says first, that it loads nothing, and that its forms agree."""
+
+import json
+import re
+from datetime import date
+from html.parser import HTMLParser
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from judge.report.files import as_html, as_latex, as_markdown
+from judge.report.plots import Axis, Line, Mark, dots, scatter
+from judge.report.study import command, differing, report_page, rows, write_report
+from judge.studies.data import read_study
+from judge.studies.options import StudyOptions
+from judge.studies.outputs import read_outputs, read_prompts
+from judge.studies.study import Study, study_judges
+
+MADE = date(2026, 5, 3)
+EVIL = "<script>alert('x')</script> & 50 % _b_"
+VOTES = (
+    "prompt_id,prompt,model_a,model_b,winner,voter,response_a,response_b\n"
+    + "".join(
+        f'p{n},Why {n}?,{EVIL},flint,{"model_a" if n % 4 else "model_b"},v{v},"long **{n}**",{n}\n'
+        for n in range(30)
+        for v in range(3)
+    )
+    + "p40,Odd?,flint,basalt,model_a,v0,Yes.,</div>No.\n" * 3
+)
+VERDICTS = (
+    "prompt_id,model_a,model_b,winner,judge,reason\n"
+    + "".join(f"p{n},{EVIL},flint,{'model_a' if n % 3 else 'tie'},owl,why{n}\n" for n in range(30))
+    + "p40,basalt,flint,model_a,owl,because of its length\n"
+)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("study")
+    for name, text in (("votes.csv", VOTES), ("verdicts.csv", VERDICTS)):
+        (folder / name).write_text(text, encoding="utf-8")
+    files = (str(folder / "votes.csv"), str(folder / "verdicts.csv"))
+    return study_judges(*files, StudyOptions(rounds=50))
+
+
+class Page(HTMLParser):
+    """Takes down the tags, what they name, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.named: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.named += [name for name, _ in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_loads_nothing_and_runs_nothing(found: Study) -> None:
+    text = as_html(report_page(found, MADE))
+    page = Page(text)
+    assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
+    assert {"src", "href", "onclick", "style"}.isdisjoint(page.named)
+    assert "url(" not in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert "default-src 'none'" in text
+
+
+def test_names_and_texts_stay_text(found: Study) -> None:
+    page = Page(as_html(report_page(found, MADE)))
+    assert EVIL in page.text
+    assert "</div>No." in page.text
+    assert "&#39;" not in page.text
+
+
+def test_the_answer_comes_before_any_table(found: Study) -> None:
+    text = as_html(report_page(found, MADE))
+    answer = report_page(found, MADE).answers[0]
+    assert text.index(answer.headline) < text.index("<table>")
+
+
+def test_the_example_shows_both_answers_the_question_and_what_the_judge_wrote(
+    found: Study,
+) -> None:
+    examples = next(s for s in report_page(found, MADE).sections if s.examples).examples
+    odd = next(one for one in examples if one.model_a == "basalt")
+    assert (odd.text_a, odd.text_b, odd.prompt) == ("</div>No.", "Yes.", "Odd?")
+    assert (odd.people, odd.judge) == ("3 for flint.", "1 for basalt.")
+    assert odd.reason == "because of its length"
+
+
+def test_examples_are_those_that_differ_most_and_not_all_of_one_prompt(found: Study) -> None:
+    chosen = differing(found.data, found.data.judges[0], 4)
+    assert all(one.votes[0] == 0 or one.votes[2] == 0 for one in chosen)
+    assert all(one.votes != one.verdicts for one in chosen)
+    prompts = [int(found.data.items.prompt[one.item]) for one in chosen]
+    assert max(map(prompts.count, prompts)) <= 2
+
+
+def test_all_forms_hold_the_same_table(found: Study) -> None:
+    page = report_page(found, MADE)
+    assert page.first.table is not None
+    cell = page.first.table.rows[0][1]
+    assert cell in as_markdown(page)
+    assert cell.replace("%", r"\%") in as_latex(page)
+    assert cell in Page(as_html(page)).text
+
+
+def test_the_tables_of_markdown_have_as_many_cells_in_every_row(found: Study) -> None:
+    blocks = as_markdown(report_page(found, MADE)).split("\n\n")
+    tables = [block.splitlines() for block in blocks if block.startswith("| ")]
+    assert tables
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+
+
+def test_latex_escapes_what_is_its_own(found: Study) -> None:
+    text = as_latex(report_page(found, MADE))
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    assert re.search(r"(?<!\\)[%#$_]", body) is None
+    assert body.count(r"\begin{table}") == body.count(r"\end{table}") > 3
+
+
+def test_the_files_hold_the_figures_of_the_study(found: Study, tmp_path: Path) -> None:
+    page = write_report(found, tmp_path / "made", MADE)
+    figures = json.loads(page.with_suffix(".json").read_text())
+    assert figures == found.to_dict()
+    table = duckdb.read_parquet(str(page.with_suffix(".parquet"))).fetchall()
+    names = ["judge", "group", "figure", "value", "lower", "upper", "n", "text"]
+    assert [dict(zip(names, row, strict=True)) for row in table] == list(rows(found))
+    rate = next(row for row in rows(found) if row["figure"] == "agreement.with_ties")
+    assert rate["value"] == figures["agreement"]["with_ties"]["rate"]
+    assert rate["judge"] == "owl"
+    said = next(row for row in rows(found) if row["figure"] == "first_answer.verdict")
+    assert said["text"] == figures["first_answer"]["verdict"]
+    advantage = next(row for row in rows(found) if row["figure"] == "alternative.advantage")
+    assert advantage["value"] == figures["alternative"]["advantage"]
+    assert advantage["n"] == 3
+
+
+def test_the_command_makes_the_same_again(found: Study) -> None:
+    assert command(found).split()[:3] == ["arena", "study", "judge"]
+    assert command(found).endswith("--rounds 50 --out study")
+
+
+def test_a_report_that_cannot_be_written_is_told(found: Study, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(Exception, match="Cannot write into"):
+        write_report(found, tmp_path / "file" / "deep", MADE)
+
+
+def test_marks_stand_where_their_values_are() -> None:
+    axis = Axis(0, 1, "share", lambda x: f"{x:g}")
+    svg = dots([Line("a", (Mark("judge", 0.5, 0.25, 1.0),))], axis, title="t")
+    centre = float(re.findall(r'cx="([\d.]+)"', svg)[0])
+    ends = re.findall(r'<line class="judge" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', svg)[0]
+    low, high = map(float, ends)
+    assert (high - centre) == pytest.approx(2 * (centre - low), abs=0.2)
+
+
+def test_a_picture_keeps_marks_beyond_its_axis_at_the_edge() -> None:
+    axis = Axis(0, 1, "share", str)
+    svg = scatter(
+        [("x", Mark("people", 7, None, None), Mark("judge", -3, None, None))],
+        axis,
+        axis,
+        title="t",
+    )
+    x, y = map(float, re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', svg)[0])
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0])
+    assert 0 < x < width
+    assert 0 < y < height
+
+
+def outputs(folder: Path, text: str) -> Path:
+    path = folder / "outputs.jsonl"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_outputs_are_found_by_the_columns_that_name_prompts_and_models(tmp_path: Path) -> None:
+    head = "prompt_id,model_a,model_b,winner\n"
+    for name in ("votes.csv", "verdicts.csv"):
+        (tmp_path / name).write_text(head + "7,x,y,tie\n7,y,z,tie\n", encoding="utf-8")
+    data = read_study(str(tmp_path / "votes.csv"), str(tmp_path / "verdicts.csv"))
+    lines = [
+        {"id": 1, "model": 97, "name": "x", "prompt": 7, "result": "abcdefgh"},
+        {"id": 7, "model": 98, "name": "y", "prompt": 7, "result": "**ab**"},
+        {"id": 7, "model": 98, "name": "y", "prompt": 7, "result": "again"},
+    ]
+    path = outputs(tmp_path, "\n".join(map(json.dumps, lines)))
+    found = read_outputs(path, data.items, data.prompts)
+    gaps = found.gaps(data.items, data.prompts)
+    assert gaps["length"][0] == pytest.approx(3 - 2.585, abs=1e-3)  # log2 of 8 and of 6
+    assert gaps["format"][0] == -1
+    assert gaps["length"][1] != gaps["length"][1]
+    assert found.of(data.items, data.prompts, 0) == ["abcdefgh", "**ab**"]
+    asked = outputs(tmp_path, '{"question_id": 7, "turns": ["Why?", "And?"]}')
+    assert read_prompts(asked, data.prompts) == {"7": "Why?\n\nAnd?"}

@@ -1,0 +1,405 @@
+"""Scores of files of annotations: the contract, the published figures, and what is refused."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from judge.scoring.annotated import judge_score
+from rating.errors import DataError
+
+KEYS = [
+    "model",
+    "n",
+    "n_wins",
+    "n_ties",
+    "n_losses",
+    "win_rate",
+    "standard_error",
+    "discrete_win_rate",
+    "lc_win_rate",
+    "lc_standard_error",
+    "avg_length",
+]
+Row = dict[str, Any]
+
+
+def write(path: Path, rows: list[Row]) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as out:
+            writer = csv.DictWriter(out, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def drawn(n_models: int = 6, n: int = 120) -> list[Row]:
+    rng = np.random.default_rng(4)
+    rows = []
+    for m in range(n_models):
+        for i in range(n):
+            base, own = (int(length) for length in rng.integers(100, 3000, 2))
+            logit = 0.3 * m - 1 + math.tanh((own - base) / 1000) + math.sin(i)
+            preference = 1 + float(rng.beta(2, 2 * math.exp(-logit)))
+            rows.append(
+                {
+                    "model": f"model-{m}",
+                    "idx": i,
+                    "preference": preference,
+                    "len_base": base,
+                    "len_model": own,
+                    "is_switched": bool(i % 3),
+                }
+            )
+    return rows
+
+
+def of(found: dict[str, Any], model: str) -> Row:
+    rows: list[Row] = found["models"]
+    return next(row for row in rows if row["model"] == model)
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("compat", [None, "row-position"])
+def test_length_control_reaches_the_published_board(
+    published_data: Path, compat: str | None
+) -> None:
+    folder = published_data / "judge"
+    found = judge_score(
+        folder / "alpacaeval_annotations.parquet",
+        "alpaca_eval",
+        items=folder / "alpacaeval_items.csv",
+        regularisation=folder / "alpacaeval_gamed_block.csv.gz",
+        compat=compat,
+    )
+    published = duckdb.read_csv(str(folder / "alpacaeval_published.csv"))
+    names = published.columns
+    apart = {}
+    for values in published.fetchall():
+        want = dict(zip(names, values, strict=True))
+        row = of(found, want["model"])
+        apart[want["model"]] = row["lc_win_rate"] - want["length_controlled_winrate"]
+        assert row["win_rate"] == pytest.approx(want["win_rate"], abs=1e-9)
+        # Two outputs of phi-2 were empty and never judged; upstream counts them as 0 long.
+        assert row["avg_length"] == want["avg_length"] + 2 * (want["model"] == "phi-2")
+        if want["lc_standard_error"] is not None and compat:
+            assert row["lc_standard_error_compat"] == pytest.approx(
+                want["lc_standard_error"], abs=0.002
+            )
+            assert 2 * want["lc_standard_error"] < row["lc_standard_error"] < 1.7
+    phi = apart.pop("phi-2")
+    assert phi == pytest.approx(-0.072 if compat else -0.585, abs=0.001)
+    assert len(apart) == 15
+    assert max(map(abs, apart.values())) < 0.15
+    assert (apart["gpt4_1106_preview"], of(found, "gpt4_1106_preview")["lc_standard_error"]) == (
+        0,
+        0,
+    )
+    assert "part of the effect of order" in found["warnings"][0]
+
+
+@pytest.mark.published
+@pytest.mark.parametrize(("with_items", "apart"), [(True, 3), (False, 9)])
+def test_a_rate_without_upstreams_files_is_as_far_from_published_ones_as_is_said(
+    published_data: Path, *, with_items: bool, apart: int
+) -> None:
+    folder = published_data / "judge"
+    found = judge_score(
+        folder / "alpacaeval_annotations.parquet",
+        "alpaca_eval",
+        items=folder / "alpacaeval_items.csv" if with_items else None,
+    )
+    assert f"up to {apart} points" in found["warnings"][-1]
+    published = duckdb.read_csv(str(folder / "alpacaeval_published.csv"))
+    distances = [
+        abs(of(found, model)["lc_win_rate"] - rate)
+        for model, rate in published.project("model, length_controlled_winrate").fetchall()
+    ]
+    assert apart - 1 < max(distances) < apart
+
+
+@pytest.mark.published
+def test_wildbench_rows_are_scored_apart_by_version_and_judge(published_data: Path) -> None:
+    found = judge_score(published_data / "judge" / "wildbench_scores.parquet", "wildbench")
+    assert len(found["models"]) == 13
+    row = next(
+        row
+        for row in found["models"]
+        if (row["model"], row["version"]) == ("reka-core-20240501", "v2.0625")
+    )
+    assert (row["n"], row["score"], row["task_macro"]) == (1024, 7.0517578125, None)
+    assert row["adjusted"] == pytest.approx(4.103515625)
+
+
+def test_a_board_has_the_columns_of_the_contract_and_is_plain_json(tmp_path: Path) -> None:
+    found = judge_score(write(tmp_path / "rows.csv", drawn()), "alpaca_eval")
+    assert list(found) == ["method", "models", "warnings"]
+    assert [list(row) for row in found["models"]] == [KEYS] * 6
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert [row["model"] for row in found["models"]] == [f"model-{m}" for m in range(6)]
+    assert all(
+        row["n"] == row["n_wins"] + row["n_ties"] + row["n_losses"] for row in found["models"]
+    )
+
+
+def test_every_kind_of_file_and_order_of_rows_gives_the_same(tmp_path: Path) -> None:
+    rows = drawn()
+    as_csv = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval", order=True)
+    as_lines = judge_score(write(tmp_path / "rows.jsonl", rows[::-1]), "alpaca_eval", order=True)
+    table = tmp_path / "rows.parquet"
+    duckdb.query(f"copy (from read_csv('{tmp_path / 'rows.csv'}')) to '{table}'")
+    as_table = judge_score(table, "alpaca_eval", order=True)
+    for other in (as_lines, as_table):
+        for one, same in zip(as_csv["models"], other["models"], strict=True):
+            assert one == pytest.approx(same, abs=1e-9)
+    assert as_csv["models"][0]["lc_win_rate"] is not None
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+def test_preferences_are_read_from_logprobs_where_there_is_no_column(
+    tmp_path: Path, name: str
+) -> None:
+    rows = [
+        {
+            "model": "m",
+            "idx": i,
+            "is_switched": first,
+            "lp_m": math.log(0.6),
+            "lp_M": math.log(0.2),
+        }
+        for i, first in enumerate([True, False])
+    ]
+    found = of(judge_score(write(tmp_path / name, rows), "alpaca_eval"), "m")
+    assert (found["n_wins"], found["n_losses"], found["win_rate"]) == (1, 1, pytest.approx(50))
+    assert (found["lc_win_rate"], found["avg_length"]) == (None, None)
+
+
+def test_rows_left_out_are_counted_in_a_warning(tmp_path: Path) -> None:
+    rows = drawn(n_models=1)
+    rows[0]["preference"], rows[1]["preference"] = None, 3
+    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert of(found, "model-0")["n"] == 118
+    assert any("'model-0': 2 of 120 rows have no preference" in text for text in found["warnings"])
+    assert any("Difficulties need 5 models" in text for text in found["warnings"])
+
+
+def test_a_model_that_always_wins_has_no_controlled_rate_and_the_others_do(tmp_path: Path) -> None:
+    rows = drawn()
+    for row in rows[:120]:
+        row["preference"] = 2
+    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert of(found, "model-0")["win_rate"] == 100
+    assert of(found, "model-0")["lc_win_rate"] is None
+    assert of(found, "model-1")["lc_win_rate"] is not None
+    assert any("'model-0' has no length-controlled" in text for text in found["warnings"])
+    assert any("separated" in text for text in found["warnings"])
+
+
+def test_few_rows_are_said(tmp_path: Path) -> None:
+    found = judge_score(write(tmp_path / "rows.csv", drawn(n=40)), "alpaca_eval")
+    assert "'model-0' has 40 rows" in found["warnings"][0]
+
+
+def test_the_baseline_is_at_fifty_by_definition(tmp_path: Path) -> None:
+    rows = [
+        row | {"model": "base", "preference": 1.5, "len_model": row["len_base"]}
+        for row in drawn(n_models=1)
+    ]
+    found = of(judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval"), "base")
+    assert (found["lc_win_rate"], found["lc_standard_error"]) == (50.0, 0.0)
+    assert (found["win_rate"], found["n_ties"]) == (50.0, 120)
+
+
+def items(tmp_path: Path, n: int = 120, first: int = 0) -> Path:
+    rows = [{"idx": i, "difficulty": math.sin(i) + 0.001 * i} for i in range(first, n)]
+    return write(tmp_path / "items.csv", rows)
+
+
+def test_rows_of_instructions_without_an_item_are_left_out_and_counted(tmp_path: Path) -> None:
+    source = write(tmp_path / "rows.csv", drawn(n_models=2))
+    found = judge_score(source, "alpaca_eval", items=items(tmp_path, first=20))
+    assert any("40 rows are of instructions that" in text for text in found["warnings"])
+    assert of(found, "model-0")["n"] == 120
+
+
+def test_difficulties_go_by_instruction_unless_upstreams_row_position_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    whole, given = drawn(n_models=1), items(tmp_path)
+    holed = write(tmp_path / "holed.csv", whole[10:])
+    by_id = judge_score(holed, "alpaca_eval", items=given)["models"][0]
+    by_row = judge_score(holed, "alpaca_eval", items=given, compat="row-position")["models"][0]
+    assert abs(by_id["lc_win_rate"] - by_row["lc_win_rate"]) > 0.01
+    assert list(by_row) == [*KEYS, "lc_standard_error_compat"]
+    as_is = write(tmp_path / "whole.csv", whole)
+    same = [
+        judge_score(as_is, "alpaca_eval", items=given, compat=how)["models"][0]["lc_win_rate"]
+        for how in (None, "row-position")
+    ]
+    assert same[0] == pytest.approx(same[1], abs=1e-9)
+
+
+def test_a_regularisation_block_moves_the_controlled_rate_alone(tmp_path: Path) -> None:
+    source, given = write(tmp_path / "rows.csv", drawn(n_models=1)), items(tmp_path)
+    rows = [
+        {"idx": i, "x_len": math.cos(i), "pseudo_y": 0.5 - 0.4 * math.cos(i), "weight": 0.1}
+        for i in range(120)
+    ]
+    block = write(tmp_path / "block.csv", rows)
+    without = judge_score(source, "alpaca_eval", items=given)["models"][0]
+    held = judge_score(source, "alpaca_eval", items=given, regularisation=block)["models"][0]
+    assert held["win_rate"] == without["win_rate"]
+    assert held["lc_win_rate"] != without["lc_win_rate"]
+
+
+def test_a_controlled_rate_says_when_it_is_not_upstreams(tmp_path: Path) -> None:
+    source, given = write(tmp_path / "rows.csv", drawn(n_models=6)), items(tmp_path)
+    rows = [
+        {"idx": i, "x_len": math.cos(i), "pseudo_y": 0.5 - 0.4 * math.cos(i), "weight": 0.1}
+        for i in range(120)
+    ]
+    block = write(tmp_path / "block.csv", rows)
+
+    def said(items: Path | None, regularisation: Path | None) -> list[str]:
+        found = judge_score(source, "alpaca_eval", items=items, regularisation=regularisation)
+        return [text for text in found["warnings"] if text.startswith("'lc_win_rate'")]
+
+    assert said(given, block) == []
+    assert "without --regularisation. AlpacaEval 2's" in said(given, None)[0]
+    assert "without --items. AlpacaEval 2's" in said(None, block)[0]
+    assert "without --items and --regularisation. AlpacaEval 2's" in said(None, None)[0]
+
+
+def test_no_quantity_is_named_where_there_is_no_controlled_rate(tmp_path: Path) -> None:
+    rows = [
+        {name: value for name, value in row.items() if not name.startswith("len_")}
+        for row in drawn()
+    ]
+    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert found["warnings"] == [
+        "No length control: there are no columns 'len_base' and 'len_model'."
+    ]
+
+
+def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> None:
+    kinds = ["Editing", "Planning", "Math", "Advice seeking", "Coding & Debugging"]
+    scores = [6, 7, 8, 9, 10]
+    rows = [
+        {"model": "m", "session_id": f"s{i}", "score": score, "tags": f"{kind};{kind}"}
+        for i, (score, kind) in enumerate(zip(scores, kinds, strict=True))
+    ]
+    found = judge_score(write(tmp_path / "rows.csv", rows), "wildbench")["models"]
+    macro = (0.5 * 2 + 1.25 * 4 + 1 * 6 + 0.75 * 8 + 1.25 * 10) / 4.75
+    want = {"model": "m", "n": 5, "score": 8.0, "adjusted": 6.0, "task_macro": macro}
+    assert found == [pytest.approx(want)]
+    tasks = [{"session_id": f"s{i}", "tags": [kind]} for i, kind in enumerate(kinds)]
+    bare = [{name: row[name] for name in ("model", "session_id", "score")} for row in rows]
+    given = write(tmp_path / "items.jsonl", tasks)
+    source = write(tmp_path / "bare.jsonl", bare)
+    assert judge_score(source, "wildbench", items=given)["models"] == found
+    assert judge_score(source, "wildbench")["models"][0]["task_macro"] is None
+
+
+def pair(winner: str | None, order: str = "both", **more: str) -> Row:
+    return {"model_a": "x", "model_b": "y", "winner": winner, "order": order} | more
+
+
+def test_only_the_reconciled_row_of_two_orders_counts(tmp_path: Path) -> None:
+    rows = [pair("model_a", "ab"), pair("model_b", "ba"), pair("tie"), pair(None)]
+    found = judge_score(write(tmp_path / "rows.jsonl", rows), "pairwise")
+    assert [(row["model"], row["n"], row["n_ties"]) for row in found["models"]] == [
+        ("x", 1, 1),
+        ("y", 1, 1),
+    ]
+    assert found["warnings"] == ["1 of 2 rows have no verdict: no ties, left out."]
+
+
+def test_judges_are_scored_apart(tmp_path: Path) -> None:
+    rows = [pair("model_a", judge="one"), pair("model_b", judge="two")]
+    found = judge_score(write(tmp_path / "rows.csv", rows), "pairwise")
+    assert [(r["model"], r["judge"], r["win_rate"]) for r in found["models"]] == [
+        ("x", "one", 100),
+        ("y", "one", 0),
+        ("x", "two", 0),
+        ("y", "two", 100),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"preference": "good"}, r"Row 1 .* has preference 'good': give a number"),
+        ({"model": " "}, r"Row 1 .* has model ' ': give a name"),
+        ({"is_switched": "maybe"}, r"has is_switched 'maybe': give true or false"),
+        ({"idx": None}, r"Row 1 .* has idx None: give a name"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_quoted_with_its_row(
+    tmp_path: Path, change: Row, said: str
+) -> None:
+    rows = drawn(n_models=1, n=3)
+    rows[0] |= change
+    with pytest.raises(DataError, match=said):
+        judge_score(write(tmp_path / "rows.jsonl", rows), "alpaca_eval")
+
+
+def test_what_is_asked_wrongly_is_quoted(tmp_path: Path) -> None:
+    source, given = write(tmp_path / "rows.csv", drawn(n_models=1, n=3)), items(tmp_path)
+    asked: list[tuple[Row, str]] = [
+        ({"method": "mt_bench"}, "no method 'mt_bench': choose one of alpaca_eval, wildbench"),
+        ({"method": "alpaca_eval", "compat": "v1"}, "no compat 'v1'"),
+        ({"method": "alpaca_eval", "compat": "row-position"}, "name their file with --items"),
+        ({"method": "wildbench", "regularisation": given}, "--regularisation is for"),
+        ({"method": "pairwise", "items": given}, "has no use with --method pairwise"),
+        ({"method": "wildbench"}, "no column 'score'"),
+        ({"method": "pairwise"}, "no column 'winner'"),
+        ({"method": "alpaca_eval", "regularisation": given}, "no column 'x_len'"),
+        ({"method": "alpaca_eval", "items": source}, "no column 'difficulty'"),
+    ]
+    for options, said in asked:
+        with pytest.raises(DataError, match=said):
+            judge_score(source, **options)
+    (tmp_path / "torn.jsonl").write_text('{"model": "m"}\n{"model"')
+    (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "empty.json").write_text("[]")
+    for name, said in (
+        ("torn.jsonl", "Line 2 of .* is not JSON"),
+        ("list.json", "Entry 1 .* is 1"),
+        ("empty.json", "no row"),
+    ):
+        with pytest.raises(DataError, match=said):
+            judge_score(tmp_path / name, "pairwise")
+    with pytest.raises(DataError, match="there is no such file"):
+        judge_score(tmp_path / "none.csv", "pairwise")
+    with pytest.raises(DataError, match="name a file that ends in"):
+        judge_score(tmp_path / "rows.xlsx", "pairwise")
+
+
+def test_items_that_contradict_each_other_or_the_rows_are_refused(tmp_path: Path) -> None:
+    source = write(tmp_path / "rows.csv", drawn(n_models=1))
+    twice = write(
+        tmp_path / "twice.csv", [{"idx": 1, "difficulty": 0}, {"idx": 1, "difficulty": 1}]
+    )
+    with pytest.raises(DataError, match="holds idx '1' more than once"):
+        judge_score(source, "alpaca_eval", items=twice)
+    short = items(tmp_path, n=100)
+    with pytest.raises(DataError, match="position 100, but there are 100 items"):
+        judge_score(source, "alpaca_eval", items=short, compat="row-position")
+    block = [{"idx": 500, "x_len": 0, "pseudo_y": 0.5, "weight": 0.1}]
+    with pytest.raises(DataError, match="holds idx '500', for which there is no difficulty"):
+        judge_score(source, "alpaca_eval", regularisation=write(tmp_path / "b.csv", block))
+    block = [{"idx": 1, "x_len": 0, "pseudo_y": 1.5, "weight": 0.1}]
+    with pytest.raises(DataError, match=r"pseudo_y 1\.5: give a number from 0"):
+        judge_score(source, "alpaca_eval", regularisation=write(tmp_path / "b.csv", block))
+    with pytest.raises(DataError, match="has winner 'both': give one of model_a"):
+        judge_score(write(tmp_path / "p.csv", [pair("both")]), "pairwise")
+    cooking = write(tmp_path / "w.csv", [{"model": "m", "score": 5, "tags": "Cooking"}])
+    with pytest.raises(DataError, match="no task tag 'Cooking'"):
+        judge_score(cooking, "wildbench")

@@ -1,0 +1,133 @@
+"""Studies with a planted judge: people who are right now and then, and a judge of one kind."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.studies.data import JudgeSaid, StudyData
+from judge.studies.gates import Raters
+from judge.studies.items import Items, Said
+from judge.studies.one_judge import JudgeStudy, study_judge
+from judge.studies.options import StudyOptions
+from judge.studies.study import Study, study_judges
+
+Ints = NDArray[np.int64]
+Kind = Literal["person", "perfect", "coin", "longest", "first"]
+
+MODELS = ("basalt", "flint", "quartz", "slate", "umber")
+NAMES = {1: "model_a", -1: "model_b"}
+SIZES = {1: "400,100", -1: "100,400"}
+VOTES = "prompt_id,model_a,model_b,winner,voter,len_a,len_b"
+VERDICTS = "prompt_id,model_a,model_b,winner,judge,order"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Items of a prompt each; sides are 1 for A and -1 for B.
+
+    ``votes`` and ``verdicts`` are rows of an item, who or in which order, and the side.
+    """
+
+    pairs: Ints
+    longer: Ints
+    votes: Ints
+    verdicts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A study to make.
+
+    Attributes
+    ----------
+    right : float
+        With this probability a person says which of the two answers is better, else the other.
+    single : int
+        Items that the judge saw in one order alone; of the others it saw both.
+    """
+
+    kind: Kind
+    right: float = 0.8
+    n_prompts: int = 200
+    n_people: int = 5
+    each: int = 3
+    single: int = 0
+    name: str = "owl"
+    seed: int = 1
+
+    def study(self, folder: Path, *, rounds: int = 200, raters: Raters = "crowd") -> Study:
+        """Write votes and verdicts, and study the files."""
+        drawn = self._drawn()
+        items = [
+            f"p{k:04},{MODELS[a]},{MODELS[b]}" for k, (a, b) in enumerate(drawn.pairs.tolist())
+        ]
+        votes = [
+            f"{items[k]},{NAMES[side]},v{who},{SIZES[drawn.longer[k]]}"
+            for k, who, side in drawn.votes.tolist()
+        ]
+        verdicts = [
+            f"{items[k]},{NAMES[side]},{self.name},{'ab' if order > 0 else 'ba'}"
+            for k, order, side in drawn.verdicts.tolist()
+        ]
+        files = folder / "votes.csv", folder / "verdicts.csv"
+        for path, head, lines in zip(files, (VOTES, VERDICTS), (votes, verdicts), strict=True):
+            path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+        options = StudyOptions(rounds=rounds, raters=raters)
+        return study_judges(str(files[0]), str(files[1]), options)
+
+    def judged(self, options: StudyOptions) -> JudgeStudy:
+        """Study the same without files."""
+        drawn = self._drawn()
+        number = np.arange(self.n_prompts)
+        items = Items(MODELS, drawn.pairs, number, {"length": 2 * drawn.longer.astype(np.float64)})
+        k, order, side = drawn.verdicts.T
+        verdicts = _said(k, (order < 0).astype(np.int64), side, order)
+        k, who, side = drawn.votes.T
+        data = StudyData(
+            items=items,
+            people=_said(k, who, side, np.ones_like(side)),
+            judges=(JudgeSaid(self.name, verdicts, verdicts, 0),),
+            prompts=tuple(map(str, number)),
+            voters=tuple(f"v{who}" for who in range(self.n_people)),
+            keyed_by="item_id",
+            source_rows=(number, number),
+            warnings=(),
+        )
+        return study_judge(data, data.judges[0], options, lambda _: None)
+
+    def _drawn(self) -> Drawn:
+        rng = np.random.default_rng(self.seed)
+        n = self.n_prompts
+        pairs = np.array([rng.choice(len(MODELS), 2, replace=False) for _ in range(n)])
+        better, longer = rng.choice([-1, 1], (2, n))
+        who = np.array([rng.choice(self.n_people, self.each, replace=False) for _ in range(n)])
+        side = np.where(rng.random(who.shape) < self.right, 1, -1) * better[:, None]
+        item = np.repeat(np.arange(n), self.each)
+        says = self._says(better, longer, rng)
+        orders = [(k, order) for k in range(n) for order in ((1,) if k < self.single else (1, -1))]
+        return Drawn(
+            pairs=pairs,
+            longer=longer,
+            votes=np.column_stack([item, who.ravel(), side.ravel()]),
+            verdicts=np.array([(k, order, says[k]) for k, order in orders]),
+        )
+
+    def _says(self, better: Ints, longer: Ints, rng: np.random.Generator) -> Ints:
+        match self.kind:
+            case "person":
+                return np.where(rng.random(len(better)) < self.right, better, -better)
+            case "coin":
+                return rng.choice([-1, 1], len(better))
+            case "longest":
+                return longer
+            case "first":  # of the items that it saw with side A first alone
+                return np.where(np.arange(len(better)) < self.single, 1, better)
+        return better
+
+
+def _said(item: Ints, rater: Ints, side: Ints, first: Ints) -> Said:
+    nothing = np.full(len(item), np.nan)
+    return Said(item, rater, side.astype(np.int8), first.astype(np.int8), nothing)

@@ -1,0 +1,136 @@
+"""Intervals from prompts drawn with replacement."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+
+from judge.studies.resampling import (
+    MOST_CLUSTERS,
+    SHARE,
+    clustered,
+    draw_counts,
+    drawn_sums,
+    interval,
+    sums_by_prompt,
+    with_width,
+)
+from rating.errors import DataError
+from rating.typing import Floats
+from tests.judge.studies.said import items_of
+
+
+def _mean(sums: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[:, 0] / sums[:, 1])
+
+
+def test_another_program_finds_the_same_interval_of_a_ratio() -> None:
+    rng = np.random.default_rng(1)
+    size = rng.integers(1, 9, 60)
+    stats = np.column_stack([rng.binomial(size, 0.7), size]).astype(float)
+    found = clustered(stats, _mean, n=60, rounds=20_000, rng=np.random.default_rng(2))
+    other = bootstrap(
+        (stats[:, 0], stats[:, 1]),
+        lambda x, y, axis: x.sum(axis=axis) / y.sum(axis=axis),
+        paired=True,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(3),
+    ).confidence_interval
+    assert found.value == pytest.approx(stats[:, 0].sum() / stats[:, 1].sum())
+    assert (found.lower, found.upper) == pytest.approx((other.low, other.high), abs=0.003)
+
+
+def test_rows_of_a_prompt_stay_together() -> None:
+    rng = np.random.default_rng(1)
+    prompt_rate = rng.random(40)
+    apart = np.column_stack([np.repeat(prompt_rate, 25), np.ones(1000)])
+    together = np.column_stack([25 * prompt_rate, np.full(40, 25.0)])
+    widths = []
+    for stats in (apart, together):
+        found = clustered(stats, _mean, n=1000, rounds=2000, rng=np.random.default_rng(2))
+        assert found.lower is not None
+        assert found.upper is not None
+        widths.append(found.upper - found.lower)
+    assert widths[1] / widths[0] == pytest.approx(5, rel=0.1)  # root of 25
+
+
+def test_more_prompts_than_are_drawn_singly_keep_their_width() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=5 * MOST_CLUSTERS)
+    stats = np.column_stack([values, np.ones(len(values))])
+    drawn = _mean(drawn_sums(stats, 2000, np.random.default_rng(2)))
+    assert drawn.std() == pytest.approx(values.std() / math.sqrt(len(values)), rel=0.06)
+    assert drawn.mean() == pytest.approx(values.mean(), abs=4 * drawn.std() / math.sqrt(2000))
+
+
+def test_every_round_draws_as_many_as_there_are() -> None:
+    counts = draw_counts(7, 500, np.random.default_rng(1))
+    assert counts.shape == (500, 7)
+    assert (counts.sum(axis=1) == 7).all()
+    assert counts.mean() == 1
+
+
+def test_a_round_that_is_not_defined_is_endless_not_dropped() -> None:
+    drawn = np.array([0.4, 0.5, 0.6, np.nan])
+    assert interval(drawn, 0.95) == (None, None)
+    assert interval(np.r_[np.linspace(0, 1, 999), np.nan], 0.9)[0] == pytest.approx(
+        0.05, abs=0.002
+    )
+
+
+def test_what_is_not_defined_has_no_value_and_one_prompt_no_interval() -> None:
+    rng = np.random.default_rng(1)
+    empty = clustered(np.zeros((5, 2)), _mean, n=0, rng=rng)
+    assert (empty.value, empty.lower, empty.upper) == (None, None, None)
+    single = clustered(np.array([[3.0, 4.0], [0.0, 0.0]]), _mean, n=4, rng=rng)
+    assert (single.value, single.lower, single.upper) == (0.75, None, None)
+
+
+def test_a_level_outside_of_0_to_1_is_refused() -> None:
+    with pytest.raises(DataError, match="not 95"):
+        interval(np.zeros(3), 95)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_size=2, max_size=12))
+def test_the_interval_holds_within_what_the_prompts_say(pairs: list[tuple[int, int]]) -> None:
+    stats = np.array([(min(x, y), y) for x, y in pairs], dtype=float)
+    found = clustered(stats, _mean, n=1, rounds=50, rng=np.random.default_rng(1))
+    rates = stats[:, 0] / stats[:, 1]
+    if found.lower is None or found.upper is None:
+        assert np.ptp(rates) < 1e-9
+    else:
+        assert rates.min() - 1e-12 <= found.lower < found.upper <= rates.max() + 1e-12
+
+
+def test_prompts_of_one_mind_leave_the_interval_of_as_many_that_count() -> None:
+    rng = np.random.default_rng(1)
+    whole = clustered(np.full((30, 2), 4.0), _mean, n=120, mean=SHARE, rng=rng)
+    assert (whole.value, whole.upper) == (1, 1)
+    assert whole.lower == pytest.approx(0.025 ** (1 / 30))  # Clopper-Pearson
+    # One prompt of 9 and nine of 1: (9 + 9)^2 / (81 + 9) = 3.6 effective prompts.
+    uneven = np.repeat(np.array([[0.0, 9.0], [0.0, 1.0]]), [1, 9], axis=0)
+    none = clustered(uneven, _mean, n=18, mean=SHARE, rng=rng)
+    assert (none.value, none.lower) == (0, 0)
+    assert none.upper == pytest.approx(1 - 0.025 ** (1 / 3.6))
+    # Another prompt may be all of one side or all of the other.
+    split = clustered(np.tile([1.0, 2.0], (30, 1)), _mean, n=60, mean=SHARE, rng=rng)
+    away = 1 - 0.025 ** (1 / 30)
+    assert (split.lower, split.upper) == pytest.approx((0.5 - away / 2, 0.5 + away / 2))
+
+
+def test_what_is_no_mean_has_no_interval_where_no_draw_moves_it() -> None:
+    found = clustered(np.full((30, 2), 4.0), _mean, n=120, rng=np.random.default_rng(1))
+    assert (found.value, found.lower, found.upper) == (1, None, None)
+    assert with_width(0.3, 0.3) == (None, None)
+    assert with_width(0.3, None) == (0.3, None)
+
+
+def test_rows_are_summed_within_their_prompt() -> None:
+    items = items_of(3, prompt=[1, 0, 1])
+    assert sums_by_prompt(items, np.array([[1.0], [2.0], [4.0]])).tolist() == [[2.0], [5.0]]

@@ -1,0 +1,138 @@
+"""What the noise ceiling promises, on simulated crowds whose best judge is known."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from judge.studies.ceiling import Ceiling, ceiling
+from judge.studies.items import Estimate, Items, Said
+from tests.judge.studies.simulated import apart, said
+from tests.simulation import Share
+
+pytestmark = pytest.mark.slow
+
+Record = Callable[[str, object], None]
+Floats = NDArray[np.float64]
+
+STUDIES = 400
+ROUNDS = 400
+SEED = 1
+N_PROMPTS, PER_PROMPT = 100, 4
+
+LAWS: dict[str, Callable[[np.random.Generator], Floats]] = {
+    "beta 2, 2": lambda rng: rng.beta(2, 2, N_PROMPTS),
+    "beta .5, .5": lambda rng: rng.beta(0.5, 0.5, N_PROMPTS),
+    "one in ten": lambda rng: rng.choice([0.1, 0.9], N_PROMPTS),
+}
+"""Shares of people who prefer side A of a prompt's items, by prompt."""
+
+AGREE = {"beta 2, 2": 0.6, "beta .5, .5": 0.75, "one in ten": 0.82}
+"""``E(1 + d^2) / 2``, by hand: var d = 1 / (2 a + 1) for a symmetric beta law of shape a."""
+BEST = {"beta 2, 2": 0.6875, "beta .5, .5": 0.5 + 1 / np.pi, "one in ten": 0.9}
+"""``E(1 + |d|) / 2``, by hand."""
+
+
+def draw(law: str, rng: np.random.Generator) -> tuple[Items, Said, Said]:
+    """Two to five votes on every item, and the judge that always says what most people do."""
+    n = N_PROMPTS * PER_PROMPT
+    prompt = np.repeat(np.arange(N_PROMPTS), PER_PROMPT)
+    share = LAWS[law](rng)[prompt]
+    items = Items(("x", "y"), np.tile([0, 1], (n, 1)), prompt)
+    voted = np.repeat(np.arange(n), rng.integers(2, 6, n))
+    label = np.where(rng.random(len(voted)) < share[voted], 1, -1).astype(np.int8)
+    best = np.where(share > 0.5, 1, -1).astype(np.int8)
+    return items, said(voted, label, np.arange(len(voted))), said(np.arange(n), best)
+
+
+def held(one: Estimate, truth: float) -> bool:
+    assert one.lower is not None
+    assert one.upper is not None
+    return one.lower <= truth <= one.upper
+
+
+def outside(found: Ceiling, best: float) -> bool:
+    """Whether the best judge is under the lowest of the bounds or over the highest."""
+    assert found.lowest.lower is not None
+    assert found.highest.upper is not None
+    return not found.lowest.lower <= best <= found.highest.upper
+
+
+def above(found: Ceiling) -> bool:
+    """Whether the best judge seems to be better than any can be."""
+    assert found.to_highest.lower is not None
+    return found.to_highest.lower > 1
+
+
+@cache
+def study(law: str) -> dict[str, Share]:
+    rng, seen = np.random.default_rng(SEED), defaultdict(list)
+    agree, best = AGREE[law], BEST[law]
+    for _ in range(STUDIES):
+        items, people, judge = draw(law, rng)
+        found = ceiling(items, people, judge, rounds=ROUNDS, rng=rng)
+        seen["people"].append(held(found.people, agree))
+        seen["best judge"].append(held(found.judge, best))
+        seen["fitted"].append(held(found.fitted, best))
+        seen["outside"].append(outside(found, best))
+        seen["above"].append(above(found))
+        seen["without the root"].append(held(found.people, best))
+    return {name: Share.of(np.array(values, dtype=np.float64)) for name, values in seen.items()}
+
+
+@cache
+def independent(law: str) -> Share:
+    """A planted error: how often people's agreement is held if every item had its own prompt."""
+    rng = np.random.default_rng(SEED)
+    inside = []
+    for _ in range(STUDIES):
+        items, people, _ = draw(law, rng)
+        found = ceiling(apart(items), people, rounds=ROUNDS, rng=rng)
+        inside.append(held(found.people, AGREE[law]))
+    return Share.of(np.array(inside, dtype=np.float64))
+
+
+def holds(share: Share) -> bool:
+    """Within four Monte Carlo errors and a point of 95 %: percentiles of 100 prompts are rough."""
+    return abs(share.mean - 0.95) <= 0.01 + 4 * float(np.sqrt(0.95 * 0.05 / STUDIES))
+
+
+def seldom(share: Share, at_most: float) -> bool:
+    return share.mean <= at_most + 3 * float(np.sqrt(at_most * (1 - at_most) / STUDIES))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_best_judge_lies_between_the_bounds(law: str, record_property: Record) -> None:
+    found = study(law)
+    row = {"law": law, "A": AGREE[law], "best": f"{BEST[law]:.3f}"}
+    row |= {name: str(share) for name, share in found.items()}
+    record_property(f"noise ceiling, {STUDIES} studies a row", row)
+    assert seldom(found["outside"], 0.05)
+    # Where the judge reaches the bound, percentiles of the ratio to it are a little bold.
+    assert seldom(found["above"], 0.08)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_agreement_of_people_and_of_a_judge_are_covered(law: str) -> None:
+    assert holds(study(law)["people"])
+    assert holds(study(law)["best judge"])
+
+
+def test_votes_on_one_prompt_taken_as_independent_are_not() -> None:
+    wrong = independent("beta .5, .5")
+    assert not holds(wrong)
+    assert wrong.mean + 3 * wrong.error < 0.93
+
+
+@pytest.mark.parametrize("law", ["beta 2, 2", "beta .5, .5"])
+def test_a_beta_law_is_fitted_where_there_is_one(law: str) -> None:
+    assert holds(study(law)["fitted"])
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_agreement_of_people_taken_for_the_ceiling_is_passed_by_the_best_judge(law: str) -> None:
+    wrong = study(law)["without the root"]
+    assert wrong.mean + 3 * wrong.error < 0.5

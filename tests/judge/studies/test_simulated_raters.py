@@ -1,0 +1,106 @@
+"""Intervals of agreement allow for other people: docs/statistics.md has the table."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from judge.studies.agreement import over_people, own_agreement, pair_agreement
+from judge.studies.items import Estimate, Items, Said
+
+Record = Callable[[str, object], None]
+
+STUDIES = 400
+N_ITEMS, VOTES_EACH = 300, 150
+JUDGE_RIGHT = 0.8
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
+
+
+def reliability(z: np.ndarray, sd: float) -> np.ndarray:
+    """How often a person says what is right, by how reliable they are."""
+    return np.asarray(1 / (1 + np.exp(-1.2 - sd * z)))
+
+
+def truth(sd: float) -> tuple[float, float]:
+    """Agreement of the judge with a person, and of two people, over all people."""
+    right = float(reliability(NODES, sd) @ (WEIGHTS / WEIGHTS.sum()))
+    judge = right * JUDGE_RIGHT + (1 - right) * (1 - JUDGE_RIGHT)
+    return judge, right**2 + (1 - right) ** 2
+
+
+def drawn(rng: np.random.Generator, people: int, sd: float) -> tuple[Items, Said, Said]:
+    """Items of one prompt each with a right side; people and a judge that often see it."""
+    right = rng.choice([-1, 1], N_ITEMS)
+    rater = np.repeat(np.arange(people), VOTES_EACH)
+    item = np.concatenate([rng.choice(N_ITEMS, VOTES_EACH, replace=False) for _ in range(people)])
+    sees = rng.random(len(item)) < reliability(rng.normal(size=people), sd)[rater]
+    votes = _said(item, rater, np.where(sees, right[item], -right[item]))
+    judged = np.where(rng.random(N_ITEMS) < JUDGE_RIGHT, right, -right)
+    verdicts = _said(np.arange(N_ITEMS), np.zeros(N_ITEMS, dtype=np.int64), judged)
+    items = Items(("x", "y"), np.tile([0, 1], (N_ITEMS, 1)), np.arange(N_ITEMS))
+    return items, votes, verdicts
+
+
+def _said(item: np.ndarray, rater: np.ndarray, label: np.ndarray) -> Said:
+    nothing = np.zeros(len(item))
+    return Said(item, rater, label.astype(np.int8), nothing.astype(np.int8), np.nan * nothing)
+
+
+def figures(items: Items, votes: Said, verdicts: Said, seed: int) -> tuple[Estimate, ...]:
+    draws = {"rounds": 300, "ties": False}
+    rngs = [np.random.default_rng(seed) for _ in range(3)]
+    return (
+        pair_agreement(items, verdicts, votes, rng=rngs[0], **draws),  # type: ignore[arg-type]
+        own_agreement(items, votes, rng=rngs[1], **draws),  # type: ignore[arg-type]
+        over_people(items, verdicts, votes, rng=rngs[2], **draws),  # type: ignore[arg-type]
+    )
+
+
+def holds(found: Estimate, value: float) -> bool:
+    assert found.lower is not None
+    assert found.upper is not None
+    return found.lower <= value <= found.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sd", [0.0, 0.8])
+@pytest.mark.parametrize("people", [5, 10, 20])
+def test_agreement_is_covered_for_other_people_as_well(
+    people: int, sd: float, record_property: Record
+) -> None:
+    rng = np.random.default_rng([people, round(10 * sd)])
+    judge, own = truth(sd)
+    wanted = (judge, own, judge - own)
+    held, alone = np.zeros((STUDIES, 3)), np.zeros((STUDIES, 3))
+    for study in range(STUDIES):
+        items, votes, verdicts = drawn(rng, people, sd)
+        nobody = replace(votes, rater=np.arange(votes.n))
+        for table, said in ((held, votes), (alone, nobody)):
+            found = figures(items, said, verdicts, study)
+            table[study] = [holds(one, value) for one, value in zip(found, wanted, strict=True)]
+    names = ("judge", "people", "judge less people")
+    row = {"n": people, "sd": f"{sd:g}"}
+    row |= {name: f"{share:.3f}" for name, share in zip(names, held.mean(axis=0), strict=True)}
+    row |= {
+        f"{n}, prompts alone": f"{s:.3f}" for n, s in zip(names, alone.mean(axis=0), strict=True)
+    }
+    record_property(f"agreement, {STUDIES} studies a row", row)
+    error = math.sqrt(0.95 * 0.05 / STUDIES)
+    assert (held.mean(axis=0) >= 0.93 - 3 * error).all()
+    assert (held.mean(axis=0) <= 0.995).all()
+    if sd:
+        assert alone.mean(axis=0)[:2].max() < 0.9
+
+
+def test_people_who_differ_widen_the_interval_of_a_judge_and_people_who_do_not_leave_it() -> None:
+    rng = np.random.default_rng(1)
+    widths = []
+    for sd in (0.0, 1.5):
+        items, votes, verdicts = drawn(rng, 12, sd)
+        nobody = replace(votes, rater=np.arange(votes.n))
+        pair = [figures(items, said, verdicts, 1)[0] for said in (votes, nobody)]
+        widths.append([(one.upper or 0) - (one.lower or 0) for one in pair])
+    assert widths[0][0] < 1.3 * widths[0][1]
+    assert widths[1][0] > 1.2 * widths[1][1]

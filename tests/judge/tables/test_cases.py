@@ -1,0 +1,166 @@
+"""Cases from files and battles, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from arena.domain.battle import BattleState, Side
+from arena.judging.battles import battle_cases
+from arena.store.records import AnswerKey
+from arena.store.store import Store
+from judge.case import Case, Message
+from judge.tables.cases import NamedCase, read_cases, read_responses
+from rating.errors import DataError
+from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
+from tests.sqlite import new_sqlite
+
+PAIR = {"prompt": "Why?", "response_a": "So.", "response_b": "Thus."}
+CASE = Case((Message("user", "Why?"),), "So.", "Thus.")
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_file_of_pairs_gives_cases_with_names_beside_them(tmp_path: Path, kind: str) -> None:
+    names = {"model_a": "basalt", "model_b": "flint", "battle_id": "b1", "prompt_id": "p1"}
+    path = write(tmp_path / "pairs.jsonl", [PAIR | names])
+    if kind != "jsonl":
+        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
+    found = read_cases([tmp_path / f"pairs.{kind}"])
+    assert found == [NamedCase("b1", "p1", "basalt", "flint", CASE)]
+
+
+def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> None:
+    rows = [{"instruction": "Why?", "output_1": "So.", "output_2": "Thus."}]
+    (found,) = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    assert found.case == CASE
+    assert CASE.id.startswith(found.battle_id)
+    assert CASE.prompt_id.startswith(found.prompt_id)
+    assert (found.model_a, found.model_b) == ("response_a", "response_b")
+
+
+def test_a_prompt_may_be_a_conversation(tmp_path: Path) -> None:
+    turns = [("user", "Hi."), ("assistant", "Hello."), ("user", "Why?")]
+    prompt = [{"role": role, "content": content} for role, content in turns]
+    (found,) = read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"prompt": prompt}])])
+    assert [(turn.role, turn.content) for turn in found.case.prompt] == turns
+
+
+def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) -> None:
+    def outputs(name: str, *asked: str) -> Path:
+        path = tmp_path / f"{name}.json"
+        rows = [{"instruction": q, "output": f"{name}: {q}", "generator": name} for q in asked]
+        path.write_text(json.dumps(rows), encoding="utf-8")
+        return path
+
+    found = read_cases([outputs("basalt", "1?", "2?", "3?"), outputs("flint", "3?", "1?")])
+    assert [(c.model_a, c.model_b) for c in found] == [("basalt", "flint")] * 2
+    assert [(c.case.response_a, c.case.response_b) for c in found] == [
+        ("basalt: 1?", "flint: 1?"),
+        ("basalt: 3?", "flint: 3?"),
+    ]
+    with pytest.raises(DataError, match="no prompt in common"):
+        read_cases([outputs("basalt", "1?"), outputs("flint", "2?")])
+
+
+def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path: Path) -> None:
+    def outputs(name: str, *asked: str) -> Path:
+        rows = [{"instruction": q, "output": f"{name}: {q}", "generator": name} for q in asked]
+        return write(tmp_path / f"{name}.jsonl", rows)
+
+    files = [outputs("basalt", "1?", "2?"), outputs("flint", "2?"), outputs("slate", "1?", "2?")]
+    found = [(c.model_b, c.case.response_a, c.case.response_b) for c in read_cases(files)]
+    assert found == [
+        ("flint", "basalt: 2?", "flint: 2?"),
+        ("slate", "basalt: 1?", "slate: 1?"),
+        ("slate", "basalt: 2?", "slate: 2?"),
+    ]
+
+
+def test_a_baseline_may_be_named_beside_the_model(tmp_path: Path) -> None:
+    rows = [PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")]
+    found = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    assert [(c.model_a, c.model_b) for c in found] == [("basalt", "flint"), ("basalt", "slate")]
+
+
+def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
+    own = {"prompt": "Why?", "response": "So.", "model": "basalt", "session_id": "s1"}
+    theirs = {"instruction": "Why?", "output": "Thus.", "generator": "flint"}
+    files = [write(tmp_path / "own.jsonl", [own]), write(tmp_path / "theirs.jsonl", [theirs])]
+    one, other = read_responses(files)
+    assert (one.model_a, one.model_b, one.session_id, one.case.response_a) == (
+        *("basalt", None, "s1", "So."),
+    )
+    assert (other.model_a, other.case.response_b, other.session_id) == ("flint", None, None)
+    pairs = write(tmp_path / "pairs.jsonl", [PAIR | {"battle_id": "b1", "model_a": "basalt"}])
+    found = [(c.battle_id, c.model_a, c.case.response_a) for c in read_responses([pairs])]
+    assert found == [("b1", "basalt", "So."), ("b1", "response_b", "Thus.")]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_checklist_is_read_from_every_kind_of_file(tmp_path: Path, kind: str) -> None:
+    items = ["Is it short?", "Does it say: yes; no?"]
+    path = write(tmp_path / "pairs.jsonl", [PAIR | {"checklist": items}, PAIR])
+    if kind == "csv":
+        as_json = [PAIR | {"checklist": json.dumps(items)}, PAIR | {"checklist": " "}]
+        write(path, as_json)
+    if kind != "jsonl":
+        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
+    found = read_cases([tmp_path / f"pairs.{kind}"])
+    assert [named.checklist for named in found] == [tuple(items), ()]
+
+
+@pytest.mark.parametrize("bad", [5, [1], [""], {"a": "Is it?"}])
+def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
+    with pytest.raises(DataError, match=r"Row 1 .* has checklist .*: give a list of questions"):
+        read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"checklist": bad}])])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"prompt": "Why?", "response_a": "So."}, "There is no column 'response_b'"),
+        (PAIR | {"response_a": 4}, "Row 1 .* has response_a 4: give a text"),
+        (PAIR | {"prompt": []}, "Row 1 .* ends with the user"),
+        (PAIR | {"prompt": [{"role": "user"}]}, "Row 1 .* ends with the user"),
+        (PAIR | {"prompt": [{"role": "boss", "content": "Go."}]}, "Row 1 .* has prompt"),
+        (PAIR | {"battle_id": None}, "Row 1 .* has battle_id None"),
+    ],
+)
+def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        read_cases([write(tmp_path / "pairs.jsonl", [row])])
+
+
+def test_several_files_of_pairs_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.jsonl", [PAIR])
+    with pytest.raises(DataError, match="no column 'output'"):
+        read_cases([path] * 3)
+
+
+def test_battles_of_one_turn_with_two_whole_answers_are_cases(tmp_path: Path) -> None:
+    store = Store(new_sqlite(tmp_path))
+    store.register(MODELS, NOW)
+    with pytest.raises(DataError, match="let people play first"):
+        battle_cases(store)
+    ready(store, "several turns")
+    store.add_turn("several turns", "ada", "And then?", NOW)
+    later = {AnswerKey(2, side, 1): complete() for side in Side}
+    store.close_answers("several turns", BattleState.READY, later, message=None, now=NOW)
+    store.open_battle(new_battle("running"))
+    store.open_battle(new_battle("b1"))
+    ends = {A1: complete("Blue is scattered more."), B1: complete()}
+    store.close_answers("b1", BattleState.READY, ends, message=None, now=NOW)
+    prompt = (Message("user", "Why is the sky blue?"),)
+    case = Case(prompt, "Blue is scattered more.", "Scattering.")
+    assert battle_cases(store) == [NamedCase("b1", "p1", "basalt", "quartz", case)]
+    store.add_attempts("b1", "ada", NOW, only_incomplete=False)
+    with pytest.raises(DataError, match="let people play first"):
+        battle_cases(store)
+    store.close()

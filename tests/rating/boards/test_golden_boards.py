@@ -1,0 +1,59 @@
+"""`arena rate` gives the published figures of the golden tables, from files of one row a pair."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from rating.scale import POINTS_PER_NAT
+from tests.rating.boards.rated import column, rated
+from tests.rating.builders import baseball_games, golden
+
+COUNTS = ("n_model_a", "n_model_b", "n_tie")
+
+
+def write(folder: Path, rows: Iterable[tuple[str, str, Sequence[int]]]) -> Path:
+    """Write (model_a, model_b, times of each outcome) as a file."""
+    lines = [",".join([a, b, *map(str, [*n, 0][:3])]) for a, b, n in rows]
+    path = folder / "pairs.csv"
+    path.write_text("\n".join([",".join(["model_a", "model_b", *COUNTS]), *lines, ""]), "utf-8")
+    return path
+
+
+def test_baseball_gives_the_published_estimates_and_errors(tmp_path: Path) -> None:
+    expected = golden("bradley_terry_baseball")["expected"]
+    file = write(tmp_path, baseball_games())
+    board = rated(file, interval="hessian", reference="Baltimore")
+    strengths = column(board, "strength")
+    assert strengths == pytest.approx({"Baltimore": 0.0, **expected["theta"]}, abs=5e-5)
+    errors = {name: error / POINTS_PER_NAT for name, error in column(board, "se").items()}
+    assert errors == pytest.approx({"Baltimore": 0.0, **expected["se"]}, abs=5e-5)
+    assert board["deviance"] == pytest.approx(expected["deviance"], abs=5e-4)
+    home = rated(file, interval="hessian", reference="Baltimore", order_effect=True)
+    effect = home["parameters"]["order_effect"]
+    assert effect["value"] == pytest.approx(expected["home"]["effect"], abs=5e-5)
+    assert effect["se"] == pytest.approx(expected["home"]["se"], abs=5e-5)
+    assert home["deviance"] == pytest.approx(expected["home"]["deviance"], abs=5e-4)
+
+
+def test_the_puddings_give_davidson_s_parameter(tmp_path: Path) -> None:
+    expected = golden("ties_puddings")["expected"]["davidson"]
+    tasted = golden("ties_puddings")["data"]["counts"]
+    file = write(tmp_path, [(i, j, n) for i, j, *n in tasted])
+    nu = rated(file, ties="davidson", interval="hessian")["parameters"]["nu"]
+    assert nu["value"] == pytest.approx(expected["parameter"], abs=1e-6)
+    assert nu["se"] == pytest.approx(expected["se_log"], abs=5e-5)
+
+
+def test_the_journals_have_their_published_leads_errors_and_deviance(tmp_path: Path) -> None:
+    example = golden("bradley_terry_citations")
+    expected = example["expected"]
+    won = {(winner, loser): n for winner, loser, n in example["data"]["wins"]}
+    rows = [(a, b, (n, won[b, a])) for (a, b), n in won.items() if a < b]
+    file = write(tmp_path, rows)
+    board = rated(file, interval="hessian", reference=expected["reference"])
+    reference = {expected["reference"]: 0.0}
+    assert column(board, "strength") == pytest.approx(reference | expected["theta"], abs=5e-6)
+    errors = {name: error / POINTS_PER_NAT for name, error in column(board, "se").items()}
+    assert errors == pytest.approx(reference | expected["se"], abs=5e-6)
+    assert board["deviance"] == pytest.approx(expected["deviance"], abs=5e-4)

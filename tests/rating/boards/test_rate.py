@@ -1,0 +1,198 @@
+"""`arena rate`: the contract key by key, its options, and what they change."""
+
+import json
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rating import RateOptions, __version__
+from rating.errors import NotIdentifiedError
+from rating.scale import POINTS_PER_NAT
+from rating.tables.captions import summary
+from rating.tables.rated import Groups, rate_source
+from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated
+
+CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
+
+METHOD = {
+    *(
+        "ties",
+        "both_bad",
+        "interval",
+        "cluster",
+        "claims",
+        "ridge",
+        "order_effect",
+        "style",
+        "weights",
+    ),
+    *("half_life", "since", "until", "columns"),
+    *("rounds", "seed", "level", "scale", "mean", "anchor", "reference", "by"),
+    *("style_sd", "version", "data_hash"),
+}
+
+
+def test_the_contract_holds_key_by_key(write: Write) -> None:
+    expected = json.loads(CONTRACT.read_text(encoding="utf-8"))["expected"]
+    board = rated(write(PAIRS))
+    expected["method"]["version"] = __version__
+    assert list(board) == list(expected)
+    for name in ("method", "votes", "parameters", "warnings"):
+        assert board[name] == expected[name], name
+    for name in ("log_loss", "deviance", "quasi_se_error"):
+        assert board[name] == pytest.approx(expected[name], abs=1e-9), name
+    for row, wanted in zip(board["ratings"], expected["ratings"], strict=True):
+        assert list(row) == list(wanted)
+        assert row == pytest.approx(wanted, abs=1e-6)
+
+
+def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
+    first = json.loads(CONTRACT.read_text(encoding="utf-8"))["expected"]["ratings"][0]
+    strength, error = math.log(3) / 2, math.sqrt(1 / 30 + 1 / 10) / 2
+    assert first["strength"] == pytest.approx(strength)
+    assert first["rating"] == pytest.approx(1000 + POINTS_PER_NAT * strength)
+    assert first["se"] == pytest.approx(POINTS_PER_NAT * error)
+    assert first["upper"] - first["rating"] == pytest.approx(1.959964 * first["se"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ties": "davidson"}, {"ties": "davidson"}),
+        ({"ties": "rao-kupper"}, {"ties": "rao-kupper"}),
+        (
+            {"ties": "grounded", "both_bad": "outcome"},
+            {"ties": "grounded", "both_bad": "outcome"},
+        ),
+        ({"both_bad": "drop"}, {"both_bad": "drop"}),
+        ({"interval": "hessian"}, {"interval": "hessian", "cluster": "none"}),
+        ({"interval": "bootstrap", "rounds": 20}, {"rounds": 20, "cluster": "voter"}),
+        ({"interval": "profile"}, {"interval": "profile", "cluster": "none"}),
+        ({"interval": "none"}, {"interval": "none"}),
+        ({}, {"interval": "sandwich", "cluster": "both", "claims": "population"}),
+        ({"cluster": "prompt"}, {"cluster": "prompt"}),
+        ({"cluster": "both"}, {"cluster": "both"}),
+        ({"cluster": "none"}, {"cluster": "none"}),
+        ({"cluster": "voter"}, {"cluster": "voter"}),
+        ({"claims": "these-voters"}, {"claims": "these-voters", "cluster": "prompt"}),
+        ({"ridge": 0.5}, {"ridge": 0.5}),
+        ({"order_effect": True}, {"order_effect": True}),
+        ({"style": ("length",)}, {"style": ["length"]}),
+        ({"weights": "times"}, {"weights": "times"}),
+        ({"weights": "sampling"}, {"weights": "sampling"}),
+        ({"style": ("log2:size",)}, {"style": ["log2:size"], "style_sd": {"log2:size": 1.0}}),
+        ({"half_life": 7.0}, {"half_life": 7.0, "cluster": "both"}),
+        (
+            {
+                "since": datetime(2026, 1, 2, tzinfo=UTC),
+                "until": datetime.fromisoformat("2026-01-09T12:00"),
+            },
+            {"since": "2026-01-02T00:00:00+00:00", "until": "2026-01-09T12:00:00"},
+        ),
+        ({"columns": (("voter", "who"),)}, {"columns": {"voter": "who"}}),
+        ({"seed": 3}, {"seed": 3}),
+        ({"level": 0.9}, {"level": 0.9}),
+        ({"scale": 100.0, "mean": 0.0}, {"scale": 100.0, "mean": 0.0}),
+        ({"anchor": ("y", 1200.0)}, {"anchor": {"y": 1200.0}, "mean": None}),
+        ({"reference": "y"}, {"reference": "y"}),
+    ],
+    ids=str,
+)
+def test_every_option_is_reflected_in_the_method(
+    write: Write, options: dict[str, Any], said: dict[str, Any]
+) -> None:
+    text = crowd(
+        length=lambda i: (i * 7) % 11,
+        times=lambda i: 1 + i % 2,
+        pair_probability=lambda i: 0.25 + 0.5 * (i % 2),
+        size_a=lambda i: 100 * 2 ** (i * 5 % 4),
+        size_b=lambda i: 100 * 2 ** (i * 7 % 3),
+        ts=lambda i: f"2026-01-{1 + i % 10:02d}",
+        who=lambda i: f"w{i // 5}",
+    )
+    board = rated(write(text), **options)
+    assert board["method"].keys() == METHOD
+    assert {name: board["method"][name] for name in said} == said
+    assert summary(board)
+
+
+def test_the_options_change_what_they_should(write: Write) -> None:
+    source = write(crowd(length=lambda i: (i * 7) % 11))
+    plain = rated(source)
+    shifted = rated(source, scale=100.0, anchor=("y", 0.0))
+    assert column(shifted, "rating")["y"] == pytest.approx(0)
+    for name, error in column(plain, "se").items():
+        assert column(shifted, "se")[name] == pytest.approx(error / 4)
+    against = rated(source, reference="y")
+    at = {row["model"]: row for row in against["ratings"]}
+    assert at["y"]["se"] == at["y"]["strength"] == 0
+    assert at["y"]["lower"] == at["y"]["upper"] == at["y"]["rating"]
+    assert at["x"]["lower"] < at["x"]["rating"] < at["x"]["upper"]
+    bare = rated(source, interval="none")
+    for name in ("se", "quasi_se", "lower", "upper", "rank_low", "rank_high"):
+        assert set(column(bare, name).values()) == {None}
+    assert set(rated(source, order_effect=True)["parameters"]) == {"order_effect"}
+    styled = rated(source, style=("length",))
+    assert set(styled["parameters"]) == {"style:length"}
+    assert styled["deviance"] is None
+    tied = rated(source, ties="davidson")["parameters"]["nu"]
+    assert tied["lower"] < tied["value"] < tied["upper"]
+    assert math.log(tied["upper"] / tied["value"]) > 1.96 * tied["se"]
+    assert rated(source, both_bad="drop")["votes"]["dropped"] == {"both bad": 18}
+
+
+def test_few_voters_claim_no_rank_and_few_points_are_profiled(write: Write) -> None:
+    few = rated(write(crowd(n_voters=12)))
+    assert set(column(few, "rank_low").values()) == {None}
+    assert set(column(few, "rank_high").values()) == {None}
+    assert any("12 voters" in text and "few for 3 models" in text for text in few["warnings"])
+    rare = rated(write("model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,9,1,0\n"))
+    assert any("profile likelihood" in text for text in rare["warnings"])
+    gap = [2 * (row["lower"] - 1000) / POINTS_PER_NAT for row in rare["ratings"]]
+    assert gap[0] == pytest.approx(0.525, abs=1e-3)  # as in the example of profile_intervals
+
+
+def test_an_end_at_infinity_is_null_and_named(write: Write) -> None:
+    rows = "x,y,9,1,0\ny,z,20,19,0\n"
+    source = write(f"model_a,model_b,n_model_a,n_model_b,n_tie\n{rows}")
+    board = rated(source, interval="bootstrap", rounds=200)
+    assert column(board, "upper")["x"] is None
+    assert column(board, "se")["x"] is None
+    assert any("no finite end for" in text and "x" in text for text in board["warnings"])
+    assert set(column(board, "rank_high").values()) == {None}
+
+
+def test_the_same_votes_give_the_same_report(write: Write) -> None:
+    head, *rows = crowd().splitlines()
+    board = rated(write(crowd()), interval="bootstrap", rounds=30)
+    again = rated(write("\n".join([head, *reversed(rows)])), interval="bootstrap", rounds=30)
+    assert again == board
+
+
+def test_groups_are_rated_apart_and_a_group_without_a_rating_is_said(write: Write) -> None:
+    source = write(crowd(topic=lambda i: "law" if i == 0 else ["art", "code"][i // 3 % 2]))
+    found = rate_source(source, RateOptions(by="topic"))
+    assert isinstance(found, Groups)
+    plain = found.to_dict()
+    assert list(plain) == ["groups", "not_rated"]
+    assert list(plain["groups"]) == ["art", "code"]
+    assert plain["groups"]["art"].keys() == rated(source).keys()
+    assert plain["groups"]["art"]["method"]["by"] == "topic"
+    assert list(plain["not_rated"]) == ["law"]
+    with pytest.raises(NotIdentifiedError, match="No group of 'one' can be rated"):
+        rate_source(write("model_a,model_b,winner,one\nx,y,model_a,1\n"), RateOptions(by="one"))
+
+
+def test_columns_of_other_names_are_read_for_what_they_are_named(write: Write) -> None:
+    text = crowd(ts=lambda i: f"2026-01-{1 + i % 10:02d}")
+    names = {"model_a": "left", "model_b": "right", "winner": "choice", "voter": "who", "ts": "at"}
+    head, *rows = text.splitlines()
+    other = "\n".join([",".join(names.get(name, name) for name in head.split(",")), *rows])
+    want = rated(write(text), half_life=5.0)
+    pairs = tuple(("time" if name == "ts" else name, own) for name, own in names.items())
+    found = rated(write(other), half_life=5.0, columns=pairs)
+    assert found | {"method": want["method"]} == want
+    assert found["method"]["data_hash"] == want["method"]["data_hash"]

@@ -1,0 +1,305 @@
+"""Planted voters are found, with reasons; honest ones are left in peace; nothing is deleted."""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from math import log
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from rating import RateOptions
+from rating.errors import DataError
+from rating.tables.columns import Columns
+from rating.tables.rated import rate_source
+from rating.tables.voter_report import CheckedVoter, VotersReport, check_source, write_weighted
+from tests.arena.boards.log import logged
+
+MODELS = ("basalt", "chert", "flint", "gneiss", "marl", "quartz", "schist", "slate")
+THETA = np.linspace(1.5, -1.5, len(MODELS))
+Row = dict[str, str]
+Decide = Callable[[int, int], float]
+"""Chance that the left of two models is chosen."""
+
+
+def honest(rng: np.random.Generator, taste_sd: float = 0.4) -> Decide:
+    liked = THETA + taste_sd * rng.standard_normal(len(THETA))
+    return lambda a, b: float(1 / (1 + np.exp(liked[b] - liked[a])))
+
+
+def votes_of(voter: str, n: int, decide: Decide, rng: np.random.Generator) -> list[Row]:
+    rows = []
+    for number in range(n):
+        a, b = rng.choice(len(MODELS), 2, replace=False)
+        winner = (
+            "tie" if number % 10 == 9 else "model_a" if rng.random() < decide(a, b) else "model_b"
+        )
+        rows.append({"model_a": MODELS[a], "model_b": MODELS[b], "winner": winner, "voter": voter})
+    return rows
+
+
+@cache
+def crowd() -> tuple[Row, ...]:
+    """Thirty honest voters of sixty votes, and some who are not, of two hundred each."""
+    rng = np.random.default_rng(1)
+    better = honest(rng, 0.0)
+    fan = MODELS.index("slate")
+    faulty: dict[str, Decide] = {
+        "coin": lambda _a, _b: 0.5,
+        "left": lambda _a, _b: 0.95,
+        "inverted": lambda a, b: 1 - better(a, b),
+        "shill": lambda a, b: 0.98 if a == fan else 0.02 if b == fan else better(a, b),
+    }
+    rows = [row for n in range(30) for row in votes_of(f"v{n}", 60, honest(rng), rng)]
+    rows += [row for name, decide in faulty.items() for row in votes_of(name, 200, decide, rng)]
+    return (*rows, *votes_of("guest", 12, lambda _a, _b: 1.0, rng))
+
+
+def write(rows: Sequence[Row], path: Path) -> str:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path)
+
+
+def by_name(report: VotersReport) -> dict[str, CheckedVoter]:
+    return {voter.voter: voter for voter in report.voters}
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write(crowd(), tmp_path_factory.mktemp("crowd") / "votes.csv")
+
+
+@pytest.fixture(scope="module")
+def report(planted: str) -> VotersReport:
+    return check_source(planted)
+
+
+@pytest.mark.parametrize(
+    ("voter", "leading", "model", "said"),
+    [
+        ("coin", "coin", None, "look like a coin toss"),
+        ("left", "always-left", None, "a choice of the left side whatever it shows"),
+        ("inverted", "inverted", None, "the opposite of what voters find better"),
+        ("shill", "fan", "slate", "a vote for slate wherever it appears"),
+    ],
+)
+def test_a_planted_voter_is_found_and_the_reason_said(
+    report: VotersReport, voter: str, leading: str, model: str | None, said: str
+) -> None:
+    found = by_name(report)[voter]
+    assert (found.leading, found.model, found.weight) == (leading, model, 0.0)
+    assert found.flagged
+    assert found.max_log_e is not None
+    assert found.max_log_e >= log(1 / report.alpha)
+    assert 10 <= (found.flagged_at or 0) <= 180
+    assert said in found.reason
+    assert f"flagged after {found.flagged_at} votes" in found.reason
+    assert (found.votes, found.ties) == (200, 20)
+
+
+def test_honest_voters_with_tastes_keep_their_weight(report: VotersReport) -> None:
+    people = [voter for voter in report.voters if re.fullmatch(r"v\d+", voter.voter)]
+    assert len(people) == 30
+    assert all(voter.examined for voter in people)
+    assert sum(voter.flagged for voter in people) <= 2  # 1.5 expected at most
+    assert not any(voter.flagged_jointly for voter in people)
+    assert all(voter.weight == (not voter.flagged) for voter in people)
+
+
+def leaning(rng: np.random.Generator, lean: float = 0.8) -> Decide:
+    liked = 0.2 * THETA + 0.2 * rng.standard_normal(len(THETA))
+    return lambda a, b: float(1 / (1 + np.exp(liked[b] - liked[a] - lean)))
+
+
+def test_honest_voters_who_all_lean_to_the_left_are_left_in_peace(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(2), 80
+    rows = [row for v in range(n) for row in votes_of(f"v{v}", 100, leaning(rng), rng)]
+    rows += votes_of("left", 100, lambda _a, _b: 1.0, rng)
+    report = check_source(write(rows, tmp_path / "votes.csv"))
+    found = by_name(report)
+    assert 0.5 < (report.order_effect or 0) < 0.9  # ties count half and draw it to zero
+    assert (found["left"].flagged, found["left"].leading) == (True, "always-left")
+    share = np.mean([voter.flagged for name, voter in found.items() if name != "left"])
+    assert share <= report.alpha + 3 * np.sqrt(report.alpha * (1 - report.alpha) / n)
+    assert f"lean to the left side by {report.order_effect:+.2f} nats" in report.notes[0]
+
+
+def test_sides_that_are_the_models_leave_no_order_effect_to_fit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    row = {"model_a": "basalt", "model_b": "chert"}
+    winners = rng.choice(["model_a", "model_b"], 90)
+    rows = [row | {"winner": w, "voter": f"v{i % 3}"} for i, w in enumerate(winners)]
+    report = check_source(write(rows, tmp_path / "votes.csv"))
+    assert report.order_effect == 0
+    assert not report.flagged
+
+
+def test_a_single_voter_is_held_against_equals(tmp_path: Path) -> None:
+    rows = votes_of("v", 60, lambda _a, _b: 0.5, np.random.default_rng(4))
+    voter = by_name(check_source(write(rows, tmp_path / "votes.csv")))["v"]
+    assert (voter.examined, voter.flagged) == (True, False)
+
+
+def test_a_voter_of_few_votes_is_not_examined_even_if_all_are_for_the_left(
+    report: VotersReport,
+) -> None:
+    guest = by_name(report)["guest"]
+    assert (guest.examined, guest.flagged, guest.weight) == (False, False, 1.0)
+    assert guest.log_e is None
+    assert guest.reason == "Not examined: 11 decisive votes, and 20 are needed."
+
+
+def test_ten_decisive_votes_are_enough_where_so_few_are_asked_for(planted: str) -> None:
+    assert by_name(check_source(planted, least=10))["guest"].flagged
+
+
+def test_the_notes_say_for_whom_the_false_alarms_hold_and_how_many_to_expect(
+    report: VotersReport,
+) -> None:
+    said = " ".join(report.notes)
+    assert "5 % at most, however often one looks" in said
+    assert "on average over voters whose tastes are normal" in said
+    assert "34 voters were examined: of as many honest ones, up to 1.7 would be flagged" in said
+    assert "Nothing is deleted" in said
+    assert 0.3 < (report.taste_sd or 0) < 0.9  # the planted voters raise it from .4
+    strictest = [v.max_log_e for v in report.voters if v.flagged_jointly]
+    assert strictest
+    assert min(x for x in strictest if x is not None) >= log(34 / 0.05)
+
+
+def test_the_order_of_votes_is_that_of_their_times_where_all_have_one(tmp_path: Path) -> None:
+    rows = [row | {"ts": str(1_700_000_000 + n)} for n, row in enumerate(crowd())]
+    forward = check_source(write(rows, tmp_path / "forward.csv"))
+    backward = check_source(write(rows[::-1], tmp_path / "backward.csv"))
+    assert forward == backward
+    assert forward.by_time
+    rows[3] |= {"ts": ""}
+    unknown = check_source(write(rows, tmp_path / "unknown.csv"))
+    assert not unknown.by_time
+    assert replace(unknown, by_time=True) == forward
+
+
+def test_one_busy_voter_is_held_against_the_others_alone(tmp_path: Path) -> None:
+    """An inverted voter of half of all votes: a fit with these votes would excuse them."""
+    rng = np.random.default_rng(4)
+    rows = [row for n in range(10) for row in votes_of(f"v{n}", 40, honest(rng), rng)]
+    better = honest(rng, 0.0)
+    rows += votes_of("inverted", 390, lambda a, b: 1 - better(a, b), rng)
+    found = check_source(write(rows, tmp_path / "votes.csv"))
+    assert [voter.voter for voter in found.flagged] == ["inverted"]
+    assert found.flagged[0].leading == "inverted"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_the_votes_are_written_whole_with_their_weights(
+    tmp_path: Path, planted: str, report: VotersReport, ending: str
+) -> None:
+    path = tmp_path / f"weighted.{ending}"
+    write_weighted(planted, report, path)
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT * FROM '{path}'").fetchall()
+    before = [tuple(row.values()) for row in crowd()]
+    assert [row[:4] for row in rows] == before
+    expected = by_name(report)
+    assert all(row[4] == expected[row[3]].weight for row in rows)
+    assert all(row[5] == expected[row[3]].reason for row in rows)
+
+
+def test_ratings_by_the_weights_come_nearer_to_the_planted_strengths(
+    tmp_path: Path, planted: str, report: VotersReport
+) -> None:
+    path = tmp_path / "weighted.parquet"
+    write_weighted(planted, report, path)
+
+    def error(weights: str | None) -> float:
+        options = RateOptions(weights=weights, interval="none")
+        rows = rate_source(str(path), options).to_dict()["ratings"]
+        found = {row["model"]: row["strength"] for row in rows}
+        return float(np.abs([found[m] for m in MODELS] - THETA).max())
+
+    assert error("voter_weight") < 0.5 * error(None)
+
+
+def test_votes_that_do_not_count_are_left_out_and_kept_in_the_file(
+    tmp_path: Path,
+) -> None:
+    rows = [row | {"left_out": ""} for row in crowd()]
+    rows += [row | {"voter": "bot", "left_out": "simulated voter"} for row in rows[:3]]
+    rows += [rows[0] | {"model_b": rows[0]["model_a"], "voter": "v1"}]
+    source = write(rows, tmp_path / "votes.csv")
+    report = check_source(source)
+    assert "bot" not in by_name(report)
+    assert report.to_dict()["votes"] == {
+        "used": len(crowd()),
+        "self": 1,
+        "dropped": {"simulated voter": 3},
+    }
+    write_weighted(source, report, tmp_path / "weighted.parquet")
+    found = duckdb.read_parquet(str(tmp_path / "weighted.parquet"))
+    assert (
+        found.filter("voter = 'bot'").select("voter_weight", "voter_reason").fetchall()
+        == [(1.0, None)] * 3
+    )
+
+
+def test_a_source_that_says_nothing_of_voters_is_refused(tmp_path: Path) -> None:
+    nobody = [{**row, "voter": ""} for row in crowd()[:5]]
+    with pytest.raises(DataError, match="do not say who cast them"):
+        check_source(write(nobody, tmp_path / "nobody.csv"))
+    without = [{k: v for k, v in row.items() if k != "voter"} for row in crowd()[:5]]
+    with pytest.raises(DataError, match="No column 'voter' or 'voter_id'"):
+        check_source(write(without, tmp_path / "without.csv"))
+    with pytest.raises(DataError, match="No votes to count"):
+        check_source(write([crowd()[0] | {"winner": "skip"}], tmp_path / "skips.csv"))
+
+
+def test_only_ties_or_few_votes_leave_everybody_in_peace(tmp_path: Path) -> None:
+    rows = [row | {"winner": "tie"} for row in crowd()[:100]]
+    report = check_source(write(rows, tmp_path / "ties.csv"))
+    assert report.taste_sd is None
+    assert {voter.weight for voter in report.voters} == {1.0}
+    assert report.notes == (
+        "Voters with fewer than 20 decisive votes are not examined: weight 1.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("weighted.json", "name a file that ends in .parquet or .csv"),
+        ("no/folder/weighted.csv", "Cannot write"),
+        ("votes.csv", "cannot be read and written at once"),
+    ],
+)
+def test_weights_that_cannot_be_written_are_said(
+    tmp_path: Path, report: VotersReport, name: str, said: str
+) -> None:
+    source = write(crowd()[:50], tmp_path / "votes.csv")
+    with pytest.raises(DataError, match=said):
+        write_weighted(source, report, tmp_path / name)
+
+
+def test_a_file_is_not_weighed_twice_and_a_log_never(tmp_path: Path, report: VotersReport) -> None:
+    rows = [row | {"voter_weight": "1"} for row in crowd()[:50]]
+    with pytest.raises(DataError, match="has a column 'voter_weight' already"):
+        write_weighted(write(rows, tmp_path / "votes.csv"), report, tmp_path / "again.csv")
+    with pytest.raises(DataError, match="export its votes"):
+        write_weighted(logged([]), report, tmp_path / "weighted.csv")
+
+
+def test_a_log_has_its_own_columns() -> None:
+    with pytest.raises(DataError, match="drop --column"):
+        check_source(logged([]), Columns(voter="who"))
+
+
+@pytest.mark.parametrize(("option", "value"), [("least", 0), ("alpha", 0.0), ("alpha", 1.0)])
+def test_options_that_cannot_be_used_are_quoted(planted: str, option: str, value: float) -> None:
+    with pytest.raises(DataError, match=f"--{option} {value:g} "):
+        check_source(planted, **{option: value})  # type: ignore[arg-type]
