@@ -1,5 +1,6 @@
 from .board import rate as rate
 from .comparisons import Comparisons as Comparisons
+from .comparisons import Votes as Votes
 from .diagnosis.goodness import GoodnessOfFit as GoodnessOfFit
 from .diagnosis.goodness import MisfitTest as MisfitTest
 from .diagnosis.goodness import goodness_of_fit as goodness_of_fit
@@ -32,6 +33,7 @@ from .report import Report as Report
 from .report import VotesUsed as VotesUsed
 from .scale import to_nats as to_nats
 from .scale import to_points as to_points
+from .tables.counts import read_votes as read_votes
 from .uncertainty.bootstrap import Bootstrap as Bootstrap
 from .uncertainty.bootstrap import bootstrap as bootstrap
 from .uncertainty.clusters import Activity as Activity

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rating.comparisons import Comparisons
+from rating import __version__
+from rating.comparisons import Comparisons, Votes
 from rating.errors import DataError
 from rating.fitting import Fit, Parameter, fit
 from rating.options import RateOptions
@@ -42,9 +43,7 @@ QUASI_WORST = 0.1
 _ON_LOG_SCALE = ("nu", "theta")
 
 
-def rate(
-    data: Comparisons, options: RateOptions | None = None, source: Provenance | None = None
-) -> Report:
+def rate(votes: Votes | Comparisons, options: RateOptions | None = None) -> Report:
     """Rate every model, and say how sure that is.
 
     Raises
@@ -63,36 +62,35 @@ def rate(
     >>> [(row.model, row.rank, round(row.rating), round(row.se)) for row in board.ratings]
     [('x', 1, 1000, 27), ('y', 1, 1000, 27)]
     """
-    options, source = options or RateOptions(), source or Provenance()
+    votes = votes if isinstance(votes, Votes) else Votes(votes)
+    data, options = votes.data, options or RateOptions()
     if options.style != data.feature_names:
         raise DataError(f"style is {options.style}, and the votes carry {data.feature_names}.")
     options = options.resolved(data)
     fitted = fit(data, ties=options.ties, ridge=options.ridge, order_effect=options.order_effect)
     off = spread(fitted, data, options, np.random.default_rng(options.seed))
     rng = np.random.default_rng([options.seed, 1])
-    return report_of(fitted, data, off, options, source, rng)
+    return report_of(fitted, votes, off, options, rng)
 
 
 def report_of(
-    fitted: Fit,
-    data: Comparisons,
-    off: Spread,
-    options: RateOptions,
-    source: Provenance,
-    rng: np.random.Generator,
+    fitted: Fit, votes: Votes, off: Spread, options: RateOptions, rng: np.random.Generator
 ) -> Report:
     """Put a fit and its spread together, with rank ranges: see `rate`."""
+    data = votes.data
     voters = None if data.voter is None else activity(data)
     quasi, worst = _quasi(off, fitted)
     ranges = _ranges(data, fitted, off, options, rng)
     rows = _rows(data, fitted, off, options, quasi, ranges)
     return Report(
         options=_as_used(options, off),
-        provenance=source,
+        provenance=Provenance(
+            version=__version__, data_hash=votes.data_hash, style_sd=votes.style_sd
+        ),
         votes=VotesUsed(
             used=data.n_votes,
-            self_battles=data.n_self + source.self_battles,
-            dropped=dict(source.dropped),
+            self_battles=data.n_self + votes.self_battles,
+            dropped=dict(votes.dropped),
             voters=voters.n_clusters if voters else None,
             effective_voters=voters.effective if voters else None,
             top_voter_share=voters.top_share if voters else None,
@@ -103,7 +101,7 @@ def report_of(
         parameters=_parameters(fitted, off, options),
         ratings=rows,
         quasi_se_error=worst,
-        warnings=tuple(_warnings(data, options, off, voters, rows, worst)),
+        warnings=(*votes.warnings, *_warnings(data, options, off, voters, rows, worst)),
     )
 
 

@@ -1,22 +1,23 @@
 """Votes as integer arrays: checked once, then counted."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.counting import Cells, checked_features, checked_rows, count, dense, keep_rows
-from rating.encoding import (
-    OUTCOMES,
-    as_list,
+from rating.counting import (
+    Cells,
     check_lengths,
     check_names,
-    encode_groups,
-    encode_models,
-    encode_outcomes,
+    checked_features,
+    checked_rows,
+    count,
+    dense,
 )
+from rating.errors import DataError
+from rating.outcome import OUTCOMES
 from rating.typing import Bools, Floats, Integers, Ints
 
 _SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
@@ -110,20 +111,20 @@ class Comparisons:
         >>> data.models, int(data.votes[0])
         (('x', 'y'), 2)
         """
-        left, right, labels = as_list(model_a), as_list(model_b), as_list(outcome)
+        left, right, labels = _entries(model_a), _entries(model_b), _entries(outcome)
         given = {"voter": voter, "prompt": prompt}
-        known = {name: as_list(column) for name, column in given.items() if column is not None}
-        weights = None if weight is None else np.asarray(as_list(weight), dtype=np.float64)
+        known = {name: _entries(column) for name, column in given.items() if column is not None}
+        weights = None if weight is None else np.asarray(_entries(weight), dtype=np.float64)
         lengths = {"model_a": len(left), "model_b": len(right), "outcome": len(labels)}
         lengths |= {name: len(column) for name, column in known.items()}
         check_lengths(lengths if weights is None else lengths | {"weight": len(weights)})
-        groups = {name: encode_groups(name, column) for name, column in known.items()}
-        names, (a, b) = encode_models(left, right)
+        groups = {name: _group_codes(name, column) for name, column in known.items()}
+        names, a, b = _model_codes(left, right)
         return cls.from_codes(
             names,
             a,
             b,
-            encode_outcomes(labels),
+            _outcome_codes(labels),
             weight=weights,
             voter=groups.get("voter"),
             prompt=groups.get("prompt"),
@@ -188,47 +189,51 @@ class Comparisons:
         columns = {name: np.asarray(x) for name, x in given.items() if x is not None}
         check_lengths({name: len(column) for name, column in columns.items()})
         check_names(models)
+        rows = checked_rows(columns, len(models))
+        *clusters, a, b, outcome = rows.keys
         rank = np.argsort(np.argsort(np.array(list(models), dtype=object)))
-        rows = checked_rows(columns, rank)
+        if (rank != np.arange(len(rank))).any():
+            a, b = rank.astype(np.int32)[a], rank.astype(np.int32)[b]
+        rows = replace(rows, keys=(*clusters, a, b, outcome))
         names = tuple(feature_names) if features is not None else ()
-        if features is None:
-            return cls._of_cells(sorted(models), count(rows), rows.groups, None, names)
-        values = checked_features(features, names, len(rows.keys[0]))
-        return cls._of_cells(sorted(models), keep_rows(rows), rows.groups, values, names)
+        if features is not None:
+            cells = replace(rows, features=checked_features(features, names, len(a)))
+        else:
+            sizes = [int(codes.max(initial=0)) + 1 for codes in clusters]
+            cells = count(rows, [*sizes, len(rank), len(rank), len(OUTCOMES)])
+        groups = [name for name in ("voter", "prompt") if name in columns]
+        return cls._of_cells(sorted(models), cells, groups, names)
 
     @classmethod
     def _of_cells(
-        cls,
-        names: Sequence[str],
-        cells: Cells,
-        groups: tuple[str, ...],
-        features: Floats | None,
-        feature_names: tuple[str, ...],
+        cls, names: Sequence[str], cells: Cells, groups: Sequence[str], features: tuple[str, ...]
     ) -> Self:
         """Set self battles and models without others aside, and number the rest anew."""
         *clusters, a, b, outcome = cells.keys
         others = (a != b) & (cells.votes > 0)
-        kept = slice(None) if others.all() else others
+        stay = slice(None) if others.all() else others
         present = np.zeros(len(names), dtype=bool)
-        present[a[kept]] = present[b[kept]] = True
+        present[a[stay]] = present[b[stay]] = True
         place = (np.cumsum(present) - 1).astype(np.int32)
-        found = {name: dense(codes[kept]) for name, codes in zip(groups, clusters, strict=True)}
-        voter, n_voters = found.get("voter", (None, 0))
-        prompt, n_prompts = found.get("prompt", (None, 0))
+        known = {name: dense(codes[stay]) for name, codes in zip(groups, clusters, strict=True)}
+        voter, n_voters = known.get("voter", (None, 0))
+        prompt, n_prompts = known.get("prompt", (None, 0))
+        weight = cells.votes.astype(np.float64) if cells.weight is None else cells.weight
+        weight = weight[stay]
         return cls(
             models=tuple(name for name, there in zip(names, present, strict=True) if there),
-            pairs=np.column_stack([place[a[kept]], place[b[kept]]]),
-            outcome=outcome[kept],
-            votes=cells.votes[kept],
-            weight=cells.weight[kept],
-            weight_sq=cells.weight_sq[kept],
+            pairs=np.column_stack([place[a[stay]], place[b[stay]]]),
+            outcome=outcome[stay],
+            votes=cells.votes[stay],
+            weight=weight,
+            weight_sq=weight if cells.weight_sq is None else cells.weight_sq[stay],
             voter=voter,
             n_voters=n_voters,
             n_self=int(cells.votes[a == b].sum()),
             prompt=prompt,
             n_prompts=n_prompts,
-            features=None if features is None else features[kept],
-            feature_names=feature_names,
+            features=None if cells.features is None else cells.features[stay],
+            feature_names=features,
         )
 
     @property
@@ -302,3 +307,76 @@ class Comparisons:
         columns = ("pairs", "outcome", "votes", "weight", "weight_sq", "voter", "prompt")
         values = {name: getattr(self, name) for name in (*columns, "features")}
         return replace(self, **{k: v[cells] for k, v in values.items() if v is not None})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """Votes as they were read: those that count, and what became of the others.
+
+    Attributes
+    ----------
+    data : Comparisons
+        The votes that count; ``read == data.n_votes + self_battles + sum(dropped.values())``.
+    voters, prompts : tuple of str
+        Names, sorted; ``data`` holds positions in them. Empty where not known.
+    read, self_battles : int
+        All votes, and battles of a model against itself.
+    dropped : mapping of str to int
+        Votes left out, by reason.
+    style_sd : mapping of str to float
+        By how much one unit of each style was divided: its standard deviation, or 1.
+    data_hash : str
+        SHA-256 of the sorted cells, names among them: the same votes have the same hash
+        whatever the file and the order of its rows.
+    warnings : tuple of str
+    """
+
+    data: Comparisons
+    voters: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    read: int = 0
+    self_battles: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    style_sd: Mapping[str, float] = field(default_factory=dict)
+    data_hash: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def _entries(column: Iterable[object]) -> list[object]:
+    """Return the entries as they are: ``np.asarray`` would make the name "nan" of a NaN."""
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _model_codes(left: list[object], right: list[object]) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Return the names of both sides, sorted, and their positions."""
+    distinct = dict.fromkeys([*dict.fromkeys(left), *dict.fromkeys(right)])
+    check_names(distinct)
+    names = sorted(distinct, key=str)
+    index = {name: code for code, name in enumerate(names)}
+    return tuple(map(str, names)), _codes(left, index), _codes(right, index)
+
+
+def _outcome_codes(labels: list[object]) -> Ints:
+    position: Mapping[Any, int] = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+    distinct = dict.fromkeys(labels)
+    unknown = sorted(repr(x) for x in distinct if not isinstance(x, str) or x not in position)
+    if unknown:
+        raise DataError(f"Unknown outcome {', '.join(unknown)}; use one of {', '.join(OUTCOMES)}.")
+    return _codes(labels, position)
+
+
+def _group_codes(kind: str, names: list[object]) -> Ints:
+    """Code voters, or prompts, in sorted order, numbers before strings."""
+    distinct = dict.fromkeys(names)
+    for name in distinct:
+        if not isinstance(name, str | int) or name == "":
+            raise DataError(
+                f"{kind.capitalize()} {name!r} is missing; name every {kind}, or pass "
+                f"{kind}=None when unknown."
+            )
+    ordered = sorted(distinct, key=lambda name: (isinstance(name, str), name))
+    return _codes(names, {name: code for code, name in enumerate(ordered)})
+
+
+def _codes(column: list[object], index: Mapping[Any, int]) -> Ints:
+    return np.fromiter(map(index.__getitem__, column), np.int64, len(column))

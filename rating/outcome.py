@@ -30,3 +30,7 @@ class Outcome(StrEnum):
     def score_a(self) -> float:
         """Score of side A: 1 for a win, 0 for a loss, 1/2 for either kind of tie."""
         return {Outcome.A: 1.0, Outcome.B: 0.0}.get(self, 0.5)
+
+
+OUTCOMES = tuple(Outcome)
+"""All of them: a code of an outcome is its position here."""

@@ -18,18 +18,12 @@ class Provenance:
         Of the program.
     data_hash : str
         Of the counted votes.
-    self_battles : int
-        Battles of a model against itself that were set aside on reading.
-    dropped : mapping of str to int
-        Votes left out on reading, by reason.
     style_sd : mapping of str to float
         By how much one unit of each style was divided: its standard deviation, or 1.
     """
 
     version: str = ""
     data_hash: str = ""
-    self_battles: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
     style_sd: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -10,15 +10,14 @@ from rating import (
     Comparisons,
     Fit,
     Inference,
-    Provenance,
     RateOptions,
     Report,
-    __version__,
     to_points,
 )
 from rating.board import report_of
+from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
-from rating.tables.counts import Votes, comparisons, count_votes
+from rating.tables.counts import count_votes
 from rating.tables.logged import LoggedColumns
 from rating.tables.reading import Reading
 from rating.uncertainty.ranks import is_small
@@ -46,10 +45,14 @@ class Fitted:
     """
 
     votes: Votes
-    data: Comparisons
     fit: Fit
     spread: Spread
     newcomers: tuple[str, ...]
+
+    @property
+    def data(self) -> Comparisons:
+        """The votes as the estimators take them."""
+        return self.votes.data
 
     @property
     def inference(self) -> Inference:
@@ -59,15 +62,9 @@ class Fitted:
 
     def report(self) -> Report:
         """Rate as `arena rate` does, with ranks and warnings."""
-        source = Provenance(
-            version=__version__,
-            data_hash=self.votes.data_hash,
-            self_battles=self.votes.report.self_battles,
-            dropped=self.votes.report.dropped,
-        )
         options = OPTIONS.resolved(self.data)
         rng = np.random.default_rng([options.seed, 1])
-        return report_of(self.fit, self.data, self.spread, options, source, rng)
+        return report_of(self.fit, self.votes, self.spread, options, rng)
 
     def ranks_among_voters(self) -> dict[str, tuple[int | None, int | None]]:
         """Bound ranks for these voters alone, where they are few; nothing where they are many.
@@ -80,7 +77,7 @@ class Fitted:
         options = replace(OPTIONS, claims="these-voters").resolved(self.data)
         rng = np.random.default_rng([OPTIONS.seed, 2])
         off = spread(self.fit, self.data, options, rng)
-        report = report_of(self.fit, self.data, off, options, Provenance(), rng)
+        report = report_of(self.fit, Votes(self.data), off, options, rng)
         return {row.model: (row.rank_low, row.rank_high) for row in report.ratings}
 
     def voter_points(self) -> dict[str, float]:
@@ -113,21 +110,21 @@ def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
         If the votes identify no rating.
     """
     votes = count_votes(log, reading(until=until))
-    data = comparisons(votes)
     try:
-        return _fitted(votes, data, ())
+        return _fitted(votes, ())
     except NotIdentifiedError as error:
-        newcomers = _newcomers(data, error)
+        newcomers = _newcomers(votes.data, error)
         if not newcomers:
             raise
     votes = count_votes(log.without(newcomers), reading(until=until))
-    return _fitted(votes, comparisons(votes), tuple(sorted(newcomers)))
+    return _fitted(votes, tuple(sorted(newcomers)))
 
 
-def _fitted(votes: Votes, data: Comparisons, newcomers: tuple[str, ...]) -> Fitted:
+def _fitted(votes: Votes, newcomers: tuple[str, ...]) -> Fitted:
+    data = votes.data
     fit = rating.fit(data)
     off = spread(fit, data, OPTIONS.resolved(data), np.random.default_rng(OPTIONS.seed))
-    return Fitted(votes, data, fit, off, newcomers)
+    return Fitted(votes, fit, off, newcomers)
 
 
 def _newcomers(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:

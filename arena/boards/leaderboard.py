@@ -18,8 +18,9 @@ from arena.store import chain, log
 from arena.store.records import ModelRecord, RatedModel, RatingRun
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
+from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
-from rating.tables.counts import Votes, comparisons, count_votes
+from rating.tables.counts import count_votes
 from rating.tables.logged import LoggedColumns
 from rating.uncertainty.cautions import on_quasi_errors
 
@@ -149,7 +150,7 @@ def make_board(
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, reading())
-    everyone = comparisons(votes)
+    everyone = votes.data
     board = _unrated(votes, policy, version, now)
     board = replace(board, since=_since(columns), history=history, health=_health(records))
     try:
@@ -171,9 +172,9 @@ def _unrated(votes: Votes, policy: Policy, version: str, now: datetime) -> Board
         data_hash=None,
         updated=now,
         since=None,
-        votes=votes.report.used,
+        votes=votes.data.n_votes,
         voters=len(votes.voters),
-        left_out=votes.report.dropped,
+        left_out=dict(votes.dropped),
         by_voter=False,
         effective_voters=None,
         top_voter_share=None,

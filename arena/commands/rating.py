@@ -131,12 +131,12 @@ def plan(
     )
     from arena.boards.source import votes_of
     from rating.planning import votes as planning
-    from rating.tables.counts import comparisons, read_votes
+    from rating.tables.counts import read_votes
     from rating.tables.reading import Reading
 
     with terminal.working("Planning"):
         votes = read_votes(votes_of(source), Reading.of(options))
-        found = planning.plan(comparisons(votes), options)
+        found = planning.plan(votes.data, options)
     if form == "json":
         write(formats.as_json(found.to_dict()))
     else:

@@ -13,14 +13,14 @@ from rating import Comparisons, Fit
 from rating.elo import online_elo
 from rating.scale import MEAN_POINTS, POINTS_PER_NAT
 from rating.tables.coding import coded
-from rating.tables.counts import comparisons, read_votes
+from rating.tables.counts import read_votes
 from rating.tables.reading import Reading
 
 
 def counted(source: Any, task: str) -> Comparisons:
     """Read what a task reads."""
     style = STYLES if task == "style" else ()
-    return comparisons(read_votes(source, Reading(voters=task in VOTER_TASKS, style=style)))
+    return read_votes(source, Reading(voters=task in VOTER_TASKS, style=style)).data
 
 
 def points(found: Fit) -> Points:

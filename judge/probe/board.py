@@ -10,7 +10,7 @@ from judge.probe.audit import Audit, audit
 from judge.probe.measures import MEASURES
 from judge.probe.worlds import Votes, World
 from rating import RateOptions
-from rating.tables.counts import comparisons, read_votes
+from rating.tables.counts import read_votes
 from rating.tables.reading import Reading
 
 Told = Callable[[int, int], None]
@@ -64,7 +64,7 @@ def probe_board(
         If the votes identify no rating.
     """
     options = RateOptions(columns=tuple(columns))
-    data = comparisons(read_votes(source, Reading.of(options)))
+    data = read_votes(source, Reading.of(options)).data
     rng = np.random.default_rng(seed)
     votes = Votes.of(data, rng)
     world = World.like(votes)

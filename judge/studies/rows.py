@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from rating import Outcome
 from rating.errors import DataError
+from rating.outcome import OUTCOMES
 from rating.tables.coding import Coded, coded_list
 from rating.tables.columns import Columns, require
 from rating.tables.logged import TEXTS as LOGGED
 from rating.tables.logged import LoggedColumns
 from rating.tables.ordered import ROW, numbered
 from rating.tables.orders import one_row_a_case, order_columns
-from rating.tables.sieve import OUTCOMES, Sieve
+from rating.tables.sieve import Sieve
 from rating.tables.sources import Table, fetch, opened
 from rating.typing import Bools, Floats
 

@@ -19,7 +19,7 @@ from rating.charts.picture import Picture, Table
 from rating.charts.rows import IntervalRow, Rule, draw_intervals, finite, span
 from rating.errors import DataError
 from rating.tables.captions import Report, caption, has_intervals, interval_said
-from rating.tables.counts import comparisons, read_groups, read_votes
+from rating.tables.counts import read_groups, read_votes
 from rating.tables.reading import Reading
 
 FEWEST_COLOURED = 5
@@ -365,13 +365,13 @@ def draw_boards(
         If the plots are not installed, or the votes cannot be read.
     """
     if "groups" not in found:
-        return _draw(folder, found, comparisons(read_votes(source, Reading.of(options))), made)
+        return _draw(folder, found, read_votes(source, Reading.of(options)).data, made)
     votes = read_groups(source, Reading.of(options))
     names = folder_names(found["groups"])
     return [
         file
         for value, report in found["groups"].items()
-        for file in _draw(folder / names[value], report, comparisons(votes[value]), made)
+        for file in _draw(folder / names[value], report, votes[value].data, made)
     ]
 
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from rating.comparisons import Comparisons
-from rating.encoding import OUTCOMES
 from rating.errors import DataError
 from rating.fitting import Fit, has_finite_fit
 from rating.likelihood.newton import minimise
+from rating.outcome import OUTCOMES
 from rating.typing import Floats, Ints
 from rating.uncertainty.clusters import Grouping, grouping
 from rating.uncertainty.jackknife import leave_one_out, without

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from rating.encoding import OUTCOMES
-from rating.outcome import Outcome
+from rating.outcome import OUTCOMES, Outcome
 from rating.typing import Floats, Integers
 
 Ties = Literal["half", "davidson", "rao-kupper", "grounded"]

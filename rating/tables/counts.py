@@ -1,93 +1,37 @@
 """Votes in: from a file or a table to counted cells of whole numbers, nothing passed over."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import hashlib
+import itertools
+import json
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from rating import Comparisons, Outcome
+from rating.comparisons import Comparisons, Votes
+from rating.counting import Cells, count, narrowest
 from rating.errors import DataError
-from rating.tables import weights
-from rating.tables.cells import Rows, counted, data_hash, ranked
+from rating.outcome import OUTCOMES, Outcome
+from rating.tables import orders, weights
 from rating.tables.coding import Coded
 from rating.tables.logged import LoggedColumns
 from rating.tables.orders import one_row_a_case
-from rating.tables.packing import narrowest
 from rating.tables.reading import SAMPLING, Reading, opened_table
-from rating.tables.sieve import OUTCOMES, Sieve, compact
+from rating.tables.sieve import Sieve, compact
 from rating.tables.sources import Table
 from rating.typing import Bools, Floats, Integers
+
+CANONICAL = "votes-1"
+"""Version of what is hashed, and how."""
+
+_HASHED_AT_ONCE = 1 << 16
 
 OUTSIDE = "outside the window"
 BOTH_BAD = "both bad"
 REPLACED = "a model was replaced after the draw"
 REST = "(none)"
 """Group of the votes that have no value in the column that parts them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What became of the votes: ``read == used + self_battles + sum(dropped.values())``.
-
-    Attributes
-    ----------
-    self_battles : int
-        Battles of a model against itself, set aside.
-    dropped : dict of str to int
-        Votes left out, by reason.
-    """
-
-    read: int
-    used: int
-    self_battles: int
-    dropped: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Votes:
-    """Votes counted in cells, which are sorted: the order of the votes leaves no trace.
-
-    A cell is a distinct (voter, prompt, model on side A, model on side B, outcome), of what is
-    known; with styles, a single vote or votes that are alike in the source.
-
-    Attributes
-    ----------
-    models, voters, prompts : tuple of str
-        Names, sorted; the arrays hold positions in them. Empty where not known.
-    model_a, model_b, outcome : ndarray of shape (n_cells,), int
-        ``outcome`` is the position in ``tuple(rating.Outcome)``. Whole numbers are of the
-        narrowest type that holds them: mind sums and products.
-    votes : ndarray of shape (n_cells,), int
-        Votes of the cell.
-    weight, weight_sq : ndarray of shape (n_cells,), float64, or None
-        Sums of the votes' weights and of their squares; None where every vote weighs 1.
-    voter, prompt : ndarray of shape (n_cells,), int, or None
-    features : ndarray of shape (n_cells, n_features), float64, or None
-        Styles in standard deviations; ``feature_scale`` holds these.
-    unprompted : int
-        Votes without a prompt where others have one, for which prompts are not known.
-    data_hash : str
-        SHA-256 of the sorted cells, names among them: the same votes have the same hash
-        whatever the file and the order of its rows.
-    """
-
-    models: tuple[str, ...]
-    model_a: Integers
-    model_b: Integers
-    outcome: Integers
-    votes: Integers
-    weight: Floats | None
-    weight_sq: Floats | None
-    voters: tuple[str, ...]
-    voter: Integers | None
-    prompts: tuple[str, ...]
-    prompt: Integers | None
-    features: Floats | None
-    feature_names: tuple[str, ...]
-    feature_scale: Floats | None
-    report: Report
-    data_hash: str
-    unprompted: int = 0
 
 
 def read_votes(source: object, reading: Reading | None = None) -> Votes:
@@ -111,10 +55,10 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
     """
     reading = reading or Reading()
     votes = count_votes(source, reading)
-    if not votes.report.used:
+    if not votes.data.n_votes:
         log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
-        msg = f"No votes to count{log}: {_told(votes.report)}."
-        raise DataError(msg if votes.report.read or not log else f"There are no votes{log} yet.")
+        msg = f"No votes to count{log}: {_in_words(votes)}."
+        raise DataError(msg if votes.read or not log else f"There are no votes{log} yet.")
     return votes
 
 
@@ -168,28 +112,6 @@ def _grouped(table: Table, reading: Reading) -> Iterator[tuple[str, Votes]]:
             yield name, _finish(_rows(table, rows), reading)
 
 
-def comparisons(votes: Votes) -> Comparisons:
-    """Give the votes to the estimators."""
-    return Comparisons.from_codes(
-        votes.models,
-        votes.model_a,
-        votes.model_b,
-        votes.outcome,
-        votes=votes.votes,
-        weight=votes.weight,
-        weight_sq=votes.weight_sq,
-        voter=votes.voter,
-        prompt=votes.prompt,
-        features=votes.features,
-        feature_names=votes.feature_names,
-    )
-
-
-def _told(report: Report) -> str:
-    parts = [f"{report.read} read", f"{report.self_battles} of a model against itself"]
-    return ", ".join([*parts, *(f"{n} dropped ({why})" for why, n in report.dropped.items())])
-
-
 def _rows(table: Table, rows: Bools) -> Table:
     texts = {role: Coded(c.names, c.codes[rows]) for role, c in table.texts.items()}
     numbers = {role: values[rows] for role, values in table.numbers.items()}
@@ -219,7 +141,22 @@ def _finish(table: Table, reading: Reading) -> Votes:
         "prompt": None if unprompted else sieve.people("prompt"),
     }
     votes = _votes(sieve, reading, (names, a, b, outcome), groups, moments)
-    return replace(votes, unprompted=unprompted)
+    return replace(votes, warnings=tuple(_warnings(votes, unprompted)))
+
+
+def _in_words(votes: Votes) -> str:
+    parts = [f"{votes.read} read", f"{votes.self_battles} of a model against itself"]
+    return ", ".join([*parts, *(f"{n} dropped ({why})" for why, n in votes.dropped.items())])
+
+
+def _warnings(votes: Votes, unprompted: int) -> Iterator[str]:
+    if n_orders := votes.dropped.get(orders.IN_BOTH, 0):
+        yield orders.warning(n_orders)
+    if unprompted:
+        yield (
+            f"{unprompted:,} votes name no prompt, so prompts are not used: leave these "
+            "votes out to let the intervals allow for prompts."
+        )
 
 
 def _votes(
@@ -235,37 +172,40 @@ def _votes(
         a, b, outcome = a[live], b[live], outcome[live]
     models, (a, b) = _renumbered(names, a, b)
     people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
+    name_of = {role: names for role, (names, _) in people.items()}
+    voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
     features, scale = _features(sieve.table, reading, live)
-    weight = _weights(sieve.table, reading, moments, live)
+    n, weight = sieve.n[live], _weights(sieve.table, reading, moments, live)
     keys = (*(codes for _, codes in people.values()), a, b, outcome)
-    cells = counted(Rows(keys, sieve.n[live], weight, features))
+    sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
+    total, square = (None, None) if weight is None else (n * weight, n * weight**2)
+    cells = count(Cells(keys, n, total, square, features), sizes)
     *clusters, a, b, outcome = cells.keys
     cluster = dict(zip(people, clusters, strict=True))
-    name_of = {role: named for role, (named, _) in people.items()}
-    report = Report(
+    total = cells.votes.astype(np.float64) if cells.weight is None else cells.weight
+    return Votes(
+        Comparisons(
+            models=models,
+            pairs=np.column_stack([a, b]),
+            outcome=outcome,
+            votes=cells.votes,
+            weight=total,
+            weight_sq=total if cells.weight_sq is None else cells.weight_sq,
+            voter=cluster.get("voter"),
+            n_voters=len(voters),
+            n_self=0,
+            prompt=cluster.get("prompt"),
+            n_prompts=len(prompts),
+            features=cells.features,
+            feature_names=reading.style,
+        ),
+        voters=voters,
+        prompts=prompts,
         read=int(sieve.n.sum()),
-        used=int(cells.n.sum()),
         self_battles=sieve.self_battles,
         dropped=dict(sorted(sieve.dropped.items())),
-    )
-    hashed = [models, name_of.get("voter", ()), name_of.get("prompt", ()), reading.style]
-    return Votes(
-        models=models,
-        model_a=a,
-        model_b=b,
-        outcome=outcome,
-        votes=cells.n,
-        weight=cells.weight,
-        weight_sq=cells.weight_sq,
-        voters=name_of.get("voter", ()),
-        voter=cluster.get("voter"),
-        prompts=name_of.get("prompt", ()),
-        prompt=cluster.get("prompt"),
-        features=cells.features,
-        feature_names=reading.style,
-        feature_scale=scale,
-        report=report,
-        data_hash=data_hash(hashed, cells),
+        style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
+        data_hash=data_hash([models, voters, prompts, reading.style], cells),
     )
 
 
@@ -325,3 +265,37 @@ def _features(table: Table, reading: Reading, live: Bools) -> tuple[Floats | Non
             a, b = (table.numbers[f"{name}_{side}"][live] for side in "ab")
             columns.append(weights.style_difference(a, b, name))
     return weights.standardised(np.column_stack(columns), reading.style)
+
+
+def ranked(column: Coded, live: Bools) -> tuple[tuple[str, ...], Integers]:
+    """Give the names that the live rows hold, sorted, and for each live row its position.
+
+    >>> ranked(Coded(("y", "x", "z"), np.array([0, 1, 2])), np.array([True, True, False]))
+    (('x', 'y'), array([1, 0], dtype=int8))
+    """
+    codes = column.codes if live.all() else column.codes[live]
+    there = np.zeros(len(column.names), dtype=bool)
+    there[codes] = True
+    order = sorted(np.flatnonzero(there).tolist(), key=column.names.__getitem__)
+    names = [column.names[code] for code in order]
+    if order == [*range(len(column.names))] and all(map(operator.lt, names, names[1:])):
+        return tuple(names), codes
+    new = np.fromiter(map(operator.ne, names, [None, *names[:-1]]), dtype=bool, count=len(names))
+    places = np.zeros(len(column.names), dtype=narrowest(len(names)))
+    places[order] = np.cumsum(new) - 1
+    return tuple(itertools.compress(names, new)), places[codes]
+
+
+def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
+    """SHA-256 of the names and of the cells, as little-endian numbers of eight bytes."""
+    digest = hashlib.sha256(json.dumps([CANONICAL, *names]).encode())
+    arrays = [*cells.keys, cells.votes, cells.weight, cells.weight_sq, cells.features]
+    for array in arrays:
+        if array is None:
+            digest.update(b"-")
+        else:
+            kind = "<i8" if array.dtype.kind == "i" else "<f8"
+            for first in range(0, len(array), _HASHED_AT_ONCE):
+                part = array[first : first + _HASHED_AT_ONCE]
+                digest.update(np.ascontiguousarray(part, dtype=kind).data)
+    return digest.hexdigest()

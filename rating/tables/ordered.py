@@ -11,12 +11,13 @@ import narwhals as nw
 import numpy as np
 
 from rating.errors import DataError
+from rating.outcome import OUTCOMES
 from rating.tables import weights
 from rating.tables.coding import Coded
 from rating.tables.columns import Columns
 from rating.tables.logged import LoggedColumns
 from rating.tables.orders import one_row_a_case, only_of_text, order_columns
-from rating.tables.sieve import OUTCOMES, Sieve
+from rating.tables.sieve import Sieve
 from rating.tables.sources import Frame, Table, fetch, opened
 from rating.typing import Bools, Floats, Ints
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import narwhals as nw
 import numpy as np
 
-from rating.tables import packing
+from rating.counting import fits, packed
 from rating.tables.coding import Coded
 from rating.tables.sieve import Sieve
 from rating.tables.sources import Frame
@@ -92,8 +92,8 @@ def _cases(texts: Mapping[str, Coded]) -> Ints:
         return np.zeros(len(texts[_ORDER].codes), dtype=np.int64)
     roles = [role for role in ("model_a", "model_b", *_KEY) if role in texts]
     codes, sizes = [texts[role].codes for role in roles], [len(texts[r].names) for r in roles]
-    if packing.fits(sizes):
-        return packing.packed(codes, sizes)
+    if fits(sizes):
+        return packed(codes, sizes)
     _, numbers = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
     return numbers.reshape(-1).astype(np.int64)
 

@@ -1,14 +1,13 @@
 """Votes rated: all together, or apart by the values of a column."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import rating
-from rating import Provenance, RateOptions, Report, __version__
+from rating import RateOptions, Report
 from rating.errors import ConvergenceError, NotIdentifiedError
-from rating.tables import orders
-from rating.tables.counts import Votes, comparisons, read_groups, read_votes
+from rating.tables.counts import read_groups, read_votes
 from rating.tables.reading import Reading
 
 Progress = Callable[[int, int], None]
@@ -56,33 +55,7 @@ def rate_source(
     """
     if options.by is not None:
         return _rate_groups(source, options, progress)
-    return _rated(read_votes(source, Reading.of(options)), options)
-
-
-def _rated(votes: Votes, options: RateOptions) -> Report:
-    data = comparisons(votes)
-    source = Provenance(
-        version=__version__,
-        data_hash=votes.data_hash,
-        self_battles=votes.report.self_battles,
-        dropped=votes.report.dropped,
-        style_sd=_style_sd(votes),
-    )
-    report = rating.rate(data, options, source)
-    n_orders = votes.report.dropped.get(orders.IN_BOTH, 0)
-    warnings = [orders.warning(n_orders)] if n_orders else []
-    if votes.unprompted:
-        warnings.append(
-            f"{votes.unprompted:,} votes name no prompt, so prompts are not used: leave these "
-            "votes out to let the intervals allow for prompts."
-        )
-    return replace(report, warnings=(*warnings, *report.warnings))
-
-
-def _style_sd(votes: Votes) -> dict[str, float]:
-    if votes.feature_scale is None:
-        return {}
-    return dict(zip(votes.feature_names, votes.feature_scale.tolist(), strict=True))
+    return rating.rate(read_votes(source, Reading.of(options)), options)
 
 
 def _rate_groups(source: object, options: RateOptions, progress: Progress | None) -> Groups:
@@ -93,7 +66,7 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
         if progress is not None:
             progress(done, len(groups))
         try:
-            reports[value] = _rated(votes, options)
+            reports[value] = rating.rate(votes, options)
         except (NotIdentifiedError, ConvergenceError) as error:
             not_rated[value] = str(error)
     if not reports:

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from rating import Outcome
+from rating.counting import count_packed, fits, narrowest, packed
 from rating.errors import DataError
-from rating.tables import packing
+from rating.outcome import OUTCOMES, Outcome
 from rating.tables.coding import Coded
 from rating.tables.files import SHOWN
 from rating.tables.sources import Table
 from rating.typing import Bools, Integers
 
-OUTCOMES = tuple(Outcome)
 LABELS: Mapping[str, Outcome] = {
     **{outcome.value: outcome for outcome in OUTCOMES},
     "tie (bothbad)": Outcome.BOTH_BAD,
@@ -35,9 +34,9 @@ def compact(table: Table) -> Table:
     """Count the rows that are alike, unless numbers tell them apart."""
     columns = table.texts.values()
     sizes = [len(column.names) for column in columns]
-    if table.numbers or table.n is not None or not packing.fits(sizes):
+    if table.numbers or table.n is not None or not fits(sizes):
         return table
-    codes, n = packing.counted(packing.packed([c.codes for c in columns], sizes), sizes)
+    codes, n = count_packed(packed([c.codes for c in columns], sizes), sizes)
     return table.counted(codes, n)
 
 
@@ -236,4 +235,4 @@ def _placed(column: Coded, place: Mapping[str, int]) -> Integers:
     places = [place.get(name, -1) for name in column.names]
     if places == [*range(len(places))]:
         return column.codes
-    return np.array([*places, -1], dtype=packing.narrowest(len(place)))[column.codes]
+    return np.array([*places, -1], dtype=narrowest(len(place)))[column.codes]

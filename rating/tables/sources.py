@@ -15,8 +15,8 @@ import narwhals._namespace as narwhals_kept
 import numpy as np
 from numpy.typing import NDArray
 
+from rating.counting import count_packed, fits, unpacked
 from rating.errors import DataError
-from rating.tables import packing
 from rating.tables.coding import Coded, checked, coded
 from rating.tables.columns import COUNTS
 from rating.tables.engine import connected
@@ -295,7 +295,7 @@ def _fetch_lazy(
         names[role] = list(_arrays(index.sort(f"{role}_code"))[role])
         rows = rows.join(index, on=role, how="left").drop(role)
     sizes = {f"{role}_code": len(found) for role, found in names.items()}
-    if not numbers and packing.fits([*sizes.values()]):
+    if not numbers and fits([*sizes.values()]):
         codes, n = _counted(rows, sizes, group=group)
         return Table(_columns(texts, names, codes), {}, n, first)
     arrays = _arrays(rows.select(*(nw.col(key).cast(nw.Int32()) for key in sizes), *numbers))
@@ -338,8 +338,8 @@ def _counted(
     keys = rows.select(key.alias("key"))
     if group and not isinstance(rows.to_native(), duckdb.DuckDBPyRelation):
         alike = _arrays(count_alike(keys, ["key"]))
-        return packing.unpacked(alike["key"], [*sizes.values()]), alike[N].astype(np.int64)
-    return packing.counted(np.require(_arrays(keys)["key"], requirements="W"), [*sizes.values()])
+        return unpacked(alike["key"], [*sizes.values()]), alike[N].astype(np.int64)
+    return count_packed(np.require(_arrays(keys)["key"], requirements="W"), [*sizes.values()])
 
 
 def _text(schema: nw.Schema, name: str) -> nw.Expr:

@@ -5,7 +5,7 @@ from arena.boards.encounters import fit_check, pair_cells
 from arena.boards.fitted import fit_log
 from arena.domain.vote import Choice
 from rating import win_rates
-from rating.tables.counts import comparisons, count_votes
+from rating.tables.counts import count_votes
 from rating.tables.reading import Reading
 from tests.arena.boards.log import Vote, logged, many
 
@@ -37,7 +37,7 @@ def test_a_cell_holds_what_the_ratings_expect_with_its_interval() -> None:
 
 def test_pairs_that_are_not_rated_are_counted_and_no_more() -> None:
     log = logged([*many(), Vote("new", "m0", Choice.A, voter="v1")])
-    everyone = comparisons(count_votes(log, Reading()))
+    everyone = count_votes(log, Reading()).data
     (cell,) = [c for c in pair_cells(everyone, fit_log(log)) if c.column == "new"]
     assert (cell.row, cell.share, cell.n) == ("m0", 0.0, 1)
     assert cell.expected is cell.low is cell.high is None

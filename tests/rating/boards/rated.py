@@ -10,7 +10,7 @@ import pytest
 from rating import RateOptions, Report
 from rating.errors import DataError
 from rating.planning.votes import Plan, plan
-from rating.tables.counts import comparisons, read_votes
+from rating.tables.counts import read_votes
 from rating.tables.rated import rate_source
 from rating.tables.reading import Reading
 
@@ -39,7 +39,7 @@ def rated(source: object, **options: Any) -> dict[str, Any]:
 
 def planned(source: str | Path, **options: Any) -> Plan:
     chosen = RateOptions(**options)
-    return plan(comparisons(read_votes(source, Reading.of(chosen))), chosen)
+    return plan(read_votes(source, Reading.of(chosen)).data, chosen)
 
 
 def column(board: dict[str, Any], name: str) -> dict[str, Any]:

@@ -12,9 +12,10 @@ import pytest
 
 from judge.scoring.annotated import judge_score
 from rating import RateOptions, Report
+from rating.comparisons import Votes
 from rating.tables.coding import Coded
 from rating.tables.columns import Columns
-from rating.tables.counts import Votes, read_votes
+from rating.tables.counts import read_votes
 from rating.tables.orders import IN_BOTH, beside_both
 from rating.tables.rated import rate_source
 from rating.tables.reading import Reading
@@ -53,7 +54,7 @@ ROWS = [
 
 
 def told(votes: Votes) -> tuple[int, dict[str, int]]:
-    return votes.report.used, votes.report.dropped
+    return votes.data.n_votes, dict(votes.dropped)
 
 
 def write(folder: Path, rows: list[dict[str, Any]], ending: str = "jsonl") -> Path:

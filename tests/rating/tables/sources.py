@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rating.tables.counts import Votes
+from rating.comparisons import Votes
+from rating.outcome import OUTCOMES
 from rating.tables.reading import Reading
-from rating.tables.sieve import OUTCOMES
 
 Row = Mapping[str, Any]
 Source = Callable[[Sequence[Row], Path], Any]
@@ -130,13 +130,19 @@ def as_many() -> Iterator[None]:
 
 def cells(votes: Votes) -> Counter[tuple[str, ...]]:
     """Cells by name; voters and prompts first, where they are known."""
-    counted: Counter[tuple[str, ...]] = Counter()
-    for i, n in enumerate(votes.votes):
-        voter = () if votes.voter is None else (votes.voters[votes.voter[i]],)
-        prompt = () if votes.prompt is None else (votes.prompts[votes.prompt[i]],)
-        pair = (votes.models[votes.model_a[i]], votes.models[votes.model_b[i]])
-        counted[(*voter, *prompt, *pair, OUTCOMES[votes.outcome[i]].value)] += int(n)
-    return counted
+    found: Counter[tuple[str, ...]] = Counter()
+    data = votes.data
+    for i, n in enumerate(data.votes):
+        voter = () if data.voter is None else (votes.voters[data.voter[i]],)
+        prompt = () if data.prompt is None else (votes.prompts[data.prompt[i]],)
+        pair = (data.models[side] for side in data.pairs[i])
+        found[(*voter, *prompt, *pair, OUTCOMES[data.outcome[i]].value)] += int(n)
+    return found
+
+
+def counted(votes: Votes) -> tuple[object, ...]:
+    """What became of the votes."""
+    return votes.read, votes.data.n_votes, votes.self_battles, votes.dropped
 
 
 def by_hand(rows: Sequence[Row], *keys: str) -> Counter[tuple[str, ...]]:

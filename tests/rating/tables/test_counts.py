@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 
 from rating.errors import DataError
+from rating.outcome import OUTCOMES
 from rating.tables.columns import Columns
-from rating.tables.counts import REST, comparisons, read_groups, read_votes
+from rating.tables.counts import REST, read_groups, read_votes
 from rating.tables.reading import Reading
-from rating.tables.sieve import OUTCOMES
 from tests.rating.tables.sources import PLAIN, ROWS, by_hand, cells, columns, relation
 
 
 def test_a_model_seen_only_on_side_b_is_a_model() -> None:
     table = {"model_a": ["x", "x"], "model_b": ["y", "z"], "winner": ["model_a", "tie"]}
-    assert read_votes(pl.DataFrame(table)).models == ("x", "y", "z")
+    assert read_votes(pl.DataFrame(table)).data.models == ("x", "y", "z")
 
 
 @pytest.mark.usefixtures("as_many")
@@ -29,7 +29,7 @@ def test_voters_that_nobody_names_are_not_known() -> None:
     table = pa.table(columns([{**row, "voter": None} for row in ROWS]))
     for source in (table, duckdb.from_arrow(table)):
         votes = read_votes(source)
-        assert votes.voter is None
+        assert votes.data.voter is None
         assert votes.voters == ()
 
 
@@ -51,9 +51,9 @@ def test_both_bad_is_an_outcome_a_tie_or_left_out() -> None:
     assert own["x", "y", "both_bad"] == own["x", "y", "tie"] == 1
     tie = read_votes(table, replace(PLAIN, both_bad="tie"))
     assert cells(tie)["x", "y", "tie"] == 2
-    assert tie.votes.max() == 2
+    assert tie.data.votes.max() == 2
     dropped = read_votes(table, replace(PLAIN, both_bad="drop"))
-    assert dropped.report.dropped == {"both bad": 1}
+    assert dropped.dropped == {"both bad": 1}
     assert cells(dropped) == own - Counter({("x", "y", "both_bad"): 1})
 
 
@@ -65,7 +65,7 @@ def test_groups_part_the_votes() -> None:
         assert sum((cells(votes) for votes in groups.values()), Counter()) == by_hand(ROWS)
         assert cells(groups["Finnish"]) == {("x", "y", "model_a"): 2}
         assert cells(groups[REST]) == {("x", "y", "tie"): 1}
-        assert groups["English"].report.self_battles == 1
+        assert groups["English"].self_battles == 1
 
 
 @pytest.mark.usefixtures("as_many")
@@ -74,13 +74,9 @@ def test_a_weight_counts_in_the_sums_and_not_in_the_votes() -> None:
     for source in (pa.table(table), pl.DataFrame(table), duckdb.from_arrow(pa.table(table))):
         votes = read_votes(source, replace(PLAIN, weight="sampling"))
         cell = list(cells(votes)).index(("x", "y", "model_a"))
-        assert votes.votes[cell] == 2
-        assert votes.weight is not None
-        assert votes.weight_sq is not None
-        assert votes.weight[cell] == 6
-        assert votes.weight_sq[cell] == 20
-        given_ones = read_votes(source, replace(PLAIN, weight="w")).weight
-        assert given_ones is not None
+        data = votes.data
+        assert (data.votes[cell], data.weight[cell], data.weight_sq[cell]) == (2, 6, 20)
+        given_ones = read_votes(source, replace(PLAIN, weight="w")).data.weight
         assert given_ones.sum() == sum(range(8)) - 6
 
 
@@ -94,15 +90,15 @@ def test_styles_are_compared_and_standardised() -> None:
     reading = replace(PLAIN, style=("length", "tone"))
     sources = [pa.table(table), pd.DataFrame(table), duckdb.from_arrow(pa.table(table))]
     for votes in (read_votes(source, reading) for source in sources):
-        assert votes.votes.tolist() == [1] * 7  # the battle of y with itself has no say
-        assert votes.features is not None
-        assert votes.feature_scale is not None
-        lengths, tones = (votes.features * votes.feature_scale).T
+        data = votes.data
+        assert data.votes.tolist() == [1] * 7  # the battle of y with itself has no say
+        assert data.features is not None
+        lengths, tones = (data.features * [*votes.style_sd.values()]).T
         assert sorted(lengths.tolist()) == pytest.approx([-0.5, 0, 0, 0, 0, 0, 0.5])
         assert sorted(tones.tolist()) == pytest.approx([0] * 6 + [0.5])
-        assert votes.features.std(axis=0) == pytest.approx([1, 1])
+        assert data.features.std(axis=0) == pytest.approx([1, 1])
         won = lengths > 0.1
-        assert (votes.models[votes.model_a[won][0]], votes.outcome[won][0]) == ("x", 0)
+        assert (data.models[data.pairs[won][0, 0]], data.outcome[won][0]) == ("x", 0)
         assert votes.data_hash == read_votes(sources[0], reading).data_hash
     with pytest.raises(DataError, match="There is no column 'lists'"):
         read_votes(sources[0], replace(PLAIN, style=("lists",)))
@@ -112,7 +108,7 @@ def test_styles_are_compared_and_standardised() -> None:
 
 
 def test_the_estimators_get_the_same_votes() -> None:
-    data = comparisons(read_votes(pa.table(columns(ROWS))))
+    data = read_votes(pa.table(columns(ROWS))).data
     assert data.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
     assert data.n_votes == 7
     assert data.n_voters == 5
@@ -139,24 +135,24 @@ def test_published_votes_are_read_whole(
     published_data: Path, file: str, want: dict[str, int]
 ) -> None:
     votes = read_votes(published_data / "votes" / f"{file}.parquet", Reading(prompts=True))
-    outcomes = np.bincount(votes.outcome, votes.votes, len(OUTCOMES))
+    outcomes = np.bincount(votes.data.outcome, votes.data.votes, len(OUTCOMES))
     found = dict(zip((o.value for o in OUTCOMES), outcomes, strict=True)) | {
-        "used": votes.report.used,
-        "self": votes.report.self_battles,
-        "models": len(votes.models),
+        "used": votes.data.n_votes,
+        "self": votes.self_battles,
+        "models": len(votes.data.models),
         "voters": len(votes.voters),
         "prompts": len(votes.prompts),
     }
     assert {name: found[name] for name in want} == want
-    assert votes.report.read == votes.report.used + votes.report.self_battles
-    assert votes.report.dropped == {}
+    assert votes.read == votes.data.n_votes + votes.self_battles
+    assert votes.dropped == {}
 
 
 @pytest.mark.published
 def test_published_pair_counts_are_read_whole(published_data: Path) -> None:
     folder = published_data / "votes" / "classic"
     used = {
-        name: read_votes(folder / f"{name}.pair_counts.csv").report.used
+        name: read_votes(folder / f"{name}.pair_counts.csv").data.n_votes
         for name in ("baseball", "citations", "pudding")
     }
     assert used == {"baseball": 273, "citations": 3727, "pudding": 745}

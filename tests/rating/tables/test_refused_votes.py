@@ -77,8 +77,8 @@ def test_a_name_that_is_no_name_is_refused(value: Any) -> None:
 def test_names_may_be_whole_numbers_but_not_fractions() -> None:
     table = {"model_a": [1, 2], "model_b": [2, 10], "winner": ["model_a", "tie"]}
     for frame in (pl.DataFrame(table), pd.DataFrame(table), pa.table(table)):
-        assert read_votes(frame).models == ("1", "10", "2")
-    assert read_votes(duckdb.from_arrow(pa.table(table))).models == ("1", "10", "2")
+        assert read_votes(frame).data.models == ("1", "10", "2")
+    assert read_votes(duckdb.from_arrow(pa.table(table))).data.models == ("1", "10", "2")
     floats = pa.table({**table, "model_a": [1.0, 2.0]})
     for refused in (floats, duckdb.from_arrow(floats)):
         with pytest.raises(DataError, match="make text or whole numbers"):
@@ -126,7 +126,7 @@ def test_a_weight_that_is_none_is_refused(column: str, value: float | None, said
 def test_a_missing_moment_matters_only_where_time_does() -> None:
     table = pa.table(columns(broken(tstamp=None)))
     for source in (table, duckdb.from_arrow(table)):
-        assert read_votes(source, PLAIN).report.used == 7
+        assert read_votes(source, PLAIN).data.n_votes == 7
         with pytest.raises(DataError, match="The time is missing in 1 votes"):
             read_votes(source, replace(PLAIN, half_life_days=2))
     with pytest.raises(DataError, match="Cannot read the moment 'noon'"):

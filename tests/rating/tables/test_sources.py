@@ -34,6 +34,7 @@ from tests.rating.tables.sources import (
     by_hand,
     cells,
     columns,
+    counted,
     each_source,
 )
 
@@ -46,12 +47,12 @@ def test_the_same_votes_are_the_same_from_every_source(
     reading = Reading(voters="voter" in keys, prompts="prompt_id" in keys)
     votes = read_votes(source(ROWS, tmp_path), reading)
     assert cells(votes) == by_hand(ROWS, *keys)
-    assert votes.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
+    assert votes.data.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
     assert votes.voters == (tuple(sorted({r["voter"] for r in ROWS})) if "voter" in keys else ())
-    assert votes.report.read == 8
-    assert votes.report.used == 7
-    assert votes.report.self_battles == 1
-    assert votes.report.dropped == {}
+    assert votes.read == 8
+    assert votes.data.n_votes == 7
+    assert votes.self_battles == 1
+    assert votes.dropped == {}
     assert votes.data_hash == read_votes(arrow(ROWS[::-1], tmp_path), reading).data_hash
 
 
@@ -61,7 +62,7 @@ def test_no_row_is_lost_where_few_rows_end(
 ) -> None:
     monkeypatch.setattr("rating.tables.sources.FEW", few)
     votes = read_votes(SOURCES["parquet"](ROWS, tmp_path))
-    assert votes.report.read == len(ROWS) == 8
+    assert votes.read == len(ROWS) == 8
     assert cells(votes) == by_hand(ROWS, "voter")
 
 
@@ -72,9 +73,9 @@ def test_a_window_and_a_half_life_weigh_the_same_from_every_source(
     since, until = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 7, 12, tzinfo=UTC)
     reading = Reading(voters=False, since=since, until=until, half_life_days=2)
     votes = read_votes(source(ROWS, tmp_path), reading)
-    assert votes.report.dropped == {"outside the window": 2}
-    assert votes.report.self_battles == 1
-    found = dict(zip(cells(votes), votes.weight.tolist(), strict=True))  # type: ignore[union-attr]
+    assert votes.dropped == {"outside the window": 2}
+    assert votes.self_battles == 1
+    found = dict(zip(cells(votes), votes.data.weight.tolist(), strict=True))
     assert found["z", "x", "model_a"] == 1
     assert found["x", "y", "both_bad"] == pytest.approx(0.5**0.5)
     assert found["x", "y", "model_a"] == pytest.approx(0.5**1.5)
@@ -110,14 +111,14 @@ def test_pairs_with_counts_are_the_votes_that_they_count(tmp_path: Path) -> None
         for _ in range(int(pair[name]))
     ]
     want = read_votes(pa.table(columns(rows)))
-    assert want.report.read == 13
-    assert want.report.self_battles == 2
+    assert want.read == 13
+    assert want.self_battles == 2
     for name, source in SOURCES.items():
         if name not in ("polars categorical", "pandas category", "pyarrow dictionaries"):
             with as_many() if name == "duckdb" else nullcontext():
                 found = read_votes(source(pairs, tmp_path))
                 assert found.data_hash == want.data_hash, name
-                assert found.report == want.report
+                assert counted(found) == counted(want)
                 with_bad = [{**pair, "n_both_bad": 4} for pair in pairs]
                 assert cells(read_votes(source(with_bad, tmp_path)))["x", "y", "both_bad"] == 4
 
@@ -162,7 +163,7 @@ def test_any_votes_in_any_order_have_one_hash(
         found = read_votes(SOURCES[name](shuffled, nowhere))
     assert cells(found) == by_hand(rows, "voter")
     assert found.data_hash == votes.data_hash
-    assert found.report == votes.report
+    assert counted(found) == counted(votes)
 
 
 @given(rows=votes_of)
@@ -205,9 +206,9 @@ def test_an_export_of_ours_reads_back_with_its_reasons(tmp_path: Path, ending: s
     export_votes(linked(logged), DEFAULT, path, everything=True)
     votes = read_votes(path)
     assert cells(votes) == {("ada", "m0", "m1", "model_a"): 1}
-    assert votes.report.dropped == {"skipped": 1, "simulated voter": 1, "fast": 1}
-    assert votes.report.self_battles == 1
-    assert votes.report.read == 5
+    assert votes.dropped == {"skipped": 1, "simulated voter": 1, "fast": 1}
+    assert votes.self_battles == 1
+    assert votes.read == 5
     export_votes(linked(logged), DEFAULT, path)
     assert read_votes(path).data_hash == votes.data_hash
 
@@ -245,6 +246,6 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
     ]
     for reading in readings:
         ours, read = count_votes(columns_of, reading), read_votes(path, reading)
-        assert (ours.data_hash, ours.report) == (read.data_hash, read.report)
+        assert (ours.data_hash, counted(ours)) == (read.data_hash, counted(read))
     with pytest.raises(DataError, match="The log holds no styles"):
         count_votes(columns_of, Reading(style=("length",)))
