@@ -19,11 +19,9 @@ from arena.api import problems
 from arena.api.battles import battles_router
 from arena.api.health import Recent, health_router
 from arena.api.leaderboard import leaderboard_router
-from arena.api.middleware import BodyLimit, SecurityHeaders, Visitors
+from arena.api.middleware import BodyLimit, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
-from arena.api.requests import Requests
 from arena.boards.leaderboard import Leaderboard
-from arena.boards.pair_wins import PairWins
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board import PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
@@ -42,6 +40,7 @@ from arena.pages.probe import read_cards
 from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
+from arena.play.matchmaking import PairWins
 from arena.play.rules import Rules
 from arena.settings import Settings, read_keys, read_roster
 from arena.store import exhibits, log
@@ -74,7 +73,7 @@ class Parts:
     store: Store
     endpoints: Endpoints
     battles: Battles
-    witness: upkeep.Witness
+    verifier: upkeep.RecordVerifier
     identity: Identity
     addresses: Addresses
     metrics: Metrics
@@ -113,7 +112,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     problems.install(app)
     board, simulated = (
-        Leaderboard(parts.store, policy, _now, record=lambda: parts.witness.check)
+        Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
         for policy in (DEFAULT, SIMULATED)
     )
     app.include_router(battles_router(parts.battles))
@@ -172,7 +171,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         store=store,
         endpoints=endpoints,
         battles=battles,
-        witness=upkeep.Witness(store, _now),
+        verifier=upkeep.RecordVerifier(store, _now),
         identity=Identity(key),
         addresses=Addresses(key, _now),
         metrics=metrics,
@@ -264,12 +263,12 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         learning = asyncio.create_task(parts.warm_up())
         keeping = asyncio.create_task(upkeep.keep_up(parts.store))
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
-        verifying = asyncio.create_task(parts.witness.keep_on())
+        verifying = asyncio.create_task(parts.verifier.keep_on())
         yield
         learning.cancel()
         matching.cancel()
         verifying.cancel()
-        parts.witness.close()
+        parts.verifier.close()
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()

@@ -85,7 +85,7 @@ class AlreadyVotedError(PlayError):
     """The battle holds another choice, which stands."""
 
     def __init__(self, choice: Choice) -> None:
-        super().__init__(f"You have already voted on this battle: {SAID[choice]}.")
+        super().__init__(f"You have already voted on this battle: {CHOICE_WORDS[choice]}.")
         self.choice = choice
 
 
@@ -119,7 +119,7 @@ class ClosingError(PlayError):
         super().__init__("The arena is being restarted. Try again in a minute.")
 
 
-SAID = {
+CHOICE_WORDS = {
     Choice.A: "A was better",
     Choice.B: "B was better",
     Choice.TIE: "a tie",

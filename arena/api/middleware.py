@@ -1,13 +1,18 @@
-"""What every request passes: who asks, and what a browser may do with the answer."""
+"""What every request passes: who asks, what a browser may do with the answer, and the log."""
 
+import logging
+import time
+import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from http.cookies import SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
 
-from arena.api.origins import Asked, Trust, decide, take_forwarded
+from arena.api.origins import RequestFacts, Trust, decide, take_forwarded
 from arena.api.problems import from_http, too_large
 from arena.guard.identity import COOKIE, MAX_AGE_S, SECURE_COOKIE, Addresses, Identity
 
@@ -34,6 +39,11 @@ HEADERS = {
 
 BATTLES = "/api/v1/battles"
 """Below it every answer is for the one who asks."""
+
+logger = logging.getLogger(__name__)
+
+Observe = Callable[[str, int, float], None]
+"""Takes path template, status and seconds."""
 
 
 class SecurityHeaders:
@@ -64,8 +74,8 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, unless it says that it is too large."""
-        said = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
-        if said.isdigit() and int(said) > self.most:
+        length = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
+        if length.isdigit() and int(length) > self.most:
             await from_http(too_large(self.most))(scope, receive, send)
             return
         taken = 0
@@ -129,7 +139,7 @@ class Visitors:
         cookies = cookies_called(name, Headers(scope=scope))
         # Of two, one may have been laid there by somebody else: then neither says who comes.
         voter = self.identity.read(*cookies) if len(cookies) == 1 else None
-        decision = decide(Asked.of(scope, known=voter is not None), self.trust)
+        decision = decide(RequestFacts.of(scope, known=voter is not None), self.trust)
         if decision.refusal:
             raise decision.refusal
         header = None
@@ -145,6 +155,50 @@ class Visitors:
             )
         scope.setdefault("state", {})["voter"] = voter
         return header
+
+
+class Requests:
+    """Gives each request an id, and notes how it was answered.
+
+    Of the address only the template is kept: ids, queries and session hashes are not.
+    """
+
+    def __init__(self, app: ASGIApp, observe: Observe) -> None:
+        self.app = app
+        self.observe = observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and note its answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id, status, began = uuid.uuid4().hex, 500, time.monotonic()
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            await send(message)
+
+        with bound_contextvars(request_id=request_id):
+            try:
+                await self.app(scope, receive, noting)
+            finally:
+                self._note(scope, status, time.monotonic() - began)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = _template(scope)
+        self.observe(route, status, seconds)
+        fields: dict[str, object] = {
+            "method": scope["method"],
+            "route": route,
+            "status": status,
+            "seconds": round(seconds, 4),
+        }
+        if battle := scope.get("path_params", {}).get("battle_id"):
+            fields["battle"] = battle
+        logger.log(_level(route, status), "Request", extra=fields)
 
 
 def _keep_private(path: str, headers: MutableHeaders) -> None:
@@ -177,3 +231,15 @@ def _set_cookie(name: str, value: str) -> str:
     morsel["samesite"] = "Lax"
     morsel["secure"] = name == SECURE_COOKIE
     return morsel.OutputString()
+
+
+def _template(scope: Scope) -> str:
+    """Give the path as the route spells it; what no route of ours knows has no name."""
+    path = getattr(scope.get("route"), "path", None)
+    return str(path) if path else "other"
+
+
+def _level(route: str, status: int) -> int:
+    if status >= 500:
+        return logging.ERROR
+    return logging.INFO if route.startswith("/api/") else logging.DEBUG

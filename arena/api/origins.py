@@ -13,7 +13,7 @@ SAFE = {"GET", "HEAD", "OPTIONS"}
 QUEUE = "/gradio_api/"
 """The battle page's own calls: there Gradio changes state on GET too."""
 PROBES = "/health/"
-"""Asked by machines under whatever name or address they know, and personal to nobody."""
+"""RequestFacts by machines under whatever name or address they know, and personal to nobody."""
 FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
 """Where a visitor without a cookie is given one; the reading pages stay cacheable."""
 
@@ -64,7 +64,7 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestFacts:
     """What a decision rests on.
 
     Attributes
@@ -87,7 +87,7 @@ class Asked:
     known: bool = False
 
     @classmethod
-    def of(cls, scope: Scope, *, known: bool) -> "Asked":
+    def of(cls, scope: Scope, *, known: bool) -> "RequestFacts":
         """Read a request, after `take_forwarded` has written the visitor's view into it."""
         headers = Headers(scope=scope)
         return cls(
@@ -140,25 +140,25 @@ class Decision:
     greets: bool = False
 
 
-def decide(asked: Asked, trust: Trust) -> Decision:
+def decide(request: RequestFacts, trust: Trust) -> Decision:
     """Decide whether a request is let in, and whether its visitor is new.
 
     Examples
     --------
     >>> vote = ("POST", "/api/v1/battles/x/vote", "http", "localhost:7860")
-    >>> decide(Asked(*vote, origin="http://localhost:7860"), Trust()).refusal
-    >>> decide(Asked(*vote, origin="http://localhost:8000"), Trust()).refusal.status_code
+    >>> decide(RequestFacts(*vote, origin="http://localhost:7860"), Trust()).refusal
+    >>> decide(RequestFacts(*vote, origin="http://localhost:8000"), Trust()).refusal.status_code
     403
     """
-    if asked.path.startswith(PROBES):
+    if request.path.startswith(PROBES):
         return Decision()
-    if not trust.is_ours(asked.host):
-        return Decision(refusal=_not_ours(asked.host))
-    changes = asked.method not in SAFE or asked.path.startswith(QUEUE)
-    if changes and not asked.from_own_page:
-        return Decision(refusal=_not_from_here(asked))
-    first = not asked.known and (asked.method, asked.path) in FIRST_CONTACT
-    return Decision(greets=first and (asked.from_own_page or asked.followed_link))
+    if not trust.is_ours(request.host):
+        return Decision(refusal=_not_ours(request.host))
+    changes = request.method not in SAFE or request.path.startswith(QUEUE)
+    if changes and not request.from_own_page:
+        return Decision(refusal=_not_from_here(request))
+    first = not request.known and (request.method, request.path) in FIRST_CONTACT
+    return Decision(greets=first and (request.from_own_page or request.followed_link))
 
 
 def take_forwarded(scope: Scope, trust: Trust) -> None:
@@ -231,11 +231,11 @@ def _not_ours(host: str | None) -> HTTPException:
     )
 
 
-def _not_from_here(asked: Asked) -> HTTPException:
-    asker = repr(asked.origin[:100]) if asked.origin else "another address"
+def _not_from_here(request: RequestFacts) -> HTTPException:
+    asker = repr(request.origin[:100]) if request.origin else "another address"
     return HTTPException(
         403,
-        f"Only the arena's own page at {asked.own_origin!r} may ask for this, "
+        f"Only the arena's own page at {request.own_origin!r} may ask for this, "
         f"and a page of {asker} did. Open the arena itself.",
     )
 

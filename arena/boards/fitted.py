@@ -1,11 +1,12 @@
-"""The votes of the log as a fit: the same numbers as `arena rate` of the same votes."""
+"""The votes of the log as fits, now and at past dates: the numbers of `arena rate` for them."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, time, timedelta
 
 import numpy as np
 
 import rating
+from arena.domain.board import Moment, PastRating
 from rating import (
     Comparisons,
     Fit,
@@ -28,6 +29,13 @@ OPTIONS = RateOptions()
 
 NEWCOMER_SHARE = 0.05
 """Models that the votes do not connect are set aside while they hold no more of the votes."""
+
+MOST_MOMENTS = 6
+
+LEAST_DAYS = 3
+"""Votes of fewer days have no history."""
+
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +95,8 @@ class Fitted:
         share = 1 / each[self.data.voter]
         votes = self.data.votes
         even = replace(self.data, weight=votes * share, weight_sq=votes * share**2)
-        found = rating.fit(even)
-        return dict(zip(found.models, to_points(found.theta).tolist(), strict=True))
+        fit = rating.fit(even)
+        return dict(zip(fit.models, to_points(fit.theta).tolist(), strict=True))
 
 
 def reading(*, until: datetime | None = None) -> Reading:
@@ -137,3 +145,67 @@ def _newcomers(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:
         return frozenset()
     met = np.unique(data.pairs[outside])
     return frozenset(data.models[i] for i in met) - core
+
+
+def moments(first: datetime, now: datetime) -> tuple[datetime, ...]:
+    """Choose past midnights, evenly apart from the first vote on: at most `MOST_MOMENTS`.
+
+    They stay the same for as long as the votes have no more days than these can show, so that
+    what was computed for them can be kept.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> start = datetime(2026, 5, 3, 9, tzinfo=UTC)
+    >>> [when.day for when in moments(start, start + 7 * DAY)]
+    [5, 7, 9]
+    """
+    start = datetime.combine(first.date(), time(), first.tzinfo)
+    days = (now - start) // DAY
+    if days < LEAST_DAYS:
+        return ()
+    step = -(-days // MOST_MOMENTS) * DAY
+    return tuple(start + i * step for i in range(1, MOST_MOMENTS + 1) if start + i * step < now)
+
+
+class History:
+    """Keeps what was computed for a past date for as long as its votes are the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[datetime, int], Moment] = {}
+
+    def read(self, log: LoggedColumns, now: datetime) -> tuple[Moment, ...]:
+        """Give the board at some past dates.
+
+        Parameters
+        ----------
+        log : LoggedColumns
+            In the order of the log: votes are only ever added to it, or left out.
+        """
+        counted = [
+            created for created, why in zip(log.created, log.left_out, strict=True) if why is None
+        ]
+        if not counted:
+            return ()
+        chosen = moments(min(counted), now)
+        keys = [(when, sum(created < when for created in counted)) for when in chosen]
+        self._known = {key: self._known.get(key) or _moment(log, *key) for key in keys}
+        return tuple(self._known.values())
+
+
+def _moment(log: LoggedColumns, when: datetime, votes: int) -> Moment:
+    try:
+        ratings = _ratings(fit_log(log, until=when))
+    except NotIdentifiedError:
+        ratings = ()
+    return Moment(when=when, votes=votes, ratings=ratings)
+
+
+def _ratings(fitted: Fitted) -> tuple[PastRating, ...]:
+    nats = (fitted.fit.theta, fitted.spread.low, fitted.spread.high)
+    rows = zip(fitted.fit.models, *(to_points(x).tolist() for x in nats), strict=True)
+    ratings = [
+        PastRating(model=model, rating=points, lower=lower, upper=upper)
+        for model, points, lower, upper in rows
+    ]
+    return tuple(sorted(ratings, key=lambda past: (-past.rating, past.model)))

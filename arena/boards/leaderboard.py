@@ -6,12 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
-from arena.boards.encounters import fit_check, pair_cells
-from arena.boards.fitted import OPTIONS, Fitted, fit_log, reading
-from arena.boards.history import History
-from arena.boards.overturn import holds
-from arena.domain.board import Board, BoardRow, Health, RankAmong, RecordCheck, Waiting
-from arena.domain.evidence import Moment
+from arena.boards.evidence import fit_check, holds, pair_cells
+from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
+from arena.domain.board import Board, BoardRow, Health, Moment, RankAmong, RecordCheck, Waiting
 from arena.domain.model import Kind
 from arena.domain.vote import Policy
 from arena.store import chain, log
@@ -85,10 +82,10 @@ class Leaderboard:
         return board if board.record is record else replace(board, record=record)
 
     def _recent(self) -> Board:
-        kept = self._board if self._rests_until else None
-        held = self._lock.acquire(blocking=kept is None)
-        if kept is not None and not held:
-            return kept
+        recent = self._board if self._rests_until else None
+        locked = self._lock.acquire(blocking=recent is None)
+        if recent is not None and not locked:
+            return recent
         try:
             return self._renewed()
         finally:
@@ -273,9 +270,9 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
 
 def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
     """Give each model's chance against an average opponent, with its interval."""
-    found = field_rates(fitted.inference, level=OPTIONS.level)
-    columns = (column.tolist() for column in (found.rate, found.low, found.high))
-    return dict(zip(found.models, zip(*columns, strict=True), strict=True))
+    rates = field_rates(fitted.inference, level=OPTIONS.level)
+    columns = (column.tolist() for column in (rates.rate, rates.low, rates.high))
+    return dict(zip(rates.models, zip(*columns, strict=True), strict=True))
 
 
 def _waiting(
@@ -323,9 +320,9 @@ def _health(records: Iterable[ModelRecord]) -> tuple[Health, ...]:
 def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
     """Give what `arena rate` warns of, but for a column that the board does not have."""
     unsaid = on_quasi_errors(report.quasi_se_error or 0.0)
-    said = tuple(warning for warning in report.warnings if warning != unsaid)
+    warnings = tuple(warning for warning in report.warnings if warning != unsaid)
     if not newcomers:
-        return said
+        return warnings
     names = ", ".join(newcomers)
     aside = f"Set aside with their votes until these connect them to the others: {names}."
-    return (*said, aside)
+    return (*warnings, aside)

@@ -62,7 +62,7 @@ class Mode(StrEnum):
 
 
 class Pacing(StrEnum):
-    """How answers are released to the page: see `arena.play.pacing`."""
+    """How answers are released to the page: see `arena.play.live`."""
 
     PACED = "paced"
     BOTH_DONE = "both-done"

@@ -37,9 +37,9 @@ def read_cards(folder: Path) -> tuple[ProbePage, ...]:
 
 
 def _page(file: Path) -> ProbePage:
-    found = parsed(read_text(file, SettingsError), f"ARENA_CARDS: {str(file)!r}", SettingsError)
+    content = parsed(read_text(file, SettingsError), f"ARENA_CARDS: {str(file)!r}", SettingsError)
     try:
-        return page_of(found)
+        return page_of(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"ARENA_CARDS: {str(file)!r} holds no cards that `arena probe` wrote ({error!r})."
         raise SettingsError(msg) from error

@@ -1,6 +1,7 @@
 """Each page as HTML, from plain values: all that touches Jinja."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -8,15 +9,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from arena.domain.battle import Pacing
-from arena.domain.board import Board, PastVote
+from arena.domain.board import Board, BoardRow, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
-from arena.errors import SAID
-from arena.pages import words
-from arena.pages.axis import bar, shared_axis
-from arena.pages.heatmap import FEWEST_COLOURED, heatmap, per_pair
-from arena.pages.panels import panels
-from arena.pages.voters import even
+from arena.errors import CHOICE_WORDS
+from arena.pages import filters
+from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -50,10 +48,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
-    env.filters.update({name: getattr(words, name) for name in (*filters, "about", "signed")})
+    names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
+    env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
     ranges = ("half_width", "rank_range", "percent_range")
-    env.globals.update({name: getattr(words, name) for name in ranges}, bar=bar)
+    env.globals.update({name: getattr(filters, name) for name in ranges}, bar=bar)
     return env
 
 
@@ -87,7 +85,7 @@ def votes_page(past: Sequence[PastVote] | None, *, now: datetime, arena_name: st
         .render(
             past=newest_first,
             skips=sum(vote.choice is Choice.SKIP for vote in past or ()),
-            said=_said(),
+            choice_words=_choice_words(),
             Choice=Choice,
             now=now,
             arena_name=arena_name,
@@ -105,7 +103,7 @@ def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, arena_name: 
             newest=newest,
             simulated=shown.policy == SIMULATED.name,
             default=DEFAULT.name,
-            said=_said(),
+            choice_words=_choice_words(),
             Choice=Choice,
             now=now,
             arena_name=arena_name,
@@ -122,7 +120,7 @@ def battle_page(shown: ShownBattle, *, now: datetime, arena_name: str) -> str:
             shown=shown,
             vote=shown.vote,
             simulated=shown.policy == SIMULATED.name,
-            said=_said(),
+            choice_words=_choice_words(),
             Choice=Choice,
             now=now,
             arena_name=arena_name,
@@ -130,9 +128,9 @@ def battle_page(shown: ShownBattle, *, now: datetime, arena_name: str) -> str:
     )
 
 
-def _said() -> dict[Choice, str]:
+def _choice_words() -> dict[Choice, str]:
     """Give what a vote says, as a sentence begins."""
-    return {choice: said[:1].upper() + said[1:] for choice, said in SAID.items()}
+    return {choice: words[:1].upper() + words[1:] for choice, words in CHOICE_WORDS.items()}
 
 
 def method_page(
@@ -177,3 +175,32 @@ def error_page(status: int, *, advice: str | None = None, arena_name: str = "Are
         .get_template("error.html")
         .render(title=title, advice=advice or usual, arena_name=arena_name)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Even:
+    """The board beside one on which every voter has the same weight.
+
+    Attributes
+    ----------
+    moved : sequence of BoardRow
+        Models of another place there, or of a rating outside their interval.
+    furthest : BoardRow
+        The model whose rating moves most.
+    """
+
+    moved: Sequence[BoardRow]
+    furthest: BoardRow
+
+
+def even(board: Board) -> Even | None:
+    """Compare the two; None where one person voted, or nothing is rated."""
+    if not board.rows or board.voters < 2:
+        return None
+    moved = [
+        row
+        for row in board.rows
+        if row.voter_rank != row.rank or not row.lower <= row.voter_rating <= row.upper
+    ]
+    furthest = max(board.rows, key=lambda row: abs(row.voter_rating - row.rating))
+    return Even(moved, furthest)

@@ -101,7 +101,7 @@ def pages_router(
     others : mapping of str to callable
         Boards that are shown only when asked for, by the name of their policy.
     cards : sequence of ProbePage
-        What probes found of the measures in use.
+        What probes show of the measures in use.
     exhibits : Exhibits, optional
         Battles behind the numbers; None shows none to anybody.
     study : Path, optional
@@ -184,18 +184,18 @@ def _exhibits_router(
     ) -> Response:
         models = list(dict.fromkeys(filter(None, (model, against))))
         sound = before is None or PLACE.fullmatch(before)
-        found = exhibits.votes(policy, models, int(before) if before else None) if sound else None
-        if found is None:
+        shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
+        if shown is None:
             return _missing(NO_SUCH_LIST, arena_name)
-        page = battles_page(found, newest=before is None, now=now(), arena_name=arena_name)
+        page = battles_page(shown, newest=before is None, now=now(), arena_name=arena_name)
         return revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)
     def battle(request: Request, battle_id: str) -> Response:
-        found = exhibits.battle(battle_id)
-        if found is None:
+        shown = exhibits.battle(battle_id)
+        if shown is None:
             return _missing(NO_BATTLE, arena_name)
-        return revalidated(request, battle_page(found, now=now(), arena_name=arena_name))
+        return revalidated(request, battle_page(shown, now=now(), arena_name=arena_name))
 
     return router
 

@@ -19,14 +19,19 @@ from arena.errors import (
     PlayError,
     UnknownBattleError,
 )
-from arena.play import words
-from arena.play.drafts import blind_battle, continued_battle
 from arena.play.live import Ask
 from arena.play.matchmaking import Matchmaker, draw_one
-from arena.play.rules import Rules
-from arena.play.runner import Runner
-from arena.play.snapshots import receipt, stored_snapshot
-from arena.play.writing import Writers
+from arena.play.rules import (
+    EMPTY_PROMPT,
+    MODEL_GONE,
+    NOT_RECORDED,
+    ONE_TURN,
+    VOTE_FIRST,
+    Rules,
+    too_long_message,
+)
+from arena.play.runner import Runner, Writers
+from arena.play.snapshots import blind_battle, continued_battle, receipt, stored_snapshot
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 
@@ -60,7 +65,7 @@ class Battles:
         What a reader of a running battle has to enter, and raises the same: `watch` itself
         cannot refuse before a stream has begun.
     notice : callable
-        Told what happens, for logs and figures.
+        Called with what happens, for logs and figures.
     """
 
     def __init__(
@@ -120,7 +125,7 @@ class Battles:
         prompt = self._accepted(self._as_recorded.get(prompt.strip(), prompt))
         able = self.matchmaker.drawable(self._able(prompt))
         if len(able) < 2:
-            raise BadPromptError(words.NOT_RECORDED)
+            raise BadPromptError(NOT_RECORDED)
         draw = self.matchmaker.draw(able)
         recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
         new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
@@ -158,7 +163,7 @@ class Battles:
         prompt = self._accepted(prompt)
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
         if stored.choice in (None, Choice.SKIP):
-            raise NotReadyError(words.VOTE_FIRST)
+            raise NotReadyError(VOTE_FIRST)
         models = self._partners(stored)
         new = continued_battle(stored, voter, prompt, models, self._rules, self._now())
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
@@ -290,7 +295,7 @@ class Battles:
         """Find the battle's models for one more turn, which recordings do not have."""
         models = self._models_of(stored)
         if any(model.id in self._recorded for model in models.values()):
-            raise BadPromptError(words.ONE_TURN)
+            raise BadPromptError(ONE_TURN)
         return models
 
     def _models_of(self, stored: StoredBattle) -> dict[Side, Model]:
@@ -299,7 +304,7 @@ class Battles:
         ids = {Side.A: last.a.model_id, Side.B: last.b.model_id}
         known = {model.id: model for model in self._roster}
         if not set(ids.values()) <= known.keys():
-            raise NotReadyError(words.MODEL_GONE)
+            raise NotReadyError(MODEL_GONE)
         return {side: known[model_id] for side, model_id in ids.items()}
 
     def _accepted(self, prompt: str) -> str:
@@ -307,9 +312,9 @@ class Battles:
         if self._closing:
             raise ClosingError
         if not prompt.strip():
-            raise BadPromptError(words.EMPTY_PROMPT)
+            raise BadPromptError(EMPTY_PROMPT)
         if len(prompt) > self._rules.max_prompt_chars:
-            raise BadPromptError(words.too_long(len(prompt), self._rules.max_prompt_chars))
+            raise BadPromptError(too_long_message(len(prompt), self._rules.max_prompt_chars))
         return storable(prompt)
 
     def _able(self, prompt: str) -> list[Model]:
@@ -323,13 +328,13 @@ class Battles:
 def _quietly(notice: Callable[[Notice], None]) -> Callable[[Notice], None]:
     """Log what a notice raises: no battle and no vote depends on logs and figures."""
 
-    def told(what: Notice) -> None:
+    def notify(what: Notice) -> None:
         try:
             notice(what)
         except Exception:
             logger.exception("%s could not be noted", type(what).__name__)
 
-    return told
+    return notify
 
 
 def _offered(roster: Roster, recorded: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:

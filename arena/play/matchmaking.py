@@ -1,16 +1,34 @@
-"""Who meets whom: a pair, its exact probability, and the sides."""
+"""Who meets whom: a pair, its exact probability from the votes so far, and the sides."""
 
 import asyncio
 import logging
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Self
+
+import numpy as np
 
 from arena.domain.battle import Sampler, Wins
 from arena.domain.model import Model
+from arena.domain.vote import Policy
 from arena.errors import StoreError
-from arena.play.chances import Known, Pairing, chances
+from arena.store import log
+from arena.store.log import PairOutcome
+from arena.store.store import Store
+from rating import Outcome
 from rating.errors import RatingError
+from rating.likelihood.bradley_terry import hessian, solve
+from rating.planning.sampling import (
+    arena_pairs,
+    gain_pairs,
+    score_variances,
+    uniform_pairs,
+    weighted_pairs,
+)
+from rating.typing import Floats, Ints
 
 VERSION = "2"
 """Logged with each battle; raise it when a sampler's probabilities change."""
@@ -19,9 +37,113 @@ REFRESH_S = 10.0
 """How old the counts of votes behind a draw may be, and a little more while they are read."""
 
 LEARNING = (Sampler.ARENA, Sampler.GAIN)
-"""Samplers whose chances depend on the votes."""
+"""Samplers whose probabilities depend on the votes."""
+
+RIDGE = 0.1
+"""Gives a place to a model that has no votes or has not lost yet: strengths of sd 3.2 nats."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What the votes say of the models, in their order.
+
+    Attributes
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        Score of row against column, a tie half a win for each.
+    theta, covariance : ndarray, or None
+        Strengths in nats of a fit with a ridge, and the inverse of its information; None
+        unless the sampler needs them and there are votes.
+    """
+
+    models: tuple[str, ...]
+    wins: Floats
+    theta: Floats | None = None
+    covariance: Floats | None = None
+
+    @classmethod
+    def of(cls, wins: Wins, models: Sequence[str], sampler: Sampler) -> Self:
+        """Take in the votes; models that have left the roster still tell about the others."""
+        names = tuple(sorted({*models, *(name for pair in wins for name in pair)}))
+        place = {name: i for i, name in enumerate(names)}
+        table = np.zeros((len(names), len(names)))
+        for (row, column), score in wins.items():
+            table[place[row], place[column]] = score
+        if sampler is not Sampler.GAIN or not table.any():
+            return cls(names, table)
+        theta = solve(table, np.zeros(len(names)), ridge=RIDGE).theta
+        covariance = np.linalg.inv(hessian(theta, table, ridge=RIDGE))
+        return cls(names, table, theta, (covariance + covariance.T) / 2)
+
+    def among(self, models: Sequence[str]) -> Self:
+        """Give what is known of some of the models, in their order."""
+        place = {name: i for i, name in enumerate(self.models)}
+        rows = np.array([place[name] for name in models])
+        cells = np.ix_(rows, rows)
+        if self.theta is None or self.covariance is None:
+            return type(self)(tuple(models), self.wins[cells])
+        return type(self)(
+            tuple(models), self.wins[cells], self.theta[rows], self.covariance[cells]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairing:
+    """Every pair of some models, ready to be drawn from.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,), int64
+        Positions of the models.
+    probability : ndarray of shape (n_pairs,)
+    cumulative : list of float
+        Sums of the probabilities so far.
+    """
+
+    first: Ints
+    second: Ints
+    probability: Floats
+    cumulative: list[float]
+
+    @classmethod
+    def of(cls, table: Floats) -> Self:
+        """Line up the pairs of a table of probabilities."""
+        first, second = np.triu_indices(len(table), k=1)
+        probability = table[first, second]
+        return cls(first, second, probability, probability.cumsum().tolist())
+
+
+def pair_probabilities(
+    models: Sequence[Model], known: Known, sampler: Sampler, exploration: float
+) -> Floats:
+    """Give the probability of every pair of two models or more.
+
+    Parameters
+    ----------
+    known : Known
+        Holds the models, among others perhaps.
+    exploration : float
+        Share of the draws that goes to all pairs alike, in (0, 1].
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+        Symmetric, the upper triangle summing to one: see `rating.planning.sampling`.
+    """
+    if sampler is Sampler.UNIFORM:
+        return uniform_pairs(len(models))
+    if sampler is Sampler.WEIGHTED:
+        weights = np.array([model.weight for model in models])
+        return weighted_pairs(weights, exploration=exploration)
+    own = known.among([model.id for model in models])
+    if sampler is Sampler.ARENA:
+        variances = score_variances(own.wins)
+        return arena_pairs(own.wins + own.wins.T, variances, exploration=exploration)
+    if own.theta is None or own.covariance is None:  # no votes: no neighbours to tell apart
+        return uniform_pairs(len(models))
+    return gain_pairs(own.theta, own.covariance, exploration=exploration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +153,7 @@ class Draw:
     Attributes
     ----------
     pair_probability : float
-        Chance of this unordered pair among the candidates, for inverse-probability weights.
+        Probability of this unordered pair among the candidates, for inverse-probability weights.
     side_seed : int
         Seed from which `sides` puts the pair on its sides.
     """
@@ -46,7 +168,7 @@ class Matchmaker:
     """Draws pairs by a rule.
 
     What a rule takes from the votes is worked out by `refresh`; between two of these a draw
-    looks its chances up. Where only some of the roster can answer, the rule is that of these
+    looks its probabilities up. Where only some of the roster can answer, the rule is that of these
     alone: the probability is exact either way, given the votes counted before.
 
     Parameters
@@ -94,13 +216,14 @@ class Matchmaker:
         table = self._table
         ready = table.pairing if models == table.models else None
         pairing = ready or self._pairing(models, table.known)
-        pair = self._rng.choices(range(len(pairing.chance)), cum_weights=pairing.cumulative)[0]
+        places = range(len(pairing.cumulative))
+        pair = self._rng.choices(places, cum_weights=pairing.cumulative)[0]
         drawn = (models[pairing.first[pair]], models[pairing.second[pair]])
         seed = self._rng.getrandbits(31)
-        return Draw(*sides(drawn, seed), float(pairing.chance[pair]), seed)
+        return Draw(*sides(drawn, seed), float(pairing.probability[pair]), seed)
 
     def refresh(self) -> None:
-        """Count the votes, and work the chances out anew where these have changed."""
+        """Count the votes, and work the probabilities out anew where these have changed."""
         wins = self._wins()
         if wins != self._last:
             self._table = self._made(wins)
@@ -122,12 +245,12 @@ class Matchmaker:
         return _Table(known, models, pairing)
 
     def _pairing(self, models: Sequence[Model], known: Known) -> Pairing:
-        return Pairing.of(chances(models, known, self._sampler, self._exploration))
+        return Pairing.of(pair_probabilities(models, known, self._sampler, self._exploration))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """What a refresh found: replaced as a whole, for draws go on meanwhile.
+    """What a refresh gives: replaced as a whole, for draws go on meanwhile.
 
     Attributes
     ----------
@@ -152,3 +275,45 @@ def sides(pair: tuple[Model, Model], seed: int) -> tuple[Model, Model]:
     """Put a pair on sides A and B: the same seed gives the same sides."""
     first, second = sorted(pair, key=lambda model: model.id)
     return (first, second) if Random(seed).random() < 0.5 else (second, first)  # noqa: S311
+
+
+class PairWins:
+    """Keeps count of the votes that a policy counts; each is read once, when it is new.
+
+    An exclusion may come later than its vote, so what these take away is counted every time.
+    """
+
+    def __init__(self, store: Store, policy: Policy) -> None:
+        self._store = store
+        self._policy = policy
+        self._lock = threading.Lock()
+        self._until = 0
+        self._all: Wins = {}
+
+    def read(self) -> Wins:
+        """Give the score of each model against each that it has beaten or tied.
+
+        Raises
+        ------
+        StoreError
+            If the log cannot be read.
+        """
+        with self._lock:
+            with self._store.reading() as session:
+                until = log.newest_vote(session)
+                fresh = log.outcomes_between(session, self._until, until)
+                excluded = log.excluded_outcomes(session, self._policy.name, until)
+            self._all = self._added(self._all, fresh, sign=1)
+            self._until = until
+            wins = self._added(self._all, excluded, sign=-1)
+        return {pair: score for pair, score in wins.items() if score}
+
+    def _added(self, wins: Wins, outcomes: Iterable[PairOutcome], *, sign: int) -> Wins:
+        """Add scores, or take them away; halves add up without rounding."""
+        total = defaultdict(float, wins)
+        for row in outcomes:
+            if self._policy.why_not(row.outcome, row.voter_kind, ()) is None:
+                score = Outcome(row.outcome.value).score_a
+                total[row.model_a, row.model_b] += sign * row.votes * score
+                total[row.model_b, row.model_a] += sign * row.votes * (1 - score)
+        return total

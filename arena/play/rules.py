@@ -1,8 +1,8 @@
-"""How battles are played."""
+"""How battles are played, and what a visitor reads when one ends without a vote."""
 
 from dataclasses import dataclass
 
-from arena.domain.battle import Pacing, Sampler
+from arena.domain.battle import Pacing, Sampler, Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +36,27 @@ class Rules:
     checkpoint_s: float = 2.0
     retry_pauses_s: tuple[float, ...] = (0.5, 1.5)
     most_repicks: int = 2
+
+
+AGAIN = "Try this prompt again, or start a new battle."
+STOPPED = f"You stopped before both models had written anything. Nothing was counted. {AGAIN}"
+INTERRUPTED = (
+    f"The arena was restarted while the models were answering. Nothing was counted. {AGAIN}"
+)
+NOT_SAVED = f"The answers could not be saved. Nothing was counted. {AGAIN}"
+EMPTY_PROMPT = "Write a prompt first."
+VOTE_FIRST = "Vote first. Then you can go on with these two."
+MODEL_GONE = "One of these two models is no longer here. Start a new battle."
+ONE_TURN = "Recorded models answer one prompt only. Start a new battle."
+NOT_RECORDED = "Only recorded prompts can be answered here. Choose one from the list."
+
+
+def failed_message(side: Side) -> str:
+    """Say which side did not answer, and nothing of why: a reason may name the model."""
+    where = "left-hand" if side is Side.A else "right-hand"
+    return f"The {where} model stopped answering. Nothing was counted. {AGAIN}"
+
+
+def too_long_message(length: int, limit: int) -> str:
+    """Say by how much a prompt is too long."""
+    return f"The prompt has {length:,} characters; up to {limit:,} can be sent. Shorten it."

@@ -2,10 +2,14 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 from arena.domain.answer import FailureClass
 from arena.domain.battle import (
@@ -20,28 +24,66 @@ from arena.domain.battle import (
 )
 from arena.domain.model import Model
 from arena.errors import StoreError, UnknownBattleError
-from arena.play import words
-from arena.play.drafts import new_answer
-from arena.play.live import Ask, LiveAnswer, LiveBattle
-from arena.play.pacing import Pacer
-from arena.play.rules import Rules
+from arena.play.live import Ask, LiveAnswer, LiveBattle, Pacer
+from arena.play.rules import INTERRUPTED, NOT_SAVED, STOPPED, Rules, failed_message
 from arena.play.snapshots import (
     answer_outcome,
     live_answer,
     lost_snapshot,
+    new_answer,
     outcome_of,
     running_snapshot,
     stored_snapshot,
     with_new_attempt,
 )
-from arena.play.writing import Writers
 from arena.store.records import AnswerKey, AnswerOutcome, SoFar, StoredBattle
 from arena.store.store import Store
+
+T = TypeVar("T")
+THREADS = 8
+"""Of PostgreSQL's 15 connections that a process opens at most, these leave some to readers."""
 
 logger = logging.getLogger(__name__)
 
 Substitute = Callable[[str, Collection[str]], Model | None]
 """Draws a model for a prompt, other than those of the given ids; None when there is none."""
+
+
+class Writers:
+    """Runs what writes off the loop.
+
+    Parameters
+    ----------
+    timeout_s : float
+        How long somebody may wait for others who write, their turn for a thread included.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._threads = ThreadPoolExecutor(THREADS, "writer")
+
+    async def write(self, act: Callable[[], T]) -> T:
+        """Run it in a thread.
+
+        Raises
+        ------
+        StoreError
+            If no thread was free in time; nothing was written then.
+        """
+        latest = time.monotonic() + self._timeout_s
+
+        def act_in_time() -> T:
+            if time.monotonic() > latest:
+                msg = f"The database kept writers waiting for {self._timeout_s:g} s."
+                raise StoreError(msg)
+            return act()
+
+        run = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run, act_in_time)
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        await asyncio.to_thread(self._threads.shutdown)
 
 
 @dataclass(slots=True)
@@ -89,7 +131,7 @@ class Runner:
     substitute : callable
         Finds another model when one failed before anything of it was seen.
     notice : callable
-        Told what happens, for logs and figures.
+        Called with what happens, for logs and figures.
     """
 
     def __init__(
@@ -166,10 +208,10 @@ class Runner:
             await live.run(self._ask, replace, tick_s=self._rules.tick_s)
             state, message = _ending(live)
         except asyncio.CancelledError:
-            state, message = BattleState.INTERRUPTED, words.INTERRUPTED
+            state, message = BattleState.INTERRUPTED, INTERRUPTED
         except Exception:
             logger.exception("Battle %s ended in a fault of ours", battle_id)
-            state, message = BattleState.INTERRUPTED, words.INTERRUPTED
+            state, message = BattleState.INTERRUPTED, INTERRUPTED
         await self._finish(battle_id, running, state, message)
 
     async def _replace(
@@ -265,7 +307,7 @@ class Runner:
         """Write down that a battle failed, unless it is not written at all; tell if that went."""
         try:
             async with self._writing:
-                await self._writers.write(partial(self._store.fail, battle_id, words.NOT_SAVED))
+                await self._writers.write(partial(self._store.fail, battle_id, NOT_SAVED))
         except UnknownBattleError:
             return True
         except Exception:
@@ -285,7 +327,7 @@ def _ended(battle_id: str, state: BattleState, answers: Collection[AnswerOutcome
 
 def _ending(live: LiveBattle) -> tuple[BattleState, str | None]:
     if (side := live.failed_side) is not None:
-        return BattleState.FAILED, words.failed(side)
+        return BattleState.FAILED, failed_message(side)
     if live.stopping and not all(live.shown(side) for side in Side):
-        return BattleState.STOPPED, words.STOPPED
+        return BattleState.STOPPED, STOPPED
     return BattleState.READY, None

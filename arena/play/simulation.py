@@ -96,18 +96,18 @@ class Simulation:
         with self._store.reading() as session:
             return log.votes_of(session, voters)
 
-    async def run(self, votes: int, told: Callable[[int, int], None]) -> int:
+    async def run(self, votes: int, progress: Callable[[int, int], None]) -> int:
         """Cast the votes that this seed lacks of a number; returns how many were cast now.
 
         Parameters
         ----------
-        told : callable
+        progress : callable
             Called after each vote with votes cast, and votes to cast.
         """
         before = self.done()
         for number in range(before, votes):
             await self._vote(number)
-            told(number + 1, votes)
+            progress(number + 1, votes)
         return max(0, votes - before)
 
     async def _vote(self, number: int) -> None:

@@ -1,6 +1,10 @@
-"""From a running or stored battle to what its owner may see, and to what is logged."""
+"""Battles as they are logged, and as their owner may see them."""
 
+import hashlib
+import uuid
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from arena.domain.answer import Finished
 from arena.domain.battle import (
@@ -13,11 +17,87 @@ from arena.domain.battle import (
     Snapshot,
 )
 from arena.domain.model import Model
-from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
-from arena.play import words
+from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel, Voter
 from arena.play.live import LiveAnswer, LiveBattle
-from arena.store.records import AnswerOutcome, StoredAnswer, StoredBattle, StoredTurn
+from arena.play.matchmaking import VERSION, Draw
+from arena.play.rules import NOT_SAVED, Rules
+from arena.store.records import (
+    AnswerOutcome,
+    NewAnswer,
+    NewBattle,
+    StoredAnswer,
+    StoredBattle,
+    StoredTurn,
+)
 from judge.case import Message
+from rating import __version__
+
+
+def blind_battle(
+    voter: Voter, prompt: str, draw: Draw, rules: Rules, now: datetime, *, recorded: bool
+) -> NewBattle:
+    """Draft a blind battle between the two models of a draw."""
+    return NewBattle(
+        public_id=uuid.uuid4().hex,
+        owner=voter,
+        mode=Mode.ANONYMOUS,
+        prompt=prompt,
+        a=new_answer(draw.a),
+        b=new_answer(draw.b),
+        side_seed=draw.side_seed,
+        sampler=rules.sampler,
+        sampler_version=VERSION,
+        pair_probability=draw.pair_probability,
+        pacing=rules.pacing,
+        prompt_set="recorded" if recorded else None,
+        prompt_id=_hash(prompt),
+        created=now,
+        app_version=__version__,
+    )
+
+
+def continued_battle(
+    stored: StoredBattle,
+    voter: Voter,
+    prompt: str,
+    models: Mapping[Side, Model],
+    rules: Rules,
+    now: datetime,
+) -> NewBattle:
+    """Draft a battle in which two revealed models go on: nothing was drawn for it."""
+    return NewBattle(
+        public_id=uuid.uuid4().hex,
+        owner=voter,
+        mode=Mode.CONTINUED,
+        prompt=prompt,
+        turn=stored.turns[-1].turn + 1,
+        continues=stored.public_id,
+        a=new_answer(models[Side.A]),
+        b=new_answer(models[Side.B]),
+        side_seed=0,
+        sampler=Mode.CONTINUED,
+        sampler_version=VERSION,
+        pair_probability=1.0,
+        pacing=rules.pacing,
+        prompt_set=None,
+        prompt_id=_hash(prompt),
+        created=now,
+        app_version=__version__,
+    )
+
+
+def new_answer(model: Model) -> NewAnswer:
+    """Draft an answer of a model."""
+    return NewAnswer(
+        model_id=model.id,
+        model_name=model.name,
+        system_prompt_hash=_hash(model.system_prompt),
+        decoding=model.decoding,
+    )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def live_answer(stored: StoredBattle, side: Side, model: Model) -> LiveAnswer:
@@ -32,7 +112,7 @@ def live_answer(stored: StoredBattle, side: Side, model: Model) -> LiveAnswer:
 def conversation(stored: StoredBattle, side: Side) -> tuple[Message, ...]:
     """Give what a model is sent: every prompt, and its side's earlier answers between them."""
     *earlier, last = stored.turns
-    said = [
+    messages = [
         message
         for turn in earlier
         for message in (
@@ -40,7 +120,7 @@ def conversation(stored: StoredBattle, side: Side) -> tuple[Message, ...]:
             Message("assistant", _side(turn, side).text),
         )
     ]
-    return (*said, Message("user", last.prompt))
+    return (*messages, Message("user", last.prompt))
 
 
 def with_new_attempt(snapshot: Snapshot) -> Snapshot:
@@ -101,7 +181,7 @@ def lost_snapshot(begun: Snapshot) -> Snapshot:
     """Show a battle whose end could not be written: it is not one to vote on."""
     nothing = ShownAnswer("", AnswerStatus.INTERRUPTED)
     turns = (*begun.turns[:-1], _with(begun, nothing, nothing))
-    return replace(begun, state=BattleState.FAILED, turns=turns, message=words.NOT_SAVED)
+    return replace(begun, state=BattleState.FAILED, turns=turns, message=NOT_SAVED)
 
 
 def stored_snapshot(stored: StoredBattle) -> Snapshot:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from arena.domain.board import RecordCheck
 from arena.errors import StoreError
-from arena.play import words
+from arena.play.rules import INTERRUPTED
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -39,7 +39,7 @@ async def keep_up(store: Store) -> None:
             logger.warning("Not sure of this process's lease: %s", error)
 
 
-class Witness:
+class RecordVerifier:
     """Follows the chain of the record again and again, so that boards can say whether it holds."""
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
@@ -94,5 +94,5 @@ def _pulse(store: Store) -> None:
 
 
 def _interrupt(store: Store, looks: int) -> None:
-    if interrupted := store.interrupt_running(words.INTERRUPTED, looks=looks):
+    if interrupted := store.interrupt_running(INTERRUPTED, looks=looks):
         logger.warning("Marked %d unfinished battles as interrupted", interrupted)

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PLANTED = {
     "The three houses": ("rating/scale.py", "import arena.domain.vote"),
-    "The rooms of the arena": ("arena/store/chain.py", "import arena.play.words"),
+    "The rooms of the arena": ("arena/store/chain.py", "import arena.play.rules"),
     "The floors of rating": ("rating/tables/columns.py", "import rating.charts.picture"),
     "The mathematics of ratings knows no files": ("rating/scale.py", "import rating.tables.files"),
     "The mathematics of ratings is arrays": ("rating/scale.py", "import pathlib"),
@@ -22,17 +22,17 @@ PLANTED = {
         "import arena.store.log",
     ),
     "Judges work without the web": ("arena/judging/run.py", "import arena.api.problems"),
-    "httpx lives with the endpoints": ("arena/play/words.py", "import httpx"),
+    "httpx lives with the endpoints": ("arena/play/rules.py", "import httpx"),
     "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
-    "Gradio lives in the battle page": ("arena/pages/words.py", "import gradio"),
-    "FastAPI lives where pages and routes are": ("arena/play/words.py", "import fastapi"),
+    "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
+    "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
     "Jinja lives in the reading pages and in the report": ("arena/api/health.py", "import jinja2"),
     "The command line lives with the commands": ("arena/app.py", "import typer"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
-    "structlog lives in the logs": ("arena/play/words.py", "import structlog"),
-    "prometheus lives in the metrics": ("arena/play/words.py", "import prometheus_client"),
+    "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),
+    "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),
     "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
-    "Pictures that are files live in charts": ("arena/pages/axis.py", "import matplotlib"),
+    "Pictures that are files live in charts": ("arena/pages/geometry.py", "import matplotlib"),
     "No circles": ("arena/domain/vote.py", "import arena.errors"),
 }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from arena.play.words import INTERRUPTED
+from arena.play.rules import INTERRUPTED
 from tests.browser.conftest import FLAGS
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server

@@ -175,8 +175,8 @@ def test_a_reader_who_drops_out_mid_stream_gets_the_rest(tmp_path: Path) -> None
         battle_id = ada.open()
         url = f"/api/v1/battles/{battle_id}/events"
         with ada.client.stream("GET", url) as answer:
-            heard = next(part for part in answer.iter_text() if "delta" in part)
-        last = re.findall(r"id: (\S+)", heard)[-1]
+            delta = next(part for part in answer.iter_text() if "delta" in part)
+        last = re.findall(r"id: (\S+)", delta)[-1]
         rest = ada.follow(battle_id, last)
         shown = ada.look(battle_id)["turns"][0]["a"]["text"]
     reached = int(last.split(".")[2])

@@ -162,8 +162,8 @@ def ada(arena: Served, server: FaultyServer) -> Iterator[Visitor]:
     server.requests.clear()
     with arena.visitor() as visitor:
         yield visitor
-        told = "".join(visitor.received).casefold()
-    assert [word for word in (*NAMES, PROVIDER, server.url) if word in told] == []
+        received = "".join(visitor.received).casefold()
+    assert [word for word in (*NAMES, PROVIDER, server.url) if word in received] == []
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +264,9 @@ def test_a_fault_of_one_model_gives_its_side_to_another(
     assert case.detail in (failed.error_detail or "")
     (instead,) = [row for row in rows if row.attempt == 2]
     assert (instead.side, instead.status) == (failed.side, "complete")
-    kept = [row for row in rows if row is not failed]
-    assert {row.text for row in kept} == {WELL.text}
-    assert can_be_voted_on(ada, store, battle_id) == [row.model_id for row in kept]
+    others = [row for row in rows if row is not failed]
+    assert {row.text for row in others} == {WELL.text}
+    assert can_be_voted_on(ada, store, battle_id) == [row.model_id for row in others]
 
 
 def played_to_its_fault(
@@ -404,5 +404,5 @@ def test_an_arena_whose_endpoints_are_gone_fails_its_battles(tmp_path: Path) -> 
         side = failed_side(answers(store, battle_id), case)
         is_told_and_not_counted(ada, store, battle_id, side)
         store.close()
-    told = "".join(ada.received).casefold()
-    assert [word for word in (*NAMES, gone.url, "attempts") if word in told] == []
+    received = "".join(ada.received).casefold()
+    assert [word for word in (*NAMES, gone.url, "attempts") if word in received] == []

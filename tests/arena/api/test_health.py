@@ -117,12 +117,12 @@ def test_a_file_that_is_no_longer_there_is_not_ready_and_takes_no_vote(
     with quick_arena(tmp_path) as served, served.visitor() as ada:
         battle, file = ada.play(), tmp_path / "arena.db"
         assert readiness(served.url) == 200
-        kept = file.read_bytes()
+        content = file.read_bytes()
         file.rename(tmp_path / "moved.db")
         if deed == "deleted":
             (tmp_path / "moved.db").unlink()
         elif deed == "replaced":
-            file.write_bytes(kept)
+            file.write_bytes(content)
         assert ada.vote(battle, "tie").status_code == 503
         assert becomes(served.url, 503)
 

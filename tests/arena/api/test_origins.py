@@ -7,7 +7,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from arena.api.origins import Asked, Trust, decide, take_forwarded
+from arena.api.origins import RequestFacts, Trust, decide, take_forwarded
 from tests.arena.test_blindness import config_of
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, client_of, page_of, write_roster
@@ -43,7 +43,7 @@ VOTE = ("POST", "/api/v1/battles/x/vote")
     ],
 )
 def test_the_arena_answers_to_its_own_names_only(trust: Trust, host: str, ours: bool) -> None:
-    refusal = decide(Asked("GET", "/", "http", host), trust).refusal
+    refusal = decide(RequestFacts("GET", "/", "http", host), trust).refusal
     assert (refusal is None) is ours
     if refusal:
         assert refusal.status_code == 421
@@ -52,11 +52,11 @@ def test_the_arena_answers_to_its_own_names_only(trust: Trust, host: str, ours: 
 
 
 def test_a_request_without_a_host_is_refused_but_a_probe_of_health_is_not() -> None:
-    refusal = decide(Asked("GET", "/", "http", None), Trust()).refusal
+    refusal = decide(RequestFacts("GET", "/", "http", None), Trust()).refusal
     assert refusal
     assert refusal.status_code == 400
     for host in (None, "app:7860"):
-        assert decide(Asked("GET", "/health/ready", "http", host), NAMED).refusal is None
+        assert decide(RequestFacts("GET", "/health/ready", "http", host), NAMED).refusal is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_only_a_page_of_ours_or_a_program_changes_anything(
     scheme: str, host: str, origin: str | None, site: str | None, allowed: bool
 ) -> None:
     trust = Trust(names=frozenset({"arena.example.org"}))
-    refusal = decide(Asked(*VOTE, scheme, host, origin, site), trust).refusal
+    refusal = decide(RequestFacts(*VOTE, scheme, host, origin, site), trust).refusal
     assert (refusal is None) is allowed
     if refusal:
         assert refusal.status_code == 403

@@ -78,5 +78,5 @@ def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
 
 
 def test_every_documented_operation_is_walked(schema: OpenApiSchema) -> None:
-    found = [r.ok() for r in schema.get_all_operations() if isinstance(r, Ok)]
-    assert {(operation.path, operation.method.upper()) for operation in found} == set(OPERATIONS)
+    operations = [r.ok() for r in schema.get_all_operations() if isinstance(r, Ok)]
+    assert {(each.path, each.method.upper()) for each in operations} == set(OPERATIONS)

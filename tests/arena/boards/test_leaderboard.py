@@ -45,28 +45,28 @@ def test_disconnected_groups_are_not_rated_and_are_named() -> None:
 
 
 def test_an_undefeated_model_is_not_rated() -> None:
-    found = board([Vote("m0", "m1", Choice.A)] * 9, "m0", "m1")
-    assert found.rows == ()
-    assert [(w.model, w.reason, w.votes) for w in found.waiting] == [
+    result = board([Vote("m0", "m1", Choice.A)] * 9, "m0", "m1")
+    assert result.rows == ()
+    assert [(w.model, w.reason, w.votes) for w in result.waiting] == [
         ("m0", "has not lost yet; needs a loss or a tie", 9),
         ("m1", "has not won yet; needs a win or a tie", 9),
     ]
 
 
 def test_a_board_is_what_arena_rate_makes_of_the_same_votes(tmp_path: Path) -> None:
-    found = board(many(), "m0", "m1", "m2")
+    result = board(many(), "m0", "m1", "m2")
     votes = "\n".join(f"{v.a},{v.b},{v.outcome.value},{v.voter}" for v in many())
     (tmp_path / "votes.csv").write_text(f"model_a,model_b,winner,voter\n{votes}\n")
     rated = rate_source(str(tmp_path / "votes.csv"), RateOptions())
     assert isinstance(rated, Report)
     names = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
-    assert [[getattr(row, name) for name in names] for row in found.rows] == [
+    assert [[getattr(row, name) for name in names] for row in result.rows] == [
         [getattr(row, name) for name in names] for row in rated.ratings
     ]
-    assert found.data_hash == rated.provenance.data_hash
-    assert found.warnings == tuple(w for w in rated.warnings if "Quasi" not in w)
-    assert (found.votes, found.voters, found.by_voter) == (60, 20, True)
-    assert found.reason is None
+    assert result.data_hash == rated.provenance.data_hash
+    assert result.warnings == tuple(w for w in rated.warnings if "Quasi" not in w)
+    assert (result.votes, result.voters, result.by_voter) == (60, 20, True)
+    assert result.reason is None
 
 
 def test_the_win_rates_against_the_field_average_one_half() -> None:
@@ -84,28 +84,28 @@ def test_votes_left_out_are_counted_by_reason_and_move_nothing() -> None:
         Vote("m2", "m1", Choice.A, left_out="simulated voter"),
         Vote("m2", "m1", Choice.A, voter="new", left_out="told who it was"),
     ]
-    found = board(votes, "m0", "m1", "m2")
-    assert found.left_out == {"skipped": 1, "simulated voter": 1, "told who it was": 1}
-    assert (found.votes, found.voters) == (60, 20)
-    assert found.rows == board(many(), "m0", "m1", "m2").rows
+    result = board(votes, "m0", "m1", "m2")
+    assert result.left_out == {"skipped": 1, "simulated voter": 1, "told who it was": 1}
+    assert (result.votes, result.voters) == (60, 20)
+    assert result.rows == board(many(), "m0", "m1", "m2").rows
 
 
 def test_a_newcomer_does_not_take_the_board_down() -> None:
     votes = [*many(), Vote("new", "m0", Choice.A, voter="v1")]
-    found = board(votes, "m0", "m1", "m2", "new")
-    assert found.rows == board(many(), "m0", "m1", "m2").rows
-    assert [(w.model, w.reason) for w in found.waiting] == [
+    result = board(votes, "m0", "m1", "m2", "new")
+    assert result.rows == board(many(), "m0", "m1", "m2").rows
+    assert [(w.model, w.reason) for w in result.waiting] == [
         ("new", "has not lost yet; needs a loss or a tie")
     ]
-    assert any("Set aside" in warning and "new" in warning for warning in found.warnings)
+    assert any("Set aside" in warning and "new" in warning for warning in result.warnings)
 
 
 def test_one_voter_alone_gets_intervals_that_claim_no_more() -> None:
     votes = [Vote(v.a, v.b, v.outcome) for v in many()]
-    found = board(votes, "m0", "m1", "m2")
-    assert not found.by_voter
-    assert all(row.rank_low is None for row in found.rows)
-    assert found.warnings
+    result = board(votes, "m0", "m1", "m2")
+    assert not result.by_voter
+    assert all(row.rank_low is None for row in result.rows)
+    assert result.warnings
 
 
 def test_pairs_are_counted_once_with_ties_half() -> None:
@@ -131,15 +131,15 @@ def test_a_rated_board_has_the_promised_fields(quick: Served) -> None:
     with quick.visitor() as ada:
         for outcome in ("tie",) * 6:
             ada.vote(ada.play(), outcome)
-        told = ada.get("/api/v1/leaderboard").json()
+        body = ada.get("/api/v1/leaderboard").json()
     fields = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
-    rows = told["ratings"]
+    rows = body["ratings"]
     assert rows
     assert all(tuple(row)[: len(fields)] == fields for row in rows)
-    assert (told["voters"], told["ranks_claimed"], told["history"]) == (1, False, [])
-    assert len(told["data_hash"]) == 64
-    assert sum(pair["n"] for pair in told["pairs"]) == 6
-    neighbours = told["neighbours"]
+    assert (body["voters"], body["ranks_claimed"], body["history"]) == (1, False, [])
+    assert len(body["data_hash"]) == 64
+    assert sum(pair["n"] for pair in body["pairs"]) == 6
+    neighbours = body["neighbours"]
     assert [hold["above"] for hold in neighbours] == [row["model"] for row in rows[:-1]]
     assert all(hold["votes"]["of"] == 6 for hold in neighbours)
     assert all(hold["voters"] is hold["prompts"] is None for hold in neighbours)
@@ -165,7 +165,7 @@ def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) 
 
 def test_a_weight_a_voter_is_a_fit_of_votes_so_weighted() -> None:
     votes = [*many(), *(Vote("m2", "m0", Choice.A, voter="shill") for _ in range(40))]
-    found = board(votes, "m0", "m1", "m2")
+    result = board(votes, "m0", "m1", "m2")
     cast = Counter(v.voter for v in votes)
     direct = rate(
         Comparisons.from_arrays(
@@ -175,10 +175,10 @@ def test_a_weight_a_voter_is_a_fit_of_votes_so_weighted() -> None:
             weight=[1 / cast[v.voter] for v in votes],
         )
     )
-    assert {row.model: row.voter_rating for row in found.rows} == pytest.approx(
+    assert {row.model: row.voter_rating for row in result.rows} == pytest.approx(
         {row.model: row.rating for row in direct.ratings}
     )
-    assert [row.voter_rank for row in found.rows] != [row.rank for row in found.rows]
+    assert [row.voter_rank for row in result.rows] != [row.rank for row in result.rows]
 
 
 def test_a_win_rate_lies_in_its_interval() -> None:
@@ -189,35 +189,35 @@ def test_a_win_rate_lies_in_its_interval() -> None:
 def test_a_board_that_takes_long_rests_and_says_how_old_it_is(quick: Served) -> None:
     clock = Clock()
     store = Store(quick.database)
-    kept = Leaderboard(store, DEFAULT, clock.now, clock.worked)
+    leaderboard = Leaderboard(store, DEFAULT, clock.now, clock.worked)
     with quick.visitor() as ada:
         ada.vote(ada.play(), "tie")
-        first = kept.read()
+        first = leaderboard.read()
         ada.vote(ada.play(), "tie")
     clock.moment += timedelta(seconds=REST * Clock.STEP_S - 1)
-    assert kept.read() is first
+    assert leaderboard.read() is first
     clock.moment += timedelta(seconds=2)
-    assert kept.read().votes == 2
+    assert leaderboard.read().votes == 2
     store.close()
 
 
 def test_who_asks_while_a_slow_board_is_made_gets_the_last_one(quick: Served) -> None:
     clock = Clock()
     store = Store(quick.database)
-    kept = Leaderboard(store, DEFAULT, clock.now, clock.worked)
+    leaderboard = Leaderboard(store, DEFAULT, clock.now, clock.worked)
     with quick.visitor() as ada:
         ada.vote(ada.play(), "tie")
-        first = kept.read()
+        first = leaderboard.read()
         ada.vote(ada.play(), "tie")
     clock.moment += timedelta(seconds=REST * Clock.STEP_S + 1)
     clock.may_go.clear()
-    maker = Thread(target=kept.read)
+    maker = Thread(target=leaderboard.read)
     maker.start()
     assert clock.began.wait(20)
-    assert kept.read() is first
+    assert leaderboard.read() is first
     clock.may_go.set()
     maker.join(20)
-    assert kept.read().votes == 2
+    assert leaderboard.read().votes == 2
     store.close()
 
 
@@ -253,13 +253,13 @@ def team(prompt: str | None = None) -> list[Vote]:
 
 
 def test_a_small_team_gets_ranks_of_its_own_apart_from_those_for_others() -> None:
-    found = board(team(), "m0", "m1", "m2")
-    assert [(r.model, r.rank_low, r.rank_high) for r in found.among] == [
+    result = board(team(), "m0", "m1", "m2")
+    assert [(r.model, r.rank_low, r.rank_high) for r in result.among] == [
         ("m0", 1, 1),
         ("m1", 2, 2),
         ("m2", 3, 3),
     ]
-    assert any("6 voters" in text and "next to no doubt" in text for text in found.warnings)
+    assert any("6 voters" in text and "next to no doubt" in text for text in result.warnings)
 
 
 def test_a_board_of_many_voters_has_no_ranks_for_these_alone() -> None:
@@ -267,6 +267,6 @@ def test_a_board_of_many_voters_has_no_ranks_for_these_alone() -> None:
 
 
 def test_votes_on_one_prompt_alone_speak_for_that_prompt() -> None:
-    found = board(team("p"), "m0", "m1", "m2")
-    assert any("that prompt alone" in text for text in found.warnings)
-    assert (len(found.rows), found.among) == (3, ())
+    result = board(team("p"), "m0", "m1", "m2")
+    assert any("that prompt alone" in text for text in result.warnings)
+    assert (len(result.rows), result.among) == (3, ())

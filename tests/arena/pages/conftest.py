@@ -3,8 +3,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.domain.board import Board, BoardRow, Health, PairCell, PastVote, Waiting
-from arena.domain.evidence import Fewest, FitCheck, Hold
+from arena.domain.board import (
+    Board,
+    BoardRow,
+    Fewest,
+    FitCheck,
+    Health,
+    Hold,
+    PairCell,
+    PastVote,
+    Waiting,
+)
 from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
 from arena.domain.model import Kind
 from arena.domain.vote import Choice

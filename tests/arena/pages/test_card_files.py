@@ -12,8 +12,8 @@ from tests.judge.report.test_cards import board
 
 
 def test_cards_come_by_name_of_their_files_and_others_are_passed_over(tmp_path: Path) -> None:
-    for name, found in (("b", board(validity=False)), ("a", board())):
-        (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    for name, content in (("b", board(validity=False)), ("a", board())):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "a.html").write_text("a page", encoding="utf-8")
     assert read_cards(tmp_path) == (page_of(board()), page_of(board(validity=False)))
 

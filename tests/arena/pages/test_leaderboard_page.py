@@ -6,17 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board import Board, Health, RankAmong
-from arena.domain.evidence import FitCheck, Misfit
+from arena.domain.board import Board, FitCheck, Health, Misfit, RankAmong
 from arena.domain.model import Kind
 from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair
 from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
 
 
 def summary(board: Board) -> str:
-    found = re.search(r'<p class="summary">(.*?)</p>', board_page(board), re.DOTALL)
-    assert found
-    return text(found[1])
+    match = re.search(r'<p class="summary">(.*?)</p>', board_page(board), re.DOTALL)
+    assert match
+    return text(match[1])
 
 
 def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
@@ -35,8 +34,8 @@ def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) ->
 
 
 def test_intervals_by_vote_are_not_said_to_allow_for_voters(make_board: MakeBoard) -> None:
-    said = summary(make_board(by_voter=False))
-    assert "Intervals do not allow for voters who vote often." in said
+    shown = summary(make_board(by_voter=False))
+    assert "Intervals do not allow for voters who vote often." in shown
     assert "too narrow when few people give many" in text(board_page(make_board(by_voter=False)))
 
 
@@ -54,10 +53,10 @@ def test_ranks_of_a_small_team_stand_apart_and_are_said_to_be_theirs(
 
 
 def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard) -> None:
-    said = summary(
+    shown = summary(
         make_board(**NOTHING | {"votes": 3, "voters": 2, "left_out": {"skipped": 1, "never": 0}})
     )
-    assert said == (
+    assert shown == (
         "3 votes by 2 people since 3 May. Ties count half. Policy default-v1 left out 1 vote "
         "(why). Updated 2 minutes ago."
     )
@@ -89,7 +88,7 @@ def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(
 ) -> None:
     row = re.search(r"<tbody>\s*<tr.*?</tr>", board_page(make_board()), re.DOTALL)
     assert row
-    said = text(row[0]).replace("\N{NO-BREAK SPACE}", " ")
+    shown = text(row[0]).replace("\N{NO-BREAK SPACE}", " ")
     for words in (
         "2–4",
         "quartz-8b Stone Works",
@@ -99,8 +98,8 @@ def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(
         "$0.41",
         "2.1 s",
     ):
-        assert words in said
-    assert "quartz-8b: 1,184 points, 95 % interval 1,172 to 1,196" in said
+        assert words in shown
+    assert "quartz-8b: 1,184 points, 95 % interval 1,172 to 1,196" in shown
 
 
 def test_only_a_system_wears_a_badge(make_board: MakeBoard, make_row: MakeRow) -> None:
@@ -140,15 +139,15 @@ def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> N
         Health(model="quartz-8b", battles=440, failed=14, abandoned=8),
         Health(model="retired", battles=0, failed=0, abandoned=0),
     )
-    said = text(board_page(make_board(health=health))).replace("\N{NO-BREAK SPACE}", " ")
-    assert "quartz-8b 440 14 8 5 %" in said
-    assert "retired 0 0 0 –" in said
+    shown = text(board_page(make_board(health=health))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "quartz-8b 440 14 8 5 %" in shown
+    assert "retired 0 0 0 –" in shown
 
 
 def test_votes_left_out_are_listed_by_reason(make_board: MakeBoard) -> None:
-    said = text(board_page(make_board()))
-    assert "given within a second 19" in said
-    assert "the model named itself 12" in said
+    shown = text(board_page(make_board()))
+    assert "given within a second 19" in shown
+    assert "the model named itself 12" in shown
 
 
 def test_a_cell_says_what_is_expected_and_what_was_counted(make_board: MakeBoard) -> None:
@@ -169,23 +168,23 @@ def test_a_cell_of_a_pair_that_never_met_says_so(make_board: MakeBoard, make_row
     rows = (make_row(), make_row("chalk-3b", 816.0), make_row("x", 800.0))
     unmet = replace(a_pair(share=None, n=0), row="chalk-3b", column="x")
     pairs = (a_pair(), replace(a_pair(), column="x"), unmet)
-    said = text(board_page(make_board(rows=rows, pairs=pairs)))
-    assert "0.75 not met" in said
-    assert "1 pair never met" in said
+    shown = text(board_page(make_board(rows=rows, pairs=pairs)))
+    assert "0.75 not met" in shown
+    assert "1 pair never met" in shown
 
 
 def test_a_cell_without_a_rating_shows_the_count_alone(make_board: MakeBoard) -> None:
-    said = text(board_page(make_board(pairs=(a_pair(expected=None),), fit_check=None)))
-    assert "(0.70) of 40" in said
+    shown = text(board_page(make_board(pairs=(a_pair(expected=None),), fit_check=None)))
+    assert "(0.70) of 40" in shown
 
 
 def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None:
-    said = text(board_page(make_board()))
+    shown = text(board_page(make_board()))
     assert (
         "First place rests on 12 votes of 2,184 at most: without them, chalk-3b would stand above "
-        "quartz-8b. So it would without 3 of the 56 voters." in said
+        "quartz-8b. So it would without 3 of the 56 voters." in shown
     )
-    assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in said
+    assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in shown
 
 
 @pytest.mark.parametrize(
@@ -205,48 +204,48 @@ def test_votes_to_come_are_said_as_far_as_they_are_known(
 
 
 def test_a_rank_that_nothing_overturned_is_called_firm(make_board: MakeBoard) -> None:
-    said = text(board_page(make_board(holds=(a_hold(k=None),))))
-    assert "First place is firm: no removal that was tried, of up to 60 votes" in said
-    assert "368 not found 3" in said
+    shown = text(board_page(make_board(holds=(a_hold(k=None),))))
+    assert "First place is firm: no removal that was tried, of up to 60 votes" in shown
+    assert "368 not found 3" in shown
 
 
 def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) -> None:
     worst = Misfit(row="quartz-8b", column="chalk-3b", share=0.9, expected=0.75, n=40)
     check = FitCheck(pairs=45, far=1, by_chance=2.04, p=0.62, left_out=0, worst=(worst,))
-    said = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
+    shown = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "Of 45 pairs with 5 votes or more, 1 lies further from the expected share than two "
         "standard errors; if it did, about 2.0 would among voters like these. All pairs together: "
         "chance explains as much (p = 0.620). Furthest: quartz-8b won 90 % of 40 votes against "
-        "chalk-3b, where 75 % was expected." in said
+        "chalk-3b, where 75 % was expected." in shown
     )
 
 
 def test_pairs_that_one_number_does_not_describe_are_said_to_be_so(make_board: MakeBoard) -> None:
     check = FitCheck(pairs=45, far=9, by_chance=2.0, p=0.004, left_out=0, worst=())
-    said = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
-    assert "no, they lie further off than chance explains (p = 0.004)." in said
+    shown = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "no, they lie further off than chance explains (p = 0.004)." in shown
 
 
 def test_too_few_voters_say_nothing_of_chance(make_board: MakeBoard) -> None:
     check = FitCheck(pairs=45, far=0, by_chance=None, p=None, left_out=0, worst=())
-    said = text(board_page(make_board(fit_check=check)))
-    assert "too few people voted to say how many would by chance." in said
-    assert "(p =" not in said
+    shown = text(board_page(make_board(fit_check=check)))
+    assert "too few people voted to say how many would by chance." in shown
+    assert "(p =" not in shown
     none = replace(check, pairs=0, left_out=45)
     assert "too few people" not in text(board_page(make_board(fit_check=none)))
 
 
 def test_a_past_is_drawn_with_its_intervals_in_words(make_board: MakeBoard) -> None:
-    said = text(board_page(with_a_past(make_board()))).replace("\N{NO-BREAK SPACE}", " ")
-    assert "Rating over time" in said
-    assert "5 June: 1,150, 1,100 to 1,200; 14 June: 1,184, 1,172 to 1,196" in said
+    shown = text(board_page(with_a_past(make_board()))).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Rating over time" in shown
+    assert "5 June: 1,150, 1,100 to 1,200; 14 June: 1,184, 1,172 to 1,196" in shown
 
 
 def test_what_equal_voters_would_change_is_said(make_board: MakeBoard, make_row: MakeRow) -> None:
     same = text(board_page(make_board()))
     assert "With the same weight for each of the 56 people the order would be the same" in same
     moved = replace(make_row(), voter_rating=1150.0, voter_rank=2)
-    said = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0)))))
-    assert "1 model would stand elsewhere" in said
-    assert "quartz-8b 1,184 no. 1 1,150 no. 2 −34 *" in said
+    shown = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0)))))
+    assert "1 model would stand elsewhere" in shown
+    assert "quartz-8b 1,184 no. 1 1,150 no. 2 −34 *" in shown

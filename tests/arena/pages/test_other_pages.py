@@ -39,23 +39,23 @@ def test_an_unknown_voter_is_told_of_the_cookie() -> None:
 
 @pytest.mark.parametrize("pacing", list(Pacing))
 def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacing: Pacing) -> None:
-    said = text(method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena"))
-    assert ("at one common pace" in said) == (pacing is Pacing.PACED)
-    assert ("appear together" in said) == (pacing is Pacing.BOTH_DONE)
-    assert ("Speed can be seen" in said) == (pacing is Pacing.RAW)
+    shown = text(method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena"))
+    assert ("at one common pace" in shown) == (pacing is Pacing.PACED)
+    assert ("appear together" in shown) == (pacing is Pacing.BOTH_DONE)
+    assert ("Speed can be seen" in shown) == (pacing is Pacing.RAW)
 
 
 def test_the_method_page_names_policy_rules_and_export(make_board: MakeBoard) -> None:
-    said = text(method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"))
-    assert "Votes by simulated voters are left out." in said
-    assert "arena export votes" in said
+    shown = text(method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"))
+    assert "Votes by simulated voters are left out." in shown
+    assert "arena export votes" in shown
 
 
 @pytest.mark.parametrize("status", [403, 404, 405, 418, 429, 500, 503])
 def test_a_failure_is_told_calmly(status: int) -> None:
-    said = text(error_page(status))
-    assert not re.search(r"error|oops|!|traceback", said, re.IGNORECASE)
-    assert "To the battle page" in said
+    shown = text(error_page(status))
+    assert not re.search(r"error|oops|!|traceback", shown, re.IGNORECASE)
+    assert "To the battle page" in shown
 
 
 def test_advice_can_be_given_in_its_own_words() -> None:

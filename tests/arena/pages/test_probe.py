@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 from fastapi import FastAPI
 
-from arena.pages import pages_router
 from arena.pages.probe import probe_page
+from arena.pages.routes import pages_router
 from judge.report.cards import CardView, Mark, ProbePage, Row, Scale
 from tests.arena.pages.conftest import MakeBoard
 from tests.arena.pages.test_routes import served, voter_by_cookie
@@ -48,18 +48,18 @@ def written(given: ProbePage) -> str:
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[tuple[str, dict[str, str | None]]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.rows.append((tag, dict(attrs)))
 
 
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
     text = written(page())
     tags = Tags()
     tags.feed(text)
-    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in tags.found}
-    assert not [attrs for _, attrs in tags.found if {"src", "href", "style"} & attrs.keys()]
+    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in tags.rows}
+    assert not [attrs for _, attrs in tags.rows if {"src", "href", "style"} & attrs.keys()]
     assert "url(" not in text
     assert "default-src 'none'" in text
 
@@ -109,7 +109,7 @@ def test_several_probes_stand_below_each_other_with_their_own_cards() -> None:
 
 
 def test_the_arena_shows_its_cards_and_says_where_there_are_none(make_board: MakeBoard) -> None:
-    for cards, status, said in (((page(),), 200, "Fails: finds"), ((), 404, "has been probed")):
+    for cards, status, text in (((page(),), 200, "Fails: finds"), ((), 404, "has been probed")):
         app = FastAPI()
         router = pages_router(
             board=make_board, my_votes=lambda _: [], voter_of=voter_by_cookie, cards=cards
@@ -117,5 +117,5 @@ def test_the_arena_shows_its_cards_and_says_where_there_are_none(make_board: Mak
         app.include_router(router)
         with served(app) as client:
             answer = client.get("/cards")
-            assert (answer.status_code, said in answer.text) == (status, True)
+            assert (answer.status_code, text in answer.text) == (status, True)
             assert client.get("/cards/").headers["Location"] == "/cards"

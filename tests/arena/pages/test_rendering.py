@@ -8,14 +8,14 @@ import pytest
 from jinja2 import StrictUndefined, UndefinedError
 
 from arena.domain.battle import Pacing
-from arena.domain.board import Board, Health
-from arena.domain.evidence import FitCheck, Misfit, Moment, PastRating
+from arena.domain.board import Board, FitCheck, Health, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
 from arena.pages.rendering import (
     battle_page,
     battles_page,
     environment,
     error_page,
+    even,
     leaderboard_page,
     method_page,
     votes_page,
@@ -111,7 +111,7 @@ def test_pages_hold_no_script_and_no_handler(
     for html in every_page(make_board, make_past_vote):
         page = Page(html)
         assert not page.all("script")
-        attributes = {name for _, found in page.tags for name in found}
+        attributes = {name for _, values in page.tags for name in values}
         assert not [name for name in attributes if name.startswith("on")]
         assert "javascript:" not in html
 
@@ -125,7 +125,7 @@ def test_pages_are_well_formed_and_have_their_landmarks(
         assert page.all("html") == [{"lang": "en"}]
         assert [len(page.all(tag)) for tag in ("h1", "main", "header", "nav")] == [1, 1, 1, 1]
         assert page.all("a")[0] == {"class": "skip-link", "href": "#main"}
-        ids = [found["id"] for _, found in page.tags if "id" in found]
+        ids = [values["id"] for _, values in page.tags if "id" in values]
         assert len(ids) == len(set(ids))
 
 
@@ -161,3 +161,20 @@ def test_a_name_that_a_template_misses_raises() -> None:
     assert environment().undefined is StrictUndefined
     with pytest.raises(UndefinedError):
         environment().get_template("error.html").render(title="x", arena_name="x")
+
+
+def test_models_that_change_place_or_leave_their_interval_are_named(
+    make_board: MakeBoard, make_row: MakeRow
+) -> None:
+    steady = replace(make_row("a", 1100, 30), voter_rating=1110.0)
+    placed = replace(make_row("b", 1000, 30), voter_rating=995.0, voter_rank=2)
+    outside = replace(make_row("c", 900, 30), voter_rating=931.0)
+    comparison = even(make_board(rows=(steady, placed, outside)))
+    assert comparison is not None
+    assert [row.model for row in comparison.moved] == ["b", "c"]
+    assert comparison.furthest.model == "c"
+
+
+def test_one_voter_has_nothing_to_be_compared_with(make_board: MakeBoard) -> None:
+    assert even(make_board(voters=1)) is None
+    assert even(make_board(rows=())) is None

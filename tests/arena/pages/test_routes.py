@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 
 from arena.domain.vote import Voter
-from arena.pages import pages_router
+from arena.pages.routes import pages_router
 from tests.arena.pages.conftest import NOW, MakeBoard, MakePastVote
 
 

@@ -11,8 +11,8 @@ from sqlmodel import col, select
 
 from arena.domain.battle import BattleState, Ended, Notice, Snapshot
 from arena.errors import StoreError
-from arena.play import words
 from arena.play.battles import Battles
+from arena.play.rules import NOT_SAVED
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from tests.arena.play import test_live
@@ -59,11 +59,11 @@ async def test_an_end_that_cannot_be_written_ends_in_words_and_is_written_later(
             patch.setattr(Store, "close_answers", raising(error))
             patch.setattr(Store, "fail", raising(error))
             last = await end_of(battles)
-            assert (last.state, last.message) == (BattleState.FAILED, words.NOT_SAVED)
+            assert (last.state, last.message) == (BattleState.FAILED, NOT_SAVED)
             assert [n.state for n in noted if isinstance(n, Ended)] == [BattleState.FAILED]
             await asyncio.sleep(0.2)
             assert state_in_log(tmp_path, last.battle_id)[0].running
-        failed = (BattleState.FAILED, words.NOT_SAVED)
+        failed = (BattleState.FAILED, NOT_SAVED)
         await until(lambda: state_in_log(tmp_path, last.battle_id) == failed)
         shown = await battles.look(last.battle_id, ADA)
         assert (shown.state, shown.message) == failed
@@ -119,7 +119,7 @@ async def test_a_re_pick_that_was_written_but_not_confirmed_fails_the_battle(
     monkeypatch.setattr(Store, "replace_answer", unconfirmed)
     async with arena(server, tmp_path, x=BROKEN, y=BROKEN, z=Behaviour()) as battles:
         last = await end_of(battles)
-        failed = (BattleState.FAILED, words.NOT_SAVED)
+        failed = (BattleState.FAILED, NOT_SAVED)
         assert (last.state, last.message) == failed
         await until(lambda: state_in_log(tmp_path, last.battle_id) == failed)
 
@@ -141,7 +141,7 @@ async def test_a_battle_that_was_written_but_not_begun_fails(
                 patch.setattr(Store, name, unread(getattr(Store, name)))
                 with pytest.raises(StoreError):
                     await begin()
-        failed = (BattleState.FAILED, words.NOT_SAVED)
+        failed = (BattleState.FAILED, NOT_SAVED)
         for battle_id in (ready, other, *opened_before(tmp_path)):
             await until(partial(is_logged_as, failed, tmp_path, battle_id))
         assert (await battles.retry(ready, ADA)).state is BattleState.CREATED

@@ -11,6 +11,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, Snapshot
@@ -18,14 +20,118 @@ from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, Voter
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
-from arena.play import words
 from arena.play.battles import Battles
-from arena.play.live import LiveBattle
-from arena.play.rules import Rules
+from arena.play.live import LiveBattle, Pacer, Progress
+from arena.play.rules import INTERRUPTED, NOT_SAVED, STOPPED, Rules
 from arena.store.records import NewBattle, StoredBattle
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+
+TICK_S = 0.1
+steps = st.lists(
+    st.tuples(st.integers(0, 80), st.integers(0, 80), st.booleans(), st.booleans()),
+    min_size=1,
+    max_size=60,
+)
+
+
+def history(moves: list[tuple[int, int, bool, bool]]) -> list[Progress]:
+    """What two models have written after each tick; a model that ended writes no more."""
+    written_a = written_b = 0
+    ended_a = ended_b = False
+    states = []
+    for more_a, more_b, ends_a, ends_b in moves:
+        written_a += 0 if ended_a else more_a
+        written_b += 0 if ended_b else more_b
+        ended_a, ended_b = ended_a or ends_a, ended_b or ends_b
+        states.append(Progress(written_a, written_b, ended_a, ended_b))
+    return states
+
+
+@given(steps, st.floats(1, 2000))
+def test_while_neither_has_ended_both_show_the_same_length(
+    moves: list[tuple[int, int, bool, bool]], rate: float
+) -> None:
+    pacer = Pacer(Pacing.PACED, rate)
+    for tick, progress in enumerate(history(moves), 1):
+        pacer.advance(progress, TICK_S)
+        if not (progress.ended_a or progress.ended_b):
+            assert pacer.shown_a == pacer.shown_b
+            assert pacer.shown_a <= min(progress.written_a, progress.written_b)
+            assert pacer.shown_a <= rate * tick * TICK_S + 1e-6
+
+
+@given(steps, st.floats(1, 2000))
+def test_a_side_that_still_writes_bounds_both(
+    moves: list[tuple[int, int, bool, bool]], rate: float
+) -> None:
+    pacer = Pacer(Pacing.PACED, rate)
+    for progress in history(moves):
+        pacer.advance(progress, TICK_S)
+        if not progress.ended_a:
+            assert pacer.shown_b <= progress.written_a
+        if not progress.ended_b:
+            assert pacer.shown_a <= progress.written_b
+
+
+@given(steps, st.sampled_from(Pacing))
+def test_shown_text_never_shrinks_or_outruns_what_is_written(
+    moves: list[tuple[int, int, bool, bool]], mode: Pacing
+) -> None:
+    pacer = Pacer(mode, 300)
+    before = (0, 0)
+    for progress in history(moves):
+        pacer.advance(progress, TICK_S)
+        assert before[0] <= pacer.shown_a <= progress.written_a
+        assert before[1] <= pacer.shown_b <= progress.written_b
+        before = (pacer.shown_a, pacer.shown_b)
+
+
+@given(st.integers(0, 500), st.integers(0, 500), st.sampled_from(Pacing))
+def test_all_is_shown_some_time_after_both_have_ended(a: int, b: int, mode: Pacing) -> None:
+    pacer = Pacer(mode, 300)
+    progress = Progress(a, b, ended_a=True, ended_b=True)
+    for _ in range(100):
+        pacer.advance(progress, TICK_S)
+    assert pacer.all_shown(progress)
+
+
+def test_the_rest_is_released_faster_once_both_have_ended() -> None:
+    pacer = Pacer(Pacing.PACED, rate=100, hurry=4)
+    pacer.advance(Progress(1000, 1000, ended_a=False, ended_b=False), 1.0)
+    assert (pacer.shown_a, pacer.shown_b) == (100, 100)
+    pacer.advance(Progress(1000, 1000, ended_a=True, ended_b=True), 1.0)
+    assert (pacer.shown_a, pacer.shown_b) == (500, 500)
+
+
+def test_a_model_that_was_silent_does_not_catch_up_in_a_burst() -> None:
+    pacer = Pacer(Pacing.PACED, rate=100)
+    for _ in range(50):
+        pacer.advance(Progress(1000, 10, ended_a=False, ended_b=False), TICK_S)
+    pacer.advance(Progress(1000, 1000, ended_a=False, ended_b=False), TICK_S)
+    assert pacer.shown_a == pacer.shown_b == 20
+
+
+def test_nothing_is_shown_before_both_have_begun() -> None:
+    pacer = Pacer(Pacing.PACED, rate=100)
+    pacer.advance(Progress(1000, 0, ended_a=False, ended_b=False), 5.0)
+    assert (pacer.shown_a, pacer.shown_b) == (0, 0)
+
+
+def test_both_done_waits_for_both() -> None:
+    pacer = Pacer(Pacing.BOTH_DONE, rate=100)
+    pacer.advance(Progress(50, 70, ended_a=True, ended_b=False), 9.0)
+    assert (pacer.shown_a, pacer.shown_b) == (0, 0)
+    pacer.advance(Progress(50, 90, ended_a=True, ended_b=True), 0.1)
+    assert (pacer.shown_a, pacer.shown_b) == (50, 90)
+
+
+def test_raw_shows_each_model_s_own_rhythm() -> None:
+    pacer = Pacer(Pacing.RAW, rate=100)
+    pacer.advance(Progress(500, 3, ended_a=False, ended_b=False), 0.1)
+    assert (pacer.shown_a, pacer.shown_b) == (500, 3)
+
 
 ADA, BOB = Voter("ada"), Voter("bob")
 FAST = Rules(characters_per_s=100_000, tick_s=0.01, checkpoint_s=0.05, retry_pauses_s=(0.01, 0.01))
@@ -87,11 +193,11 @@ async def test_both_answers_end_whole_and_together(server: FaultyServer, tmp_pat
         server, tmp_path, x=Behaviour(text=LONG), y=Behaviour(text="Short.")
     ) as battles:
         opened = await battles.open(ADA, "Why?")
-        told = await watch(battles, opened.battle_id)
-    assert told[-1].state is BattleState.READY
-    last = told[-1].turns[0]
+        snapshots = await watch(battles, opened.battle_id)
+    assert snapshots[-1].state is BattleState.READY
+    last = snapshots[-1].turns[0]
     assert sorted((last.a.text, last.b.text)) == [LONG, "Short."]
-    for snapshot in told[:-1]:
+    for snapshot in snapshots[:-1]:
         turn = snapshot.turns[0]
         assert turn.a.status == turn.b.status == AnswerStatus.STREAMING
 
@@ -102,8 +208,8 @@ async def test_a_fast_and_a_slow_model_show_the_same_length(
     slow = Behaviour(text=LONG, chunk_size=20, delay_s=0.01)
     async with arena(server, tmp_path, x=Behaviour(text=LONG), y=slow) as battles:
         opened = await battles.open(ADA, "Why?")
-        told = await watch(battles, opened.battle_id)
-    lengths = [(len(s.turns[0].a.text), len(s.turns[0].b.text)) for s in told]
+        snapshots = await watch(battles, opened.battle_id)
+    lengths = [(len(s.turns[0].a.text), len(s.turns[0].b.text)) for s in snapshots]
     streamed = [pair for pair in lengths if max(pair) < len(LONG)]
     assert len(streamed) > 5
     assert all(a == b for a, b in streamed)
@@ -118,8 +224,8 @@ async def test_a_fault_of_ours_interrupts_the_battle_and_nobody_waits_for_ever(
     monkeypatch.setattr(LiveBattle, "run", run)
     async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
         opened = await battles.open(ADA, "Why?")
-        told = await asyncio.wait_for(watch(battles, opened.battle_id), 10)
-    assert (told[-1].state, told[-1].message) == (BattleState.INTERRUPTED, words.INTERRUPTED)
+        snapshots = await asyncio.wait_for(watch(battles, opened.battle_id), 10)
+    assert (snapshots[-1].state, snapshots[-1].message) == (BattleState.INTERRUPTED, INTERRUPTED)
 
 
 @pytest.mark.parametrize(
@@ -188,12 +294,12 @@ async def test_a_reader_who_leaves_changes_nothing(server: FaultyServer, tmp_pat
     slow = Behaviour(text=LONG, delay_s=0.002)
     async with arena(server, tmp_path, x=slow, y=slow) as battles:
         opened = await battles.open(ADA, "Why?")
-        snapshots = battles.watch(opened.battle_id, ADA)
-        await anext(snapshots)
-        await snapshots.aclose()
-        told = await watch(battles, opened.battle_id)
-    assert told[-1].state is BattleState.READY
-    assert told[-1].turns[0].a.text == LONG
+        reader = battles.watch(opened.battle_id, ADA)
+        await anext(reader)
+        await reader.aclose()
+        snapshots = await watch(battles, opened.battle_id)
+    assert snapshots[-1].state is BattleState.READY
+    assert snapshots[-1].turns[0].a.text == LONG
 
 
 async def test_a_stop_keeps_what_was_seen_and_lets_vote_on_it(
@@ -223,7 +329,7 @@ async def test_a_stop_before_any_text_ends_the_battle_without_a_vote(
     async with arena(server, tmp_path, x=waiting, y=waiting) as battles:
         opened = await battles.open(ADA, "Why?")
         stopped = await battles.stop(opened.battle_id, ADA)
-        assert (stopped.state, stopped.message) == (BattleState.STOPPED, words.STOPPED)
+        assert (stopped.state, stopped.message) == (BattleState.STOPPED, STOPPED)
         with pytest.raises(NotReadyError):
             await battles.vote(opened.battle_id, ADA, Choice.A, "k")
 
@@ -238,7 +344,7 @@ async def test_unfinished_answers_are_checkpointed_and_interrupted_at_the_end(
         assert all(a.text for a in answers(tmp_path))
         await battles.close()
         snapshot = await battles.look(opened.battle_id, ADA)
-    assert (snapshot.state, snapshot.message) == (BattleState.INTERRUPTED, words.INTERRUPTED)
+    assert (snapshot.state, snapshot.message) == (BattleState.INTERRUPTED, INTERRUPTED)
     assert {a.status for a in answers(tmp_path)} == {AnswerStatus.INTERRUPTED}
 
 
@@ -324,7 +430,7 @@ async def test_answers_that_cannot_be_saved_are_not_there_to_vote_on(
         monkeypatch.setattr(Store, "close_answers", broken)
         opened = await battles.open(ADA, "Why?")
         last = (await watch(battles, opened.battle_id))[-1]
-    assert (last.state, last.message) == (BattleState.FAILED, words.NOT_SAVED)
+    assert (last.state, last.message) == (BattleState.FAILED, NOT_SAVED)
 
 
 @pytest.mark.parametrize("mode", Pacing)

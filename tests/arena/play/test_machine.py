@@ -30,9 +30,8 @@ from arena.errors import (
     NotReadyError,
     UnknownBattleError,
 )
-from arena.play import words
 from arena.play.battles import Battles
-from arena.play.rules import Rules
+from arena.play.rules import INTERRUPTED, Rules
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow
 from arena.store.verify import verify
@@ -75,7 +74,7 @@ class Play(RuleBasedStateMachine):
         self.store = Store(self.url)
         self.store.hold_lease()
         self.store.register(tuple(ROSTER), datetime.now(UTC))
-        self.store.interrupt_running(words.INTERRUPTED)
+        self.store.interrupt_running(INTERRUPTED)
         self.battles = Battles(
             store=self.store,
             ask=ask,
@@ -123,9 +122,9 @@ class Play(RuleBasedStateMachine):
         async def collect() -> list[Snapshot]:
             return [seen async for seen in self.battles.watch(battle, self.owner[battle])]
 
-        told = self.run(asyncio.wait_for(collect(), 10))
-        assert not told[-1].state.running, "no battle hangs"
-        for seen in told:
+        snapshots = self.run(asyncio.wait_for(collect(), 10))
+        assert not snapshots[-1].state.running, "no battle hangs"
+        for seen in snapshots:
             self.check(seen)
 
     @rule(battle=battles_seen, voter=st.sampled_from(VOTERS))

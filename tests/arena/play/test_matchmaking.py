@@ -14,8 +14,7 @@ from arena.domain.battle import Sampler, Wins
 from arena.domain.model import Model
 from arena.errors import StoreError
 from arena.play import matchmaking
-from arena.play.chances import Known, chances
-from arena.play.matchmaking import Draw, Matchmaker, draw_one, sides
+from arena.play.matchmaking import Draw, Known, Matchmaker, draw_one, pair_probabilities, sides
 
 LEARNING = [Sampler.ARENA, Sampler.GAIN]
 MIXED = [Sampler.WEIGHTED, *LEARNING]
@@ -129,10 +128,10 @@ def test_no_pair_falls_below_its_share_of_the_exploration(
     pool = models(1, 1e3, 1e-3, 1, 1)
     pairs = [(a.id, b.id) for a in pool for b in pool if a is not b]
     known = Known.of(dict(zip(pairs, scores, strict=True)), [m.id for m in pool], sampler)
-    table = chances(pool[:some], known, sampler, exploration)
-    chance = table[np.triu_indices(some, k=1)]
-    assert chance.sum() == pytest.approx(1)
-    assert chance.min() >= exploration / len(chance) * (1 - 1e-9)
+    table = pair_probabilities(pool[:some], known, sampler, exploration)
+    probability = table[np.triu_indices(some, k=1)]
+    assert probability.sum() == pytest.approx(1)
+    assert probability.min() >= exploration / len(probability) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("sampler", LEARNING)
@@ -181,7 +180,7 @@ def test_a_model_that_left_the_roster_is_not_drawn_and_still_tells_of_the_others
     assert sum(stated.values()) == pytest.approx(1)
 
 
-def test_votes_change_the_chances_only_when_they_are_counted() -> None:
+def test_votes_change_the_probabilities_only_when_they_are_counted() -> None:
     pool, votes = models(1, 1, 1), {("m0", "m1"): 0.0}
     made = Matchmaker(
         pool, sampler=Sampler.ARENA, exploration=0.1, wins=lambda: dict(votes), rng=Random(0)

@@ -51,9 +51,9 @@ async def vote(store: Store, votes: int, seed: int = 3) -> int:
         seed=seed,
         now=lambda: NOON,
     )
-    told: list[tuple[int, int]] = []
-    made = await simulation.run(votes, lambda done, whole: told.append((done, whole)))
-    assert told[-1:] == ([(votes, votes)] if made else [])
+    progress: list[tuple[int, int]] = []
+    made = await simulation.run(votes, lambda done, whole: progress.append((done, whole)))
+    assert progress[-1:] == ([(votes, votes)] if made else [])
     return made
 
 
@@ -126,9 +126,9 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
     tmp_path: Path, command: Command
 ) -> None:
     url = f"sqlite:///{tmp_path}/arena.db"
-    told = command("simulate", "--votes", "25", "--database", url)
-    assert "pocket-retrieval +1.5" in told.stdout
-    assert "25 votes cast now with seed 0" in told.stdout
+    run = command("simulate", "--votes", "25", "--database", url)
+    assert "pocket-retrieval +1.5" in run.stdout
+    assert "25 votes cast now with seed 0" in run.stdout
     with serve(database=url) as served, served.visitor() as ada:
         plain = ada.get("/leaderboard").text
         asked = ada.get("/leaderboard?policy=simulated-v1").text

@@ -224,10 +224,10 @@ async def test_after_the_reveal_the_two_go_on_uncounted(
             await b.vote(more.battle_id, ADA, Choice.A, "k2")
         await b.reply(more.battle_id, ADA, "And more?")
         assert (await watch(b, more.battle_id))[-1].turn == 3
-    said = [m["content"] for m in server.requests[-1].body["messages"]]
-    assert said[0] == "First?"
-    assert said[-1] == "And more?"
-    assert len(said) == 5
+    contents = [m["content"] for m in server.requests[-1].body["messages"]]
+    assert contents[0] == "First?"
+    assert contents[-1] == "And more?"
+    assert len(contents) == 5
 
 
 async def test_a_skipped_battle_does_not_go_on(server: FaultyServer, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from arena.domain.battle import BattleState
-from arena.play import upkeep, words
+from arena.play import upkeep
+from arena.play.rules import INTERRUPTED
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, new_battle
 from tests.postgresql import new_database
@@ -56,7 +57,7 @@ async def test_a_process_outlives_a_database_that_is_away_and_keeps_its_battles(
         store.close()
         keeping = asyncio.create_task(upkeep.keep_up(other))
         await until(lambda: other.battle("b1", "ada").state is BattleState.INTERRUPTED)
-        assert other.battle("b1", "ada").message == words.INTERRUPTED
+        assert other.battle("b1", "ada").message == INTERRUPTED
         assert ("arena.play.upkeep", logging.WARNING) in [r[:2] for r in caplog.record_tuples]
         keeping.cancel()
         other.close()

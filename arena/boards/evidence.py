@@ -1,4 +1,4 @@
-"""How each pair of models fared: as the votes have it, and as the ratings do."""
+"""What a board rests on: how pairs fared, how the ratings fit, what would overturn a rank."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from arena.boards.fitted import OPTIONS, Fitted
-from arena.domain.board import PairCell
-from arena.domain.evidence import FitCheck, Misfit
-from rating import Comparisons, MisfitTest, WinRates, goodness_of_fit, misfit_test, win_rates
+from arena.domain.board import Fewest, FitCheck, Hold, Misfit, PairCell
+from rating import (
+    Comparisons,
+    Flip,
+    MisfitTest,
+    NeighbourGap,
+    WinRates,
+    fewest_to_flip,
+    goodness_of_fit,
+    misfit_test,
+    neighbour_gaps,
+    win_rates,
+)
+from rating.diagnosis.influence import Unit
+from rating.scale import POINTS_PER_NAT
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import activity, grouping
 from rating.uncertainty.ranks import MIN_EFFECTIVE_FOR_RANKS
@@ -18,6 +30,15 @@ FEWEST_JUDGED = 5
 FAR = 2.0
 """Standard errors beyond which a pair is called far."""
 MOST_NAMED = 3
+
+MOST_PAIRS = 10
+"""Neighbours looked at, from the top: the cost of a board stays within bounds."""
+
+MOST_BY_PROMPT = 50_000
+"""Votes up to which prompts are taken away: few and heavy, each costs a fit of its own."""
+
+MOST_TAKEN = 1000
+"""Votes, voters or prompts that are taken away together, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +108,13 @@ def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
     order : sequence of str
         Models best first: a pair is told from its better one.
     """
-    found = goodness_of_fit(fitted.fit, fitted.data)
-    if found.df < 1:
+    goodness = goodness_of_fit(fitted.fit, fitted.data)
+    if goodness.df < 1:
         return None
     wins = fitted.data.wins()
-    n = (wins + wins.T)[*found.pairs.T]
-    judged = (n >= FEWEST_JUDGED) & ~np.isnan(found.residual)
-    distance = np.where(judged, np.abs(found.residual), 0.0)
+    n = (wins + wins.T)[*goodness.pairs.T]
+    judged = (n >= FEWEST_JUDGED) & ~np.isnan(goodness.residual)
+    distance = np.where(judged, np.abs(goodness.residual), 0.0)
     far = np.flatnonzero(distance > FAR)
     worst = far[np.argsort(-distance[far], kind="stable")][:MOST_NAMED]
     better = {model: i for i, model in enumerate(order)}
@@ -104,7 +125,7 @@ def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
         by_chance=None if tested is None else tested.n_far,
         p=None if tested is None else tested.p,
         left_out=int((~judged).sum()),
-        worst=tuple(_misfit(fitted, found.pairs[at], better) for at in worst),
+        worst=tuple(_misfit(fitted, goodness.pairs[at], better) for at in worst),
     )
 
 
@@ -130,3 +151,61 @@ def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:
         expected=1 / (1 + float(np.exp(-gap))),
         n=round(n),
     )
+
+
+def holds(fitted: Fitted) -> tuple[Hold, ...]:
+    """Say what holds each model above the next, for the first `MOST_PAIRS` neighbours.
+
+    See `rating.diagnosis.influence.fewest_to_flip` and `rating.planning.votes.neighbour_gaps`.
+    """
+    data, models = fitted.data, fitted.fit.models
+    gaps = neighbour_gaps(fitted.inference, level=OPTIONS.level)[:MOST_PAIRS]
+    pairs = [(models[gap.ahead], models[gap.behind]) for gap in gaps]
+    by_prompt = _by_prompt(fitted)
+    votes = _fewest(fitted, data, "vote", pairs, data.n_votes)
+    voters = _fewest(fitted, data, "voter", pairs, data.n_voters)
+    prompts = _fewest(fitted, by_prompt, "prompt", pairs, by_prompt.n_prompts)
+    return tuple(
+        _hold(pair, gap, votes[pair], voters.get(pair), prompts.get(pair))
+        for pair, gap in zip(pairs, gaps, strict=True)
+    )
+
+
+def _hold(
+    pair: tuple[str, str],
+    gap: NeighbourGap,
+    votes: Fewest,
+    voters: Fewest | None,
+    prompts: Fewest | None,
+) -> Hold:
+    return Hold(
+        above=pair[0],
+        below=pair[1],
+        lead=gap.gap * POINTS_PER_NAT,
+        votes=votes,
+        voters=voters,
+        prompts=prompts,
+        separated=gap.separated,
+        more_votes=gap.more_votes,
+    )
+
+
+def _fewest(
+    fitted: Fitted, data: Comparisons, unit: Unit, pairs: list[tuple[str, str]], of: int
+) -> dict[tuple[str, str], Fewest]:
+    """Find the fewest of each pair; nothing where there are not two clusters to tell apart."""
+    if unit != "vote" and of < 2:
+        return {}
+    flips = fewest_to_flip(fitted.fit, data, unit=unit, pairs=pairs, at_most=MOST_TAKEN)
+    return {(flip.above, flip.below): _few(flip, of) for flip in flips}
+
+
+def _few(flip: Flip, of: int) -> Fewest:
+    return Fewest(k=flip.k, tried=flip.tried, of=of)
+
+
+def _by_prompt(fitted: Fitted) -> Comparisons:
+    """Give the votes with their prompts; without, where these are not known, or votes too many."""
+    if fitted.data.n_votes > MOST_BY_PROMPT or fitted.data.prompt is None:
+        return fitted.data.merged()
+    return fitted.data

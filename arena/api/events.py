@@ -62,7 +62,7 @@ class Position(NamedTuple):
         return cls(*map(int, parts))
 
 
-def news(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Position]]:
+def events_since(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Position]]:
     """Tell what a reader at a position lacks of the latest turn as it stands."""
     turn = snapshot.turns[-1]
     if (position.turn, position.attempt) != (turn.turn, turn.attempt):
@@ -81,7 +81,7 @@ def news(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Positi
 
 def is_behind(snapshot: Snapshot, position: Position) -> bool:
     """Whether a reader at a position lacks anything, now or later."""
-    return snapshot.state.running or next(news(snapshot, position), None) is not None
+    return snapshot.state.running or next(events_since(snapshot, position), None) is not None
 
 
 def _closing(snapshot: Snapshot) -> list[Event]:

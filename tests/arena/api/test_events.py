@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.api.events import Delta, Done, Failed, Position, Ready, events_since, is_behind
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Side, Snapshot
-from arena.play.events import Delta, Done, Failed, Position, Ready, is_behind, news
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -31,12 +31,12 @@ def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
         b[: data.draw(st.integers(0, len(b)))],
     )
     whole = snapshot(BattleState.READY, a, b)
-    events = list(news(half, Position()))
+    events = list(events_since(half, Position()))
     position = events[-1][1] if events else Position()
-    events += list(news(whole, position))
+    events += list(events_since(whole, position))
     cut = data.draw(st.integers(0, len(events)))
     reached = Position.parse(str(events[cut - 1][1])) if cut else Position()
-    rest = list(news(whole, reached))
+    rest = list(events_since(whole, reached))
     assert text(events[:cut], Side.A) + text(rest, Side.A) == a
     assert text(events[:cut], Side.B) + text(rest, Side.B) == b
     closing = [e for e, _ in (*events[:cut], *rest) if not isinstance(e, Delta)]
@@ -45,21 +45,21 @@ def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
 
 def test_a_reader_at_the_end_lacks_nothing() -> None:
     whole = snapshot(BattleState.VOTED, "yes", "no")
-    end = list(news(whole, Position()))[-1][1]
+    end = list(events_since(whole, Position()))[-1][1]
     assert not is_behind(whole, end)
     assert is_behind(whole, Position())
 
 
 def test_a_reader_of_a_running_battle_is_always_behind() -> None:
     running = snapshot(BattleState.STREAMING, "yes", "no")
-    end = list(news(running, Position()))[-1][1]
+    end = list(events_since(running, Position()))[-1][1]
     assert is_behind(running, end)
 
 
 def test_a_failed_battle_names_the_failed_side_and_no_cause() -> None:
     failed = snapshot(BattleState.FAILED, "", "some", "Nothing was counted.")
     turn = replace(failed.turns[0], a=ShownAnswer("", AnswerStatus.FAILED))
-    events = [e for e, _ in news(replace(failed, turns=(turn,)), Position())]
+    events = [e for e, _ in events_since(replace(failed, turns=(turn,)), Position())]
     assert events[-1] == Failed(Side.A, "Nothing was counted.")
 
 

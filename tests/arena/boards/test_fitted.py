@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.boards.fitted import Fitted, fit_log
-from arena.boards.history import DAY, LEAST_DAYS, MOST_MOMENTS, History, moments
+from arena.boards.fitted import DAY, LEAST_DAYS, MOST_MOMENTS, Fitted, History, fit_log, moments
 from arena.domain.vote import Choice
 from rating import to_points
 from rating.tables.logged import LoggedColumns
@@ -30,12 +29,12 @@ def over(days: float) -> list[Vote]:
 @given(st.floats(0, 2000))
 def test_the_dates_are_few_and_past_and_evenly_apart(days: float) -> None:
     now = FIRST + timedelta(days=days)
-    found = moments(FIRST, now)
-    assert len(found) <= MOST_MOMENTS
-    assert all(FIRST < when < now for when in found)
-    assert len({b - a for a, b in pairwise(found)}) <= 1
+    dates = moments(FIRST, now)
+    assert len(dates) <= MOST_MOMENTS
+    assert all(FIRST < when < now for when in dates)
+    assert len({b - a for a, b in pairwise(dates)}) <= 1
     if days > LEAST_DAYS:
-        assert len(found) >= 2
+        assert len(dates) >= 2
 
 
 def test_the_dates_stay_for_as_long_as_they_reach() -> None:
@@ -49,8 +48,8 @@ def test_votes_of_a_few_days_have_no_history() -> None:
 
 def test_a_past_board_is_a_fit_of_the_votes_before_it() -> None:
     votes = over(9)
-    found = History().read(logged(votes), NOW)
-    last = found[-1]
+    past = History().read(logged(votes), NOW)
+    last = past[-1]
     before = [v for v in votes if v.created < last.when]
     fitted = fit_log(logged(before))
     assert 0 < len(before) == last.votes < len(votes)
@@ -68,9 +67,9 @@ def test_a_past_board_is_a_fit_of_the_votes_before_it() -> None:
 
 def test_a_date_without_ratings_has_none() -> None:
     early = Vote("m0", "m1", Choice.A, voter="v0", created=NOW - timedelta(days=30))
-    found = History().read(logged([early, *over(2)]), NOW)
-    assert found[0].votes == 1
-    assert found[0].ratings == ()
+    past = History().read(logged([early, *over(2)]), NOW)
+    assert past[0].votes == 1
+    assert past[0].ratings == ()
 
 
 def test_the_past_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,11 +79,11 @@ def test_the_past_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(until)
         return fit_log(log, until=until)
 
-    monkeypatch.setattr("arena.boards.history.fit_log", counted)
-    kept, votes = History(), over(9)
-    first = kept.read(logged(votes), NOW)
+    monkeypatch.setattr("arena.boards.fitted.fit_log", counted)
+    history, votes = History(), over(9)
+    first = history.read(logged(votes), NOW)
     late = Vote("m0", "m1", Choice.TIE, voter="v0", created=NOW)
-    assert kept.read(logged([*votes, late]), NOW) == first
+    assert history.read(logged([*votes, late]), NOW) == first
     assert len(asked) == len(first)
     votes[1] = replace(votes[1], left_out="told who it was")
-    assert kept.read(logged(votes), NOW)[0].votes == first[0].votes - 1
+    assert history.read(logged(votes), NOW)[0].votes == first[0].votes - 1

@@ -2,14 +2,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.pages import words
-from arena.pages.words import SPACE
+from arena.pages import filters
+from arena.pages.filters import SPACE
 
 NOON = datetime(2026, 6, 14, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("elapsed", "said"),
+    ("elapsed", "expected"),
     [
         (timedelta(seconds=-30), "just now"),
         (timedelta(seconds=59), "just now"),
@@ -23,18 +23,18 @@ NOON = datetime(2026, 6, 14, 12, tzinfo=UTC)
         (timedelta(days=365), "on 14 June 2025"),
     ],
 )
-def test_times_are_rounded_down_and_become_dates(elapsed: timedelta, said: str) -> None:
-    assert words.ago(NOON - elapsed, NOON) == said
+def test_times_are_rounded_down_and_become_dates(elapsed: timedelta, expected: str) -> None:
+    assert filters.ago(NOON - elapsed, NOON) == expected
 
 
 def test_a_date_is_read_in_utc() -> None:
     late = datetime.fromisoformat("2026-05-03T23:30:00-04:00")
-    assert words.day(late, NOON) == "4 May"
-    assert words.moment(late) == "4 May 2026, 03:30 UTC"
+    assert filters.day(late, NOON) == "4 May"
+    assert filters.moment(late) == "4 May 2026, 03:30 UTC"
 
 
 def test_one_is_singular_and_none_is_plural() -> None:
-    assert [words.plural(n, "person", "people") for n in (0, 1, 2)] == [
+    assert [filters.plural(n, "person", "people") for n in (0, 1, 2)] == [
         "0 people",
         "1 person",
         "2 people",
@@ -42,7 +42,7 @@ def test_one_is_singular_and_none_is_plural() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "said"),
+    ("interval", "expected"),
     [
         ((1000, 988, 1012), f"±{SPACE}12"),
         ((1000, 989, 1014), f"+14{SPACE}−11"),
@@ -51,34 +51,34 @@ def test_one_is_singular_and_none_is_plural() -> None:
         ((1000, -500, 2500), f"±{SPACE}1,500"),
     ],
 )
-def test_half_widths_are_whole_points(interval: tuple[float, float, float], said: str) -> None:
-    assert words.half_width(*interval) == said
+def test_half_widths_are_whole_points(interval: tuple[float, float, float], expected: str) -> None:
+    assert filters.half_width(*interval) == expected
 
 
 def test_a_negative_rating_has_a_minus_sign_and_small_ones_no_negative_zero() -> None:
-    assert words.points(-1250.4) == "−1,250"
-    assert words.points(-0.3) == "0"
-    assert words.points(float("-inf")) == "−∞"
+    assert filters.points(-1250.4) == "−1,250"
+    assert filters.points(-0.3) == "0"
+    assert filters.points(float("-inf")) == "−∞"
 
 
 def test_what_is_unknown_is_a_dash_and_never_zero() -> None:
-    assert {words.percent(None), words.money(None), words.seconds(None)} == {"–"}
-    assert words.rank_range(None, 3) == "–"
+    assert {filters.percent(None), filters.money(None), filters.seconds(None)} == {"–"}
+    assert filters.rank_range(None, 3) == "–"
 
 
 def test_money_keeps_cents_only_where_they_matter() -> None:
     amounts = (0, 0.004, 0.005, 0.41, 99.99, 100, 12345.6)
-    said = ["$0.00", "<$0.01", "$0.01", "$0.41", "$99.99", "$100", "$12,346"]
-    assert [words.money(amount) for amount in amounts] == said
+    expected = ["$0.00", "<$0.01", "$0.01", "$0.41", "$99.99", "$100", "$12,346"]
+    assert [filters.money(amount) for amount in amounts] == expected
 
 
 def test_seconds_lose_their_tenths_at_ten() -> None:
-    said = ["<0.1 s", "0.1 s", "9.9 s", "10 s", "1,200 s"]
+    expected = ["<0.1 s", "0.1 s", "9.9 s", "10 s", "1,200 s"]
     times = (0.04, 0.05, 9.94, 9.95, 1200)
-    assert [words.seconds(time).replace(SPACE, " ") for time in times] == said
+    assert [filters.seconds(time).replace(SPACE, " ") for time in times] == expected
 
 
 def test_percents_near_the_ends_do_not_claim_certainty() -> None:
-    said = ["0 %", "<1 %", "<1 %", "1 %", "99 %", ">99 %", "100 %"]
+    expected = ["0 %", "<1 %", "<1 %", "1 %", "99 %", ">99 %", "100 %"]
     shares = (0.0, 0.0049, 0.005, 0.0051, 0.994, 0.9951, 1.0)
-    assert [words.percent(share).replace(SPACE, " ") for share in shares] == said
+    assert [filters.percent(share).replace(SPACE, " ") for share in shares] == expected

@@ -11,12 +11,11 @@ import pytest
 from sqlmodel import col, select
 
 from arena.boards.dataset import export_votes
-from arena.boards.pair_wins import PairWins
 from arena.boards.source import votes_of
 from arena.domain.battle import BattleState, Sampler, Wins
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter, VoterKind
-from arena.play.matchmaking import VERSION, Matchmaker
+from arena.play.matchmaking import VERSION, Matchmaker, PairWins
 from arena.store import log
 from arena.store.records import LoggedVote, NewAnswer
 from arena.store.schema import reading_existing
@@ -133,7 +132,7 @@ def sampled(sampler: Sampler, votes: int) -> list[LoggedVote]:
         return dict(wins)
 
     made = Matchmaker(pool, sampler=sampler, exploration=0.2, wins=counted, rng=rng)
-    found = []
+    votes_cast = []
     for number in range(votes):
         if number % 50 == 0:
             made.refresh()
@@ -142,7 +141,7 @@ def sampled(sampler: Sampler, votes: int) -> list[LoggedVote]:
         choice = Choice.A if rng.random() < 1 / (1 + exp(-gap)) else Choice.B
         best, worst = (draw.a, draw.b) if choice is Choice.A else (draw.b, draw.a)
         wins[best.id, worst.id] += 1
-        found.append(
+        votes_cast.append(
             LoggedVote(
                 battle_id=str(number),
                 prompt_id="p",
@@ -158,7 +157,7 @@ def sampled(sampler: Sampler, votes: int) -> list[LoggedVote]:
                 exclusions=(),
             )
         )
-    return found
+    return votes_cast
 
 
 @pytest.mark.parametrize("sampler", list(Sampler))
@@ -169,9 +168,9 @@ def test_sampling_weights_find_planted_strengths_again(tmp_path: Path, sampler: 
     assert sum(1 / v.pair_probability for v in votes) == pytest.approx(30_000, rel=0.1)
     path = tmp_path / "votes.parquet"
     export_votes(linked(votes), DEFAULT, path)
-    found = rate_source(str(path), RateOptions(weights="sampling"))
-    assert isinstance(found, Report)
-    for row in found.to_dict()["ratings"]:
+    report = rate_source(str(path), RateOptions(weights="sampling"))
+    assert isinstance(report, Report)
+    for row in report.to_dict()["ratings"]:
         error = row["se"] / 400 * 2.302585
         assert abs(row["strength"] - STRENGTHS[row["model"]]) < 4 * error
         assert error < 0.15
