@@ -1,4 +1,5 @@
 from .board import rate as rate
+from .charts.plots import plot as plot
 from .comparisons import Comparisons as Comparisons
 from .comparisons import Votes as Votes
 from .diagnosis.goodness import GoodnessOfFit as GoodnessOfFit
@@ -34,6 +35,7 @@ from .report import VotesUsed as VotesUsed
 from .scale import to_nats as to_nats
 from .scale import to_points as to_points
 from .tables.counts import read_votes as read_votes
+from .tables.formats import frame as frame
 from .uncertainty.bootstrap import Bootstrap as Bootstrap
 from .uncertainty.bootstrap import bootstrap as bootstrap
 from .uncertainty.clusters import Activity as Activity

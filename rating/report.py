@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from html import escape
 from typing import Any
 
 from rating.options import RateOptions
@@ -163,6 +164,33 @@ class Report:
             "quasi_se_error": self.quasi_se_error,
             "warnings": list(self.warnings),
         }
+
+    def _repr_html_(self) -> str:
+        """Return the ratings as a table, for notebooks."""
+        return _html(self)
+
+
+def _html(report: Report) -> str:
+    """Write the ratings as a table that needs no style of its own."""
+    interval = f"{100 * report.options.level:g} % interval"
+    head = "".join(f"<th>{name}</th>" for name in ("model", "rating", interval, "ranks", "votes"))
+    rows = "".join(
+        f"<tr><td>{escape(row.model)}</td><td>{row.rating:.0f}</td>"
+        f"<td>{_points(row.lower)} to {_points(row.upper)}</td>"
+        f"<td>{_ranks(row)}</td><td>{row.votes:,}</td></tr>"
+        for row in report.ratings
+    )
+    notes = "".join(f"<li>{escape(text)}</li>" for text in report.warnings)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
+
+
+def _points(value: float) -> str:
+    return f"{value:.0f}" if math.isfinite(value) else "?"
+
+
+def _ranks(row: ModelRating) -> str:
+    known = row.rank_low is not None and row.rank_high is not None
+    return f"{row.rank_low} to {row.rank_high}" if known else "none claimed"
 
 
 def _method(options: RateOptions, source: Provenance) -> dict[str, Any]:

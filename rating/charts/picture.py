@@ -105,6 +105,9 @@ class Picture:
             msg = f"Cannot write {str(path)!r}: {error.strerror}."
             raise DataError(msg) from error
 
+    def _repr_png_(self) -> bytes:
+        return self._png(THEMES["light"])
+
     def _png(self, theme: Theme) -> bytes:
         with drawing():
             return _saved(self.draw(theme, self.caption), "png", {"Software": None})

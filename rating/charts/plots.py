@@ -5,19 +5,20 @@ which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rating import Comparisons, RateOptions, WinRates
+from rating import Comparisons, RateOptions, Votes, WinRates
 from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
 from rating.charts.lines import Line, draw_lines
 from rating.charts.picture import Picture, Table
 from rating.charts.rows import IntervalRow, Rule, draw_intervals, finite, span
 from rating.errors import DataError
+from rating.report import Report as Board
 from rating.tables.captions import Report, caption, has_intervals, interval_said
 from rating.tables.counts import read_groups, read_votes
 from rating.tables.reading import Reading
@@ -425,3 +426,36 @@ def met_pairs(data: Comparisons) -> list[dict[str, Any]]:
         for i, j in zip(*np.triu_indices(data.n_models, 1), strict=True)
         if votes[i, j] > 0
     ]
+
+
+KINDS = ("intervals", "win-rates", "votes")
+"""The pictures of a board, by the names of their files."""
+
+
+def plot(board: Board, kind: str = "intervals", votes: Votes | None = None) -> Picture:
+    """Draw a board; in a notebook the picture shows itself, and `Picture.write` makes files.
+
+    Parameters
+    ----------
+    kind : {"intervals", "win-rates", "votes"}
+    votes : Votes, optional
+        Those that were rated: needed by all but intervals.
+
+    Raises
+    ------
+    DataError
+        If there is no such picture, or the votes are missing.
+    """
+    made, report = datetime.now(UTC).date(), board.to_dict()
+    if kind == "intervals":
+        return intervals(report, made=made)
+    if kind not in KINDS:
+        msg = f"There is no picture {kind!r} of a board: choose one of {', '.join(KINDS)}."
+        raise DataError(msg)
+    if votes is None:
+        msg = (
+            f"The picture {kind!r} is of pairs: plot(board, {kind!r}, votes) needs the votes too."
+        )
+        raise DataError(msg)
+    draw = win_rates if kind == "win-rates" else votes_per_pair
+    return draw(report, met_pairs(votes.data), made=made)

@@ -3,13 +3,19 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
 from rating.tables.captions import summary
 from rating.tables.escaping import in_csv, in_json, in_latex, in_markdown
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+    from rating.report import Report
 
 Row = Mapping[str, Any]
 
@@ -168,25 +174,65 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     DataError
         If the file cannot be written.
     """
-    import duckdb  # this and numpy take half a second to import, and only Parquet needs them
-    import numpy as np
+    import duckdb  # this and numpy take half a second to import, and text does without
 
     from rating.tables.engine import connected
 
-    names = list(rows[0]) if rows else []
-    kinds = {name: COLUMNS.get(name, "VARCHAR") for name in names}
-    arrays = {name: np.array([row[name] for row in rows], dtype=object) for name in names}
-    texts = {n: np.array([None if x is None else str(x) for x in a]) for n, a in arrays.items()}
-    casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in kinds.items())
-    target = str(path).replace("'", "''")
     try:
         with connected() as connection:
-            connection.register("board", {n: x.astype(object) for n, x in texts.items()})
-            query = f"SELECT {casts} FROM board"  # noqa: S608 - the names are ours
-            connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)")
+            _relation(connection, rows).write_parquet(str(path))
     except duckdb.Error as error:
         msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}."
         raise DataError(msg) from error
+
+
+def frame(board: "Report", library: str | None = None) -> Any:
+    """Return the ratings of a board as a data frame, a model a row.
+
+    Parameters
+    ----------
+    library : {"pandas", "polars", "pyarrow"}, optional
+        None gives a relation of duckdb: it has ``__arrow_c_stream__``, by which any other library
+        takes it.
+
+    Raises
+    ------
+    DataError
+        If there is no such library here.
+    """
+    from rating.tables.engine import connected
+
+    relation = _relation(connected(), board.to_dict()["ratings"])
+    if library is None:
+        return relation
+    if library not in FRAMES:
+        msg = f"There is no frame of {library!r}: choose one of {', '.join(FRAMES)}, or none."
+        raise DataError(msg)
+    try:
+        return FRAMES[library](import_module(library), relation)
+    except ImportError as error:
+        msg = f"A frame of {library!r} needs it: pip install {library}."
+        raise DataError(msg) from error
+
+
+FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "pandas": lambda _, relation: relation.df(),
+    "polars": lambda polars, relation: polars.DataFrame(relation),
+    "pyarrow": lambda pyarrow, relation: pyarrow.table(relation),
+}
+
+
+def _relation(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> "DuckDBPyRelation":
+    """Return rows as typed columns of the engine; what is unknown is null."""
+    import numpy as np
+
+    names = list(rows[0]) if rows else []
+    texts = {
+        name: [None if row[name] is None else str(row[name]) for row in rows] for name in names
+    }
+    connection.register("board", {name: np.array(x, dtype=object) for name, x in texts.items()})
+    casts = (f'CAST("{name}" AS {COLUMNS.get(name, "VARCHAR")}) AS "{name}"' for name in names)
+    return connection.table("board").project(", ".join(casts))
 
 
 def shown(name: str, value: object) -> str:

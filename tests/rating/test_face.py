@@ -1,0 +1,80 @@
+"""`import rating`: votes in, a board out, in three lines."""
+
+import subprocess
+import sys
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import rating
+from rating import DataError, Report, Votes
+
+ROWS = {
+    "model_a": ["x", "y", "<i>z</i>", "x", "y", "<i>z</i>"] * 4,
+    "model_b": ["y", "<i>z</i>", "x", "<i>z</i>", "x", "y"] * 4,
+    "winner": ["model_a", "model_a", "tie", "model_a", "model_b", "model_b", *["model_a"] * 6] * 2,
+    "voter": [f"v{i}" for i in range(24)],
+}
+
+
+@pytest.fixture(scope="module")
+def votes() -> Votes:
+    return rating.read_votes(pa.table(ROWS))
+
+
+@pytest.fixture(scope="module")
+def board(votes: Votes) -> Report:
+    return rating.rate(votes)
+
+
+def test_to_import_it_loads_neither_duckdb_nor_pandas_nor_matplotlib() -> None:
+    heavy = ["duckdb", "pandas", "matplotlib", "narwhals", "pyarrow", "polars", "sqlalchemy"]
+    code = f"import sys, rating; print([name for name in {heavy} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_board_of_votes_that_were_read_says_where_they_came_from(
+    votes: Votes, board: Report
+) -> None:
+    assert board.provenance.data_hash == votes.data_hash
+    assert board.votes.used == 24
+    bare = rating.rate(votes.data)
+    assert [row.rating for row in bare.ratings] == [row.rating for row in board.ratings]
+
+
+def test_a_board_shows_itself_in_a_notebook_and_no_name_in_it_acts(board: Report) -> None:
+    page = board._repr_html_()
+    assert "<td>&lt;i&gt;z&lt;/i&gt;</td>" in page
+    assert "<i>" not in page
+    assert all(f"<td>{row.rating:.0f}</td>" in page for row in board.ratings)
+
+
+def test_a_frame_holds_every_number_in_the_library_asked_for(board: Report) -> None:
+    models = [row.model for row in board.ratings]
+    in_pandas = rating.frame(board, "pandas")
+    assert isinstance(in_pandas, pd.DataFrame)
+    assert in_pandas["model"].tolist() == models
+    in_polars = rating.frame(board, "polars")
+    assert isinstance(in_polars, pl.DataFrame)
+    assert in_polars["rating"].to_list() == [row.rating for row in board.ratings]
+    streamed = pa.table(rating.frame(board))
+    assert streamed.equals(rating.frame(board, "pyarrow"))
+    assert streamed["votes"].to_pylist() == [row.votes for row in board.ratings]
+
+
+def test_a_board_is_drawn_by_the_name_of_the_picture(votes: Votes, board: Report) -> None:
+    for picture in (rating.plot(board), rating.plot(board, "votes", votes)):
+        assert picture._repr_png_().startswith(b"\x89PNG")
+    assert rating.plot(board, "win-rates", votes).title == "Who beats whom"
+
+
+def test_what_cannot_be_made_is_quoted(board: Report) -> None:
+    with pytest.raises(DataError, match="no frame of 'dask': choose one of pandas, polars"):
+        rating.frame(board, "dask")
+    with pytest.raises(DataError, match="no picture 'pie' of a board: choose one of intervals"):
+        rating.plot(board, "pie")
+    with pytest.raises(DataError, match=r"plot\(board, 'votes', votes\) needs the votes"):
+        rating.plot(board, "votes")
