@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, NewType, Protocol
 
@@ -52,6 +53,10 @@ class Journal(Protocol):
     Replies are only ever added. A call that brought no reply leaves nothing behind, so a rerun
     asks again; a reply that could not be read is a reply, and a rerun reads it again for free.
     """
+
+    def alive(self) -> AbstractAsyncContextManager[None]:
+        """Hold for a run: take over what dead processes were asking, and show that we live."""
+        ...
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""

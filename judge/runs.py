@@ -1,6 +1,7 @@
 """A run: every question recalled or asked once, whatever happens on the way."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -113,9 +114,9 @@ async def run(
     journal: Journal,
     options: Options,
     *,
-    now: Now,
-    sleep: Sleep,
-    rng: np.random.Generator,
+    now: Now = time.monotonic,
+    sleep: Sleep = asyncio.sleep,
+    rng: np.random.Generator | None = None,
     told: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Judge every case, each question once.
@@ -134,7 +135,7 @@ async def run(
     ----------
     now, sleep : callable
         A clock that never goes back, and how to wait on it.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, optional
         Spreads retries; nothing that is asked depends on it.
     told : callable
         Called with a `Progress` whenever a question is done.
@@ -154,12 +155,21 @@ async def run(
         )
     )
     expected = method.description.tokens_out
+    rng = rng or np.random.default_rng()
     asker = Asker(complete, options, tokens_out=expected, now=now, sleep=sleep, rng=rng)
     runner = _Runner(asked, method, journal, options, asker, now, sleep, told)
     try:
-        return await runner.run()
+        async with journal.alive():
+            return await runner.run()
     except ExceptionGroup as group:
-        raise group.exceptions[0] from group
+        raise _first(group) from group
+
+
+def _first(group: ExceptionGroup) -> Exception:
+    error: Exception = group
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 @dataclass(slots=True)

@@ -152,3 +152,17 @@ def test_the_readme_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[
     readme = read("README.md")
     exec(code(readme, "python"), {})
     assert capsys.readouterr().out == code(readme, "text")
+
+
+def test_every_example_of_the_page_on_python_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```(python|text)\n(.*?)```", read("docs/python.md"), re.DOTALL)
+    names: dict[str, object] = {}
+    for (language, example), (_, printed) in zip(blocks[::2], blocks[1::2], strict=True):
+        assert language == "python"
+        exec(example, names)
+        assert capsys.readouterr().out == printed
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"intervals.svg", "win-rates.png", "verdicts.parquet"} <= written

@@ -15,8 +15,8 @@ from arena.commands.judge_work import Typed, Work, done, estimated, prepared
 from rating.errors import DataError
 
 if TYPE_CHECKING:
-    from arena.judging.checklists import Listed
     from arena.store.judging import StoredJournal
+    from judge.checklists import Listed
     from judge.results import Run
 
 IFEVAL = "ifeval"
@@ -181,7 +181,7 @@ def _judged(
 
 
 def _sampled(work: Work, first: "Run") -> Work:
-    from judge.methods.named import named
+    from judge.methods.named import method as named
 
     limit = work.options.limit_usd
     left = None if limit is None else max(limit - (first.spent_usd or 0.0), 0.0)

@@ -18,10 +18,10 @@ from rating.tables.files import read_text
 
 if TYPE_CHECKING:
     from arena.endpoints.judging import EndpointJudge
-    from arena.judging.checklists import Listed
     from arena.store.judging import StoredJournal
     from arena.store.store import Store
     from judge.budget import Estimate, Price
+    from judge.checklists import Listed
     from judge.methods.checklist import Checklists
     from judge.methods.named import Named
     from judge.options import Options, Progress
@@ -114,7 +114,7 @@ def journal_of(store: "Store", work: Work) -> "StoredJournal":
 
 async def estimated(work: Work, journal: "StoredJournal") -> "Estimate":
     """Estimate what the work would ask."""
-    from arena.judging.checklists import forecast_with_checklists
+    from judge.checklists import forecast_with_checklists
     from judge.forecast import forecast
 
     cases, method = [named.case for named in work.cases], work.method
@@ -127,8 +127,8 @@ async def estimated(work: Work, journal: "StoredJournal") -> "Estimate":
 
 async def done(work: Work, journal: "StoredJournal") -> "Listed":
     """Let the judge work, and show how far it is."""
-    from arena.judging.checklists import Listed, judge_with_checklists
-    from arena.judging.run import judge_cases
+    from judge.checklists import Listed, judge_with_checklists
+    from judge.runs import run
 
     cases, method, options = [named.case for named in work.cases], work.method, work.options
     with working("Judging") as told:
@@ -141,7 +141,7 @@ async def done(work: Work, journal: "StoredJournal") -> "Listed":
             if not method.by_checklist:
                 made = method.made({})
                 return Listed(
-                    await judge_cases(cases, made, judge, journal, options, tell), work.given
+                    await run(cases, made, judge, journal, options, told=tell), work.given
                 )
             return await judge_with_checklists(
                 cases, work.given, method.made, judge, journal, options, tell
@@ -195,7 +195,7 @@ def _model(file: Path | None, judge: str | None) -> Model:
 
 
 def _method(typed: Typed) -> "Named":
-    from judge.methods.named import named
+    from judge.methods.named import method as named
 
     if typed.scale is not None and typed.method != "rubric":
         msg = f"--scale {typed.scale} is for --method rubric, not for {typed.method!r}."

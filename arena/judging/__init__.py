@@ -1,1 +1,5 @@
-"""Judges at work: cases in, verdicts out, over the endpoints and the journal; no web."""
+"""Judges at work: cases from battles, endpoints and journals for runs; no web."""
+
+from arena.judging.places import endpoint, journal
+
+__all__ = ["endpoint", "journal"]

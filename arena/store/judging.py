@@ -2,7 +2,8 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects import postgresql  # SQLite spells its conflicts alike
 from sqlmodel import Session, col
 
+from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.tables import (
     JudgementClaimRow,
@@ -61,8 +63,8 @@ def judging_seed(store: Store, now: datetime) -> str:
 class StoredJournal:
     """A journal in the arena's database, which several processes may share.
 
-    A process claims with its lease, so its claims return when it dies, however it dies: somebody
-    has to call `free_the_dead` for that, again and again.
+    A process claims with its lease, so its claims return when it dies, however it dies: runs that
+    live see to that, each while it is `alive`.
 
     Parameters
     ----------
@@ -79,6 +81,20 @@ class StoredJournal:
         self._due: list[tuple[Row, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         store.hold_lease()
+
+    @asynccontextmanager
+    async def alive(self) -> AsyncGenerator[None]:
+        """Drop claims of processes that died, now and again and again while a run lasts."""
+        await asyncio.to_thread(self.free_the_dead, looks=1)
+        async with asyncio.TaskGroup() as tasks:
+            pulse = tasks.create_task(self._pulse())
+            yield
+            pulse.cancel()
+
+    async def _pulse(self) -> None:
+        while True:
+            await asyncio.sleep(PULSE_S)
+            await asyncio.to_thread(self.free_the_dead, looks=PATIENCE)
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""

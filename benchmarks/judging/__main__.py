@@ -18,14 +18,13 @@ from arena.domain.model import Model, Roster
 from arena.endpoints.discover import reach
 from arena.endpoints.judging import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
-from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
 from judge.options import Options, Progress
-from judge.runs import call_of, questions
+from judge.runs import call_of, questions, run
 
 SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2
@@ -84,9 +83,8 @@ async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: in
     watch = Watch()
     options = Options(judge="judge", seed="secret", concurrency=concurrency)
     try:
-        await judge_cases(
-            cases, METHOD, EndpointJudge(endpoints, model), _journal(store), options, watch.told
-        )
+        judge = EndpointJudge(endpoints, model)
+        await run(cases, METHOD, judge, _journal(store), options, told=watch.told)
     finally:
         await endpoints.aclose()
     return watch
@@ -132,8 +130,8 @@ async def never(request: Request) -> Reply:
 
 async def recall_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
     """Run again over the replies in the journal."""
-    run = await judge_cases(cases, METHOD, never, journal, options, lambda _: None)
-    assert run.n_asked == 0
+    again = await run(cases, METHOD, never, journal, options)
+    assert again.n_asked == 0
 
 
 def recalling(n_cases: int, folder: str) -> None:

@@ -59,7 +59,7 @@ class Named:
         return self.made({}).description.template
 
 
-def named(name: str, *, rubric: str | None = None, scale: tuple[int, int] = (1, 10)) -> Named:
+def method(name: str, *, rubric: str | None = None, scale: tuple[int, int] = (1, 10)) -> Named:
     """Return a method by its name.
 
     Parameters

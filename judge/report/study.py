@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judge.methods.named import PAIRS, named
+from judge.methods.named import PAIRS
+from judge.methods.named import method as named
 from judge.report.biases import bias_section, calibration_section
 from judge.report.boards import board_section, powered_section
 from judge.report.files import write_forms

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,6 +147,9 @@ class Memory:
 class MemoryJournal:
     memory: Memory = field(default_factory=Memory)
     holder: str = "one"
+
+    def alive(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         await asyncio.sleep(0)

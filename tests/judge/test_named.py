@@ -8,7 +8,8 @@ from judge.errors import FailureClass
 from judge.forecast import recalled
 from judge.journal import Key
 from judge.methods import ChecklistWriter, margined, unanswered
-from judge.methods.named import PAIRS, SINGLES, named
+from judge.methods.named import PAIRS, SINGLES
+from judge.methods.named import method as named
 from judge.reading import Preference, Questions, Rating, Reading
 from judge.results import Judged, always_said
 from rating.errors import DataError

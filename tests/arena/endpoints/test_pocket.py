@@ -18,7 +18,8 @@ from arena.errors import EndpointError
 from judge.case import Case, Message
 from judge.completion import Reply
 from judge.methods import ChecklistWriter
-from judge.methods.named import PAIRS, SINGLES, named
+from judge.methods.named import PAIRS, SINGLES
+from judge.methods.named import method as named
 from judge.reading import Items, Preference, Questions, Rating, Reading
 
 TOYS = {model.model: model for model in POCKET_MODELS}

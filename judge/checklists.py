@@ -1,20 +1,22 @@
-"""Judging with checklists: what nobody gave is written first, once a prompt."""
+"""Every case judged; checklists that a method goes by and nobody gave are written first."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arena.judging.run import judge_cases
-from arena.store.judging import StoredJournal
 from judge.budget import Estimate
 from judge.case import Case, Order
 from judge.completion import Complete
 from judge.forecast import forecast, recalled
+from judge.journal import Journal
 from judge.methods import ChecklistWriter, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
+from judge.methods.named import Named
 from judge.options import Options, Progress
 from judge.protocol import Method
 from judge.reading import Questions
 from judge.results import Judged, Run
+from judge.runs import run
+from judge.tables.cases import NamedCase
 
 Made = Callable[[Checklists], Method]
 
@@ -41,7 +43,7 @@ async def judge_with_checklists(
     given: Checklists,
     made: Made,
     complete: Complete,
-    journal: StoredJournal,
+    journal: Journal,
     options: Options,
     told: Callable[[Progress], None],
 ) -> Listed:
@@ -52,11 +54,11 @@ async def judge_with_checklists(
 
     Raises
     ------
-    rating.errors.RatingError, StoreError
-        As `arena.judging.run.judge_cases`.
+    rating.errors.RatingError
+        As `judge.runs.run`.
     """
     due = _due(cases, given)
-    first = await judge_cases(due, ChecklistWriter(), complete, journal, options, told)
+    first = await run(due, ChecklistWriter(), complete, journal, options, told=told)
     checklists = {**given, **written(first.judged, due)}
     listed = [case for case in cases if case.prompt_id in checklists]
     if first.stopped is not None:
@@ -65,7 +67,7 @@ async def judge_with_checklists(
     if left is not None:
         options = replace(options, limit_usd=max(left - (first.spent_usd or 0.0), 0.0))
     method = made(checklists)
-    second = await judge_cases(listed, method, complete, journal, options, told)
+    second = await run(listed, method, complete, journal, options, told=told)
     by_prompt = {case.prompt_id: row for case, row in _with_rows(due, first)}
     asked = {row.case_id for row in second.judged}
     unlisted = [
@@ -74,17 +76,17 @@ async def judge_with_checklists(
         if case.id not in asked
         for row in _unlisted(case, by_prompt.get(case.prompt_id), method)
     ]
-    run = replace(
+    together = replace(
         second.after(first),
         judged=(*second.judged, *unlisted),
         stopped=first.stopped or second.stopped,
         why=first.why or second.why,
     )
-    return Listed(run, checklists)
+    return Listed(together, checklists)
 
 
 async def forecast_with_checklists(
-    cases: Sequence[Case], given: Checklists, made: Made, journal: StoredJournal, options: Options
+    cases: Sequence[Case], given: Checklists, made: Made, journal: Journal, options: Options
 ) -> Estimate:
     """Estimate what `judge_with_checklists` would ask; an unknown list is taken as `TYPICAL`."""
     due = _due(cases, given)
@@ -124,3 +126,25 @@ def _unlisted(case: Case, writing: Judged | None, method: Method) -> list[Judged
         Judged(case_id=case.id, order=order, reading=None, failure=failure, detail=detail)
         for order in orders
     ]
+
+
+def given_checklists(cases: Sequence[NamedCase]) -> Checklists:
+    """Return the checklists that came with cases, by prompt."""
+    return {named.case.prompt_id: named.checklist for named in cases if named.checklist}
+
+
+async def judge_all(
+    cases: Sequence[Case],
+    given: Checklists,
+    method: Named,
+    complete: Complete,
+    journal: Journal,
+    options: Options,
+    told: Callable[[Progress], None],
+) -> Listed:
+    """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
+    if method.by_checklist:
+        return await judge_with_checklists(
+            cases, given, method.made, complete, journal, options, told
+        )
+    return Listed(await run(cases, method.made({}), complete, journal, options, told=told), given)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.judging.run import judge_cases
 from arena.store.judging import StoredJournal
 from arena.store.store import Store
 from judge.case import Case, Message
@@ -15,6 +14,7 @@ from judge.completion import Reply, Request
 from judge.methods import Pairwise
 from judge.options import Options
 from judge.results import Run
+from judge.runs import run
 from tests.postgresql import new_database
 
 CASES = [Case((Message("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]
@@ -35,7 +35,7 @@ async def work(store: Store, asked: Counter[Request]) -> Run:
 
     journal = StoredJournal(store, "judge", None, lambda: datetime.now(UTC))
     options = Options(judge="judge", seed="a secret", concurrency=4)
-    return await judge_cases(CASES, Pairwise(), complete, journal, options, lambda _: None)
+    return await run(CASES, Pairwise(), complete, journal, options)
 
 
 async def test_two_workers_judge_every_case_once_and_both_end_with_all_of_it(url: str) -> None:

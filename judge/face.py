@@ -1,0 +1,330 @@
+"""`import judge`: a judge's run, and a study of it beside people, from Python in a few lines."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, TypeVar
+
+from judge import checklists
+from judge.budget import Price
+from judge.case import Case
+from judge.checklists import Listed
+from judge.completion import Complete, Reply
+from judge.journal import Journal
+from judge.methods.named import Named
+from judge.options import Options, Progress
+from judge.report.run import judge_report, place_of
+from judge.report.study import write_report
+from judge.studies.options import StudyOptions
+from judge.studies.study import Study, study_judges
+from judge.tables import cases as tables
+from judge.tables.cases import NamedCase
+from judge.tables.verdicts import judged_rows, rated_rows, require_writable, write_judged
+from rating import RateOptions, Report
+from rating.board import rate
+from rating.errors import DataError
+from rating.tables.counts import read_votes
+from rating.tables.reading import Reading
+
+T = TypeVar("T")
+PathLike = str | Path
+Row = Mapping[str, Any]
+
+
+class Endpoint(Protocol):
+    """Where a judge answers; `arena.judging.endpoint` gives one."""
+
+    @property
+    def name(self) -> str:
+        """What the judge is called in verdicts."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """What answers, down to its revision: part of the key of every reply."""
+        ...
+
+    @property
+    def price(self) -> Price | None:
+        """What it charges; None counts no money."""
+        ...
+
+    def opened(self) -> AbstractAsyncContextManager[Complete]:
+        """Hold connections for a run."""
+        ...
+
+
+class JournalPlace(Protocol):
+    """Where replies are kept; `arena.judging.journal` gives one."""
+
+    def opened(
+        self, judge: str, price: Price | None
+    ) -> AbstractContextManager[tuple[Journal, str]]:
+        """Open the journal of a judge, and give the secret from which its runs are drawn."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """The verdicts of a run: a row for each case and order, and one for both.
+
+    Attributes
+    ----------
+    rows : sequence of mapping
+        As `judge.tables.verdicts.COLUMNS` names them, or ``SINGLE`` of single responses.
+    """
+
+    rows: Sequence[Row]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.rows)
+
+    def write(self, path: PathLike) -> None:
+        """Write a file that ends in .parquet, .csv or .jsonl; raises `DataError` if it cannot."""
+        require_writable(Path(path))
+        write_judged(self.rows, Path(path))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeRun:
+    """What came of a run.
+
+    Attributes
+    ----------
+    judge, method : str
+    verdicts : Verdicts
+    replies : tuple of Reply
+        Every reply behind the verdicts, in their order; those of earlier runs among them.
+    report : mapping
+        As ``arena judge run --format json`` prints it.
+    """
+
+    judge: str
+    method: str
+    cases: Sequence[NamedCase]
+    verdicts: Verdicts
+    replies: tuple[Reply, ...]
+    report: Mapping[str, Any]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be wary of."""
+        return tuple(self.report["warnings"])
+
+    def leaderboard(self, *, length_control: bool = False) -> Report:
+        """Rate the models by the verdicts, a case judged in both orders once.
+
+        Parameters
+        ----------
+        length_control : bool
+            Rate at equal length: how much longer a response is joins the fit as a covariate.
+
+        Raises
+        ------
+        DataError
+            If the cases are single responses, or no verdict was read.
+        NotIdentifiedError
+            If the verdicts identify no rating.
+        """
+        if any(case.model_b is None for case in self.cases):
+            msg = f"The method {self.method!r} looks at one response: it ranks no models by pairs."
+            raise DataError(msg)
+        options = RateOptions(style=("length",) if length_control else ())
+        lengths = {case.battle_id: case.case for case in self.cases}
+        rows = [dict(row) | _lengths(lengths[row["battle_id"]]) for row in self.verdicts.rows]
+        with _as_file(Verdicts(rows)) as path:
+            return rate(read_votes(path, Reading.of(options)), options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return dict(self.report)
+
+    def _repr_html_(self) -> str:
+        """Return what came out as a table, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{n:,}</td></tr>"
+            for name, n in self.report["by_status"].items()
+        )
+        notes = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        title = f"{escape(self.judge)}, {escape(self.method)}"
+        head = "<tr><th>status</th><th>questions</th></tr>"
+        return f"<table><caption>{title}</caption>{head}{rows}</table><ul>{notes}</ul>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyOfJudges:
+    """A study of one judge or several beside people.
+
+    Attributes
+    ----------
+    verdicts : Verdicts or None
+        Those that were in no file: the report quotes single ones.
+    """
+
+    study: Study
+    verdicts: Verdicts | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind."""
+        return self.study.warnings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, as ``arena study judge --format json`` prints them."""
+        return self.study.to_dict()
+
+    def report(self, folder: PathLike) -> Path:
+        """Write the report in every form into a folder, and return the page to open.
+
+        Raises
+        ------
+        DataError
+            If the folder cannot be written.
+        """
+        made = datetime.now(UTC).date()
+        if self.verdicts is None:
+            return write_report(self.study, Path(folder), made)
+        with _as_file(self.verdicts) as path:
+            return write_report(replace(self.study, verdicts=str(path)), Path(folder), made)
+
+
+def read_cases(*paths: PathLike, single: bool = False) -> list[NamedCase]:
+    """Read cases: a file of pairs, or several files of outputs of which the first meets the rest.
+
+    Parameters
+    ----------
+    single : bool
+        Read single responses, for methods that look at one.
+
+    Raises
+    ------
+    DataError
+        As `judge.tables.cases.read_cases`.
+    """
+    files = [Path(path) for path in paths]
+    return tables.read_responses(files) if single else tables.read_cases(files)
+
+
+def run(
+    cases: Sequence[NamedCase],
+    method: Named,
+    endpoint: Endpoint,
+    journal: JournalPlace,
+    *,
+    swap_share: float = 1.0,
+    budget: float | None = None,
+    concurrency: int = 16,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> JudgeRun:
+    """Let a judge work through cases; what the journal holds is not asked again.
+
+    Parameters
+    ----------
+    swap_share : float
+        Share of the pairs that are asked in both orders; the rest in one, drawn at random.
+    budget : float, optional
+        US dollars after which the run stops; the same call goes on.
+    concurrency : int
+        Most requests at a time.
+    progress : callable
+        Called with a `Progress` whenever a question is done.
+
+    Raises
+    ------
+    DataError
+        If a case does not fit the method, or an option cannot be used.
+    """
+    with journal.opened(endpoint.name, endpoint.price) as (opened, seed):
+        options = Options(
+            judge=endpoint.revision,
+            seed=seed,
+            concurrency=concurrency,
+            swap_share=swap_share,
+            price=endpoint.price,
+            limit_usd=budget,
+        )
+        listed, replies = _waited_for(_judged(cases, method, endpoint, opened, options, progress))
+    rows = verdict_rows(cases, listed, endpoint.name, method, swap_share)
+    report = judge_report(endpoint.name, method.name, cases, listed.run, rows)
+    return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
+
+
+def study(votes: PathLike, verdicts: PathLike | Verdicts, **options: Any) -> StudyOfJudges:
+    """Compare verdicts with votes of people on the same items.
+
+    Parameters
+    ----------
+    votes : path
+        File of votes.
+    verdicts : path or Verdicts
+    **options
+        Fields of `judge.studies.options.StudyOptions`.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, the two have nothing in common, or an option does not fit.
+    """
+    chosen = StudyOptions(**options)
+    if isinstance(verdicts, Verdicts):
+        with _as_file(verdicts) as path:
+            return StudyOfJudges(study_judges(str(votes), str(path), chosen), verdicts)
+    return StudyOfJudges(study_judges(str(votes), str(verdicts), chosen))
+
+
+def verdict_rows(
+    cases: Sequence[NamedCase], listed: Listed, judge: str, method: Named, swap_share: float
+) -> list[dict[str, Any]]:
+    """Return the rows of a run as its file has them."""
+    judged = listed.run.judged
+    if not method.pairwise:
+        return rated_rows(cases, judged, judge, method, listed.checklists)
+    place = place_of(listed.run) if swap_share < 1 else None
+    return judged_rows(cases, judged, judge, method, place)
+
+
+async def _judged(
+    cases: Sequence[NamedCase],
+    method: Named,
+    endpoint: Endpoint,
+    journal: Journal,
+    options: Options,
+    progress: Callable[[Progress], None],
+) -> tuple[Listed, tuple[Reply, ...]]:
+    bare, given = [named.case for named in cases], checklists.given_checklists(cases)
+    async with endpoint.opened() as complete:
+        listed = await checklists.judge_all(
+            bare, given, method, complete, journal, options, progress
+        )
+    keys = [key for row in listed.run.judged for key in row.keys]
+    replies = await journal.recall(keys)
+    return listed, tuple(replies[key] for key in keys)
+
+
+def _lengths(case: Case) -> dict[str, int]:
+    return {"length_a": len(case.response_a), "length_b": len(case.response_b or "")}
+
+
+@contextmanager
+def _as_file(verdicts: Verdicts) -> Iterator[Path]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "verdicts.parquet"
+        verdicts.write(path)
+        yield path
+
+
+def _waited_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
