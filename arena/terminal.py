@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ from rating.tables.captions import summary
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible
 from rating.tables.formats import shown
+from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
     from rating.planning.votes import Plan
@@ -116,6 +117,11 @@ class Told(Protocol):
         """Show the steps, and after the task's name what came out so far."""
 
 
+def announced() -> AbstractContextManager[None]:
+    """Say, of each file of a peer's format that is read meanwhile, as what it is read."""
+    return noticing(lambda words: say(f"arena: {words}", error=True))
+
+
 @contextmanager
 def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
     """Show that a task goes on, once it takes longer; give what to call with steps done."""
@@ -145,7 +151,8 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
         bar.update(row, completed=done, total=total, description=visible(task + so_far))
 
     try:
-        yield told
+        with announced():
+            yield told
     finally:
         timer.cancel()
         with lock:

@@ -37,7 +37,11 @@ HEADINGS = {
 }
 """Columns of the table on a terminal; JSON has the others too."""
 
-ERRORS = {"win_rate": "standard_error", "lc_win_rate": "lc_standard_error"}
+ERRORS = {
+    "win_rate": "standard_error",
+    "lc_win_rate": "lc_standard_error",
+    "score": "standard_error",
+}
 """Columns that are shown with their standard error behind them."""
 
 TEXTS = ("model", "version", "judge")
@@ -60,7 +64,8 @@ def score(
     method: Annotated[
         str,
         typer.Option(
-            metavar="alpaca_eval|wildbench|pairwise", help="What the annotations are, and say."
+            metavar="alpaca_eval|wildbench|arena_hard|pairwise",
+            help="What the rows are.",
         ),
     ],
     items: Annotated[

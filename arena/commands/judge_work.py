@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from arena.commands.judge_options import ARENA
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
-from arena.terminal import working
+from arena.terminal import announced, working
 from rating.errors import DataError
 from rating.tables.files import read_text
 
@@ -233,7 +233,8 @@ def _cases(store: "Store", typed: Typed) -> "Sequence[NamedCase]":
     if list(typed.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
     paths = [Path(source) for source in typed.cases]
-    return read_cases(paths) if pairs else read_responses(paths)
+    with announced():
+        return read_cases(paths) if pairs else read_responses(paths)
 
 
 def _options(store: "Store", model: Model, typed: Typed) -> "Options":

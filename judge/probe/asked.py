@@ -103,7 +103,7 @@ def _own(named: Sequence[NamedCase], source: str) -> Iterator[Vote]:
 
 
 def _matched(named: Sequence[NamedCase], sources: Sequence[str], file: Path) -> Iterator[Vote]:
-    table = read_annotations(file, "votes")
+    table = read_annotations(file, "votes", peers=True)
     by_item = _items(sources) if table.has(ITEM) else None
     items = table.texts(BATTLE if by_item is None else ITEM)
     names = [one.battle_id for one in named] if by_item is None else by_item

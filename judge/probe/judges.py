@@ -70,7 +70,7 @@ def probe_judges(files: Sequence[Path], *, seed: int) -> JudgeProbe:
         If a file cannot be read, a case comes twice in a run and an order, or a judge has no case
         that was read throughout.
     """
-    tables = [read_annotations(file) for file in files]
+    tables = [read_annotations(file, peers=True) for file in files]
     extra = tuple(name for name in CASE if all(table.has(name) for table in tables))
     if len({str(file) for file in files}) < len(files):
         msg = f"A file is named twice: {', '.join(map(str, files))}. Name each run's own file."

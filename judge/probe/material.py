@@ -12,6 +12,7 @@ import numpy as np
 
 from judge.probe.people import RatedTexts
 from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.native import for_similarity, unfit
 from rating.errors import DataError
 from rating.tables.columns import listed
 from rating.tables.files import json_or_text, read_text
@@ -118,7 +119,7 @@ def _sort(file: Path, found: _Found) -> None:
 
 
 def _table(file: Path, found: _Found) -> None:
-    table = _with_header(read_annotations(file))
+    table = _with_header(for_similarity(read_annotations(file)))
     pair = next((pair for pair in PAIRS if table.has(*pair)), None)
     text, kind = _one_of(table, TEXTS), _one_of(table, CLASSES)
     document, reference = _one_of(table, DOCUMENT), _one_of(table, REFERENCES)
@@ -133,8 +134,9 @@ def _table(file: Path, found: _Found) -> None:
     elif document and text:
         found.waiting.append(table)
     else:
-        msg = f"Cannot tell what {str(file)!r} is for by its columns "
-        raise DataError(msg + f"{listed(list(table.columns))}: see docs/probe.md for those known.")
+        msg = f"Cannot tell what {str(file)!r} is for by its columns {listed(list(table.columns))}"
+        error = unfit(table, "without texts to compare")
+        raise error or DataError(f"{msg}: see docs/probe.md for those known.")
 
 
 def _with_header(table: Annotations) -> Annotations:

@@ -1,7 +1,6 @@
 """AlpacaEval 2: preferences from two log-probabilities, and what they make of one model."""
 
 import math
-import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,6 @@ from rating.typing import Bools, Floats
 
 DRAWS = (0.0, 1.5)
 """Preferences that are draws: 0 in annotations of the first version, 1.5 since."""
-
-_ORDER_SEED = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +120,3 @@ def preferences_from_logprobs(first: Floats, second: Floats, shown_first: Bools)
     with np.errstate(over="ignore"):  # an infinite odds is a probability of zero
         of_second = 2 - 1 / (1 + np.exp(gap))
     return np.where(shown_first, 3 - of_second, of_second)
-
-
-def model_shown_first(instruction: str) -> bool:
-    """Say whether AlpacaEval showed the model's response first for this instruction.
-
-    Drawn by Python's `random` from the text of the instruction, so it is the same for every
-    model: no annotation of one instruction can tell its order from its difficulty.
-    """
-    drawn = random.Random(f"is_switched_outputs{instruction}{_ORDER_SEED}")  # noqa: S311
-    return drawn.choices([False, True])[0]

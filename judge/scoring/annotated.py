@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
+from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
 from judge.scoring.pairwise import pairwise_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
+from judge.tables.native import for_score
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import listed
 from rating.tables.orders import BOTH
 from rating.typing import Bools, Floats
 
-METHODS = ("alpaca_eval", "wildbench", "pairwise")
+METHODS = ("alpaca_eval", "wildbench", "arena_hard", "pairwise")
 COMPATS = ("row-position",)
 
 _TAGS = ("tags", "task_tags")
@@ -65,7 +67,8 @@ def judge_score(
         by_position=compat is not None,
         order=order,
     )
-    models, warnings = scorer(read_annotations(file), options)
+    data = for_score(read_annotations(file, peers=method == "pairwise"), method)
+    models, warnings = scorer(data, options)
     return {"method": method, "models": [_plain(row) for row in models], "warnings": warnings}
 
 
@@ -83,8 +86,8 @@ def _check_options(
     if method != "alpaca_eval" and for_alpaca:
         msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
         raise DataError(msg)
-    if method == "pairwise" and items is not None:
-        msg = f"--items {str(items)!r} has no use with --method pairwise."
+    if method in ("pairwise", "arena_hard") and items is not None:
+        msg = f"--items {str(items)!r} has no use with --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
         msg = f"--compat {compat} looks difficulties up: name their file with --items."
@@ -199,13 +202,29 @@ def _tags(data: Annotations, items: Annotations | None) -> list[list[str]] | Non
     return [known[task] for task in tasks]
 
 
+def _arena_hard(data: Annotations, _: ScoreOptions) -> Scored:
+    games = list(zip(data.need("game_1"), data.need("game_2"), strict=True))
+    parts = _parts(data, ("judge", "category"))
+    keys = list(zip(data.texts("model"), *parts.values(), strict=True))
+    models, warnings = [], []
+    for key, rows in groups(keys).items():
+        one = arena_hard_score([games[row] for row in rows], np.random.default_rng(0))
+        named = dict(zip(("model", *parts), key, strict=True))
+        names = ("score", "standard_error", "lower", "upper")
+        models.append(named | {"n": one.n_prompts} | {name: getattr(one, name) for name in names})
+        if one.n_dropped:
+            dropped = f"{one.n_dropped} of {len(rows)} prompts lack a verdict"
+            warnings.append(f"{key[0]!r}: {dropped}; they are left out.")
+    return models, warnings + _on_parts(parts)
+
+
 def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     data = _one_row_a_case(data)
     outcomes = [_outcome(data, row, value) for row, value in enumerate(data.need("winner"), 1)]
     a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
     read = np.array([one is not None for one in outcomes])
     kept = read & (a != b)
-    parts = _parts(data, ("judge",))
+    parts = _parts(data, () if data.has("voter") else ("judge",))
     keys = list(zip(*parts.values(), strict=True)) if parts else [()] * data.n
     models = []
     for key, rows in groups(keys).items():
@@ -262,5 +281,6 @@ def _outcome(data: Annotations, row: int, value: object) -> Outcome | None:
 _SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
     "alpaca_eval": _alpaca_eval,
     "wildbench": _wildbench,
+    "arena_hard": _arena_hard,
     "pairwise": _pairwise,
 }

@@ -19,6 +19,7 @@ from rating.tables.logged import TEXTS as LOGGED
 from rating.tables.logged import LoggedColumns
 from rating.tables.ordered import ROW, numbered
 from rating.tables.orders import one_row_a_case, order_columns
+from rating.tables.peers import NO_VERDICT
 from rating.tables.sieve import Sieve
 from rating.tables.sources import Table, fetch, opened
 from rating.typing import Bools, Floats
@@ -199,7 +200,7 @@ def _logged(log: LoggedColumns) -> Table:
 
 def _sieved(table: Table, source: str, *, unread: bool) -> Rows:
     sieve = Sieve.of(table)
-    sieve.drop_left_out()
+    sieve.drop_left_out(NO_VERDICT if unread else None)
     if not unread:
         one_row_a_case(sieve)
     silent = blank(table.texts["winner"]) & sieve.live

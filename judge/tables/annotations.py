@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rating.errors import DataError
 from rating.tables.columns import listed
 from rating.tables.files import json_objects, json_or_text
-from rating.tables.sources import JSON, opened
+from rating.tables.peers import LEFT_OUT, NO_VERDICT, explained, recognised
+from rating.tables.sources import JSON, columns_in_file, opened
 from rating.typing import Bools, Floats, Ints
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -99,13 +100,18 @@ class Annotations:
         return found
 
 
-def read_annotations(path: Path, holds: str = "annotations") -> Annotations:
+def read_annotations(
+    path: Path, holds: str = "annotations", *, peers: bool = False
+) -> Annotations:
     """Read a file of annotations: CSV, TSV, JSON, JSON lines or Parquet.
 
     Parameters
     ----------
     holds : str
         What should be in it, for errors.
+    peers : bool
+        Read a file of a format in `rating.tables.peers.FORMATS` as votes in our columns; else
+        in its own.
 
     Raises
     ------
@@ -113,25 +119,33 @@ def read_annotations(path: Path, holds: str = "annotations") -> Annotations:
         If it cannot be read, or holds no row.
     """
     in_json = path.name.endswith(JSON)
-    found = Annotations(str(path), _from_json(path) if in_json else _from_table(path, holds))
+    columns = _from_json(path) if in_json else _from_table(path, holds, peers=peers)
+    if in_json and peers and recognised(list(columns)):
+        columns = _from_table(path, holds, peers=True)
+    found = Annotations(str(path), columns)
     if not found.n:
         msg = f"There is no row in {str(path)!r}: it should hold {holds}."
         raise DataError(msg)
+    if peers:
+        try:
+            found.need("winner")
+        except DataError as error:
+            raise explained(str(path), list(columns), error) from error.__cause__
+        if found.has(LEFT_OUT):  # what has no verdict stays, to be counted
+            reasons = found.need(LEFT_OUT)
+            return found.kept(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
     return found
 
 
-def _from_table(path: Path, holds: str) -> dict[str, NDArray[np.object_]]:
-    with opened(path, lambda there: there, holds=holds) as frame:
+def _from_table(path: Path, holds: str, *, peers: bool) -> dict[str, NDArray[np.object_]]:
+    with opened(path, list, holds=holds, as_peers=peers) as frame:
         relation = frame.to_native()
         assert isinstance(relation, duckdb.DuckDBPyRelation)
         columns = relation.fetchnumpy()
-    return {_as_in_file(name, list(columns)): _objects(values) for name, values in columns.items()}
-
-
-def _as_in_file(name: str, there: Sequence[str]) -> str:
-    """Undo what duckdb does to a name that differs from another only in case: ``lp_M_1``."""
-    bare = name.removesuffix("_1")
-    return bare if bare != name and bare.lower() in map(str.lower, there) else name
+    # Names that differ only in case are told apart by duckdb: of lp_m and lp_M it makes lp_M_1.
+    renamed = not peers and any(name.endswith("_1") for name in columns)
+    names = columns_in_file(path) if renamed else columns
+    return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
 
 
 def _from_json(path: Path) -> dict[str, NDArray[np.object_]]:
@@ -141,17 +155,17 @@ def _from_json(path: Path) -> dict[str, NDArray[np.object_]]:
     """
     rows = list(json_objects(path))
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _list_of([row.get(name) for row in rows]) for name in names}
+    return {name: list_of([row.get(name) for row in rows]) for name in names}
 
 
 def _objects(values: NDArray[Any]) -> NDArray[np.object_]:
     """Return plain values, None where there is none."""
-    plain = _list_of(np.ma.getdata(values).tolist())
+    plain = list_of(np.ma.getdata(values).tolist())
     plain[np.ma.getmaskarray(values)] = None
     return plain
 
 
-def _list_of(values: Sequence[object]) -> NDArray[np.object_]:
+def list_of(values: Sequence[object]) -> NDArray[np.object_]:
     """Make an array one by one, for some values may be lists."""
     plain = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):

@@ -10,6 +10,7 @@ import numpy as np
 from judge.case import Case, Message
 from judge.ifeval import Checked, Task, check, read_task
 from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
 from rating.tables.columns import listed
 from rating.tables.files import json_or_text
@@ -67,8 +68,8 @@ def read_cases(paths: Sequence[Path]) -> list[NamedCase]:
         If a file cannot be read as that, or two files have no prompt in common.
     """
     if len(paths) == 1:
-        return _pairs(read_annotations(paths[0], "cases"))
-    first, *others = (_outputs(read_annotations(path, "cases")) for path in paths)
+        return _pairs(for_judge(read_annotations(paths[0], "cases"), pairs=True))
+    first, *others = (_outputs(_responses(path)) for path in paths)
     return [
         named
         for path, b in zip(paths[1:], others, strict=True)
@@ -91,7 +92,7 @@ def read_responses(paths: Sequence[Path]) -> list[NamedCase]:
     DataError
         If a file cannot be read as that.
     """
-    return [named for path in paths for named in responses_of(read_annotations(path, "cases"))]
+    return [named for path in paths for named in responses_of(_responses(path))]
 
 
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
@@ -112,6 +113,10 @@ def _pairs(table: Annotations) -> list[NamedCase]:
         a, b = (_text(table, RESPONSES[side][0], row, texts[side][row]) for side in "ab")
         rows.append(_named(_case(table, row, prompt, a, b), names["a"][row], names["b"][row]))
     return _with_known(table, rows)
+
+
+def _responses(path: Path) -> Annotations:
+    return for_judge(read_annotations(path, "cases"), pairs=False)
 
 
 def responses_of(table: Annotations) -> list[NamedCase]:

@@ -108,6 +108,9 @@ def json_entries(path: Path, error: type[Exception] = DataError) -> Iterator[tup
         for number, entry in enumerate(parsed(text, repr(str(path)), error), 1):
             yield f"Entry {number} of {str(path)!r}", entry
         return
+    if text.lstrip().split("\n", 1)[0].strip() == "{":  # one object, laid out over lines
+        yield repr(str(path)), parsed(text, repr(str(path)), error)
+        return
     for number, line in enumerate(text.split("\n"), 1):  # splitlines() cuts at U+2028
         if line.strip():
             where = f"Line {number} of {str(path)!r}"

@@ -7,6 +7,7 @@ import numpy as np
 
 from rating.counting import fits, packed
 from rating.tables.coding import Coded
+from rating.tables.peers import NO_VERDICT
 from rating.tables.sieve import Sieve
 from rating.tables.sources import Frame
 from rating.typing import Bools, Ints
@@ -15,7 +16,6 @@ BOTH = "both"
 """Value of the column ``order`` in the row that reconciles both orders."""
 ORDERS = frozenset({"ab", "ba", BOTH})
 IN_BOTH = "one order of a case judged in both"
-NO_VERDICT = "no verdict"
 
 _ORDER, _STATUS = "order", "status"
 _KEY = {"case": "battle_id", "judge": "judge", "method": "method"}

@@ -35,7 +35,7 @@ def read_plain(
     DataError
         If it has no first row, names a column twice, or holds a NUL.
     """
-    separator, names = _header(path)
+    separator, names = header(path)
     return connection.read_csv(
         literal,
         header=True,
@@ -78,7 +78,7 @@ def described(error: duckdb.Error, path: Path) -> str | None:
     return f"{where} cannot be read{text}. Mend it, or leave it out."
 
 
-def _header(path: Path) -> tuple[str, list[str]]:
+def header(path: Path) -> tuple[str, list[str]]:
     """Give the separator, which is the first that parts the first line, and the names."""
     try:
         text = _decoded(path, _head(path))

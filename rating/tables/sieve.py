@@ -73,11 +73,11 @@ class Sieve:
             self.dropped[reason] += votes
             self.live &= ~rows
 
-    def drop_left_out(self) -> None:
-        """Drop what an export of ours says does not count, by its reasons."""
+    def drop_left_out(self, but: str | None = None) -> None:
+        """Drop what an export of ours, or a peer's file, says does not count, by its reasons."""
         column = self.table.texts.get("left_out")
         for code, reason in enumerate(column.names if column else ()):
-            if column is None or not reason:
+            if column is None or not reason or reason == but:
                 continue
             rows = column.codes == code
             if reason == NO_VOTE:

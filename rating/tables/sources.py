@@ -1,7 +1,7 @@
 """Where votes are read from: a file, or a table of any library that narwhals knows."""
 
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from rating.counting import count_packed, fits, unpacked
 from rating.errors import DataError
+from rating.tables import peers
 from rating.tables.coding import Coded, checked, coded
 from rating.tables.columns import COUNTS
 from rating.tables.engine import connected
 from rating.tables.files import json_objects, require_file
-from rating.tables.plain import described, plain_cell, quoted, read_plain
+from rating.tables.plain import described, header, plain_cell, quoted, read_plain
 from rating.typing import Floats, Integers
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
@@ -75,7 +76,11 @@ class Table:
 
 @contextmanager
 def opened(
-    source: object, wanted: Callable[[Sequence[str]], Sequence[str]], *, holds: str = "votes"
+    source: object,
+    wanted: Callable[[Sequence[str]], Sequence[str]],
+    *,
+    holds: str = "votes",
+    as_peers: bool = True,
 ) -> Iterator[Frame]:
     """Give a source as a narwhals frame: in memory as it came, everything else lazily.
 
@@ -89,6 +94,8 @@ def opened(
         these are parsed.
     holds : str
         What should be in it, for errors.
+    as_peers : bool
+        Read a file of a format in `rating.tables.peers.FORMATS` as votes in our columns.
 
     Raises
     ------
@@ -97,7 +104,7 @@ def opened(
     """
     try:
         if isinstance(source, str | Path):
-            with _opened_file(Path(source), wanted) as frame:
+            with _opened_file(Path(source), wanted, as_peers) as frame:
                 yield frame
         else:
             yield _frame(source)
@@ -133,40 +140,88 @@ def _frame(source: object) -> Frame:
 
 
 @contextmanager
-def _opened_file(path: Path, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[Frame]:
+def _opened_file(
+    path: Path, wanted: Callable[[Sequence[str]], Sequence[str]], as_peers: bool
+) -> Iterator[Frame]:
     ending = next((e for e in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(e)), "")
     if not ending:
         msg = f"Cannot read {str(path)!r}: name a file that ends in {', '.join(ENDINGS)}."
         raise DataError(msg)
     require_file(path)
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
-        if ending != ".parquet":
-            path = _as_parquet(connection, path, ending, Path(folder) / "votes.parquet", wanted)
-        yield nw.from_native(connection.read_parquet(_literal(path)))
+        try:
+            rows = _rows_of(connection, path, ending)
+            theirs, known = rows.columns, None
+            if as_peers:
+                rows, known = peers.as_votes(rows)
+            try:
+                names = wanted(rows.columns)
+            except DataError as error:
+                why = peers.explained(str(path), theirs, error) if as_peers else error
+                raise why from error.__cause__
+            if ending != ".parquet":
+                rows = _as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
+        except duckdb.Error as error:
+            _explain(error, path, ending)
+            raise
+        if known is not None:
+            peers.announce(str(path), known.name, peers.left_out(rows))
+        yield nw.from_native(rows)
+
+
+def columns_in_file(path: Path) -> list[str]:
+    """Name the columns of a CSV or a Parquet file in its own words.
+
+    To duckdb ``m`` and ``M`` are one name: it makes ``M_1`` of the second.
+    """
+    if path.suffix != ".parquet":
+        return header(path)[1]
+    with connected() as connection:
+        parts = connection.sql(
+            "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)",
+            params=[_literal(path)],
+        ).fetchall()
+    names, inside = [], 0
+    for name, children in parts[1:]:  # each column is followed by what is in it
+        if not inside:
+            names.append(name)
+        inside += children - bool(inside)
+    return names
+
+
+def _rows_of(
+    connection: duckdb.DuckDBPyConnection, path: Path, ending: str
+) -> duckdb.DuckDBPyRelation:
+    """Give the rows of a file; of one of text all as text: 007 or 2024-01-01 stays what it is."""
+    if ending == ".parquet":
+        rows = connection.read_parquet(_literal(path))
+        if any(name.endswith("_1") for name in rows.columns):  # as duckdb names a second one
+            names = columns_in_file(path)
+            if twice := next((name for name, n in Counter(names).items() if n > 1), None):
+                msg = f"{str(path)!r} has two columns {twice!r}: rename one, or leave it out."
+                raise DataError(msg)
+        return rows
+    if ending in PLAIN:
+        rows = read_plain(connection, path, _literal(path))
+        return rows.project(", ".join(map(plain_cell, rows.columns)))
+    there = connection.read_json(_literal(path)).columns
+    if there == [NO_OBJECT]:
+        _require_rows(path)
+    return connection.read_json(_literal(path), columns=dict.fromkeys(there, "VARCHAR"))
 
 
 def _as_parquet(
     connection: duckdb.DuckDBPyConnection,
-    path: Path,
-    ending: str,
+    rows: duckdb.DuckDBPyRelation,
+    names: Sequence[str],
     target: Path,
-    wanted: Callable[[Sequence[str]], Sequence[str]],
-) -> Path:
-    """Parse a file of text once, all as text: a name like 007 or 2024-01-01 stays what it is."""
-    try:
-        if ending in PLAIN:
-            rows, cell = read_plain(connection, path, _literal(path)), plain_cell
-        else:
-            there = connection.read_json(_literal(path)).columns
-            if there == [NO_OBJECT]:
-                _require_rows(path)
-            types = dict.fromkeys(wanted(there), "VARCHAR")
-            rows, cell = connection.read_json(_literal(path), columns=types), quoted
-        rows.project(", ".join(map(cell, wanted(rows.columns)))).write_parquet(str(target))
-    except duckdb.Error as error:
-        _explain(error, path, ending)
-        raise
-    return target
+) -> duckdb.DuckDBPyRelation:
+    """Parse some columns of a file of text once."""
+    reasons = {peers.LEFT_OUT} & {*rows.columns}
+    rows.project(", ".join(map(quoted, dict.fromkeys([*names, *reasons])))).write_parquet(
+        str(target)
+    )
+    return connection.read_parquet(str(target))
 
 
 def _require_rows(path: Path) -> None:

@@ -11,12 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.scoring.alpaca_eval import (
-    alpaca_eval_scores,
-    model_shown_first,
-    preferences_from_logprobs,
-    wins,
-)
+from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs, wins
+from judge.tables.native import model_shown_first
 from tests.judge.published import Row, rows
 
 preferences = st.lists(st.one_of(st.floats(1, 2), st.sampled_from([0.0, 1.5])), min_size=2)

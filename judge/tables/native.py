@@ -1,0 +1,202 @@
+"""What AlpacaEval, WildBench, Arena-Hard and others record, in the columns that are read here."""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from judge.tables.annotations import Annotations, list_of
+from rating.errors import DataError
+from rating.tables.files import json_or_text
+from rating.tables.peers import Format, announce, recognised
+
+Columns = dict[str, Any]
+
+ANSWERS, ANSWER = ("response_a", "output_a", "output_1"), ("response", "output")
+"""Columns of the answers of a pair on side A, and of single answers."""
+
+SIGNS = {"A<B": "B>A", "A<<B": "B>>A", "B<A": "A>B", "B<<A": "A>>B", "B=A": "A=B"}
+"""Other spellings of a verdict of Arena-Hard."""
+
+
+_ORDER_SEED = "0"
+
+
+def model_shown_first(instruction: str) -> bool:
+    """Say whether AlpacaEval showed the model's response first for this instruction.
+
+    Drawn by Python's `random` from the text of the instruction, so it is the same for every
+    model: no annotation of one instruction can tell its order from its difficulty.
+    """
+    drawn = random.Random(f"is_switched_outputs{instruction}{_ORDER_SEED}")  # noqa: S311
+    return drawn.choices([False, True])[0]
+
+
+def for_score(data: Annotations, method: str) -> Annotations:
+    """Give annotations as a method of `arena judge score` takes them.
+
+    Raises
+    ------
+    DataError
+        If they are in the format of another method.
+    """
+    known = _known(data)
+    if known is None or method == "pairwise":
+        return data
+    fits = METHODS.get(known.name, ("pairwise", None) if known.columns else ("", None))
+    if fits[0] != method or fits[1] is None:
+        advice = f"use --method {fits[0]}" if fits[0] else known.read_by
+        msg = f"{data.source!r} is in the format {known.name}, not for {method!r}: {advice}."
+        raise DataError(msg)
+    announce(data.source, known.name)
+    return _only(data, fits[1](data) | dict(data.columns))
+
+
+def for_similarity(data: Annotations) -> Annotations:
+    """Give texts of SICK or CLINC as `arena probe similarity` takes them."""
+    known = _known(data)
+    if known is None or known.name not in ("SICK", "CLINC"):
+        return data
+    announce(data.source, known.name)
+    return _only(data, _rated(data) if known.name == "SICK" else _classes(data))
+
+
+def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
+    """Give pairs, or else single answers, as `arena judge run` takes them.
+
+    A pair of several turns has no single answer on each side: it is left out, and announced.
+
+    Raises
+    ------
+    DataError
+        If they are in a format without answers, or no pair is of one turn.
+    """
+    known = _known(data)
+    if known is None:
+        return data
+    if known.name not in PAIRS:
+        if {*ANSWERS, *(() if pairs else ANSWER)} & {*data.columns}:
+            return data  # as AlpacaEval writes them: these columns are known here
+        raise _unfit(data, known, "without a prompt and two answers a row")
+    columns = PAIRS[known.name](data)
+    whole = np.array([isinstance(text, str) for text in columns["prompt"]])
+    left_out = {"of several turns": int((~whole).sum())} if not whole.all() else {}
+    announce(data.source, known.name, left_out)
+    if not whole.any():
+        msg = f"No pair of {data.source!r} is of one turn, and a judge reads one answer a side."
+        raise DataError(msg)
+    return _only(data, dict(data.columns) | columns).kept(whole)
+
+
+def unfit(data: Annotations, why: str) -> DataError | None:
+    """Say why a known format cannot be read, and what reads it; None of no known format."""
+    known = _known(data)
+    return None if known is None else _unfit(data, known, why)
+
+
+def _unfit(data: Annotations, known: Format, why: str) -> DataError:
+    advice = known.read_by or "arena rate reads it"
+    return DataError(f"{data.source!r} is in the format {known.name}, {why}: {advice}.")
+
+
+def _known(data: Annotations) -> Format | None:
+    return recognised(list(data.columns), lambda _: len(_games(data)[0]) != 2)
+
+
+def _rated(data: Annotations) -> Columns:
+    theirs = ("sentence_A", "sentence_B", "relatedness_score")
+    return dict(zip(("text_a", "text_b", "relatedness"), map(data.need, theirs), strict=True))
+
+
+def _classes(data: Annotations) -> Columns:
+    if data.has("text"):
+        return {"text": data.need("text"), "label": data.need("intent")}
+    rows = [row for name in ("train", "val", "test") for row in data.need(name)[0]]
+    return {"text": [row[0] for row in rows], "label": [row[1] for row in rows]}
+
+
+def _alpaca_eval(data: Annotations) -> Columns:
+    if not data.has("output_1", "output_2"):
+        return {"model": data.need("generator_2")}
+    asked = data.texts("instruction")
+    return {
+        "model": data.need("generator_2"),
+        "idx": asked,
+        "is_switched": [model_shown_first(instruction) for instruction in asked],
+        "len_base": [len(str(text)) for text in data.need("output_1")],
+        "len_model": [len(str(text)) for text in data.need("output_2")],
+    }
+
+
+def _wildbench(data: Annotations) -> Columns:
+    columns: Columns = {"model": data.need("model_test")}
+    if data.has("model_output"):
+        columns["empty"] = [not text for text in data.need("model_output")]
+    return columns
+
+
+def _arena_hard(data: Annotations) -> Columns:
+    games = _games(data)
+    return {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
+
+
+def _games(data: Annotations) -> list[list[Any]]:
+    cells = [json_or_text(x) if isinstance(x, str) else x for x in data.need("games")]
+    return [[] if cell is None or isinstance(cell, str | dict) else list(cell) for cell in cells]
+
+
+def _score(games: list[Any], number: int) -> str | None:
+    game = games[number] if number < len(games) else None
+    score = game.get("score") if isinstance(game, dict) else None
+    return None if not score else SIGNS.get(str(score), str(score))
+
+
+METHODS: Mapping[str, tuple[str, Callable[[Annotations], Columns]]] = {
+    "AlpacaEval annotations": ("alpaca_eval", _alpaca_eval),
+    "WildBench scores": ("wildbench", _wildbench),
+    "Arena-Hard v2": ("arena_hard", _arena_hard),
+    "Arena-Hard v0.1 against gpt-4-0314": ("arena_hard", _arena_hard),
+}
+"""By format: the method that scores it, and its columns for that."""
+
+
+def _kaggle(data: Annotations) -> Columns:
+    return {name: [_only_turn(x) for x in data.need(name)] for name in _PAIR}
+
+
+def _only_turn(cell: object) -> object:
+    turns = json_or_text(cell) if isinstance(cell, str) else cell
+    return turns[0] if isinstance(turns, list) and len(turns) == 1 else None
+
+
+def _chatbot(data: Annotations) -> Columns:
+    sides = [[_turns(cell) for cell in data.need(f"conversation_{side}")] for side in "ab"]
+    single = [len(a) == len(b) == 2 for a, b in zip(*sides, strict=True)]
+    parts = ((sides[0], 0), (sides[0], 1), (sides[1], 1))
+    return {
+        name: [row[turn] if one else None for row, one in zip(side, single, strict=True)]
+        for name, (side, turn) in zip(_PAIR, parts, strict=True)
+    }
+
+
+def _turns(cell: object) -> list[Any]:
+    turns = json_or_text(cell) if isinstance(cell, str) else cell
+    return [turn["content"] for turn in turns] if isinstance(turns, list) else []
+
+
+def _llmbar(data: Annotations) -> Columns:
+    theirs = ("input", "output_1", "output_2")
+    return {ours: data.need(name) for ours, name in zip(_PAIR, theirs, strict=True)}
+
+
+_PAIR = ("prompt", "response_a", "response_b")
+PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
+    "Kaggle 55k": _kaggle,
+    "Chatbot Arena": _chatbot,
+    "LLMBar": _llmbar,
+}
+
+
+def _only(data: Annotations, columns: Columns) -> Annotations:
+    return Annotations(data.source, {name: list_of(list(x)) for name, x in columns.items()})

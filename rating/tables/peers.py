@@ -1,0 +1,498 @@
+"""Files as other tools write them: each format is known by its columns, and read as votes."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from rating.errors import DataError
+from rating.tables.columns import listed
+
+if TYPE_CHECKING:
+    import duckdb
+
+NO_VERDICT = "no verdict"
+"""Reason of a row in which a judge said nothing that can be read."""
+
+LEFT_OUT = "left_out"
+NESTED = ("STRUCT", "MAP", "LIST", "ARRAY", "UNION")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What a tool writes.
+
+    Attributes
+    ----------
+    name : str
+    marks : tuple of str
+        Columns of which at least one is there, and hardly in any other file.
+    required : tuple of str
+        Columns without which nothing can be read.
+    columns : tuple of (str, str)
+        A column of ours, and SQL for it. Theirs stand in double quotes and hold text, lists and
+        objects as JSON. The first counts of which all columns are there.
+    without : tuple of str
+        Columns that no such file has.
+    when : str
+        SQL that holds in its first row, where columns do not tell two formats apart.
+    read_by : str
+        Of a format that holds no votes: what reads it instead.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    required: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...] = ()
+    without: tuple[str, ...] = ()
+    when: str = ""
+    read_by: str = ""
+
+    def touches(self, there: Sequence[str]) -> bool:
+        """Whether a table has a column that marks this format."""
+        return not {*self.marks}.isdisjoint(there) and {*self.without}.isdisjoint(there)
+
+    def missing(self, there: Sequence[str]) -> list[str]:
+        """Name the required columns that a table does not have."""
+        return [name for name in self.required if name not in there]
+
+    def chosen(self, there: Sequence[str]) -> dict[str, str]:
+        """Give SQL for each column of ours that can be made of theirs."""
+        return {ours: sql for ours, sql in reversed(self.columns) if _columns_in(sql) <= {*there}}
+
+
+def _columns_in(sql: str) -> set[str]:
+    return set(re.findall(r'"(\w+)"', sql))
+
+
+def _inside(column: str, path: str) -> str:
+    return f"json_extract_string(\"{column}\", '{path}')"
+
+
+def _winner(column: str, **labels: str) -> str:
+    """Give ours for each of their labels; another one stays, to be refused by its name."""
+    cases = " ".join(f"WHEN '{theirs}' THEN '{ours}'" for ours, theirs in labels.items())
+    return f'CASE "{column}" {cases} ELSE "{column}" END'
+
+
+_METADATA = """TRY_CAST(replace("conv_metadata", '''', '"') AS JSON)"""
+"""In a CSV that pandas wrote, quotes are apostrophes; there are but names and numbers in it."""
+
+
+def _styles() -> Iterator[tuple[str, str]]:
+    counted = {"headers": "header_count", "lists": "list_count", "bold": "bold_count"}
+    for side in "ab":
+        length = f"json_extract_string({_METADATA}, '$.sum_assistant_{side}_tokens')"
+        yield f"length_{side}", f"TRY_CAST({length} AS DOUBLE)"
+        for ours, theirs in counted.items():
+            counts = f"json_extract_string({_METADATA}, '$.{theirs}_{side}.*')"
+            yield f"{ours}_{side}", f"list_sum(list_transform({counts}, lambda x: x::DOUBLE))"
+
+
+def _one_hot() -> dict[str, str]:
+    outcomes = ("model_a", "model_b", "tie")
+    won = {o: f"lower(\"winner_{o}\") IN ('1', '1.0', 'true')" for o in outcomes}
+    n = " + ".join(f"coalesce({sql}, false)::INT" for sql in won.values())
+    cases = " ".join(f"WHEN {sql} THEN '{outcome}'" for outcome, sql in won.items())
+    return {
+        "winner": f"CASE WHEN {n} = 1 THEN CASE {cases} END END",
+        LEFT_OUT: f"CASE WHEN {n} <> 1 THEN 'no single winner' END",
+    }
+
+
+_VOTES = {
+    "leftvote": "model_a",
+    "rightvote": "model_b",
+    "tievote": "tie",
+    "bothbad_vote": "both_bad",
+}
+_SHOWN = _inside("models", "$[0]")
+_NAMES = {
+    side: f"coalesce(nullif({_inside('states', f'$[{i}].model_name')}, ''), "
+    f"nullif(nullif({_inside('models', f'$[{i}]')}, ''), 'Model {side.upper()}'))"
+    for i, side in enumerate("ab")
+}
+_FIRST = "\"states\"::JSON->0->'messages'"
+_OFFSET = f"coalesce({_inside('states', '$[0].offset')}::BIGINT, 0)"
+
+_P = 'TRY_CAST("preference" AS DOUBLE)'
+_HAS_PREFERENCE = f"coalesce({_P} = 0 OR {_P} BETWEEN 1 AND 2, false)"
+
+_JUDGE = f'CASE WHEN "judge" LIKE \'[%\' THEN {_inside("judge", "$[0]")} ELSE "judge" END'
+
+
+def _item(a: str, b: str) -> str:
+    pair = f'least("{a}", "{b}") || \'|\' || greatest("{a}", "{b}")'
+    return f"\"question_id\" || '-t' || \"turn\" || '-' || {pair}"
+
+
+def _both_orders(first: str, second: str) -> dict[str, str]:
+    """Reconcile two winners in the sides of the case: a win needs both, as in `judge.verdict`."""
+    read = f"{first} IS NOT NULL AND {second} IS NOT NULL"
+    return {
+        "winner": f"CASE WHEN {first} = {second} THEN {first} WHEN {read} THEN 'tie' END",
+        LEFT_OUT: f"CASE WHEN NOT ({read}) THEN '{NO_VERDICT}' END",
+        "order": "'both'",
+    }
+
+
+def _game(number: int, a: str, b: str) -> str:
+    score = _inside("games", f"$[{number}].score")
+    return (
+        f"CASE WHEN {score} IN ('A>B', 'A>>B', 'B<A', 'B<<A') THEN '{a}' "
+        f"WHEN {score} IN ('B>A', 'B>>A', 'A<B', 'A<<B') THEN '{b}' "
+        f"WHEN {score} IN ('A=B', 'B=A') THEN 'tie' END"
+    )
+
+
+_FIRST_GAME = _game(0, "model_a", "model_b")
+_GAMES = _both_orders(_FIRST_GAME, _game(1, "model_b", "model_a"))
+"""The baseline stands on side A in the first game, and on side B in the second."""
+
+_ONE_GAME = 'json_array_length("games") = 1'
+_WILD = {
+    ours: f"CASE WHEN {_ONE_GAME} THEN {alone} ELSE {_GAMES[ours]} END"
+    for ours, alone in {
+        "winner": _FIRST_GAME,
+        LEFT_OUT: f"CASE WHEN {_FIRST_GAME} IS NULL THEN '{NO_VERDICT}' END",
+        "order": "'ab'",
+    }.items()
+}
+
+FORMATS = (
+    Format(
+        "Chatbot Arena",
+        ("anony", "conv_metadata"),
+        ("model_a", "model_b", "winner"),
+        (
+            ("winner", _winner("winner", both_bad="tie (bothbad)")),
+            ("voter", '"judge_hash"'),
+            ("voter", '"judge"'),
+            (
+                LEFT_OUT,
+                "CASE WHEN coalesce(lower(\"anony\"), '') NOT IN ('true', '1', '1.0') "
+                "THEN 'not anonymous' END",
+            ),
+            *_styles(),
+        ),
+    ),
+    Format(
+        "Kaggle 55k",
+        ("winner_model_a", "winner_model_b", "winner_tie"),
+        ("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie"),
+        (("battle_id", '"id"'), *_one_hot().items()),
+    ),
+    Format(
+        "FastChat's conversation log",
+        ("states",),
+        ("type", "models", "states"),
+        (
+            ("model_a", _NAMES["a"]),
+            ("model_b", _NAMES["b"]),
+            ("winner", _winner("type", **{ours: theirs for theirs, ours in _VOTES.items()})),
+            ("voter", 'md5("ip")'),
+            ("prompt", f"({_FIRST})->({_OFFSET})->>1"),
+            (
+                LEFT_OUT,
+                f'CASE WHEN "type" IS NULL OR "type" NOT IN {(*_VOTES,)} '
+                "THEN 'of type ' || coalesce(left(\"type\", 40), '(none)') "
+                f"WHEN coalesce({_SHOWN}, '') NOT IN ('', 'Model A') THEN 'not anonymous' "
+                f"WHEN coalesce({_NAMES['a']}, '') = '' OR coalesce({_NAMES['b']}, '') = '' "
+                "THEN 'without a model''s name' END",
+            ),
+        ),
+    ),
+    Format(
+        "LLMFAO",
+        ("model_x", "model_y"),
+        ("left", "right", "winner", "worker", "prompt", "model_x", "model_y"),
+        (
+            ("model_a", '"left"'),
+            ("model_b", '"right"'),
+            ("winner", _winner("winner", model_a="left", model_b="right")),
+            ("voter", '"worker"'),
+            ("prompt_id", '"prompt"'),
+            ("item_id", '"id"'),
+        ),
+    ),
+    Format(
+        "Agent Arena",
+        ("leftSubcomponent", "rightSubcomponent"),
+        ("leftSubcomponent", "rightSubcomponent", "rating"),
+        (
+            ("model_a", '"leftSubcomponent"'),
+            ("model_b", '"rightSubcomponent"'),
+            (
+                "winner",
+                _winner(
+                    "rating",
+                    model_a="A is better",
+                    model_b="B is better",
+                    tie="Tie",
+                    both_bad="Both are bad",
+                ),
+            ),
+            ("ts", '"createdAt"'),
+            ("battle_id", '"_id"'),
+        ),
+    ),
+    Format(
+        "AlpacaEval annotations",
+        ("generator_1", "generator_2"),
+        ("instruction", "generator_1", "generator_2", "preference"),
+        (
+            ("model_a", '"generator_1"'),
+            ("model_b", '"generator_2"'),
+            (
+                "winner",
+                f"CASE WHEN {_HAS_PREFERENCE} THEN CASE WHEN {_P} IN (0, 1.5) THEN 'tie' "
+                f"WHEN {_P} < 1.5 THEN 'model_a' ELSE 'model_b' END END",
+            ),
+            (
+                "preference",
+                f"CASE WHEN {_HAS_PREFERENCE} THEN 2 - CASE WHEN {_P} = 0 THEN 1.5 ELSE {_P} END "
+                "END",
+            ),
+            ("prompt_id", '"instruction"'),
+            ("judge", '"annotator"'),
+            ("response_a", '"output_1"'),
+            ("response_b", '"output_2"'),
+            (LEFT_OUT, f"CASE WHEN NOT {_HAS_PREFERENCE} THEN 'no preference' END"),
+        ),
+    ),
+    Format(
+        "MT-bench judgements",
+        ("turn",),
+        ("question_id", "turn", "model_a", "model_b", "winner", "judge"),
+        (
+            ("winner", _winner("winner", tie="tie (inconsistent)")),
+            ("voter", _JUDGE),
+            ("judge", _JUDGE),
+            ("item_id", _item("model_a", "model_b")),
+            ("prompt_id", '"question_id"'),
+        ),
+        without=("tstamp", "language"),
+    ),
+    Format(
+        "MT-bench judgements of FastChat",
+        ("g1_winner", "g2_winner"),
+        ("question_id", "turn", "model_1", "model_2", "g1_winner", "g2_winner"),
+        (
+            ("model_a", '"model_1"'),
+            ("model_b", '"model_2"'),
+            *_both_orders(
+                *(
+                    _winner(name, model_a="model_1", model_b="model_2").replace(
+                        f'ELSE "{name}"', f"ELSE nullif(\"{name}\", 'error')"
+                    )
+                    for name in ("g1_winner", "g2_winner")
+                )
+            ).items(),
+            ("judge", _JUDGE),
+            ("item_id", _item("model_1", "model_2")),
+            ("battle_id", _item("model_1", "model_2")),
+            ("prompt_id", '"question_id"'),
+        ),
+    ),
+    Format(
+        "WildBench rewards",
+        ("model_A", "model_B"),
+        ("session_id", "model_A", "model_B", "winner", "extent"),
+        (
+            ("model_a", '"model_A"'),
+            ("model_b", '"model_B"'),
+            (
+                "winner",
+                'CASE WHEN "winner" = "model_A" THEN \'model_a\' '
+                'WHEN "winner" = "model_B" THEN \'model_b\' ELSE "winner" END',
+            ),
+            ("prompt_id", '"session_id"'),
+        ),
+    ),
+    Format(
+        "Arena-Hard v2",
+        ("games",),
+        ("uid", "model", "baseline", "games"),
+        (
+            ("model_a", '"baseline"'),
+            ("model_b", '"model"'),
+            *_GAMES.items(),
+            ("prompt_id", '"uid"'),
+            ("battle_id", '"uid"'),
+        ),
+    ),
+    Format(
+        "WildVision against claude-3-sonnet-20240229",
+        ("games",),
+        ("question_id", "model", "games"),
+        (
+            ("model_a", "'claude-3-sonnet-20240229'"),
+            ("model_b", '"model"'),
+            *_WILD.items(),
+            ("prompt_id", '"question_id"'),
+            ("battle_id", '"question_id"'),
+        ),
+        when=f"{_ONE_GAME} OR json_type(\"games\", '$[0].user_prompt') = 'ARRAY'",
+    ),
+    Format(
+        "Arena-Hard v0.1 against gpt-4-0314",
+        ("games",),
+        ("question_id", "model", "games"),
+        (
+            ("model_a", "'gpt-4-0314'"),
+            ("model_b", '"model"'),
+            *_GAMES.items(),
+            ("prompt_id", '"question_id"'),
+            ("battle_id", '"question_id"'),
+        ),
+    ),
+    Format(
+        "AlpacaEval outputs",
+        ("generator",),
+        ("instruction", "output", "generator"),
+        read_by="arena judge run takes two files of answers",
+    ),
+    Format(
+        "WildBench scores",
+        ("model_test",),
+        ("session_id", "model_test", "score"),
+        read_by="arena judge score --method wildbench reads it",
+    ),
+    Format(
+        "MT-bench scores of single answers",
+        ("user_prompt", "judgment"),
+        ("question_id", "model", "judge", "score", "turn"),
+        read_by="average the scores by model for arena study scores",
+    ),
+    Format(
+        "LLMBar",
+        ("output_1", "output_2"),
+        ("input", "output_1", "output_2", "label"),
+        read_by="arena judge run reads its pairs",
+    ),
+    Format(
+        "SICK",
+        ("sentence_A", "sentence_B"),
+        ("sentence_A", "sentence_B", "relatedness_score"),
+        read_by="arena probe similarity reads it",
+    ),
+    Format(
+        "CLINC",
+        ("oos_val", "oos_test"),
+        ("train", "val", "test", "oos_val", "oos_test"),
+        read_by="arena probe similarity reads it",
+    ),
+    Format(
+        "CLINC",
+        ("intent",),
+        ("text", "intent"),
+        read_by="arena probe similarity reads it",
+    ),
+)
+
+
+def recognised(
+    columns: Sequence[str], holds: Callable[[str], bool] = lambda sql: False
+) -> Format | None:
+    """Name the format of a table with these columns; None where it is of none.
+
+    Parameters
+    ----------
+    holds : callable
+        Whether some SQL holds in the first row.
+    """
+    fits = (one for one in FORMATS if one.touches(columns) and not one.missing(columns))
+    return next((one for one in fits if not one.when or holds(one.when)), None)
+
+
+def nearly(columns: Sequence[str]) -> Format | None:
+    """Name the format of which half the columns or more are there, but not all."""
+    shares = {
+        one: 1 - len(one.missing(columns)) / len(one.required)
+        for one in FORMATS
+        if one.touches(columns)
+    }
+    best = max(shares, key=shares.__getitem__, default=None)
+    return best if best is not None and 0.5 <= shares[best] < 1 else None
+
+
+def as_votes(
+    rows: "duckdb.DuckDBPyRelation",
+) -> tuple["duckdb.DuckDBPyRelation", Format | None]:
+    """Give rows of a known format with our columns beside theirs, and the format.
+
+    Rows of no known format, or of one that holds no votes, come back as they are.
+    """
+    there = rows.columns
+    likely = [one for one in FORMATS if one.touches(there) and not one.missing(there)]
+    if not likely:
+        return rows, None
+    read = {name for one in likely for _, sql in one.columns for name in _columns_in(sql)}
+    types = dict(zip(there, map(str, rows.types), strict=True))
+    texts = rows.project(", ".join(_as_text(name, types[name], name in read) for name in there))
+    first = texts.limit(1)
+    known = recognised(there, lambda sql: bool(first.filter(sql).limit(1).fetchall()))
+    if known is None or not known.columns:
+        return rows, None
+    ours = known.chosen(there)
+    taken = {name.lower() for name in ours}
+    theirs = [f'"{name}"' for name in map(_escaped, there) if name.lower() not in taken]
+    made = [f'{sql} AS "{name}"' for name, sql in ours.items()]
+    return texts.project(", ".join([*theirs, *made])), known
+
+
+def _as_text(name: str, kind: str, read: bool) -> str:
+    column = f'"{_escaped(name)}"'
+    if not read or kind == "VARCHAR":
+        return column
+    nested = kind.startswith(NESTED) or kind.endswith("]")
+    return f"CAST({f'to_json({column})' if nested else column} AS VARCHAR) AS {column}"
+
+
+def _escaped(name: str) -> str:
+    return name.replace('"', '""')
+
+
+def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:
+    """Say of a file that holds no votes what it is, or what it lacks to be of a known format."""
+    known = recognised(columns)
+    if known is not None and known.read_by:
+        return DataError(f"{path!r} is in the format {known.name}, no votes: {known.read_by}.")
+    near = nearly(columns)
+    if near is None:
+        return error
+    return DataError(
+        f"{path!r} is nearly in the format {near.name}, but has no column "
+        f"{listed(near.missing(columns))}: add it, or name our own columns with --column."
+    )
+
+
+_notice: ContextVar[Callable[[str], None] | None] = ContextVar("notice", default=None)
+
+
+@contextmanager
+def noticing(notice: Callable[[str], None]) -> Iterator[None]:
+    """Call with a sentence for each file of a peer's format that is read meanwhile."""
+    token = _notice.set(cache(notice))  # a file that is read twice is announced once
+    try:
+        yield
+    finally:
+        _notice.reset(token)
+
+
+def announce(path: str, name: str, left_out: Mapping[str, int] | None = None) -> None:
+    """Say as what a file is read, and how many rows are left out why, to whoever asked."""
+    if notice := _notice.get():
+        reasons = ", ".join(f"{n:,} {why}" for why, n in sorted((left_out or {}).items()))
+        notice(f"{path} is read as {name}; rows left out: {reasons or 'none'}")
+
+
+def left_out(rows: "duckdb.DuckDBPyRelation") -> dict[str, int]:
+    """Count the rows that are left out, by their reasons."""
+    if LEFT_OUT not in rows.columns:
+        return {}
+    reasons = rows.filter(f"{LEFT_OUT} IS NOT NULL").aggregate(f"{LEFT_OUT}, count(*)")
+    return dict(reasons.fetchall())

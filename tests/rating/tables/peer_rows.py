@@ -1,0 +1,309 @@
+"""A few rows as each peer's tool writes them, all of them invented."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+Row = Mapping[str, Any]
+
+
+def of_arena(a: str, b: str, winner: str, voter: str, *, anony: bool = True) -> Row:
+    more = winner == "model_a"
+    metadata: dict[str, object] = {
+        "sum_user_tokens": 1,
+        "sum_assistant_a_tokens": 400 if more else 300,
+        "sum_assistant_b_tokens": 100,
+        "turns": 1,
+    }
+    for side, n in (("a", 3 if more else 2), ("b", 1)):
+        metadata |= {
+            f"header_count_{side}": {"h1": n, "h2": 1},
+            f"list_count_{side}": {"ordered": n, "unordered": 0},
+            f"bold_count_{side}": {"**": n, "__": n},
+        }
+    turns = [
+        {"role": role, "content": text, "num_tokens": 1}
+        for role, text in (("user", "hi"), ("assistant", "x"))
+    ]
+    return {
+        "question_id": f"q-{a}-{b}-{voter}",
+        "model_a": a,
+        "model_b": b,
+        "winner": winner,
+        "judge": voter,
+        "conversation_a": turns,
+        "conversation_b": turns,
+        "turn": 1,
+        "anony": anony,
+        "language": "English",
+        "tstamp": 1700000000.5,
+        "conv_metadata": metadata,
+    }
+
+
+def of_kaggle(a: str, b: str, *won: int) -> Row:
+    outcomes = dict(zip(("winner_model_a", "winner_model_b", "winner_tie"), won, strict=True))
+    texts = {"prompt": '["hi"]', "response_a": '["x"]', "response_b": '["y"]'}
+    return {"id": 7, "model_a": a, "model_b": b, **texts, **outcomes}
+
+
+def of_log(kind: str, shown: Sequence[str], hidden: Sequence[str | None]) -> Row:
+    states = [
+        {"messages": [["user", "hi"], ["assistant", "x"]], "offset": 0, "model_name": name}
+        for name in hidden
+    ]
+    return {"tstamp": 1.5, "type": kind, "models": shown, "states": states, "ip": "192.0.2.7"}
+
+
+def of_llmfao(a: str, b: str, winner: str, worker: int) -> Row:
+    return {
+        "id": 5,
+        "prompt": 8,
+        "model_x": 1,
+        "model_y": 2,
+        "worker": worker,
+        "winner": winner,
+        "left": a,
+        "right": b,
+    }
+
+
+def of_agents(a: str, b: str, rating: str) -> Row:
+    return {
+        "_id": f"{a}{b}{rating}",
+        "leftSubcomponent": a,
+        "rightSubcomponent": b,
+        "rating": rating,
+        "createdAt": "2024-09-03T18:55:37.375000",
+        "__v": None,
+    }
+
+
+def of_alpaca(instruction: str, preference: float | None) -> Row:
+    return {
+        "instruction": instruction,
+        "output_1": "one",
+        "generator_1": "x",
+        "dataset": "invented",
+        "output_2": "another",
+        "generator_2": "y",
+        "annotator": "a judge",
+        "preference": preference,
+        "raw_completion": None,
+    }
+
+
+def of_bench(a: str, b: str, winner: str, turn: int, judge: object = "expert_1") -> Row:
+    return {
+        "judge": judge,
+        "model_a": a,
+        "model_b": b,
+        "question_id": 81,
+        "turn": turn,
+        "winner": winner,
+    }
+
+
+def of_fastchat(first: str, second: str, question: int) -> Row:
+    return {
+        "question_id": question,
+        "model_1": "x",
+        "model_2": "y",
+        "g1_winner": first,
+        "g2_winner": second,
+        "judge": ["gpt-4", "pair-v2"],
+        "turn": 1,
+        "tstamp": 1717231244.5,
+    }
+
+
+def of_wildbench(winner: str, extent: int) -> Row:
+    models = {"model_A": "x", "model_B": "y", "winner": winner, "extent": extent}
+    return {"session_id": f"s{extent}{winner}", "parsed_result": {"choice": "?"}, **models}
+
+
+def of_hard(name: str, *scores: str | None, prompt: object = "p", **more: str) -> Row:
+    games = [{"user_prompt": prompt, "judgment": "?", "score": score} for score in scores]
+    return {
+        **more,
+        name: f"q{'-'.join(map(str, scores))}",
+        "model": "y",
+        "judge": "j",
+        "games": games,
+    }
+
+
+ARENA = [
+    of_arena("x", "y", "model_a", "ada"),
+    of_arena("y", "x", "tie (bothbad)", "bob"),
+    of_arena("x", "y", "tie", "ada"),
+    of_arena("x", "y", "model_b", "ada", anony=False),
+]
+HIDDEN = ("x", "y")
+BLIND = ("Model A", "Model B")
+
+FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping[str, int]]] = {
+    "arena.json": (
+        "Chatbot Arena",
+        ARENA,
+        [("x", "y", "model_a"), ("y", "x", "both_bad"), ("x", "y", "tie")],
+        {"not anonymous": 1},
+    ),
+    "kaggle.csv": (
+        "Kaggle 55k",
+        [
+            of_kaggle("x", "y", 1, 0, 0),
+            of_kaggle("y", "x", 0, 1, 0),
+            of_kaggle("x", "y", 0, 0, 1),
+            of_kaggle("x", "y", 0, 0, 0),
+            of_kaggle("x", "y", 1, 1, 0),
+        ],
+        [("x", "y", "model_a"), ("y", "x", "model_b"), ("x", "y", "tie")],
+        {"no single winner": 2},
+    ),
+    "log-conv.json": (
+        "FastChat's conversation log",
+        [
+            of_log("leftvote", BLIND, HIDDEN),
+            of_log("rightvote", ("", ""), HIDDEN),
+            of_log("tievote", BLIND, HIDDEN),
+            of_log("bothbad_vote", BLIND, HIDDEN),
+            of_log("leftvote", ("x", "y"), HIDDEN),
+            of_log("leftvote", BLIND, (None, "y")),
+            of_log("share", BLIND, HIDDEN),
+            {"tstamp": 1.0, "type": "chat", "model": "x", "ip": "192.0.2.7"},
+        ],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie", "both_bad")],
+        {"not anonymous": 1, "of type chat": 1, "of type share": 1, "without a model's name": 1},
+    ),
+    "llmfao.csv": (
+        "LLMFAO",
+        [of_llmfao("x", "y", w, 7) for w in ("left", "right", "tie")],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie")],
+        {},
+    ),
+    "agents.json": (
+        "Agent Arena",
+        [of_agents("x", "y", r) for r in ("A is better", "B is better", "Tie", "Both are bad")],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie", "both_bad")],
+        {},
+    ),
+    "annotations.json": (
+        "AlpacaEval annotations",
+        [of_alpaca(f"i{p}", p) for p in (1.0, 1.2, 1.5, 0.0, 1.9, None, 3.0)],
+        [("x", "y", w) for w in ("model_a", "model_a", "tie", "tie", "model_b")],
+        {"no preference": 2},
+    ),
+    "bench.jsonl": (
+        "MT-bench judgements",
+        [
+            of_bench("x", "y", "model_a", 1),
+            of_bench("x", "y", "tie (inconsistent)", 2, ["gpt-4", "pair-v2"]),
+            of_bench("y", "x", "tie", 1, "expert_2"),
+        ],
+        [("x", "y", "model_a"), ("x", "y", "tie"), ("y", "x", "tie")],
+        {},
+    ),
+    "gpt-4_pair.jsonl": (
+        "MT-bench judgements of FastChat",
+        [
+            of_fastchat("model_1", "model_1", 1),
+            of_fastchat("model_1", "model_2", 2),
+            of_fastchat("tie", "tie", 3),
+            of_fastchat("model_2", "tie", 4),
+            of_fastchat("error", "model_2", 5),
+            of_fastchat("error", "error", 6),
+        ],
+        [("x", "y", w) for w in ("model_a", "tie", "tie", "tie")],
+        {"no verdict": 2},
+    ),
+    "rewards.json": (
+        "WildBench rewards",
+        [of_wildbench("x", 2), of_wildbench("y", 1), of_wildbench("tie", 0)],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie")],
+        {},
+    ),
+    "hard-v2.jsonl": (
+        "Arena-Hard v2",
+        [
+            of_hard("uid", "A>>B", "B>A", baseline="x"),
+            of_hard("uid", "B>A", "A>B", baseline="x"),
+            of_hard("uid", "A<B", "B>A", baseline="x"),
+            of_hard("uid", None, "B>A", baseline="x"),
+        ],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie")],
+        {"no verdict": 1},
+    ),
+    "hard-v1.jsonl": (
+        "Arena-Hard v0.1 against gpt-4-0314",
+        [
+            of_hard("question_id", "A>B", "B>>A"),
+            of_hard("question_id", "A=B", "B=A"),
+            of_hard("question_id", "A>B", None),
+        ],
+        [("gpt-4-0314", "y", "model_a"), ("gpt-4-0314", "y", "tie")],
+        {"no verdict": 1},
+    ),
+    "wild.jsonl": (
+        "WildVision against claude-3-sonnet-20240229",
+        [
+            of_hard("question_id", score, prompt=[{"type": "text", "text": "?"}])
+            for score in ("A>>B", "B>A", "A=B", None)
+        ],
+        [("claude-3-sonnet-20240229", "y", w) for w in ("model_a", "model_b", "tie")],
+        {"no verdict": 1},
+    ),
+}
+"""By file: the format, its rows, the votes in it, and what is left out."""
+
+OUTPUT = {"instruction": "i", "dataset": "invented", "output": "o", "generator": "x"}
+SCORE = {
+    "session_id": "s",
+    "parsed_result": {"strengths": "?", "weaknesses": "?", "score": "7"},
+    "model_test": "x",
+    "score": "7",
+    "model_output": "o",
+}
+SINGLE = {
+    "question_id": 81,
+    "model": "x",
+    "judge": ["gpt-4", "single-v1"],
+    "user_prompt": "p",
+    "judgment": "[[9]]",
+    "score": 9,
+    "turn": 1,
+    "tstamp": 1.5,
+}
+REFUSED: Mapping[str, tuple[str, Row]] = {
+    "outputs.json": ("AlpacaEval outputs", OUTPUT),
+    "score_results.json": ("WildBench scores", SCORE),
+    "single.jsonl": ("MT-bench scores of single answers", SINGLE),
+    "llmbar.json": ("LLMBar", {"input": "i", "output_1": "o", "output_2": "p", "label": 1}),
+    "sick.tsv": (
+        "SICK",
+        {"pair_ID": 1, "sentence_A": "a", "sentence_B": "b", "relatedness_score": 4.5},
+    ),
+    "clinc.csv": ("CLINC", {"text": "pay my bill", "intent": "pay_bill"}),
+}
+"""By file that holds no votes: the format and a row."""
+
+
+def written(folder: Path, name: str, rows: Sequence[Row]) -> Path:
+    """Write rows in the kind of file that the name asks for."""
+    path = folder / name
+    if name.endswith(".json") and "log" not in name:
+        path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    elif name.endswith((".json", ".jsonl")):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elif name.endswith((".csv", ".tsv")):
+        separator = "," if name.endswith("csv") else "\t"
+        pd.DataFrame(rows).to_csv(path, index=False, sep=separator)
+    else:
+        text = folder / f"{name}.jsonl"
+        written(folder, text.name, rows)
+        duckdb.read_json(str(text)).write_parquet(str(path))
+    return path

@@ -1,0 +1,196 @@
+"""The files of other tools: each is read as votes, or refused by the name of its format."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from rating.comparisons import Votes
+from rating.errors import DataError
+from rating.tables.columns import Columns
+from rating.tables.counts import read_votes
+from rating.tables.peers import FORMATS, noticing, recognised
+from rating.tables.reading import Reading
+from rating.tables.sources import opened
+from tests.rating.tables.peer_rows import ARENA, FILES, REFUSED, Row, written
+from tests.rating.tables.sources import PLAIN, cells
+
+ENDINGS = ("json", "jsonl", "csv", "parquet")
+
+
+def noticed(path: Path, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
+    words: list[str] = []
+    with noticing(words.append):
+        return read_votes(path, reading), words
+
+
+def columns_of(path: Path, *names: str) -> list[tuple[object, ...]]:
+    with opened(path, lambda there: [*there]) as frame:
+        return frame.to_native().project(", ".join(names)).fetchall()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_peers_file_is_read_as_its_votes(name: str, tmp_path: Path) -> None:
+    known, rows, expected, left_out = FILES[name]
+    path = written(tmp_path, name, rows)
+    votes, words = noticed(path)
+    assert cells(votes) == Counter(expected)
+    assert votes.read == len(rows)
+    assert votes.dropped == left_out
+    reasons = ", ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
+    assert words == [f"{path} is read as {known}; rows left out: {reasons}"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_peers_file_means_the_same_in_parquet(name: str, tmp_path: Path) -> None:
+    _, rows, expected, left_out = FILES[name]
+    votes, _ = noticed(written(tmp_path, "votes.parquet", rows))
+    assert cells(votes) == Counter(expected)
+    assert votes.dropped == left_out
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_chatbot_arena_is_the_same_in_every_kind_of_file(ending: str, tmp_path: Path) -> None:
+    path = written(tmp_path, f"arena.{ending}", ARENA)
+    style = ("length", "headers", "lists", "bold", "log2:length")
+    votes, words = noticed(path, Reading(style=style[:-1]))
+    assert votes.voters == ("ada", "bob")
+    assert words[0].endswith("rows left out: 1 not anonymous")
+    assert votes.data.n_votes == 3
+    names = [f"{name}_{side}" for name in style[:-1] for side in "ab"]
+    assert columns_of(path, *names)[0] == tuple(map(pytest.approx, (400, 100, 4, 2, 3, 1, 6, 2)))
+
+
+def test_what_a_study_needs_is_in_our_columns(tmp_path: Path) -> None:
+    bench = written(tmp_path, "bench.jsonl", FILES["bench.jsonl"][1])
+    assert columns_of(bench, "item_id", "voter", "judge") == [
+        ("81-t1-x|y", "expert_1", "expert_1"),
+        ("81-t2-x|y", "gpt-4", "gpt-4"),
+        ("81-t1-x|y", "expert_2", "expert_2"),
+    ]
+    alpaca = written(tmp_path, "annotations.json", FILES["annotations.json"][1])
+    shares = [share for (share,) in columns_of(alpaca, "preference")]
+    assert shares == [1.0, pytest.approx(0.8), 0.5, 0.5, pytest.approx(0.1), None, None]
+    log = written(tmp_path, "log-conv.json", FILES["log-conv.json"][1])
+    prompt, voter = columns_of(log, "prompt", "voter")[0]
+    assert prompt == "hi"
+    assert "192.0.2.7" not in str(voter)
+
+
+def test_a_column_of_theirs_can_still_be_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "arena.json", ARENA)
+    votes = read_votes(path, Reading(columns=Columns(voter="question_id")))
+    assert votes.voters == ("q-x-y-ada", "q-y-x-bob")
+
+
+def test_votes_of_our_own_columns_are_of_no_peer(tmp_path: Path) -> None:
+    own: list[Row] = [{"model_a": "x", "model_b": "y", "winner": "tie", "turn": 1, "judge": "j"}]
+    assert recognised([*own[0]]) is None
+    assert noticed(written(tmp_path, "own.csv", own))[1] == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_holds_no_votes_is_refused_by_its_format(name: str, tmp_path: Path) -> None:
+    known, row = REFUSED[name]
+    with pytest.raises(DataError, match=f"in the format {known}, no votes: .*arena "):
+        read_votes(written(tmp_path, name, [row]))
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("kaggle.csv", "winner_tie"),
+        ("gpt-4_pair.jsonl", "g2_winner"),
+        ("arena.json", "winner"),
+        ("log-conv.json", "type"),
+        ("annotations.json", "preference"),
+        ("agents.json", "rating"),
+    ],
+)
+def test_what_is_nearly_a_format_is_refused_with_what_it_lacks(
+    name: str, lost: str, tmp_path: Path
+) -> None:
+    known, rows, _, _ = FILES[name]
+    less = [{key: value for key, value in row.items() if key != lost} for row in rows]
+    path = written(tmp_path, name, less)
+    with pytest.raises(DataError, match=f"nearly in the format {known}, .*no column '{lost}'"):
+        read_votes(path)
+
+
+def test_an_unknown_label_is_quoted_and_not_guessed(tmp_path: Path) -> None:
+    rows = [*FILES["agents.json"][1], {**FILES["agents.json"][1][0], "rating": "C is better"}]
+    with pytest.raises(DataError, match="'C is better'"):
+        read_votes(written(tmp_path, "agents.json", rows))
+
+
+def test_no_format_hides_another() -> None:
+    files: dict[str, tuple[str, Sequence[Row]]] = {
+        name: (known, rows) for name, (known, rows, _, _) in FILES.items()
+    }
+    files |= {name: (known, [row]) for name, (known, row) in REFUSED.items()}
+    assert {known for known, _ in files.values()} == {one.name for one in FORMATS}
+    for known, rows in files.values():
+        there = list(dict.fromkeys(name for row in rows for name in row))
+        one = recognised(there, lambda _, known=known: "WildVision" in known)  # type: ignore[misc]
+        assert one is not None
+        assert one.name == known
+
+
+@pytest.mark.published
+@pytest.mark.parametrize(
+    ("file", "known", "used", "dropped"),
+    [
+        ("agent_arena_raw.json", "Agent Arena", None, {}),
+        ("alpaca_eval_annotations.json", "AlpacaEval annotations", 60, {}),
+        ("arena_hard_v0.1_judgments.jsonl", "Arena-Hard v0.1 against gpt-4-0314", 20, {}),
+        ("arena_hard_v2_judgments.jsonl", "Arena-Hard v2", 20, {}),
+        ("chatbot_arena.json", "Chatbot Arena", 107, {"not anonymous": 43}),
+        ("chatbot_arena.jsonl", "Chatbot Arena", 107, {"not anonymous": 43}),
+        (
+            "fastchat_log-conv.json",
+            "FastChat's conversation log",
+            33,
+            {"not anonymous": 17},
+        ),
+        ("kaggle_55k.csv", "Kaggle 55k", 199, {}),
+        ("llmfao_raw.csv", "LLMFAO", 399, {}),
+        (
+            "mtbench_fastchat_gpt-4_pair.jsonl",
+            "MT-bench judgements of FastChat",
+            73,
+            {"no verdict": 2},
+        ),
+        ("mtbench_gpt4_pair_judgments.jsonl", "MT-bench judgements", 300, {}),
+        ("mtbench_human_judgments.jsonl", "MT-bench judgements", 600, {}),
+        ("wildvision_judgement.jsonl", "WildVision against claude-3-sonnet-20240229", 40, {}),
+    ],
+)
+def test_real_files_are_read_whole(
+    published_data: Path, file: str, known: str, used: int | None, dropped: dict[str, int]
+) -> None:
+    votes, words = noticed(published_data / "native" / file)
+    assert f"is read as {known};" in words[0]
+    assert votes.dropped == dropped
+    assert votes.data.n_votes == used or used is None
+
+
+@pytest.mark.published
+def test_people_of_mt_bench_agree_as_noted_where_a_turn_is_an_item(
+    published_data: Path, tmp_path: Path
+) -> None:
+    source = duckdb.read_parquet(str(published_data / "votes" / "mtbench" / "votes.parquet"))
+    theirs = tmp_path / "human.parquet"
+    source.project(
+        "voter AS judge, model_a, model_b, prompt_id AS question_id, turn, src_winner AS winner"
+    ).write_parquet(str(theirs))
+    items: dict[object, list[str]] = defaultdict(list)
+    for item, a, b, winner in columns_of(theirs, "item_id", "model_a", "model_b", "winner"):
+        items[item].append({"model_a": str(a), "model_b": str(b)}.get(str(winner), "tie"))
+    agree = [x == y for votes in items.values() for x, y in combinations(votes, 2)]
+    assert sum(agree) / len(agree) == pytest.approx(0.6554, abs=5e-5)
+    assert [item for (item,) in columns_of(theirs, "item_id")] == [
+        item for (item,) in source.project("item_id").fetchall()
+    ]
