@@ -1,20 +1,15 @@
-"""The `arena` command."""
+"""The `arena` command: a table of commands, each loaded when it is run."""
 
+import ast
+import os
 import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
-import typer
+from cyclopts import App, CycloptsError
 
-from arena.commands import (
-    data,
-    judge,
-    models,
-    probe,
-    rating,
-    serving,
-    simulate,
-    study,
-    voters,
-)
+from arena.commands.arguments import EVERY
 from arena.errors import ArenaError, BrokenRecordError
 from arena.terminal import say
 from judge.errors import CallError
@@ -23,24 +18,99 @@ from rating.errors import ConvergenceError, NotIdentifiedError, RatingError
 UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 """The input can be read, but does not give what was asked: exit 3; everything else is 2."""
 
-cli = typer.Typer(
-    help="Blind battles between language models, votes, and ratings with honest intervals.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-)
-for group in (serving, data, simulate, rating, voters):
-    cli.add_typer(group.cli)
-cli.add_typer(models.cli, name="models")
-cli.add_typer(judge.cli, name="judge")
-cli.add_typer(study.cli, name="study")
-cli.add_typer(probe.cli, name="probe")
+GROUPS = {
+    "export": "Write what the arena holds to files.",
+    "judge": "Scores and verdicts of models that judge.",
+    "study": "How judges, and scores from elsewhere, agree with people.",
+    "probe": "Is the measure itself any good: cards to read.",
+}
+COMMANDS = {
+    "serve": "serving:serve",
+    "demo": "serving:demo",
+    "simulate": "serving:simulate",
+    "models": "models:models",
+    "models check": "models:check",
+    "export votes": "data:votes",
+    "verify": "data:verify",
+    "backup": "data:backup",
+    "restore": "data:restore",
+    "rate": "rating:rate",
+    "plan": "rating:plan",
+    "voters": "rating:voters",
+    "judge run": "judge_run:run",
+    "judge work": "judge_run:work",
+    "judge score": "judge_score:score",
+    "judge probe": "judge_probe:probe",
+    "study judge": "study:judge",
+    "study scores": "study:scores",
+    "probe similarity": "probe:similarity",
+    "probe judge": "probe:judge",
+    "probe board": "probe:board",
+    "probe ask": "probe:ask",
+}
+"""The words of a command, and the function in `arena.commands` that does it."""
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Run the command; what goes wrong is said in one line, with a non-zero exit."""
+    words = sys.argv[1:] if words is None else list(words)
     try:
-        cli()
+        application(words)(words)
+    except CycloptsError as error:
+        say(f"arena: {error}", error=True)
+        sys.exit(2)
     except (ArenaError, CallError, RatingError) as error:
         say(f"arena: {error}", error=True)
         sys.exit(3 if isinstance(error, UNDETERMINED) else 2)
+    except BrokenPipeError:  # nobody reads on, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    if not words or " ".join(words) in GROUPS:  # help was printed, and nothing done
+        sys.exit(2)
+
+
+def application(words: Sequence[str]) -> App:
+    """Lay out the commands; none is imported but the one that the words name."""
+    helps = "--help" in words or len(words) < 2
+    app = App(
+        name="arena",
+        help="Blind battles between language models, votes, and ratings with honest intervals.",
+        help_flags="--help",
+        version_flags=[],
+        help_format="markdown",
+        default_parameter=EVERY,
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+    )
+    groups = {"": app}
+    for name, about in GROUPS.items():
+        groups[name] = App(name=name, help=about)
+        app.command(groups[name])
+    for line, path in COMMANDS.items():
+        group, _, name = line.rpartition(" ")
+        if group not in groups:  # a command with a command of its own
+            if words[:1] != [group]:
+                continue
+            groups[group] = app[group]
+        groups[group].command(
+            f"arena.commands.{path}", name=name, **(_documented(path) if helps else {})
+        )
+    return app
+
+
+def _documented(path: str) -> dict[str, str]:
+    """Give a command's docstring, and the examples in it, without importing the command."""
+    module, _, function = path.partition(":")
+    docstring = _docstrings(module)[function]
+    lines = docstring.partition("Examples\n--------\n")[2].splitlines()
+    examples = "\n\n".join(f"`{line}`" for line in lines)
+    return {"help": docstring, "help_epilogue": f"**Examples**\n\n{examples}"}
+
+
+@cache
+def _docstrings(module: str) -> dict[str, str]:
+    file = Path(__file__).parent / "commands" / f"{module}.py"
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name: ast.get_docstring(node) or "" for node in functions}

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,6 +46,19 @@ def write(page: str) -> None:
     print(visible(page, keep="\n\t") if sys.stdout.isatty() else page, end="")
 
 
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[int] | None = None
+) -> Table:
+    """Lay out rows of words; columns ``right`` are flush right: if None, all but the first."""
+    grid = Table()
+    for place, name in enumerate(head):
+        flush = place > 0 if right is None else place in right
+        grid.add_column(plain(name), justify="right" if flush else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(plain, row))
+    return grid
+
+
 def board(report: Row) -> RenderableType:
     """Lay out a board: what it is, the table, and what to keep in mind."""
     if "groups" in report:
@@ -56,61 +69,67 @@ def board(report: Row) -> RenderableType:
         ]
         rest = [_warning(f"{v}: {why}") for v, why in report.get("not_rated", {}).items()]
         return Group(*parts, *rest)
-    table = _table(("Ranks", "right"), ("Model", "left"), ("Rating", "right"))
-    for name in (f"{100 * report['method']['level']:g} % interval", "Votes"):
-        table.add_column(name, justify="right")
-    for row in report["ratings"]:
-        cells = (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
-        table.add_row(*map(plain, cells))
+    interval = f"{100 * report['method']['level']:g} % interval"
+    rows = [
+        (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
+        for row in report["ratings"]
+    ]
+    standings = table(("Ranks", "Model", "Rating", interval, "Votes"), rows, right=(0, 2, 3, 4))
     parameters = [
-        plain(_parameter(name, found, report["method"]))
-        for name, found in report["parameters"].items()
+        plain(_parameter(name, estimate, report["method"]))
+        for name, estimate in report["parameters"].items()
     ]
     warnings = [_warning(text) for text in report["warnings"]]
-    return Group(plain(summary(report)), table, *parameters, *warnings)
+    return Group(plain(summary(report)), standings, *parameters, *warnings)
 
 
-def moves(found: Row) -> RenderableType:
+def moves(result: Row) -> RenderableType:
     """Lay out a comparison of two boards."""
-    table = _table(("Model", "left"), ("Rank", "right"), ("Rating", "right"), ("Moved", "right"))
-    table.add_column("Interval", justify="right")
-    for row in found["moved"]:
-        ranks = f"{row['rank_old']} → {row['rank_new']}"
-        ratings = f"{row['old']:.0f} → {row['new']:.0f}"
-        cells = (row["model"], ranks, ratings, shown("moved", row["moved"]), _interval(row))
-        table.add_row(*map(plain, cells))
-    aside = [
-        plain(f"{word}: {', '.join(found[name])}.")
-        for name, word in (("added", "New"), ("gone", "Gone"))
-        if found[name]
+    rows = [
+        (
+            row["model"],
+            f"{row['rank_old']} → {row['rank_new']}",
+            f"{row['old']:.0f} → {row['new']:.0f}",
+            shown("moved", row["moved"]),
+            _interval(row),
+        )
+        for row in result["moved"]
     ]
-    return Group(table, *aside, _warning(found["note"]))
+    aside = [
+        plain(f"{word}: {', '.join(result[name])}.")
+        for name, word in (("added", "New"), ("gone", "Gone"))
+        if result[name]
+    ]
+    head = ("Model", "Rank", "Rating", "Moved", "Interval")
+    return Group(table(head, rows), *aside, _warning(result["note"]))
 
 
-def plan(found: "Plan") -> RenderableType:
+def plan(result: "Plan") -> RenderableType:
     """Lay out how many votes separate neighbours, and how many show a lead."""
-    table = _table(("Ahead", "left"), ("Behind", "left"), ("Lead", "right"), ("Met", "right"))
-    table.add_column("More votes on the board", justify="right")
-    table.add_column("Or on this pair alone", justify="right")
-    for pair in found.neighbours:
+    rows = []
+    for pair in result.neighbours:
         more = "–" if pair.more_votes is None else f"{pair.more_votes:,}"
         direct = "–" if pair.head_to_head is None else f"{pair.head_to_head:,}"
         lead = f"{pair.lead:.0f} ± {pair.se:.0f}"
-        told = "separated" if pair.separated else more
-        table.add_row(*map(plain, (pair.ahead, pair.behind, lead, f"{pair.met:,}", told, direct)))
-    needed = _table(("Lead in points", "right"), ("Votes on one pair", "right"))
-    for lead_points, votes in found.leads.items():
-        needed.add_row(str(lead_points), f"{votes:,}")
-    said = (
-        f"{found.votes:,} votes, {found.tie_rate:.0%} of them ties. A lead is shown ± its "
+        needed = "separated" if pair.separated else more
+        rows.append((pair.ahead, pair.behind, lead, f"{pair.met:,}", needed, direct))
+    head = ("Ahead", "Behind", "Lead", "Met", "More votes on the board", "Or on this pair alone")
+    leads = [(str(lead), f"{votes:,}") for lead, votes in result.leads.items()]
+    about = (
+        f"{result.votes:,} votes, {result.tie_rate:.0%} of them ties. A lead is shown ± its "
         "standard error. More votes, in the present mix, separate the two in half of all cases "
         "if the lead is as large as it looks."
     )
     alone = "Head to head, votes that show a lead four times out of five, one vote a voter:"
-    return Group(plain(said), table, plain(alone), needed)
+    return Group(
+        plain(about),
+        table(head, rows, right=range(2, 6)),
+        plain(alone),
+        table(("Lead in points", "Votes on one pair"), leads, right=(0, 1)),
+    )
 
 
-class Told(Protocol):
+class Advance(Protocol):
     """What a task calls with the steps done so far."""
 
     def __call__(self, done: int, total: int, so_far: str = "") -> None:
@@ -123,7 +142,7 @@ def announced() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
+def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
     """Show that a task goes on, once it takes longer; give what to call with steps done."""
     console = Console(stderr=True)
     columns = (
@@ -147,25 +166,18 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Told]:
     if console.is_terminal:
         timer.start()
 
-    def told(done: int, total: int, so_far: str = "") -> None:
+    def advance(done: int, total: int, so_far: str = "") -> None:
         bar.update(row, completed=done, total=total, description=visible(task + so_far))
 
     try:
         with announced():
-            yield told
+            yield advance
     finally:
         timer.cancel()
         with lock:
             ended = True
         if bar.live.is_started:
             bar.stop()
-
-
-def _table(*columns: tuple[str, Any]) -> Table:
-    table = Table()
-    for name, side in columns:
-        table.add_column(name, justify=side, overflow="fold")
-    return table
 
 
 def _ranks(row: Row) -> str:
@@ -189,24 +201,24 @@ def _interval(row: Row) -> str:
     return " to ".join(ends)
 
 
-def _parameter(name: str, found: Row, method: Row) -> str:
+def _parameter(name: str, estimate: Row, method: Row) -> str:
     """Put a parameter in points where it adds to the gap; nu and theta as they stand."""
     style = name.removeprefix("style:") if name.startswith("style:") else None
     if style is None and name != "order_effect":
-        return _ends(name, found, 1.0, ".4f", "")
+        return _ends(name, estimate, 1.0, ".4f", "")
     per_unit = method["scale"] / math.log(10) / (method["style_sd"].get(style, 1.0))
     if style is None:
-        return _ends(name, found, per_unit, "+.1f", " points for side A")
+        return _ends(name, estimate, per_unit, "+.1f", " points for side A")
     unit = f"doubling of {style.removeprefix(LOG2)}" if style.startswith(LOG2) else "unit"
-    return _ends(name, found, per_unit, "+.1f", f" points per {unit}")
+    return _ends(name, estimate, per_unit, "+.1f", f" points per {unit}")
 
 
-def _ends(name: str, found: Row, times: float, form: str, unit: str) -> str:
-    said = f"{name}: {times * found['value']:{form}}{unit}"
-    if found["lower"] is None:
-        return said
-    lower, upper = (f"{times * found[end]:{form}}" for end in ("lower", "upper"))
-    return f"{said} ({lower} to {upper})"
+def _ends(name: str, estimate: Row, times: float, form: str, unit: str) -> str:
+    value = f"{name}: {times * estimate['value']:{form}}{unit}"
+    if estimate["lower"] is None:
+        return value
+    lower, upper = (f"{times * estimate[end]:{form}}" for end in ("lower", "upper"))
+    return f"{value} ({lower} to {upper})"
 
 
 def _warning(words: str) -> Text:

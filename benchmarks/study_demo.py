@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arena.cli import cli
+from arena.cli import main as arena
 from benchmarks.study import write
 
 FOLDER = Path("study-demo")
@@ -49,7 +49,7 @@ def simulated() -> None:
 def study(votes: Path, verdicts: Path, name: str, *words: object) -> None:
     """Run the command as it would be typed."""
     said = ["study", "judge", votes, verdicts, "--out", FOLDER / name, *words]
-    cli([str(word) for word in said], standalone_mode=False)
+    arena([str(word) for word in said])
 
 
 def make(rng: np.random.Generator, votes: Path, verdicts: Path) -> None:

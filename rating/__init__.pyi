@@ -20,8 +20,8 @@ from .fitting import fit_bradley_terry as fit_bradley_terry
 from .likelihood.identification import Connectivity as Connectivity
 from .likelihood.identification import connectivity as connectivity
 from .likelihood.objective import Deviance as Deviance
-from .likelihood.ties import Ties as Ties
 from .options import RateOptions as RateOptions
+from .options import Ties as Ties
 from .outcome import Outcome as Outcome
 from .planning.votes import NeighbourGap as NeighbourGap
 from .planning.votes import neighbour_gaps as neighbour_gaps

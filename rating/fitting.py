@@ -16,7 +16,8 @@ from rating.likelihood.design import (
 from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
 from rating.likelihood.newton import Objective, Optimum, anchored, minimise
 from rating.likelihood.objective import CellObjective, Deviance, deviance, objective
-from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood, Ties
+from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
+from rating.options import Ties
 from rating.typing import Floats
 
 

@@ -1,25 +1,23 @@
 """What can be chosen about a rating, checked once."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
-import numpy as np
-
-from rating.comparisons import Comparisons
 from rating.errors import DataError
-from rating.likelihood.ties import LIKELIHOODS, Ties
 
+if TYPE_CHECKING:
+    from rating.comparisons import Comparisons
+
+Ties = Literal["half", "davidson", "rao-kupper", "grounded"]
 Interval = Literal["sandwich", "hessian", "bootstrap", "profile", "none"]
 Clusters = Literal["voter", "prompt", "both", "none"]
 Claims = Literal["population", "these-voters"]
 BothBad = Literal["tie", "drop", "outcome"]
 
-INTERVALS = ("sandwich", "hessian", "bootstrap", "profile", "none")
-CLUSTERS = ("voter", "prompt", "both", "none")
-CLAIMS = ("population", "these-voters")
-BOTH_BAD = ("tie", "drop", "outcome")
+MEAN_POINTS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,44 +27,50 @@ class RateOptions:
     Attributes
     ----------
     ties : {"half", "davidson", "rao-kupper", "grounded"}
+        How ties enter the likelihood.
     both_bad : {"tie", "drop", "outcome"}
-        How the votes were read; grounded ties need ``outcome``.
+        What a vote for neither counts as; grounded ties need outcome.
     interval : {"sandwich", "hessian", "bootstrap", "profile", "none"}
         Sandwich with clusters leaves out one of them at a time (CR3, Student's t).
     cluster : {"voter", "prompt", "both", "none"} or None
-        None is what is known of voters and prompts, if the interval can use it: of both, the
-        bootstrap takes voters.
+        What may be alike within: by default all of voter and prompt that is there and that the
+        interval can use; of both, the bootstrap takes voters.
     claims : {"population", "these-voters"}
-        Whom intervals and ranks speak for: people like the voters, or these voters alone, as if
-        each went on voting for ever, with the same share of all votes.
+        Whom intervals and ranks speak for: people like the voters, or these alone, as if each
+        went on voting for ever, with the same share of all votes.
     ridge : float
-        See `rating.fit`.
+        1/2 ridge times squared strengths is added.
     order_effect : bool
+        Let side A have an advantage.
     style : tuple of str
-        Names of the features of the comparisons.
+        Adjust for COLUMN, or COLUMN_a and COLUMN_b; log2:COLUMN: per doubling. Again for more.
     weights : str or None
-        What the votes were weighted by; None for votes of equal weight.
+        Weigh votes by a column; sampling: by the pair's odds.
     half_life : float or None
-        Days in which the weight of a vote halved; None where age did not matter.
-    since, until : datetime or None
-        The votes were cast from ``since`` on and before ``until``.
+        A vote weighs half for every so many days of age.
+    since : datetime or None
+        Votes from this moment on; 2026-01-31, or with a time.
+    until : datetime or None
+        Votes before this moment, which is left out itself.
     columns : tuple of (str, str)
-        Roles and the names of the columns that they were read from, where these were given.
-    rounds, seed : int
-        Of the bootstrap, and of the draws behind rank ranges.
+        Read a role from the column of this name, as in voter=user; again for more.
+    rounds : int
+        Rounds of the bootstrap.
+    seed : int
+        Of all that is drawn: the bootstrap, and the draws behind rank ranges.
     level : float
-        Of each interval, and of the rank ranges jointly.
+        Of each interval, and of the ranks together.
     scale : float
         Points for odds of ten to one.
     mean : float
         Average rating (grounded: the rating of strength zero).
     anchor : tuple of (str, float), or None
-        A model and the points it stands at, instead of ``mean``. The ratings
-        move as one; the intervals stay those of the distance from the average.
+        A model and the points it stands at, instead of the mean. The ratings move as one; the
+        intervals stay those of the distance from the average.
     reference : str or None
         Model that strengths and intervals are measured from.
     by : str or None
-        Column that parts the votes into groups.
+        Column that parts the votes into groups: a board a value.
     """
 
     ties: Ties = "half"
@@ -86,7 +90,7 @@ class RateOptions:
     seed: int = 0
     level: float = 0.95
     scale: float = 400.0
-    mean: float = 1000.0
+    mean: float = MEAN_POINTS
     anchor: tuple[str, float] | None = None
     reference: str | None = None
     by: str | None = None
@@ -103,7 +107,7 @@ class RateOptions:
         """Whether votes count unequally."""
         return self.weights is not None or self.half_life is not None
 
-    def resolved(self, data: Comparisons) -> Self:
+    def resolved(self, data: "Comparisons") -> Self:
         """Choose the clusters that the votes allow, where none were asked for.
 
         Raises
@@ -130,7 +134,7 @@ class RateOptions:
                 )
         return self
 
-    def _known_clusters(self, data: Comparisons) -> Clusters:
+    def _known_clusters(self, data: "Comparisons") -> Clusters:
         by_voter = data.voter is not None and self.claims == "population"
         by_prompt = data.prompt is not None
         if self.interval not in ("sandwich", "bootstrap"):
@@ -142,11 +146,11 @@ class RateOptions:
 
 def _check_names(options: RateOptions) -> None:
     allowed: tuple[tuple[str, str | None, Collection[str]], ...] = (
-        ("ties", options.ties, tuple(LIKELIHOODS)),
-        ("both_bad", options.both_bad, BOTH_BAD),
-        ("interval", options.interval, INTERVALS),
-        ("cluster", options.cluster, CLUSTERS),
-        ("claims", options.claims, CLAIMS),
+        ("ties", options.ties, get_args(Ties)),
+        ("both_bad", options.both_bad, get_args(BothBad)),
+        ("interval", options.interval, get_args(Interval)),
+        ("cluster", options.cluster, get_args(Clusters)),
+        ("claims", options.claims, get_args(Claims)),
     )
     for name, value, values in allowed:
         if value is not None and value not in values:
@@ -154,7 +158,7 @@ def _check_names(options: RateOptions) -> None:
 
 
 def _check_numbers(options: RateOptions) -> None:
-    if not 0 <= options.ridge < np.inf:
+    if not 0 <= options.ridge < math.inf:
         raise DataError(f"ridge must be finite and not negative, not {options.ridge}.")
     if options.rounds < 1:
         raise DataError(f"rounds must be 1 or more, not {options.rounds}.")
@@ -162,10 +166,10 @@ def _check_numbers(options: RateOptions) -> None:
         raise DataError(f"seed must be 0 or more, not {options.seed}.")
     if not 0 < options.level < 1:
         raise DataError(f"level must lie between 0 and 1, not {options.level}.")
-    if not 0 < options.scale < np.inf:
+    if not 0 < options.scale < math.inf:
         raise DataError(f"scale must be positive and finite, not {options.scale}.")
     points = options.anchor[1] if options.anchor else options.mean
-    if not np.isfinite(points):
+    if not math.isfinite(points):
         name = "anchor" if options.anchor else "mean"
         raise DataError(f"{name} must be a finite number of points, not {points}.")
 
@@ -175,6 +179,11 @@ def _check_together(options: RateOptions) -> None:
         raise DataError(
             "Grounded ties need both bad as an outcome of its own, "
             f"not both_bad {options.both_bad!r}: choose both_bad outcome."
+        )
+    if options.anchor is not None and options.mean != MEAN_POINTS:
+        raise DataError(
+            f"mean {options.mean:g} and anchor {options.anchor[0]!r} both say where the scale "
+            "lies: drop one."
         )
     if options.cluster not in (None, "none") and options.interval in ("hessian", "profile"):
         raise DataError(
@@ -199,7 +208,7 @@ def _check_together(options: RateOptions) -> None:
 
 
 def _check_votes_used(options: RateOptions) -> None:
-    if options.half_life is not None and not 0 < options.half_life < np.inf:
+    if options.half_life is not None and not 0 < options.half_life < math.inf:
         raise DataError(
             f"half_life must be a positive and finite number of days, not {options.half_life}."
         )

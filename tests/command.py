@@ -1,12 +1,13 @@
 """The command: in this process, which is quick and leaves it as it was, or in one of its own."""
 
+import io
 import logging
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -49,12 +50,25 @@ class Command:
         self._capsys.readouterr()
         with self._patch.context() as patch, _own_logs():
             patch.chdir(self.folder)
-            patch.setattr(sys, "argv", ["arena", *words])
             for name, value in {"ARENA_PAGE": "0", **env}.items():
                 patch.setenv(name, value)
-            code = _exit_code()
+            code = _exit_code(words)
         written = self._capsys.readouterr()
         return subprocess.CompletedProcess(words, code, written.out, written.err)
+
+
+def invoke(words: Sequence[str], columns: int = 80) -> Told:
+    """Call the command in this process and folder, on a terminal of some width."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.MonkeyPatch.context() as patch,
+        _own_logs(),
+    ):
+        patch.setenv("COLUMNS", str(columns))
+        code = _exit_code(words)
+    return subprocess.CompletedProcess(list(words), code, out.getvalue(), err.getvalue())
 
 
 def run(folder: Path, *words: str, **env: str) -> Told:
@@ -95,9 +109,9 @@ def examples(command: Command, name: str) -> list[list[str]]:
     return [line.split() for line in lines]
 
 
-def _exit_code() -> int:
+def _exit_code(words: Sequence[str]) -> int:
     try:
-        main()
+        main(words)
     except SystemExit as end:
         return int(end.code or 0)
     return 0

@@ -130,5 +130,4 @@ def _run(
     os.dup2(errors.descriptor, 2)
     os.close(out.descriptor)
     os.close(errors.descriptor)
-    sys.argv = ["arena", *words]
-    main()
+    main(words)

@@ -5,12 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from arena.boards.dataset import COLUMNS
-from arena.cli import cli
 from arena.settings import Settings, read_roster
-from tests.command import Command
+from tests.command import Command, invoke
 from tests.serving import Served
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +69,7 @@ def test_every_route_of_the_api_is_documented(quick: Served) -> None:
 
 def test_every_option_and_key_of_a_rating_is_explained() -> None:
     document = read("docs/rate.md")
-    told = CliRunner().invoke(cli, ["rate", "--help"], env={"COLUMNS": "200"}).output
+    told = invoke(["rate", "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []
     board = json.loads(read("tests/golden/rate_contract.json"))["expected"]
@@ -84,13 +82,13 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     file = tmp_path / "verdicts.csv"
     file.write_text(code(document, "csv"), encoding="utf-8")
     words = ["judge", "score", str(file), "--method", "pairwise"]
-    told = CliRunner().invoke(cli, words, env={"COLUMNS": "80"})
-    assert told.output == code(document, "text")
+    told = invoke(words, columns=80)
+    assert told.stdout == code(document, "text")
 
 
 @pytest.mark.parametrize("name", ["score", "run", "work", "probe"])
 def test_every_option_of_judging_is_explained(name: str) -> None:
-    told = CliRunner().invoke(cli, ["judge", name, "--help"], env={"COLUMNS": "200"}).output
+    told = invoke(["judge", name, "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
     document = read("docs/judging.md")
     assert [option for option in options if f"`{option}" not in document] == []

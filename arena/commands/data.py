@@ -1,15 +1,16 @@
-"""`arena export`, `arena backup` and `arena restore`."""
+"""`arena export votes`, `arena verify`, `arena backup` and `arena restore`."""
 
 import re
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from cyclopts import Parameter
 
-from arena.commands.arguments import Database, examples
+from arena.commands.arguments import Database
 from arena.domain.vote import DEFAULT
 from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write
@@ -20,28 +21,29 @@ if TYPE_CHECKING:
 
 NOTED = re.compile("[0-9a-f]{8,64}")
 
-cli = typer.Typer()
-export_cli = typer.Typer(help="Write what the arena holds to files.", no_args_is_help=True)
-cli.add_typer(export_cli, name="export")
 
-
-@export_cli.command(
-    epilog=examples(
-        "arena export votes --to votes.parquet",
-        "arena export votes --to all.csv --all --database sqlite:///arena-demo.db",
-    )
-)
 def votes(
-    to: Annotated[Path, typer.Option(help="File to write: .parquet, .csv or .jsonl.")],
+    *,
+    to: Annotated[Path, Parameter(metavar="FILE")],
     database: Database = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also votes that the policy leaves out.")
-    ] = False,
+    everything: Annotated[bool, Parameter(name="--all")] = False,
 ) -> None:
     """Write the votes that the default policy counts, one row a vote.
 
     Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
     Exit code 3: the record does not verify; the file is written.
+
+    Parameters
+    ----------
+    to
+        File to write: .parquet, .csv or .jsonl.
+    everything
+        Also votes that the policy leaves out.
+
+    Examples
+    --------
+    arena export votes --to votes.parquet
+    arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
     from arena.boards.dataset import export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
@@ -61,36 +63,32 @@ def votes(
         raise BrokenRecordError(msg)
 
 
-@cli.command(
-    epilog=examples(
-        "arena verify sqlite:///arena.db",
-        "arena verify votes.parquet",
-        "arena verify arena-backup.db --head 3f9c1a07 --format json",
-    )
-)
 def verify(
-    record: Annotated[
-        str,
-        typer.Argument(
-            help="Database URL, a backup, or a file that arena export votes wrote.",
-            metavar="DATABASE|EXPORT",
-        ),
-    ],
-    head: Annotated[
-        str | None,
-        typer.Option(
-            help="Hash noted earlier, or its first characters: it has to be in the chain.",
-            metavar="HASH",
-        ),
-    ] = None,
-    form: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="How to say it.")
-    ] = "text",
+    record: str,
+    /,
+    *,
+    head: Annotated[str | None, Parameter(metavar="HASH")] = None,
+    form: Annotated[Literal["text", "json"], Parameter(name="--format")] = "text",
 ) -> None:
     """Say whether a record of votes is as it was written, or where it first is not.
 
     Every vote carries the hash of the one before it and of all that a leaderboard reads of it.
     Exit codes: 2 for what cannot be read, 3 for a record that was changed.
+
+    Parameters
+    ----------
+    record
+        Database URL, a backup, or a file that arena export votes wrote.
+    head
+        Hash noted earlier, or its first characters: it has to be in the chain.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena verify sqlite:///arena.db
+    arena verify votes.parquet
+    arena verify arena-backup.db --head 3f9c1a07 --format json
     """
     from rating.tables.formats import as_json
 
@@ -98,57 +96,61 @@ def verify(
     if head is not None and not NOTED.fullmatch(noted):
         msg = f"--head {head!r}: give the first 8 to 64 characters of a hash, 0 to 9 and a to f."
         raise SettingsError(msg)
-    with working("Verifying") as told:
-        verified = _verified(record, noted, told)
+    with working("Verifying") as advance:
+        verified = _verified(record, noted, advance)
     if form == "json":
         write(as_json({"whole": verified.problem is None, **asdict(verified)}))
     else:
         say(f"{record}: {_in_words(verified)}")
     if verified.problem:
-        raise typer.Exit(3)
+        sys.exit(3)
 
 
-@cli.command(
-    epilog=examples(
-        "arena backup --to arena-backup.db",
-        "arena backup --database sqlite:///arena-demo.db --to demo-backup.db",
-    )
-)
-def backup(
-    to: Annotated[Path, typer.Option(help="New file to write.", metavar="FILE")],
-    database: Database = None,
-) -> None:
-    """Copy a database, which may be in use, as it is at one moment into one file."""
+def backup(*, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None) -> None:
+    """Copy a database, which may be in use, as it is at one moment into one file.
+
+    Parameters
+    ----------
+    to
+        New file to write.
+
+    Examples
+    --------
+    arena backup --to arena-backup.db
+    arena backup --database sqlite:///arena-demo.db --to demo-backup.db
+    """
     from arena.settings import read_settings
     from arena.store.backup import back_up
 
     url = read_settings(database=database).database
-    with working("Backing up") as told:
-        copied = back_up(url, to, told)
-    say(f"{to}: {_told(copied)}")
+    with working("Backing up") as advance:
+        copied = back_up(url, to, advance)
+    say(f"{to}: {_counts(copied)}")
 
 
-@cli.command(
-    epilog=examples(
-        "arena restore arena-backup.db --database sqlite:///restored.db",
-        "arena restore demo-backup.db --database sqlite:///team.db",
-    )
-)
-def restore(
-    file: Annotated[Path, typer.Argument(help="File made by arena backup.", metavar="FILE")],
-    database: Database = None,
-) -> None:
-    """Copy a backup into a new database of either kind, all or nothing."""
+def restore(file: Path, /, *, database: Database = None) -> None:
+    """Copy a backup into a new database of either kind, all or nothing.
+
+    Parameters
+    ----------
+    file
+        File made by arena backup.
+
+    Examples
+    --------
+    arena restore arena-backup.db --database sqlite:///restored.db
+    arena restore demo-backup.db --database sqlite:///team.db
+    """
     from arena.settings import read_settings
     from arena.store import backup as copies
 
     url = read_settings(database=database).database
-    with working("Restoring") as told:
-        copied = copies.restore(file, url, told)
-    say(f"{file}: restored {_told(copied)}")
+    with working("Restoring") as advance:
+        copied = copies.restore(file, url, advance)
+    say(f"{file}: restored {_counts(copied)}")
 
 
-def _verified(record: str, head: str, told: Callable[[int, int], None]) -> "Verified":
+def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
     from arena.boards.dataset import FORMATS, verify_export
     from arena.store.schema import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
@@ -157,7 +159,7 @@ def _verified(record: str, head: str, told: Callable[[int, int], None]) -> "Veri
     if file.suffix in FORMATS:
         return verify_export(file, head)
     with reading_existing(record) if "://" in record else reading_backup(file) as session:
-        return verify_database(session, head, told)
+        return verify_database(session, head, advance)
 
 
 def _in_words(verified: "Verified") -> str:
@@ -175,6 +177,6 @@ def _in_words(verified: "Verified") -> str:
     return f"{words}."
 
 
-def _told(copied: "Copied") -> str:
+def _counts(copied: "Copied") -> str:
     head = f", the newest with hash {copied.head[:16]}" if copied.head else ""
     return f"{copied.rows:,} rows, among them {copied.votes:,} votes{head}."

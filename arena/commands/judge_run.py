@@ -1,17 +1,24 @@
 """`arena judge run` and `arena judge work`."""
 
-import asyncio
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
-from arena.commands import judge_options as choose
-from arena.commands.arguments import Database, RosterFile, examples
-from arena.commands.judge_told import require_form, tell_checks, tell_estimate, tell_run
-from arena.commands.judge_work import Typed, Work, done, estimated, prepared
+from arena.commands.arguments import File, Flat, TableOrJson
+from arena.commands.judge_work import (
+    IFEVAL,
+    JudgeOptions,
+    Task,
+    Work,
+    done,
+    prepared,
+    show_estimate,
+)
+from arena.terminal import say, write
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,140 +26,93 @@ if TYPE_CHECKING:
     from judge.checklists import Listed
     from judge.results import Run
 
-IFEVAL = "ifeval"
-
-cli = typer.Typer()
+Report = Mapping[str, Any]
 
 
-@cli.command(
-    epilog=examples(
-        "arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --out found.csv",
-        "arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --dry-run",
-    )
-)
 def run(
     *,
-    method: choose.Method,
-    judge: choose.Judge = None,
-    cases: choose.Cases,
-    out: choose.Out = None,
-    dry_run: choose.DryRun = False,
-    budget: choose.Budget = None,
-    concurrency: choose.Concurrency = 16,
-    requests_per_minute: choose.RequestsPerMinute = None,
-    tokens_per_minute: choose.TokensPerMinute = None,
-    rubric: choose.RubricFile = None,
-    scale: choose.Scale = None,
-    length_margin: choose.Margin = None,
-    swap_share: choose.SwapShare = 1.0,
-    seed: choose.Seed = None,
-    fallback: choose.Fallback = None,
-    form: choose.Form = None,
-    database: Database = None,
-    roster: RosterFile = None,
+    task: Annotated[Task, Flat],
+    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
+    out: File = None,
+    dry_run: bool = False,
+    length_margin: Annotated[int | None, Parameter(metavar="K")] = None,
+    fallback: Literal["sampled"] | None = None,
+    form: TableOrJson = "table",
 ) -> None:
     """Ask a model which of two answers is better, in both orders, or what one answer is worth.
 
     Every reply is kept in the database before it is read: the same command again goes on where it
     stopped, and pays for nothing twice. Exit code 1: it stopped with cases still pending.
+
+    Parameters
+    ----------
+    out
+        Verdicts to write: .parquet, .csv or .jsonl.
+    dry_run
+        Only say what would be asked, and its cost.
+    length_margin
+        wildbench_reward: a slight win by a response longer by more than K characters is a tie;
+        500 if not given, negative for never.
+    fallback
+        alpaca_eval: if no reply has log-probabilities, ask all anew as alpaca_eval_sampled.
+    form
+        How to say what came out.
+
+    Examples
+    --------
+    arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --out found.csv
+    arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --dry-run
     """
     from judge.tables.verdicts import require_writable
 
-    require_form(form)
     if out is not None:
         require_writable(out)
     elif not dry_run:
         msg = "Name the file for the verdicts with --out, or ask for the cost with --dry-run."
         raise DataError(msg)
-    _require_fallback(fallback, method)
-    if method == IFEVAL:
-        _check(cases, judge, out, form)
+    if fallback is not None and task.method != "alpaca_eval":
+        msg = f"--fallback is for --method alpaca_eval, not for {task.method!r}."
+        raise DataError(msg)
+    if task.method == IFEVAL:
+        _check(task.cases, options.judge, out, form)
         return
-    typed = Typed(
-        method=method,
-        judge=judge,
-        cases=cases,
-        database=database,
-        roster=roster,
-        budget=budget,
-        concurrency=concurrency,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        rubric=rubric,
-        scale=scale,
-        margin=length_margin,
-        swap_share=swap_share,
-        seed=seed,
-    )
-    with prepared(typed) as (work, journal):
+    with prepared(options, task, length_margin) as (work, journal):
         if dry_run or out is None:
-            tell_estimate(asyncio.run(estimated(work, journal)), form)
+            show_estimate(work, journal, form)
             return
         report = _judged(work, journal, out, fallback)
-    tell_run(report, out, form)
+    _show_run(report, out, form)
 
 
-@cli.command(
-    epilog=examples(
-        "arena judge work --method pairwise --judge pocket-judge --cases pairs.csv",
-        "arena judge work --method pairwise --judge pocket-judge --cases arena",
-    )
-)
 def work(
     *,
-    method: choose.Method,
-    judge: choose.Judge = None,
-    cases: choose.Cases,
-    budget: choose.Budget = None,
-    concurrency: choose.Concurrency = 16,
-    requests_per_minute: choose.RequestsPerMinute = None,
-    tokens_per_minute: choose.TokensPerMinute = None,
-    rubric: choose.RubricFile = None,
-    scale: choose.Scale = None,
-    swap_share: choose.SwapShare = 1.0,
-    seed: choose.Seed = None,
-    form: choose.Form = None,
-    database: Database = None,
-    roster: RosterFile = None,
+    task: Annotated[Task, Flat],
+    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008
+    form: TableOrJson = "table",
 ) -> None:
     """Help a run on the same database: ask what it has not asked yet, and write no file.
 
     Give the options of `arena judge run`, without --out. Any number of helpers may come and go:
     none asks what another is asking, and what a killed one was asking returns to the others. Each
     ends when nothing is left; budget and rates are its own. Exit code 1: it stopped before.
+
+    Parameters
+    ----------
+    form
+        How to say what came out.
+
+    Examples
+    --------
+    arena judge work --method pairwise --judge pocket-judge --cases pairs.csv
+    arena judge work --method pairwise --judge pocket-judge --cases arena
     """
-    require_form(form)
-    if method == IFEVAL:
+    if task.method == IFEVAL:
         msg = "--method ifeval asks nothing, so there is nothing to help with: use judge run."
         raise DataError(msg)
-    typed = Typed(
-        method=method,
-        judge=judge,
-        cases=cases,
-        database=database,
-        roster=roster,
-        budget=budget,
-        concurrency=concurrency,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        rubric=rubric,
-        scale=scale,
-        swap_share=swap_share,
-        seed=seed,
-    )
-    with prepared(typed) as (prepared_work, journal):
-        found = asyncio.run(done(prepared_work, journal))
-        report = _report(prepared_work, found, _rows(prepared_work, found))
-    tell_run(report, None, form)
-
-
-def _require_fallback(fallback: str | None, method: str) -> None:
-    if fallback not in (None, choose.SAMPLED):
-        msg = f"There is no fallback {fallback!r}: the only one is {choose.SAMPLED!r}."
-        raise DataError(msg)
-    if fallback is not None and method != "alpaca_eval":
-        msg = f"--fallback is for --method alpaca_eval, not for {method!r}."
-        raise DataError(msg)
+    with prepared(options, task) as (prepared_work, journal):
+        result = done(prepared_work, journal)
+        report = _report(prepared_work, result, _rows(prepared_work, result))
+    _show_run(report, None, form)
 
 
 def _judged(
@@ -162,21 +122,21 @@ def _judged(
     from judge.report.run import lacks_logprobs
     from judge.tables.verdicts import write_judged
 
-    found = asyncio.run(done(work, journal))
+    result = done(work, journal)
     fell_back = []
-    if fallback is not None and lacks_logprobs(found.run):
-        first = found.run
+    if fallback is not None and lacks_logprobs(result.run):
+        first = result.run
         work = _sampled(work, first)
         fell_back.append(
             f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
             f"every case was judged by {work.method.name} instead, which is another measure."
         )
-        found = asyncio.run(done(work, journal))
-        found = replace(found, run=found.run.after(first))
-    found = replace(found, run=_margined(work, found.run))
-    rows = _rows(work, found)
+        result = done(work, journal)
+        result = replace(result, run=result.run.after(first))
+    result = replace(result, run=_margined(work, result.run))
+    rows = _rows(work, result)
     write_judged(rows, out)
-    report = _report(work, found, rows)
+    report = _report(work, result, rows)
     return report | {"warnings": [*fell_back, *report["warnings"]]}
 
 
@@ -189,34 +149,34 @@ def _sampled(work: Work, first: "Run") -> Work:
     return replace(work, method=named("alpaca_eval_sampled"), options=options)
 
 
-def _margined(work: Work, found: "Run") -> "Run":
+def _margined(work: Work, result: "Run") -> "Run":
     from judge.methods import margined
 
     if work.method.name != "wildbench_reward":
-        return found
+        return result
     cases = {named.case.id: named.case for named in work.cases}
-    return replace(found, judged=margined(found.judged, cases, work.margin))
+    return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
-def _rows(work: Work, found: "Listed") -> list[dict[str, Any]]:
+def _rows(work: Work, result: "Listed") -> list[dict[str, Any]]:
     from judge.report.run import place_of
     from judge.tables.verdicts import judged_rows, rated_rows
 
-    judged, judge, method = found.run.judged, work.model.id, work.method
+    judged, judge, method = result.run.judged, work.model.id, work.method
     if method.pairwise:
-        place = place_of(found.run) if work.options.swap_share < 1 else None
+        place = place_of(result.run) if work.options.swap_share < 1 else None
         return judged_rows(work.cases, judged, judge, method, place)
-    return rated_rows(work.cases, judged, judge, method, found.checklists)
+    return rated_rows(work.cases, judged, judge, method, result.checklists)
 
 
-def _report(work: Work, found: "Listed", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _report(work: Work, result: "Listed", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     from judge.report.run import judge_report
 
-    report = judge_report(work.model.id, work.method.name, work.cases, found.run, rows)
+    report = judge_report(work.model.id, work.method.name, work.cases, result.run, rows)
     return report | {"swap_share": work.options.swap_share}
 
 
-def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str | None) -> None:
+def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str) -> None:
     """Check recorded responses against their instructions: nobody is asked."""
     from judge.report.run import constraint_report
     from judge.tables.cases import checked, read_instructed
@@ -229,6 +189,94 @@ def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str 
         msg = "--method ifeval costs nothing: name the file to write with --out."
         raise DataError(msg)
     instructed = read_instructed([Path(source) for source in cases])
-    named, found = [one.named for one in instructed], checked(instructed)
-    write_judged(constraint_rows(named, found), out)
-    tell_checks(constraint_report(named, found), out, form)
+    named, result = [one.named for one in instructed], checked(instructed)
+    write_judged(constraint_rows(named, result), out)
+    _show_checks(constraint_report(named, result), out, form)
+
+
+def _show_run(report: Report, out: Path | None, form: str) -> None:
+    """Show what came out; end with 1 if cases are still pending."""
+    if form == "json":
+        _json({**report, "out": None if out is None else str(out)})
+    else:
+        say(_counts(report, out))
+        for line in [*_by_model(report), *_on_order(report)]:
+            say(line)
+        for warning in report["warnings"]:
+            say(f"! {warning}")
+    if report["stopped"] is not None:
+        say(f"arena: Stopped: {report['why']}. {report['next']}", error=True)
+        sys.exit(1)
+
+
+def _show_checks(report: Report, out: Path, form: str) -> None:
+    """Show how far instructions were followed."""
+    if form == "json":
+        _json({**report, "out": str(out)})
+        return
+    say(f"{out}: {sum(row['prompt_strict']['n'] for row in report['models']):,} checked.")
+    for row in report["models"]:
+        say(f"{row['model']}: {', '.join(_share(name, row[name]) for name in _SHARES)}.")
+    for warning in report["warnings"]:
+        say(f"! {warning}")
+
+
+_SHARES = ("prompt_strict", "prompt_loose", "instruction_strict", "instruction_loose")
+
+
+def _share(name: str, result: Report) -> str:
+    unread = f", {result['n_unread']} cannot be told" if result["n_unread"] else ""
+    if result["rate"] is None:
+        return f"{name.replace('_', ' ')} not known"
+    ends = f"{result['low']:.0%} to {result['high']:.0%}"
+    return f"{name.replace('_', ' ')} {result['rate']:.0%} ({ends}; n {result['n']}{unread})"
+
+
+def _counts(report: Report, out: Path | None) -> str:
+    status = ", ".join(f"{n:,} {name}" for name, n in sorted(report["by_status"].items()))
+    spent = "" if report["spent_usd"] is None else f" for ${report['spent_usd']:.4g}"
+    return (
+        f"{out or 'Nothing left'}: {status}. {report['n_asked']:,} replies asked for now{spent}, "
+        f"{report['n_recalled']:,} known before."
+    )
+
+
+def _by_model(report: Report) -> list[str]:
+    lines = []
+    for row in report.get("models", []):
+        score = "no score" if row["score"] is None else f"mean {row['score']:.3g}"
+        unread = f", {row['unread']:,} without a score" if row["unread"] else ""
+        lines.append(f"{row['model']}: {score} of {row['n']:,}{unread}.")
+    for row in report.get("rewards", []):
+        reward = "no reward" if row["reward"] is None else f"reward {row['reward']:+.3f}"
+        lines.append(f"{row['model']} against {row['baseline']}: {reward} of {row['n']:,}.")
+    return lines
+
+
+def _on_order(report: Report) -> list[str]:
+    lines, seen, place = [], report.get("consistency"), report.get("first_place")
+    if seen and seen["rate"] is not None and seen["n_first"] + seen["n_second"]:
+        lines.append(
+            f"The same verdict in both orders: {seen['rate']:.0%}; the others lean to the first "
+            f"place {seen['n_first']:,} times, to the second {seen['n_second']:,} times."
+        )
+    if report.get("swap_share", 1.0) < 1:
+        lines.append(_on_place(place))
+    return lines
+
+
+def _on_place(place: Report | None) -> str:
+    if place is None:
+        return (
+            "Under two cases were read in both orders: nothing is known to correct the others by."
+        )
+    return (
+        f"Standing first is worth {place['effect']:+.3f} ± {place['standard_error']:.3f} "
+        f"({place['n']:,} cases read in both orders); 'corrected' is the preference less that."
+    )
+
+
+def _json(value: Report) -> None:
+    from rating.tables.formats import as_json
+
+    write(as_json(value))

@@ -1,5 +1,6 @@
-"""What a judge is to do, made of what was typed; and the judge itself."""
+"""What a judge is to do, as it is typed; and the judge itself."""
 
+import asyncio
 import gc
 import math
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -7,12 +8,16 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from arena.commands.judge_options import ARENA
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from arena.commands.arguments import Database, File, RosterFile
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
-from arena.terminal import announced, working
+from arena.terminal import announced, say, working, write
+from judge.methods.named import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import read_text
 
@@ -20,12 +25,18 @@ if TYPE_CHECKING:
     from arena.endpoints.judging import EndpointJudge
     from arena.store.judging import StoredJournal
     from arena.store.store import Store
-    from judge.budget import Estimate, Price
+    from judge.budget import Estimate
     from judge.checklists import Listed
     from judge.methods.checklist import Checklists
     from judge.methods.named import Named
     from judge.options import Options, Progress
     from judge.tables.cases import NamedCase
+
+ARENA = "arena"
+"""What ``--cases`` calls the battles in the database."""
+IFEVAL = "ifeval"
+PROBED = tuple(name for name in PAIRS if name != "wildbench_reward")
+"""Methods that a probe can take."""
 
 MARGIN = 500
 """WildBench's K, in characters."""
@@ -39,23 +50,64 @@ what a run makes goes by itself, or stays to its end.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
-    """What was typed of a run's options."""
+class JudgeOptions:
+    """Who judges, and what it may take.
 
-    method: str
-    judge: str | None
-    cases: Sequence[str]
-    database: str | None
-    roster: Path | None
-    budget: float | None = None
-    concurrency: int = 16
+    Attributes
+    ----------
+    judge : str or None
+        Id in the roster, or pocket-judge, a toy; ifeval needs none.
+    budget : float or None
+        Stop before more than this is spent.
+    concurrency : int
+        Most requests at a time.
+    requests_per_minute : float or None
+        Most requests that the endpoint allows a minute.
+    tokens_per_minute : float or None
+        Most tokens that it allows a minute.
+    """
+
+    judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    budget: Annotated[float | None, Parameter(metavar="USD")] = None
+    concurrency: Annotated[int, Parameter(validator=Number(gte=1))] = 16
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    rubric: Path | None = None
-    scale: str | None = None
-    margin: int | None = None
-    swap_share: float = 1.0
-    seed: str | None = None
+    database: Database = None
+    roster: RosterFile = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is judged, and how.
+
+    Attributes
+    ----------
+    cases : list of str
+        File of pairs or of responses, several files of outputs (give it again; the first meets
+        each of the others), or arena: the battles.
+    rubric : Path or None
+        Text that says what the marks stand for, for rubric.
+    scale : str or None
+        Marks of the rubric; 1-10 if not given.
+    swap_share : float
+        Share of the pairs to ask in both orders; the rest in one, drawn at random.
+    seed : str or None
+        Draws fences and orders in place of the database's own secret: the same calls on another
+        database. Who knows it can fake fences.
+    """
+
+    method: Annotated[
+        str,
+        Parameter(
+            metavar="METHOD",
+            help=f"Of two responses: {', '.join(PAIRS)}. Of one: {', '.join(SINGLES)}, {IFEVAL}.",
+        ),
+    ]
+    cases: Annotated[Sequence[str], Parameter(metavar="SOURCE")]
+    rubric: File = None
+    scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
+    swap_share: Annotated[float, Parameter(metavar="SHARE")] = 1.0
+    seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +129,15 @@ class Work:
     @property
     def given(self) -> "Checklists":
         """Checklists that came with the cases."""
-        return {named.case.prompt_id: named.checklist for named in self.cases if named.checklist}
+        from judge.checklists import given_checklists
+
+        return given_checklists(self.cases)
 
 
 @contextmanager
-def prepared(typed: Typed) -> "Iterator[tuple[Work, StoredJournal]]":
+def prepared(
+    chosen: JudgeOptions, task: Task, margin: int | None = None
+) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
     Raises
@@ -92,15 +148,15 @@ def prepared(typed: Typed) -> "Iterator[tuple[Work, StoredJournal]]":
     from arena.settings import read_settings
     from arena.store.store import Store
 
-    settings = read_settings(database=typed.database, roster=typed.roster)
-    model = _model(settings.roster, typed.judge)
+    settings = read_settings(database=chosen.database, roster=chosen.roster)
+    model = _model(settings.roster, chosen.judge)
     with closing(Store(settings.database)) as store:
         work = Work(
             model=model,
-            method=_method(typed),
-            cases=_cases(store, typed),
-            options=_options(store, model, typed),
-            margin=_margin(typed),
+            method=_method(task),
+            cases=_cases(store, task),
+            options=_options(store, model, chosen, task),
+            margin=_margin(task, margin),
         )
         yield work, journal_of(store, work)
 
@@ -112,8 +168,33 @@ def journal_of(store: "Store", work: Work) -> "StoredJournal":
     return StoredJournal(store, work.options.judge, work.options.price, lambda: datetime.now(UTC))
 
 
-async def estimated(work: Work, journal: "StoredJournal") -> "Estimate":
-    """Estimate what the work would ask."""
+def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
+    """Show what the work would ask."""
+    from rating.tables.formats import as_json
+
+    estimate = asyncio.run(_estimated(work, journal))
+    if form == "json":
+        write(as_json(estimate.to_dict()))
+        return
+    usd = estimate.cost_usd
+    cost = "at an unknown price" if usd is None else f"for about ${usd:.2g}"
+    known = (
+        f"calibrated on {estimate.calibration.n:,} kept replies"
+        if estimate.calibration.n
+        else "by the rule of characters"
+    )
+    say(
+        f"{estimate.n_calls:,} calls, about {_rounded(estimate.tokens_in)} tokens in and "
+        f"{_rounded(estimate.tokens_out)} out, {cost} ({known})."
+    )
+
+
+def _rounded(tokens: float) -> str:
+    """Write an estimate with the two digits that it is good for."""
+    return f"{float(f'{tokens:.2g}'):,.0f}"
+
+
+async def _estimated(work: Work, journal: "StoredJournal") -> "Estimate":
     from judge.checklists import forecast_with_checklists
     from judge.forecast import forecast
 
@@ -125,31 +206,27 @@ async def estimated(work: Work, journal: "StoredJournal") -> "Estimate":
     return await forecast(cases, method.made({}), journal, work.options)
 
 
-async def done(work: Work, journal: "StoredJournal") -> "Listed":
+def done(work: Work, journal: "StoredJournal") -> "Listed":
     """Let the judge work, and show how far it is."""
-    from judge.checklists import Listed, judge_with_checklists
-    from judge.runs import run
+    return asyncio.run(_done(work, journal))
+
+
+async def _done(work: Work, journal: "StoredJournal") -> "Listed":
+    from judge.checklists import judge_all
 
     cases, method, options = [named.case for named in work.cases], work.method, work.options
-    with working("Judging") as told:
+    with working("Judging") as advance:
 
         def tell(progress: "Progress") -> None:
-            told(progress.n_done, progress.n_total, _so_far(progress))
+            advance(progress.n_done, progress.n_total, _so_far(progress))
 
-        async with _asking(work.model) as judge:
+        async with _endpoint(work.model) as judge:
             gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
-            if not method.by_checklist:
-                made = method.made({})
-                return Listed(
-                    await run(cases, made, judge, journal, options, told=tell), work.given
-                )
-            return await judge_with_checklists(
-                cases, work.given, method.made, judge, journal, options, tell
-            )
+            return await judge_all(cases, work.given, method, judge, journal, options, tell)
 
 
 @asynccontextmanager
-async def _asking(model: Model) -> "AsyncIterator[EndpointJudge]":
+async def _endpoint(model: Model) -> "AsyncIterator[EndpointJudge]":
     from arena.endpoints.discover import reach
     from arena.endpoints.judging import EndpointJudge
     from arena.endpoints.pocket import PocketTransport
@@ -185,23 +262,23 @@ def _model(file: Path | None, judge: str | None) -> Model:
         *(read_roster(file, to_battle=False) if file else POCKET_MODELS),
         POCKET_JUDGE,
     )
-    found = next((model for model in models if model.id == judge), None)
-    if found is None:
+    model = next((model for model in models if model.id == judge), None)
+    if model is None:
         names = ", ".join(model.id for model in models)
-        said = "name one of" if judge is None else f"there is no model {judge!r} in the roster;"
-        msg = f"--judge: {said} {names}."
+        what = "name one of" if judge is None else f"there is no model {judge!r} in the roster;"
+        msg = f"--judge: {what} {names}."
         raise SettingsError(msg)
-    return found
+    return model
 
 
-def _method(typed: Typed) -> "Named":
+def _method(task: Task) -> "Named":
     from judge.methods.named import method as named
 
-    if typed.scale is not None and typed.method != "rubric":
-        msg = f"--scale {typed.scale} is for --method rubric, not for {typed.method!r}."
+    if task.scale is not None and task.method != "rubric":
+        msg = f"--scale {task.scale} is for --method rubric, not for {task.method!r}."
         raise DataError(msg)
-    text = None if typed.rubric is None else read_text(typed.rubric)
-    return named(typed.method, rubric=text, scale=_scale(typed.scale or "1-10"))
+    text = None if task.rubric is None else read_text(task.rubric)
+    return named(task.method, rubric=text, scale=_scale(task.scale or "1-10"))
 
 
 def _scale(text: str) -> tuple[int, int]:
@@ -212,50 +289,42 @@ def _scale(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _margin(typed: Typed) -> int | None:
-    if typed.method != "wildbench_reward":
-        if typed.margin is not None:
-            msg = f"--length-margin is for --method wildbench_reward, not for {typed.method!r}."
+def _margin(task: Task, margin: int | None) -> int | None:
+    if task.method != "wildbench_reward":
+        if margin is not None:
+            msg = f"--length-margin is for --method wildbench_reward, not for {task.method!r}."
             raise DataError(msg)
         return None
-    margin = MARGIN if typed.margin is None else typed.margin
+    margin = MARGIN if margin is None else margin
     return None if margin < 0 else margin
 
 
-def _cases(store: "Store", typed: Typed) -> "Sequence[NamedCase]":
+def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
     from arena.judging.battles import battle_cases, battle_responses
-    from judge.methods.named import PAIRS
     from judge.tables.cases import read_cases, read_responses
 
-    if not typed.cases:  # of a probe, which brings its own
+    if not task.cases:  # of a probe, which brings its own
         return []
-    pairs = typed.method in PAIRS
-    if list(typed.cases) == [ARENA]:
+    pairs = task.method in PAIRS
+    if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
-    paths = [Path(source) for source in typed.cases]
+    paths = [Path(source) for source in task.cases]
     with announced():
         return read_cases(paths) if pairs else read_responses(paths)
 
 
-def _options(store: "Store", model: Model, typed: Typed) -> "Options":
+def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
+    from arena.judging.places import price_of, revision_of
     from arena.store.judging import judging_seed
-    from arena.store.models import fingerprint
     from judge.options import Options
     from judge.throttle import RateLimits
 
     return Options(
-        judge=f"{model.id}@{fingerprint(model)[:16]}",
-        seed=typed.seed or judging_seed(store, datetime.now(UTC)),
-        concurrency=typed.concurrency,
-        swap_share=typed.swap_share,
-        price=_price(model),
-        limit_usd=typed.budget,
-        limits=RateLimits(typed.requests_per_minute, typed.tokens_per_minute),
+        judge=revision_of(model),
+        seed=task.seed or judging_seed(store, datetime.now(UTC)),
+        concurrency=chosen.concurrency,
+        swap_share=task.swap_share,
+        price=price_of(model),
+        limit_usd=chosen.budget,
+        limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
     )
-
-
-def _price(model: Model) -> "Price | None":
-    from judge.budget import Price
-
-    price = model.price
-    return None if price is None else Price(price.input, price.output, price.date)

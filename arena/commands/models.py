@@ -1,51 +1,53 @@
-"""`arena models` and `arena models check`."""
+"""`arena models` and `arena models check`, and the models that run on this machine."""
 
 import asyncio
+import sys
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import typer
-
-from arena.commands.arguments import RosterFile, examples
+from arena.commands.arguments import RosterFile
 from arena.domain.model import Model, Roster
 from arena.errors import EndpointError
-from arena.terminal import plain, say
+from arena.terminal import say, table
 from judge.case import Message
 
 if TYPE_CHECKING:
     from arena.endpoints.client import Endpoints
+    from arena.endpoints.discover import Server
     from arena.endpoints.sse import Budgets
 
 ANSWERED = "answered"
 
-cli = typer.Typer()
 
+def models(*, roster: RosterFile = None) -> None:
+    """List the models of the roster; without one, those that run on this machine.
 
-@cli.callback(
-    invoke_without_command=True,
-    epilog=examples("arena models", "arena models --roster roster.toml"),
-)
-def models(context: typer.Context, roster: RosterFile = None) -> None:
-    """List the models of the roster; without one, those that run on this machine."""
-    if context.invoked_subcommand is not None:
-        return
-    from arena.commands.surroundings import found_models, places  # settings: half a second
-    from arena.settings import read_roster, read_settings
+    Examples
+    --------
+    arena models
+    arena models --roster roster.toml
+    """
+    from arena.settings import read_roster, read_settings  # half a second
 
     chosen = read_settings(roster=roster).roster
-    listed = tuple(read_roster(chosen)) if chosen else found_models()
-    if listed:
-        _print_table(
-            ("Model", "Name", "Endpoint", "Asked for as"),
-            [(model.id, model.name, model.endpoint, model.model) for model in listed],
-        )
+    there = tuple(read_roster(chosen)) if chosen else local_models()
+    if there:
+        rows = [(model.id, model.name, model.endpoint, model.model) for model in there]
+        _print_table(("Model", "Name", "Endpoint", "Asked for as"), rows)
     else:
-        say(f"No models were found at {places()}. Write a roster, or play with the toys.")
+        places = ", ".join(f"{server.name} ({server.url})" for server in _servers())
+        say(f"No models were found at {places}. Write a roster, or play with the toys.")
 
 
-@cli.command(epilog=examples("arena models check", "arena models check --roster roster.toml"))
-def check(roster: RosterFile = None) -> None:
-    """Send every model a tiny request, and print how long it took or what failed."""
+def check(*, roster: RosterFile = None) -> None:
+    """Send every model a tiny request, and print how long it took or what failed.
+
+    Examples
+    --------
+    arena models check
+    arena models check --roster roster.toml
+    """
     from arena.endpoints.pocket import POCKET_MODELS
     from arena.settings import read_roster, read_settings
 
@@ -54,7 +56,22 @@ def check(roster: RosterFile = None) -> None:
     rows = asyncio.run(_check_all(asked, settings.budgets()))
     _print_table(("Model", "Endpoint", "First token", "Whole", "Result"), rows)
     if any(row[-1] != ANSWERED for row in rows):
-        raise typer.Exit(1)
+        sys.exit(1)
+
+
+def local_models() -> tuple[Model, ...]:
+    """Give the models that the servers on this machine, and OPENAI_BASE_URL, offer."""
+    from arena.endpoints.discover import discover
+
+    return asyncio.run(discover(_servers()))
+
+
+def _servers() -> "tuple[Server, ...]":
+    from arena.endpoints.discover import LOCAL
+    from arena.settings import read_openai
+
+    named = read_openai()
+    return (*LOCAL, named) if named else LOCAL
 
 
 async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
@@ -85,11 +102,7 @@ async def _check_one(endpoints: "Endpoints", model: Model, prompt: str) -> tuple
     return f"{first or 0:.2f} s", f"{time.monotonic() - began:.2f} s", ANSWERED
 
 
-def _print_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _print_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(*heads)
-    for row in rows:
-        table.add_row(*map(plain, row))
-    Console().print(table)
+    Console().print(table(head, rows, right=()))

@@ -1,50 +1,58 @@
 """`arena probe`: is a measure of similarity, a judge or a board any good."""
 
+import asyncio
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from arena.commands import probe_ask
-from arena.commands import rating_options as choose
-from arena.commands.arguments import Database, RosterFile, examples
-from arena.commands.probe_told import Form, Out, Seed, chosen_form, write_cards
-from arena.terminal import working
+from arena.commands.arguments import Columns, Database, File, Flat, RosterFile
+from arena.commands.judge_work import PROBED, JudgeOptions, Task, done, prepared, show_estimate
+from arena.domain.model import Model, Roster
+from arena.errors import SettingsError
+from arena.terminal import plain, say, table, working, write
+from rating import __version__
+from rating.errors import DataError
 
-cli = typer.Typer(help="Is the measure itself any good: cards to read.", no_args_is_help=True)
-cli.add_typer(probe_ask.cli)
+if TYPE_CHECKING:
+    from arena.endpoints.sse import Budgets
+    from arena.store.store import Store
+    from judge.probe.embedding import Vectors
+    from judge.probe.similarity import Measure
+    from judge.results import Run
+
+ENDINGS = {".json": "json", ".html": "html"}
+
+Form = Annotated[
+    str | None,
+    Parameter(
+        name="--format",
+        choices=("table", "json", "html"),
+        help="How to write it: as the file's ending says, by default.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    Parameter(metavar="FILE", help="Page (.html), with its JSON beside it; or JSON (.json)."),
+]
+Seed = Annotated[int, Parameter(validator=Number(gte=0), help="Of all that is drawn.")]
 
 
-@cli.command(
-    epilog=examples(
-        "arena probe similarity pairs.csv classes.csv --sample 100",
-        "arena probe similarity pairs.csv --measure rouge-1 --measure bm25 --out cards.html",
-    )
-)
 def similarity(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Texts that people rated, texts in classes, a TREC collection."
-        ),
-    ],
+    files: list[Path],
+    /,
     *,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="How its name begins; again for more. All by default."),
-    ] = None,
-    embeddings: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Add the cosine of embeddings by a model in the roster."
-        ),
-    ] = None,
-    planted: Annotated[
-        bool, typer.Option("--planted", help="Add evaluators whose cards are known beforehand.")
-    ] = False,
-    sample: Annotated[
-        int, typer.Option(help="Texts to change, texts to cluster, questions: most of each.")
-    ] = 300,
+    measure: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = (),
+    embeddings: Annotated[str | None, Parameter(metavar="MODEL")] = None,
+    planted: bool = False,
+    sample: int = 300,
     seed: Seed = 0,
     database: Database = None,
     roster: RosterFile = None,
@@ -56,69 +64,71 @@ def similarity(
     What a file is for is told by its columns; each axis needs its own kind. No axis is averaged
     with another. Embeddings are kept in the database: the same command again goes on where it
     stopped. Exit code 2: files or options that cannot be used.
+
+    Parameters
+    ----------
+    files
+        Texts that people rated, texts in classes, a TREC collection.
+    measure
+        How its name begins; again for more. All by default.
+    embeddings
+        Add the cosine of embeddings by a model in the roster.
+    planted
+        Add evaluators whose cards are known beforehand.
+    sample
+        Texts to change, texts to cluster, questions: most of each.
+
+    Examples
+    --------
+    arena probe similarity pairs.csv classes.csv --sample 100
+    arena probe similarity pairs.csv --measure rouge-1 --measure bm25 --out cards.html
     """
-    form = chosen_form(form, out)
-    from arena.commands.probe_embeddings import embedding_of  # help would wait for scipy
-    from judge.probe.cards import probe_similarity
+    form = _chosen(form, out)
+    from judge.probe.cards import probe_similarity  # help would wait for scipy
 
-    embed = None if embeddings is None else embedding_of(embeddings, database, roster)
-
-    with working("Probing") as told:
-        found = probe_similarity(
+    embed = None if embeddings is None else _embedding_of(embeddings, database, roster)
+    with working("Probing") as advance:
+        result = probe_similarity(
             files,
-            measures=measure or (),
+            measures=measure,
             embed=embed,
             planted=planted,
             sample=sample,
             seed=seed,
-            told=told,
+            told=advance,
         )
-    write_cards(found.to_dict(), form, out)
+    _write(result.to_dict(), form, out)
 
 
-@cli.command(
-    epilog=examples(
-        "arena probe judge monday.csv tuesday.csv wednesday.csv",
-        "arena probe judge runs.csv --out judge.html",
-    )
-)
-def judge(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Verdicts on the same cases: a file a run, or a column run."
-        ),
-    ],
-    *,
-    seed: Seed = 0,
-    form: Form = None,
-    out: Out = None,
-) -> None:
+def judge(files: list[Path], /, *, seed: Seed = 0, form: Form = None, out: Out = None) -> None:
     """Probe judges by what they say of the same cases again, and with the sides exchanged.
 
     Takes files that `arena judge run` writes. Exit code 2: files or options that cannot be used.
+
+    Parameters
+    ----------
+    files
+        Verdicts on the same cases: a file a run, or a column run.
+
+    Examples
+    --------
+    arena probe judge monday.csv tuesday.csv wednesday.csv
+    arena probe judge runs.csv --out judge.html
     """
-    form = chosen_form(form, out)
+    form = _chosen(form, out)
     from judge.probe.judges import probe_judges
 
     with working("Probing"):
-        found = probe_judges(files, seed=seed)
-    write_cards(found.to_dict(), form, out)
+        result = probe_judges(files, seed=seed)
+    _write(result.to_dict(), form, out)
 
 
-@cli.command(
-    epilog=examples(
-        "arena probe board votes.parquet --arenas 20",
-        "arena probe board votes.parquet --arenas 20 --out board.html",
-    )
-)
 def board(
-    source: choose.Source,
+    source: str,
+    /,
     *,
-    column: choose.Column = None,
-    arenas: Annotated[
-        int, typer.Option(help="Simulated arenas: more of them tell finer faults.")
-    ] = 200,
+    columns: Columns = (),
+    arenas: int = 200,
     seed: Seed = 0,
     form: Form = None,
     out: Out = None,
@@ -126,12 +136,203 @@ def board(
     """Probe the ways to rate these votes, on arenas like this one whose truth is known.
 
     Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+
+    Parameters
+    ----------
+    source
+        File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
+    arenas
+        Simulated arenas: more of them tell finer faults.
+
+    Examples
+    --------
+    arena probe board votes.parquet --arenas 20
+    arena probe board votes.parquet --arenas 20 --out board.html
     """
-    form = chosen_form(form, out)
-    columns = choose.rate_options(column=column).columns
+    form = _chosen(form, out)
     from arena.boards.source import votes_of
     from judge.probe.board import probe_board
 
-    with working("Simulating") as told:
-        found = probe_board(votes_of(source), columns=columns, arenas=arenas, seed=seed, told=told)
-    write_cards(found.to_dict(), form, out)
+    with working("Simulating") as advance:
+        result = probe_board(
+            votes_of(source), columns=columns, arenas=arenas, seed=seed, told=advance
+        )
+    _write(result.to_dict(), form, out)
+
+
+def ask(
+    *,
+    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
+    cases: Annotated[list[str], Parameter(metavar="SOURCE")],
+    votes: File = None,
+    method: Annotated[str, Parameter(choices=PROBED)] = "pairwise",
+    sample: int = 100,
+    dry_run: bool = False,
+    seed: Seed = 0,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Probe a judge by asking it, on three axes: people, harmless changes, and what is missing.
+
+    It is asked about pairs that people voted on, with their sides exchanged, and about copies
+    that were changed. Replies are kept in the database: the same command again goes on where it
+    stopped, and pays for nothing twice. Exit codes: 1 stopped with questions pending, without a
+    card; 2 files or options that cannot be used.
+
+    Parameters
+    ----------
+    cases
+        Pairs, as for judge run; their column winner is a vote.
+    votes
+        Votes of people, matched by item_id, or else by battle_id.
+    method
+        How the judge is asked.
+    sample
+        Pairs to ask about, most: about twenty questions each.
+    dry_run
+        Only say what would be asked, and its cost.
+
+    Examples
+    --------
+    arena probe ask --judge pocket-judge --cases pairs.csv --dry-run
+    arena probe ask --judge pocket-judge --cases pairs.csv --sample 50 --out judge.html
+    """
+    form = _chosen(form, out)
+    from judge.probe.asked import Asking, probe_asked
+
+    with prepared(options, Task(method=method, cases=cases)) as (work, journal):
+        questions = Asking.of(work.cases, cases, votes, sample=sample, seed=seed)
+        as_given = replace(work.options, as_given=True)
+        work = replace(work, cases=questions.cases, options=as_given)
+        if dry_run:
+            show_estimate(work, journal, form)
+            return
+        run = done(work, journal).run
+        _require_whole(run)
+        result = probe_asked(questions, run, judge=work.model.id, method=method)
+    _write(result.to_dict(), form, out)
+    if form == "table":
+        say(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")
+
+
+def _require_whole(run: "Run") -> None:
+    """Make no card of a part of the answers."""
+    if run.stopped is not None:
+        replies = f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before"
+        say(f"arena: Stopped: {run.why}; {replies}. The same command goes on.", error=True)
+        sys.exit(1)
+
+
+def _embedding_of(
+    name: str, database: str | None, roster: Path | None
+) -> "Callable[[Sequence[str]], Measure]":
+    """Return what makes a measure of texts: it asks for those that the database does not hold."""
+    from arena.settings import read_settings
+    from arena.store.store import Store
+    from judge.probe.embedding import embedding_measure
+
+    settings = read_settings(database=database, roster=roster)
+    model = _model(name, settings.roster)
+
+    def measure(texts: Sequence[str]) -> "Measure":
+        with closing(Store(settings.database)) as store:
+            asked = _asked(model, settings.budgets(), store, texts)
+            return embedding_measure(model.id, asyncio.run(asked))
+
+    return measure
+
+
+def _model(name: str, file: Path | None) -> Model:
+    from arena.settings import read_roster
+
+    models = read_roster(file, to_battle=False) if file else ()
+    model = next((one for one in models if one.id == name), None)
+    if model is None:
+        known = ", ".join(one.id for one in models) or "none: name its file with --roster"
+        msg = f"--embeddings: there is no model {name!r} in the roster. There are {known}."
+        raise SettingsError(msg)
+    return model
+
+
+async def _asked(
+    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str]
+) -> "Vectors":
+    import numpy as np
+
+    from arena.endpoints.discover import reach
+    from arena.endpoints.judging import EndpointEmbedder
+    from arena.endpoints.pocket import PocketTransport
+    from arena.settings import read_keys
+    from arena.store.judging import StoredJournal
+    from arena.store.models import fingerprint
+    from judge.probe.embedding import embed_all
+
+    revision = f"{model.id}@{fingerprint(model)[:16]}"
+    roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
+    endpoints = reach(roster, read_keys(roster), {}, pocket, budgets=budgets)
+    try:
+        with working("Embedding") as advance:
+            return await embed_all(
+                texts,
+                EndpointEmbedder(endpoints, model),
+                StoredJournal(store, revision, None, lambda: datetime.now(UTC)),
+                model=revision,
+                sleep=asyncio.sleep,
+                rng=np.random.default_rng(),
+                progress=advance,
+            )
+    finally:
+        await endpoints.aclose()
+
+
+def _chosen(form: str | None, out: Path | None) -> str:
+    """Choose the format by name or by the file's ending, before anything is computed."""
+    if out is None:
+        return form or "table"
+    ending = ENDINGS.get(out.suffix)
+    if ending is None or form not in (None, ending):
+        msg = f"Cannot write {str(out)!r}: name a file that ends in {' or '.join(ENDINGS)}"
+        raise DataError(f"{msg}, as the format does." if form else f"{msg}.")
+    if not out.absolute().parent.is_dir():
+        msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
+        raise DataError(msg)
+    return ending
+
+
+def _write(card: Mapping[str, Any], form: str, out: Path | None) -> None:
+    """Write what was found, with the version and the day, to a file or the terminal."""
+    from rating.tables import formats
+
+    result = {**card, "version": __version__, "made": datetime.now(UTC).date().isoformat()}
+    if form == "table":
+        _show(result)
+        return
+    text = formats.as_json(result) if form == "json" else _page(result)
+    if out is None:
+        write(text)
+        return
+    formats.write_text(text, out)
+    if form == "html":
+        formats.write_text(formats.as_json(result), out.with_suffix(".json"))
+
+
+def _page(result: Mapping[str, Any]) -> str:
+    from arena.pages.probe import probe_page
+    from judge.report.cards import page_of
+
+    return probe_page([page_of(result)])
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    from rich.console import Console, Group
+
+    from judge.report.cards import page_of, table_of, undecided_of, warnings_of
+
+    page = page_of(result)
+    head, rows = table_of(page)
+    about = plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
+    warnings = [plain(f"! {text}", style="yellow") for text in warnings_of(page)]
+    undecided = [plain(f"? {text}") for text in undecided_of(page)]
+    Console().print(Group(about, table(head, rows), *warnings, *undecided))

@@ -1,152 +1,188 @@
-"""`arena rate` and `arena plan`."""
+"""`arena rate`, `arena plan` and `arena voters`."""
 
 import io
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.console import Console
+from cyclopts import Parameter
+from rich.console import Console, Group
 
 from arena import terminal
-from arena.commands import rating_options as choose
-from arena.commands.arguments import examples
-from arena.commands.rating_options import rate_options
-from arena.terminal import say, write
+from arena.commands.arguments import Anchor, Columns, File, Flat, Folder, TableOrJson
+from arena.terminal import plain, say, working, write
 from rating.errors import DataError
+from rating.options import RateOptions
 from rating.tables import formats
 
-cli = typer.Typer()
+if TYPE_CHECKING:
+    from rating.tables.voter_report import CheckedVoter, VotersReport
+
+VOTERS_FORMATS = ("table", "json", "csv", "parquet")
+SHOWN = 10
+"""Voters without a flag in the table on a terminal; the other formats hold everybody."""
 
 
-@cli.command(
-    epilog=examples(
-        "arena rate votes.parquet",
-        "arena rate votes.parquet --interval bootstrap --format json --out board.json",
-    )
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(RateOptions):
+    """Options of a rating, two of which are written with an equals sign."""
+
+    columns: Columns = ()
+    anchor: Anchor = None
+
+
+PLANNED = "^(options|ties|both_bad|cluster|ridge|since|until|columns|level)$"
+"""What of them a plan takes."""
+
+
 def rate(
-    source: choose.Source,
+    source: str,
+    /,
     *,
-    ties: choose.Ties = "half",
-    both_bad: choose.BothBad = "tie",
-    interval: choose.Interval = "sandwich",
-    cluster: choose.Cluster = None,
-    claims: choose.Claims = "population",
-    ridge: choose.Ridge = 0.0,
-    order_effect: choose.OrderEffect = False,
-    style: choose.Style = None,
-    weights: choose.Weights = None,
-    half_life: choose.HalfLife = None,
-    since: choose.Since = None,
-    until: choose.Until = None,
-    column: choose.Column = None,
-    rounds: choose.Rounds = 1000,
-    seed: choose.Seed = 0,
-    level: choose.Level = 0.95,
-    scale: choose.Scale = 400.0,
-    mean: choose.Mean = None,
-    anchor: choose.Anchor = None,
-    reference: choose.Reference = None,
-    by: choose.By = None,
-    form: choose.Form = None,
-    out: choose.Out = None,
-    compare: choose.Compare = None,
-    plots: choose.Plots = None,
+    options: Annotated[Options, Flat] = Options(),
+    form: Annotated[str | None, Parameter(name="--format", choices=formats.FORMATS)] = None,
+    out: File = None,
+    compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
+    plots: Folder = None,
 ) -> None:
     """Rate the models of any votes, with intervals that allow for people who vote often.
 
     Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+
+    Parameters
+    ----------
+    source
+        File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.
+    form
+        How to write it: as the file's ending says, by default.
+    out
+        File to write.
+    compare
+        Say who moved since this board.
+    plots
+        Draw the board there, too; with --by a folder a value.
+
+    Examples
+    --------
+    arena rate votes.parquet
+    arena rate votes.parquet --interval bootstrap --format json --out board.json
     """
     form = formats.chosen_format(form, out)
-    _require_folder(out)
-    options = rate_options(
-        ties=ties,
-        both_bad=both_bad,
-        interval=interval,
-        cluster=cluster,
-        claims=claims,
-        ridge=ridge,
-        order_effect=order_effect,
-        style=style,
-        weights=weights,
-        half_life=half_life,
-        since=since,
-        until=until,
-        column=column,
-        rounds=rounds,
-        seed=seed,
-        level=level,
-        scale=scale,
-        mean=mean,
-        anchor=anchor,
-        reference=reference,
-        by=by,
-    )
+    if out is not None and not out.absolute().parent.is_dir():
+        msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
+        raise DataError(msg)
     from arena.boards.source import votes_of
     from rating.tables.rated import rate_source  # help would wait for duckdb and the estimators
 
-    old = None if compare is None else _old_board(compare, by)
-    with terminal.working("Rating") as told:
+    old = None if compare is None else _old_board(compare, options.by)
+    with working("Rating") as advance:
         votes = votes_of(source)
-        found = rate_source(votes, options, told).to_dict()
+        result = rate_source(votes, options, advance).to_dict()
     if plots is not None:
         from rating.charts.plots import draw_boards
 
-        draw_boards(plots, votes, options, found, datetime.now(UTC).date())
+        draw_boards(plots, votes, options, result, datetime.now(UTC).date())
     if form != "table":
-        for value, why in found.get("not_rated", {}).items():
-            say(f"arena: {by} {value!r} is left out. {why}", error=True)
-    _write(found if old is None else _moves(old, found), form, out)
+        for value, why in result.get("not_rated", {}).items():
+            say(f"arena: {options.by} {value!r} is left out. {why}", error=True)
+    _write(result if old is None else _moves(old, result), form, out)
 
 
-@cli.command(epilog=examples("arena plan votes.parquet", "arena plan votes.parquet --format json"))
 def plan(
-    source: choose.Source,
+    source: str,
+    /,
     *,
-    ties: choose.Ties = "half",
-    both_bad: choose.BothBad = "tie",
-    cluster: choose.Cluster = None,
-    ridge: choose.Ridge = 0.0,
-    since: choose.Since = None,
-    until: choose.Until = None,
-    column: choose.Column = None,
-    level: choose.Level = 0.95,
-    form: Annotated[str, typer.Option("--format", metavar="table|json")] = "table",
+    options: Annotated[Options, Flat, Parameter(parse=PLANNED)] = Options(),
+    form: TableOrJson = "table",
 ) -> None:
-    """Say how many more votes would separate neighbours on the board."""
-    if form not in ("table", "json"):
-        msg = f"There is no format {form!r} of a plan: choose table or json."
-        raise DataError(msg)
-    options = rate_options(
-        ties=ties,
-        both_bad=both_bad,
-        cluster=cluster,
-        ridge=ridge,
-        since=since,
-        until=until,
-        column=column,
-        level=level,
-    )
+    """Say how many more votes would separate neighbours on the board.
+
+    Parameters
+    ----------
+    source
+        File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena plan votes.parquet
+    arena plan votes.parquet --format json
+    """
     from arena.boards.source import votes_of
     from rating.planning import votes as planning
     from rating.tables.counts import read_votes
     from rating.tables.reading import Reading
 
-    with terminal.working("Planning"):
+    with working("Planning"):
         votes = read_votes(votes_of(source), Reading.of(options))
-        found = planning.plan(votes.data, options)
+        result = planning.plan(votes.data, options)
     if form == "json":
-        write(formats.as_json(found.to_dict()))
+        write(formats.as_json(result.to_dict()))
     else:
-        Console().print(terminal.plan(found))
+        Console().print(terminal.plan(result))
 
 
-def _require_folder(out: Path | None) -> None:
-    if out is not None and not out.absolute().parent.is_dir():
-        msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
-        raise DataError(msg)
+def voters(
+    source: str,
+    /,
+    *,
+    columns: Columns = (),
+    alpha: float = 0.05,
+    least: int = 20,
+    form: Annotated[str | None, Parameter(name="--format", choices=VOTERS_FORMATS)] = None,
+    out: File = None,
+    weighted: File = None,
+) -> None:
+    """Say which voters vote as somebody with a taste of their own would not.
+
+    Evidence, a suggested weight of 0 or 1 and the reason, for each voter; nothing is deleted.
+    The chance of a false flag holds on average over voters whose tastes follow the fitted law.
+    Exit code 2: options or votes that cannot be used.
+
+    Parameters
+    ----------
+    source
+        File of votes (.parquet, .csv, .jsonl) that says who voted, or database URL.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
+    alpha
+        Chance of flagging an honest voter.
+    least
+        Decisive votes from which a voter is examined.
+    form
+        How to write it.
+    out
+        File to write.
+    weighted
+        Write the votes there, with a column voter_weight to rate by.
+
+    Examples
+    --------
+    arena voters votes.parquet
+    arena voters votes.parquet --weighted weighted.parquet
+    """
+    from arena.boards.source import votes_of  # numpy and duckdb take half a second
+    from rating.tables.columns import Columns as Named
+    from rating.tables.voter_report import check_source, write_weighted
+
+    form = _form_of_voters(form, out)
+    named = Named.named(columns)
+    with working("Examining the voters"):
+        votes = votes_of(source)
+        report = check_source(votes, named, alpha=alpha, least=least)
+    if weighted is not None:
+        write_weighted(votes, report, weighted, named)
+    result = report.to_dict()
+    if form == "parquet" and out is not None:
+        formats.write_parquet(result["voters"], out)
+    elif form == "table":
+        _show_voters(report)
+    else:
+        text = formats.as_json(result) if form == "json" else formats.as_csv(result["voters"])
+        write(text) if out is None else formats.write_text(text, out)
 
 
 def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
@@ -165,25 +201,68 @@ def _moves(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return compare(old, new)
 
 
-def _write(found: Mapping[str, Any], form: str, out: Path | None) -> None:
+def _write(result: Mapping[str, Any], form: str, out: Path | None) -> None:
     """Print a board or a comparison, or write it to a file."""
     if form == "parquet" and out is not None:
-        formats.write_parquet(formats.rows_of(found), out)
+        formats.write_parquet(formats.rows_of(result), out)
     elif form == "table" and out is None:
-        Console().print(_table(found))
+        Console().print(_table(result))
     else:
-        text = _page(found) if form == "table" else formats.as_text(found, form)
-        if out is None:
-            write(text)
-        else:
-            formats.write_text(text, out)
+        text = _page(result) if form == "table" else formats.as_text(result, form)
+        write(text) if out is None else formats.write_text(text, out)
 
 
-def _table(found: Mapping[str, Any]) -> Any:
-    return terminal.moves(found) if "moved" in found else terminal.board(found)
+def _table(result: Mapping[str, Any]) -> Any:
+    return terminal.moves(result) if "moved" in result else terminal.board(result)
 
 
-def _page(found: Mapping[str, Any]) -> str:
+def _page(result: Mapping[str, Any]) -> str:
     page = io.StringIO()
-    Console(width=100, file=page).print(_table(found))
+    Console(width=100, file=page).print(_table(result))
     return page.getvalue()
+
+
+def _form_of_voters(form: str | None, out: Path | None) -> str:
+    endings = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+    if out is not None and form is None and out.suffix not in endings:
+        msg = f"Cannot write voters as {str(out)!r}: choose one of table, json, csv, parquet."
+        raise DataError(msg)
+    chosen = form or ("table" if out is None else endings[out.suffix])
+    if chosen == "parquet" and out is None:
+        msg = "Parquet is not for a terminal: name a file with --out."
+        raise DataError(msg)
+    if chosen == "table" and out is not None:
+        msg = f"A table is for a terminal: write {str(out)!r} as json, csv, parquet."
+        raise DataError(msg)
+    return chosen
+
+
+def _show_voters(report: "VotersReport") -> None:
+    rest = [voter for voter in report.voters if voter.examined and not voter.flagged]
+    head = (
+        f"{report.votes:,} votes by {len(report.voters):,} voters. "
+        f"{len(report.flagged) + len(rest):,} are examined, {len(report.flagged):,} are flagged. "
+        "Every voter, and the reasons in words: --format csv."
+    )
+    shown = [*report.flagged, *rest[:SHOWN]]
+    columns = ("Voter", "Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight")
+    grid = terminal.table([*columns, "Looks most like"], map(_cells, shown), right=range(1, 6))
+    Console().print(Group(plain(head), *([grid] if shown else []), *map(plain, report.notes)))
+
+
+def _cells(voter: "CheckedVoter") -> tuple[str, ...]:
+    return (
+        voter.voter,
+        f"{voter.votes:,}",
+        f"{voter.max_log_e:.1f}",
+        "–" if voter.flagged_at is None else f"{voter.flagged_at:,} votes",
+        "yes" if voter.flagged_jointly else "–",
+        f"{voter.weight:g}",
+        _suspicion(voter),
+    )
+
+
+def _suspicion(voter: "CheckedVoter") -> str:
+    if voter.leading is None:
+        return "an honest voter"
+    return voter.leading if voter.model is None else f"{voter.leading} of {voter.model}"

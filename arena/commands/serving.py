@@ -1,63 +1,126 @@
-"""`arena serve` and `arena demo`."""
+"""`arena serve`, `arena demo` and `arena simulate`."""
 
+import asyncio
+import math
 import sys
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from arena.commands.arguments import Database, Host, Port, RosterFile, examples
+from arena.commands.arguments import Database, Host, Port, RosterFile
+from arena.commands.models import local_models
 from arena.domain.model import Roster
-from arena.terminal import say
+from arena.terminal import say, working
 
 if TYPE_CHECKING:
+    from arena.play.simulation import Tastes
     from arena.settings import Settings
+    from arena.store.store import Store
 
-cli = typer.Typer()
+DEMO_DATABASE = "sqlite:///arena-demo.db"
 
 
-@cli.command(
-    epilog=examples(
-        "arena serve --roster roster.toml",
-        "arena serve --port 8000 --database sqlite:///team.db --roster roster.toml",
-    )
-)
 def serve(
-    port: Port = None, host: Host = None, database: Database = None, roster: RosterFile = None
+    *,
+    port: Port = None,
+    host: Host = None,
+    database: Database = None,
+    roster: RosterFile = None,
 ) -> None:
     """Serve the arena.
 
     Every option is also a setting in the environment: ARENA_PORT, ARENA_HOST, ARENA_DATABASE,
     ARENA_ROSTER. Without a roster the embedded toy models battle.
+
+    Examples
+    --------
+    arena serve --roster roster.toml
+    arena serve --port 8000 --database sqlite:///team.db --roster roster.toml
     """
     from arena.settings import read_settings  # help would wait for it and for what it serves
 
     _serve(read_settings(port=port, host=host, database=database, roster=roster))
 
 
-@cli.command(epilog=examples("arena demo --toys", "arena demo --port 8000"))
 def demo(
-    port: Port = None,
-    host: Host = None,
-    database: Database = None,
-    toys: Annotated[
-        bool, typer.Option("--toys", help="Play with the embedded toys, whatever runs here.")
-    ] = False,
+    *, port: Port = None, host: Host = None, database: Database = None, toys: bool = False
 ) -> None:
     """Serve the arena with what is there: no roster, no key and no network needed.
 
     Two or more models of Ollama, llama.cpp, vLLM or LM Studio on this machine, or behind
     OPENAI_BASE_URL (with OPENAI_API_KEY), battle; else the embedded toys do. Votes are kept in
     ./arena-demo.db unless --database or ARENA_DATABASE names another one.
+
+    Parameters
+    ----------
+    toys
+        Play with the embedded toys, whatever runs here.
+
+    Examples
+    --------
+    arena demo --toys
+    arena demo --port 8000
     """
-    from arena.commands.surroundings import demo_settings, found_models
     from arena.endpoints.pocket import POCKET_MODELS
 
-    settings = demo_settings(port=port, host=host, database=database)
-    found = () if toys else found_models()
-    _serve(settings, Roster(found if len(found) > 1 else POCKET_MODELS))
+    settings = _demo_settings(port=port, host=host, database=database)
+    there = () if toys else local_models()
+    _serve(settings, Roster(there if len(there) > 1 else POCKET_MODELS))
 
 
-def _serve(settings: "Settings", found: Roster | None = None) -> None:
+def simulate(
+    *,
+    votes: Annotated[int, Parameter(validator=Number(gte=1))],
+    seed: int = 0,
+    database: Database = None,
+) -> None:
+    """Let simulated voters with known tastes battle the embedded toys.
+
+    They play through the same code as people, unpaced. The same command again goes on where it
+    was broken off; a higher number or another seed adds votes. Boards leave these votes out,
+    but for /leaderboard?policy=simulated-v1. Votes go to ./arena-demo.db unless --database or
+    ARENA_DATABASE names another one.
+
+    Parameters
+    ----------
+    votes
+        Votes in all of this seed's voters.
+    seed
+        Another seed is other voters.
+
+    Examples
+    --------
+    arena simulate --votes 20
+    arena simulate --votes 30 --seed 7 --database sqlite:///try.db
+    """
+    from arena.endpoints.pocket import POCKET_MODELS  # help would wait for all of the arena
+    from arena.play.simulation import TASTES
+    from arena.store.store import Store
+
+    settings = _demo_settings(database=database)
+    say(f"Planted tastes, in log-odds: {_planted(TASTES)}.")
+    with closing(Store(settings.database)) as store, working("Voting") as advance:
+        store.hold_lease()
+        store.register(POCKET_MODELS, datetime.now(UTC))
+        made = asyncio.run(_simulate(store, votes, seed, advance))
+    say(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
+
+
+def _demo_settings(**given: object) -> "Settings":
+    """Read the settings, with a database of the demo's own unless one is named."""
+    from arena.settings import read_settings
+
+    settings = read_settings(**given)
+    if "database" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"database": DEMO_DATABASE})
+
+
+def _serve(settings: "Settings", roster: Roster | None = None) -> None:
     from arena.logs import set_up
     from arena.server import listen, run
 
@@ -65,11 +128,11 @@ def _serve(settings: "Settings", found: Roster | None = None) -> None:
     with listen(settings) as listener:
         from arena.app import create_app  # last, for a port in use is said without this wait
 
-        app = create_app(settings, found)
+        app = create_app(settings, roster)
         host, port = listener.getsockname()[:2]
         say(f"The arena is at http://{host}:{port} (stop with Ctrl+C)")
-        if found:
-            say(_described(found))
+        if roster:
+            say(_described(roster))
         run(app, app.state.drain, settings, listener)
 
 
@@ -82,3 +145,31 @@ def _described(roster: Roster) -> str:
     paid = any(model.api_key_env for model in roster)
     cost = " Those behind OPENAI_API_KEY may cost money." if paid else ""
     return f"{len(roster)} models were found: {names}.{cost} For the toys add --toys."
+
+
+def _planted(tastes: "Tastes") -> str:
+    return ", ".join(f"{model} {strength:+g}" for model, strength in tastes.strengths.items())
+
+
+async def _simulate(
+    store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
+) -> int:
+    from arena.endpoints.discover import reach
+    from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
+    from arena.play.simulation import TASTES, Simulation
+
+    roster = Roster(POCKET_MODELS)
+    endpoints = reach(roster, {}, {}, PocketTransport(seed, speedup=math.inf))
+    simulation = Simulation(
+        store,
+        endpoints.stream,
+        roster,
+        TASTES,
+        prompts=TOY_EXAMPLES,
+        seed=seed,
+        now=lambda: datetime.now(UTC),
+    )
+    try:
+        return await simulation.run(votes, advance)
+    finally:
+        await endpoints.aclose()

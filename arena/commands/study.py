@@ -1,14 +1,14 @@
 """`arena study judge` and `arena study scores`."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from cyclopts import Parameter
 
-from arena.commands.arguments import examples
-from arena.terminal import plain, say, working, write
+from arena.commands.arguments import Flat
+from arena.terminal import plain, say, table, working, write
+from judge.studies.options import StudyOptions
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,207 +18,151 @@ if TYPE_CHECKING:
     from judge.studies.scores import Scored
     from judge.studies.study import Study
 
-cli = typer.Typer(
-    help="How judges, and scores from elsewhere, agree with people.", no_args_is_help=True
-)
+Form = Annotated[
+    Literal["table", "json", "html", "md"] | None,
+    Parameter(name="--format", help="What to print."),
+]
+Out = Annotated[
+    Path | None,
+    Parameter(metavar="DIR", help="Folder for the report: HTML, and the same as files."),
+]
 
-FORMATS = ("table", "json", "html", "md")
+DRAWN = "^(options|rounds|seed|level)$"
+"""What scores take of the options."""
 
 
-@cli.command(
-    epilog=examples(
-        "arena study judge votes.csv verdicts.csv",
-        "arena study judge votes.csv verdicts.csv --format json --by category",
-    )
-)
 def judge(
-    votes: Annotated[
-        str,
-        typer.Argument(
-            metavar="VOTES", help="Votes of people: a file, or the URL of the arena's database."
-        ),
-    ],
-    verdicts: Annotated[
-        str, typer.Argument(metavar="VERDICTS", help="Verdicts of one judge or several: a file.")
-    ],
+    votes: str,
+    verdicts: str,
+    /,
     *,
-    form: Annotated[
-        str | None, typer.Option("--format", metavar="table|json|html|md", help="What to print.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for the report: HTML, and the same as files."),
-    ] = None,
-    pairs: Annotated[
-        str,
-        typer.Option(
-            metavar="all|majority",
-            help="Compare verdicts with every vote, or with what most votes of an item say.",
-        ),
-    ] = "all",
-    voters: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="Only these people's votes: 'expert_*'.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Part the items by a column, such as turn; or by pair of models.",
-        ),
-    ] = None,
-    raters: Annotated[
-        str,
-        typer.Option(
-            metavar="expert|skilled|crowd",
-            help="What the people are: a judge may fall behind one of them by .2, .15 or .1.",
-        ),
-    ] = "crowd",
-    outputs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What the models answered: for length and examples."),
-    ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Texts of the prompts: for examples.")
-    ] = None,
-    rounds: Annotated[int, typer.Option(help="Draws of prompts behind an interval.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Another seed draws other prompts.")] = 0,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    options: Annotated[StudyOptions, Flat] = StudyOptions(),  # noqa: B008 - it is frozen
+    form: Form = None,
+    out: Out = None,
 ) -> None:
     """Say whether a judge may stand in for people: yes, no, with care, or that it cannot be told.
 
     Items are matched by item_id, else by prompt and pair of models. A verdict that was not read
     is counted and is no tie; what the votes cannot tell is null with a warning. Exit code 2:
     options or files that cannot be used.
-    """
-    _require(form, out)
-    from arena.boards.source import votes_of
-    from judge.studies.options import StudyOptions
-    from judge.studies.study import study_judges
 
-    options = StudyOptions(
-        pairs=pairs,  # type: ignore[arg-type]  # it checks the choice itself
-        voters=voters,
-        by=by,
-        raters=raters,  # type: ignore[arg-type]
-        outputs=outputs,
-        prompts=prompts,
-        rounds=rounds,
-        seed=seed,
-        level=level,
-    )
-    with working("Studying") as told:
-        found = study_judges(votes_of(votes), verdicts, options, told)
-        written = None if out is None else _write(found, out)
+    Parameters
+    ----------
+    votes
+        Votes of people: a file, or the URL of the arena's database.
+    verdicts
+        Verdicts of one judge or several: a file.
+
+    Examples
+    --------
+    arena study judge votes.csv verdicts.csv
+    arena study judge votes.csv verdicts.csv --format json --by category
+    """
+    _require_folder(out)
+    from arena.boards.source import votes_of
+    from judge.studies.study import study_judges  # help would wait for duckdb
+
+    with working("Studying") as advance:
+        result = study_judges(votes_of(votes), verdicts, options, advance)
+        written = None if out is None else _write(result, out)
     if form is not None and form != "table":
-        write(_text(found, form))
+        write(_text(result, form))
     elif written is None or form == "table":
-        _show(found)
+        _show(result)
     if written is not None and form in (None, "table"):
         say(f"The report is {written}.")
 
 
-@cli.command(
-    epilog=examples(
-        "arena study scores benchmarks.csv votes.csv",
-        "arena study scores benchmarks.csv board.json --format json",
-    )
-)
 def scores(
-    table: Annotated[
-        Path,
-        typer.Argument(metavar="SCORES", help="A model a row, a column of numbers a benchmark."),
-    ],
-    board: Annotated[
-        str,
-        typer.Argument(
-            metavar="BOARD",
-            help="Votes: a file or the URL of a database; or what arena rate --format json wrote.",
-        ),
-    ],
+    benchmarks: Path,
+    board: str,
+    /,
     *,
-    form: Annotated[
-        str | None, typer.Option("--format", metavar="table|json|html|md", help="What to print.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for the report: HTML, and the same as files."),
-    ] = None,
-    rounds: Annotated[int, typer.Option(help="Draws behind an interval.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    options: Annotated[StudyOptions, Flat, Parameter(parse=DRAWN)] = StudyOptions(),  # noqa: B008
+    form: Form = None,
+    out: Out = None,
 ) -> None:
     """Say how far scores from elsewhere, such as of benchmarks, go with the ratings.
 
     Models are matched by name, and those in one source alone are listed. Exit codes: 2 for
     options or files that cannot be used, 3 for votes that identify no rating.
+
+    Parameters
+    ----------
+    benchmarks
+        A model a row, a column of numbers a benchmark.
+    board
+        Votes: a file or the URL of a database; or what arena rate --format json wrote.
+
+    Examples
+    --------
+    arena study scores benchmarks.csv votes.csv
+    arena study scores benchmarks.csv board.json --format json
     """
-    _require(form, out)
+    _require_folder(out)
     from arena.boards.source import votes_of
     from judge.studies.scores import Draws, score_board
 
-    draws = Draws(rounds, seed, level)
+    draws = Draws(options.rounds, options.seed, options.level)
     with working("Correlating"):
-        found = score_board(table, votes_of(board), draws)
-        written = None if out is None else _write_scores(found, out)
+        result = score_board(benchmarks, votes_of(board), draws)
+        written = None if out is None else _write_scores(result, out)
     if form is not None and form != "table":
-        write(_scores_text(found, form))
+        write(_scores_text(result, form))
     elif written is None or form == "table":
-        _show_scores(found)
+        _show_scores(result)
     if written is not None and form in (None, "table"):
         say(f"The report is {written}.")
 
 
-def _write_scores(found: "Scored", out: Path) -> Path:
+def _write_scores(result: "Scored", out: Path) -> Path:
     from judge.report.scores import write_scores
 
-    return write_scores(found, out, datetime.now(UTC).date())
+    return write_scores(result, out, datetime.now(UTC).date())
 
 
-def _scores_text(found: "Scored", form: str) -> str:
+def _scores_text(result: "Scored", form: str) -> str:
     from judge.report.scores import scores_page
     from rating.tables import formats
 
     if form == "json":
-        return formats.as_json(found.to_dict())
-    return _page_text(scores_page(found, datetime.now(UTC).date()), form)
+        return formats.as_json(result.to_dict())
+    return _page_text(scores_page(result, datetime.now(UTC).date()), form)
 
 
-def _show_scores(found: "Scored") -> None:
+def _show_scores(result: "Scored") -> None:
     from rich.console import Console
 
     from judge.report.scores import correlation_section
 
-    section, console = correlation_section(found), Console()
+    section, console = correlation_section(result), Console()
     for part in (section.table, *section.more):
         if part is not None:
-            console.print(_table(part.head, part.rows), plain(part.note))
-    for text in found.warnings:
+            console.print(table(part.head, part.rows), plain(part.note))
+    for text in result.warnings:
         console.print(plain(f"! {text}", style="yellow"))
 
 
-def _require(form: str | None, out: Path | None) -> None:
-    if form not in (None, *FORMATS):
-        msg = f"There is no format {form!r} of a study: choose one of {', '.join(FORMATS)}."
-        raise DataError(msg)
+def _require_folder(out: Path | None) -> None:
     if out is not None and out.exists() and not out.is_dir():
         msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
         raise DataError(msg)
 
 
-def _write(found: "Study", out: Path) -> Path:
+def _write(result: "Study", out: Path) -> Path:
     from judge.report.study import write_report
 
-    return write_report(found, out, datetime.now(UTC).date())
+    return write_report(result, out, datetime.now(UTC).date())
 
 
-def _text(found: "Study", form: str) -> str:
+def _text(result: "Study", form: str) -> str:
     from rating.tables import formats
 
     if form == "json":
-        return formats.as_json(found.to_dict())
+        return formats.as_json(result.to_dict())
     from judge.report.study import report_page
 
-    return _page_text(report_page(found, datetime.now(UTC).date()), form)
+    return _page_text(report_page(result, datetime.now(UTC).date()), form)
 
 
 def _page_text(page: "Page", form: str) -> str:
@@ -227,29 +171,18 @@ def _page_text(page: "Page", form: str) -> str:
     return as_html(page) if form == "html" else as_markdown(page)
 
 
-def _show(found: "Study") -> None:
+def _show(result: "Study") -> None:
     from rich.console import Console, Group
 
     from judge.report.study import report_page
 
-    page = report_page(found, datetime.now(UTC).date())
+    page = report_page(result, datetime.now(UTC).date())
     parts: list[RenderableType] = []
     for answer in page.answers:
         parts.append(plain(f"{answer.judge}: {answer.headline}", style="bold"))
         parts.append(plain(" ".join(answer.sentences)))
-    for table in (page.first.table, *page.first.more):
-        if table is not None:
-            parts.append(_table(table.head, table.rows))
-    parts += [plain(f"! {text}", style="yellow") for text in found.warnings]
+    for part in (page.first.table, *page.first.more):
+        if part is not None:
+            parts.append(table(part.head, part.rows))
+    parts += [plain(f"! {text}", style="yellow") for text in result.warnings]
     Console().print(Group(*parts))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> "RenderableType":
-    from rich.table import Table
-
-    table = Table()
-    for place, name in enumerate(head):
-        table.add_column(name, justify="right" if place else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(plain, row))
-    return table

@@ -11,7 +11,7 @@ from judge.probe.worlds import Votes
 from rating import Cluster, bootstrap, infer
 from rating.elo import online_elo
 from rating.fitting import Fit, fit
-from rating.likelihood.ties import Ties
+from rating.options import Ties
 from rating.typing import Bools, Floats
 
 LEVEL = 0.95

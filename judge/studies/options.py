@@ -13,25 +13,29 @@ Pairs = Literal["all", "majority"]
 PAIRS = get_args(Pairs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
     """How a study is made.
 
     Attributes
     ----------
     pairs : {"all", "majority"}
-        Compare a verdict with each vote of its item, or with what most of them say.
+        Compare verdicts with every vote, or with what most votes of an item say.
     voters : str or None
-        Pattern of the voters whose votes count.
+        Only these people's votes: a pattern, such as expert_*.
     by : str or None
-        Column whose values part the items into groups.
+        Part the items by a column, such as turn; or by pair of models.
     raters : {"expert", "skilled", "crowd"}
-        What kind of raters the people are: how much a judge may fall behind one of them.
-    outputs, prompts : Path or None
-        Files of the responses, and of the texts of prompts.
-    rounds, seed : int
-        Draws of prompts behind an interval, and where they begin: every figure begins there, so
-        that those of a judge and those of people are of the same draws.
+        What the people are: a judge may fall behind one of them by .2, .15 or .1.
+    outputs : Path or None
+        What the models answered: for length and examples.
+    prompts : Path or None
+        Texts of the prompts: for examples.
+    rounds : int
+        Draws behind an interval.
+    seed : int
+        Of all that is drawn. Every figure begins there, so that those of a judge and those of
+        people are of the same draws.
     level : float
         Of the intervals.
     """

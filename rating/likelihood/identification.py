@@ -6,7 +6,8 @@ import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.errors import NotIdentifiedError
-from rating.likelihood.ties import BOTH_BAD, TIE, A, B, Ties
+from rating.likelihood.ties import BOTH_BAD, TIE, A, B
+from rating.options import Ties
 from rating.typing import Bools, Floats, Ints
 
 Groups = tuple[tuple[str, ...], ...]

@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from rating.options import Ties
 from rating.outcome import OUTCOMES, Outcome
 from rating.typing import Floats, Integers
 
-Ties = Literal["half", "davidson", "rao-kupper", "grounded"]
 Coordinate = Literal["gap", "tie", "level"]
 
 A, B, TIE, BOTH_BAD = (OUTCOMES.index(outcome) for outcome in Outcome)

@@ -160,9 +160,45 @@ def test_a_long_task_shows_its_progress_on_a_terminal(
     assert bool(written + rest.err) == shows
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["serv"], 'Unknown command "serv". Did you mean "serve"?'),
+        (["rate"], "SOURCE requires an argument"),
+        (["rate", "a.csv", "b.csv"], "b.csv"),
+        (["rate", "a.csv", "--colour", "red"], "Unknown option: --colour"),
+        (["rate", "a.csv", "--out"], "--out requires an argument"),
+        (["simulate", "--votes", "0"], 'Invalid value "0" for --votes'),
+        (["serve", "--port", "80.5"], "'80.5' is no integer"),
+        (["judge", "run", "--method", "pairwise"], "--cases requires an argument"),
+        (["plan", "a.csv", "--style", "length"], "Unknown option: --style"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_one_clear_line(
+    command: Command, words: list[str], said: str
+) -> None:
+    refused(command(*words), said)
+
+
+def test_of_an_option_that_is_given_twice_the_last_word_counts(command: Command) -> None:
+    refused(command("rate", "gone.csv", "--level", "2", "--level", "3"), "not 3.0")
+
+
+@pytest.mark.parametrize("group", [[], ["export"], ["judge"], ["study"], ["probe"]])
+def test_a_group_alone_shows_its_commands_and_ends_in_exit_code_two(
+    command: Command, group: list[str]
+) -> None:
+    alone, asked = command(*group), command(*group, "--help")
+    assert (alone.returncode, asked.returncode) == (2, 0)
+    assert alone.stdout == asked.stdout
+    assert "Commands" in alone.stdout
+
+
 COMMANDS = (
     *("serve", "demo", "models", "simulate", "models check"),
-    *("export votes", "backup", "restore", "rate", "plan", "judge score", "judge run"),
+    *("export votes", "backup", "restore", "rate", "plan", "voters"),
+    *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
+    *("probe similarity", "probe judge", "probe board", "probe ask"),
 )
 
 

@@ -27,7 +27,7 @@ PLANTED = {
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
     "Jinja lives in the reading pages and in the report": ("arena/api/health.py", "import jinja2"),
-    "The command line lives with the commands": ("arena/app.py", "import typer"),
+    "The command line lives with the commands": ("arena/app.py", "import cyclopts"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),
     "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),

@@ -64,7 +64,7 @@ def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(
     ("words", "said"),
     [
         (["--method", "elo"], "There is no method 'elo'"),
-        (["--method", "pairwise", "--format", "csv"], "There is no format 'csv'"),
+        (["--method", "pairwise", "--format", "csv"], '"csv" for --format'),
         (["--method", "pairwise", "--format", "table", "--out", "x.txt"], "'x.txt'"),
         (["--method", "pairwise", "--order"], "--order is for --method alpaca_eval"),
         (["--method", "wildbench"], "There is no column 'score'"),

@@ -96,7 +96,7 @@ def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
     command: Command, folder: Path
 ) -> None:
     refused(run(command, fair, "pairwise", "--fallback", "sampled"), "--method alpaca_eval")
-    refused(run(command, fair, "alpaca_eval", "--fallback", "verbal"), "no fallback 'verbal'")
+    refused(run(command, fair, "alpaca_eval", "--fallback", "verbal"), '"verbal" for --fallback')
 
 
 def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Path) -> None:

@@ -165,11 +165,11 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--method", "rubric"), "no probe by 'rubric'"),
+        (("--method", "rubric"), '"rubric" for --method'),
         (("--sample", "1"), "--sample 1"),
         (("--judge", "nobody"), "no model 'nobody'"),
         (("--votes", "missing.csv"), "no such file"),
-        (("--format", "csv"), "'csv' of a card"),
+        (("--format", "csv"), '"csv" for --format'),
         (("--out", "card.png"), "'card.png'"),
     ],
 )

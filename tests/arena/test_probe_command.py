@@ -110,7 +110,7 @@ def test_an_embedder_that_fails_ends_in_one_line(command: Command, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("board", "votes.csv", "--format", "csv"), "'csv' of a card"),
+        (("board", "votes.csv", "--format", "csv"), '"csv" for --format'),
         (("board", "votes.csv", "--out", "card.png"), "'card.png'"),
         (("board", "votes.csv", "--out", "card.html", "--format", "json"), "as the format does"),
         (("board", "votes.csv", "--out", "no/card.html"), "folder does not exist"),

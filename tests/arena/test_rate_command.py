@@ -136,7 +136,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "code", "said"),
     [
-        (PAIRS, ["--ties", "win"], 2, ["ties", "'win'", "davidson"]),
+        (PAIRS, ["--ties", "win"], 2, ["--ties", '"win"', "davidson"]),
         (PAIRS.replace("winner", "won"), ["--by", "topic"], 2, ["'topic'"]),
         (PAIRS.replace(",10,", ",ten,"), [], 2, ["ten"]),
         (PAIRS.replace("x,y,30,10,4", "x,y,30,0,0"), [], 3, ["no finite value", "x"]),

@@ -11,11 +11,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from arena.cli import cli
 from rating import Comparisons, RateOptions, Report, rate
 from rating.tables.rated import rate_source
+from tests.command import invoke
 from tests.serving import Served, serve
 from tests.sqlite import new_sqlite
 
@@ -167,6 +166,6 @@ def write_recordings(source: Path, folder: Path) -> dict[str, Path]:
 def export(served: Served, path: Path) -> dict[str, np.ndarray[tuple[int], np.dtype[np.object_]]]:
     """Export the votes with the command, and read the file back."""
     command = ["export", "votes", "--to", str(path), "--database", served.database]
-    result = CliRunner().invoke(cli, command)
-    assert result.exit_code == 0, result.output
+    result = invoke(command)
+    assert result.returncode == 0, result.stderr
     return duckdb.read_parquet(str(path)).fetchnumpy()

@@ -325,9 +325,9 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--format", "csv"], "There is no format 'csv' of a study"),
-        (["--pairs", "most"], "There is no --pairs 'most'"),
-        (["--raters", "guests"], "There is no --raters 'guests'"),
+        (["--format", "csv"], '"csv" for --format'),
+        (["--pairs", "most"], '"most" for --pairs'),
+        (["--raters", "guests"], '"guests" for --raters'),
         (["--by", "colour"], "There is no column 'colour'"),
         (["--voters", "expert_*"], "fits 'expert_*'"),
         (["--level", "1"], "--level 1 is no level"),

@@ -181,7 +181,7 @@ def test_a_column_of_something_else_is_left_out_and_named(arena: Command, tmp_pa
         ("model,MMLU\nM-0,1\nM-1,2\n", (), "No model of 'scores.csv' is on the board"),
         ("model,MMLU\nm00,1\n", ("--rounds", "1"), "--rounds 1 draw no interval"),
         ("model,MMLU\nm00,1\n", ("--level", "95"), "--level 95 is no level"),
-        ("model,MMLU\nm00,1\n", ("--format", "pdf"), "no format 'pdf'"),
+        ("model,MMLU\nm00,1\n", ("--format", "pdf"), '"pdf" for --format'),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_name(

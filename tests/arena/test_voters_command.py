@@ -9,11 +9,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from typer.testing import CliRunner, Result
 
-from arena.cli import cli
-from rating.errors import DataError
 from rating.tables.voter_report import REASON, WEIGHT, CheckedVoter
+from tests.command import Told, invoke, refused
 from tests.rating.boards.test_voter_report import crowd, write
 
 
@@ -26,24 +24,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(cli, ["voters", *words], env={"COLUMNS": "120"})
+def run(*words: str) -> Told:
+    return invoke(["voters", *words], columns=120)
 
 
 def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> None:
-    told = run("--help").output
+    told = run("--help").stdout
     lines = re.findall(r"^\s*(arena voters .*?)\s*$", told, re.MULTILINE)
     assert len(lines) == 2
     for line in lines:
         found = run(*line.split()[2:])
-        assert found.exit_code == 0, found.output
+        assert found.returncode == 0, found.stderr
         assert re.search(
-            r"left +│ +200 │ +\d+\.\d │ +\d+ votes │ +yes │ +0 │ always-left", found.output
+            r"left +│ +200 │ +\d+\.\d │ +\d+ votes │ +yes │ +0 │ always-left", found.stdout
         )
-        assert re.search(r"shill .* fan of slate", found.output)
-        assert "Nothing is deleted" in found.output
-    rated = CliRunner().invoke(
-        cli,
+        assert re.search(r"shill .* fan of slate", found.stdout)
+        assert "Nothing is deleted" in found.stdout
+    rated = invoke(
         [
             "rate",
             "weighted.parquet",
@@ -59,7 +56,7 @@ def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> N
 
 
 def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
-    assert run("votes.parquet", "--out", "voters.json").exit_code == 0
+    assert run("votes.parquet", "--out", "voters.json").returncode == 0
     plain = json.loads(Path("voters.json").read_text())
     assert plain["flagged"] == sum(voter["flagged"] for voter in plain["voters"]) >= 4
     assert plain["method"]["alpha"] == 0.05
@@ -68,7 +65,7 @@ def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
     assert [row["voter"] for row in csv.DictReader(io.StringIO(told))] == [
         voter["voter"] for voter in plain["voters"]
     ]
-    assert run("votes.parquet", "--out", "voters.parquet").exit_code == 0
+    assert run("votes.parquet", "--out", "voters.parquet").returncode == 0
     table = duckdb.read_parquet("voters.parquet")
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
     assert rows == plain["voters"]
@@ -79,7 +76,7 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
     write(renamed, Path("other.csv"))
     options = ("--column", "voter=who", "--weighted", "weighted.csv", "--format", "json")
     found = run("other.csv", *options)
-    assert found.exit_code == 0, found.output
+    assert found.returncode == 0, found.stderr
     usual = json.loads(run("votes.parquet", "--format", "json").stdout)
     assert json.loads(found.stdout)["voters"] == usual["voters"]
     with Path("weighted.csv").open(encoding="utf-8") as lines:
@@ -91,24 +88,22 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--format", "xml"), "Cannot write voters as 'xml'"),
+        (("--format", "xml"), '"xml" for --format'),
         (("--out", "voters.txt"), "Cannot write voters as 'voters.txt'"),
         (("--format", "parquet"), "name a file with --out"),
         (("--format", "table", "--out", "voters.csv"), "A table is for a terminal"),
         (("--least", "0"), "--least 0"),
-        (("--column", "who"), "Cannot read --column 'who'"),
+        (("--column", "who"), "--column: cannot read 'who'"),
         (("--column", "voter=who"), "'who'"),
     ],
 )
 def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:
-    found = run("votes.parquet", *words)
-    assert isinstance(found.exception, DataError)
-    assert said in str(found.exception)
+    refused(run("votes.parquet", *words), said)
 
 
 def test_every_option_and_column_is_explained() -> None:
     document = (Path(__file__).parents[2] / "docs" / "voters.md").read_text(encoding="utf-8")
-    options = set(re.findall(r"--[a-z-]+", run("--help").output.split("Examples")[0]))
+    options = set(re.findall(r"--[a-z-]+", run("--help").stdout.split("Examples")[0]))
     assert [option for option in options - {"--help"} if f"`{option}" not in document] == []
     columns = [field.name for field in fields(CheckedVoter)]
     assert [name for name in (*columns, WEIGHT, REASON) if f"`{name}`" not in document] == []

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating import Comparisons
-from rating.likelihood.ties import LIKELIHOODS, Ties
+from rating.likelihood.ties import LIKELIHOODS
+from rating.options import Ties
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,11 +6,10 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from arena.cli import cli
 from rating.charts.plots import folder_names
 from rating.tables.formats import COLUMNS
+from tests.command import invoke
 from tests.rating.boards.rated import PAIRS, Write, crowd
 
 PICTURES = [
@@ -25,8 +24,8 @@ def test_every_format_holds_the_board(write: Write, tmp_path: Path, ending: str)
     source = write(PAIRS.replace("x,", "x_1,"))
     out = tmp_path / f"board.{ending}"
     form = ["--format", "table"] if ending == "txt" else []
-    told = CliRunner().invoke(cli, ["rate", source, "--out", str(out), *form])
-    assert told.exit_code == 0, told.output
+    told = invoke(["rate", source, "--out", str(out), *form])
+    assert told.returncode == 0, told.stderr
     if ending in ("parquet", "csv"):
         read = duckdb.read_parquet if ending == "parquet" else duckdb.read_csv
         rows = read(str(out))
@@ -41,8 +40,8 @@ def test_every_format_holds_the_board(write: Write, tmp_path: Path, ending: str)
 
 def test_plots_of_a_board_are_drawn_beside_it(write: Write, tmp_path: Path) -> None:
     words = ["rate", write(crowd()), "--plots", str(tmp_path / "plots"), "--format", "json"]
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 0, done.output
+    done = invoke(words)
+    assert done.returncode == 0, done.stderr
     assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == PICTURES
     svg = (tmp_path / "plots" / "win-rates.svg").read_text(encoding="utf-8")
     assert "90 votes by 30 voters" in svg
@@ -52,8 +51,8 @@ def test_plots_of_several_boards_are_drawn_in_a_folder_each(write: Write, tmp_pa
     source = write(crowd(lang=lambda i: ["en", "../en"][i // 3 % 2]))
     plots = tmp_path / "plots"
     words = ["rate", source, "--by", "lang", "--plots", str(plots), "--format", "json"]
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 0, done.output
+    done = invoke(words)
+    assert done.returncode == 0, done.stderr
     assert sorted(folder.name for folder in plots.iterdir()) == ["en", "en-2"]
     for folder in plots.iterdir():
         assert sorted(file.name for file in folder.iterdir()) == PICTURES

@@ -3,10 +3,9 @@
 import math
 
 import pytest
-from typer.testing import CliRunner
 
-from arena.cli import cli
 from rating.scale import POINTS_PER_NAT
+from tests.command import invoke
 from tests.rating.boards.rated import Write, crowd, rated, refused
 
 
@@ -27,7 +26,7 @@ def test_the_effect_of_a_length_is_that_of_doubling_it(write: Write) -> None:
     assert effect["value"] == pytest.approx(0.4, abs=1e-3)
     assert set(effect) == {"value", "se", "lower", "upper"}
     words = ["rate", source, "--style", "log2:size", "--weights", "times"]
-    said = CliRunner().invoke(cli, words).output
+    said = invoke(words).stdout
     points = 0.4 * POINTS_PER_NAT
     assert f"style:log2:size: {points:+.1f} points per doubling of size (" in said
 
@@ -37,7 +36,7 @@ def test_the_effect_of_a_style_is_said_by_unit(write: Write) -> None:
     board = rated(source, style=("length",), order_effect=True)
     effect, sd = board["parameters"]["style:length"], board["method"]["style_sd"]["length"]
     points = POINTS_PER_NAT * effect["value"] / sd
-    said = CliRunner().invoke(cli, ["rate", source, "--style", "length", "--order-effect"]).output
+    said = invoke(["rate", source, "--style", "length", "--order-effect"]).stdout
     assert f"style:length: {points:+.1f} points per unit (" in said
     ahead = POINTS_PER_NAT * board["parameters"]["order_effect"]["value"]
     assert f"order_effect: {ahead:+.1f} points for side A (" in said

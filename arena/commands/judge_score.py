@@ -1,0 +1,128 @@
+"""`arena judge score`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from arena.commands.arguments import File
+from arena.terminal import plain, table, working, write
+from rating.errors import DataError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+HEADINGS = {
+    "model": "Model",
+    "version": "Version",
+    "judge": "Judge",
+    "n": "Rows",
+    "n_wins": "Wins",
+    "n_ties": "Ties",
+    "n_losses": "Losses",
+    "win_rate": "Win rate",
+    "discrete_win_rate": "Discrete",
+    "lc_win_rate": "Length-controlled",
+    "avg_length": "Length",
+    "score": "Score",
+    "adjusted": "Adjusted",
+    "task_macro": "Task macro",
+}
+"""Columns of the table on a terminal; JSON has the others too."""
+
+ERRORS = {
+    "win_rate": "standard_error",
+    "lc_win_rate": "lc_standard_error",
+    "score": "standard_error",
+}
+"""Columns that are shown with their standard error behind them."""
+
+TEXTS = ("model", "version", "judge")
+
+
+def score(
+    file: Path,
+    /,
+    *,
+    method: Annotated[str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|pairwise")],
+    items: File = None,
+    regularisation: File = None,
+    compat: Annotated[str | None, Parameter(metavar="row-position")] = None,
+    order: bool = False,
+    form: Annotated[Literal["table", "json"] | None, Parameter(name="--format")] = None,
+    out: File = None,
+) -> None:
+    """Score recorded annotations by a published method, without calling a model.
+
+    Rows without a verdict are left out and counted: they are never a tie or a zero.
+    Exit code 2: options or annotations that cannot be used.
+
+    Parameters
+    ----------
+    file
+        Recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
+    method
+        What the rows are.
+    items
+        Difficulty of each idx, or tags of each session_id.
+    regularisation
+        Rows of gamed baselines, for the length control.
+    compat
+        Repeat upstream's lookup by row position.
+    order
+        Give the length control a term for the order shown.
+    form
+        How to write it.
+    out
+        JSON file to write.
+
+    Examples
+    --------
+    arena judge score annotations.csv --method alpaca_eval
+    arena judge score verdicts.csv --method pairwise --format json
+    """
+    if form == "table" and out is not None:
+        msg = f"A table is for a terminal: write {str(out)!r} with --format json."
+        raise DataError(msg)
+    from judge.scoring.annotated import judge_score  # help would wait for duckdb and numpy
+    from rating.tables import formats
+
+    with working("Scoring"):
+        result = judge_score(
+            file,
+            method,
+            items=items,
+            regularisation=regularisation,
+            compat=compat,
+            order=order,
+        )
+    if out is not None:
+        formats.write_text(formats.as_json(result), out)
+    elif form == "json":
+        write(formats.as_json(result))
+    else:
+        _show(result)
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    from rich.console import Console, Group
+
+    warnings = [plain(f"! {text}", style="yellow") for text in result["warnings"]]
+    Console().print(Group(_table(result["models"]), *warnings))
+
+
+def _table(models: Sequence[Mapping[str, Any]]) -> "Table":
+    names = [name for name in HEADINGS if models and name in models[0]]
+    rows = [[_cell(name, row) for name in names] for row in models]
+    right = [place for place, name in enumerate(names) if name not in TEXTS]
+    return table([HEADINGS[name] for name in names], rows, right)
+
+
+def _cell(name: str, row: Mapping[str, Any]) -> str:
+    value, error = row[name], row.get(ERRORS.get(name, ""))
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return value if isinstance(value, str) else f"{value:,}"
+    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
