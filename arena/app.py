@@ -16,14 +16,14 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from arena.api import problems
-from arena.api.battles import battles_router
+from arena.api.battle_routes import battles_router
 from arena.api.health import Recent, health_router
-from arena.api.leaderboard import leaderboard_router
+from arena.api.leaderboard_routes import leaderboard_router
 from arena.api.middleware import BodyLimit, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
-from arena.domain.board import PastVote
+from arena.domain.board_view import PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Voter
@@ -36,7 +36,7 @@ from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, PageUses, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.probe import read_cards
+from arena.pages.probe_cards import read_cards
 from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
@@ -281,7 +281,7 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
 
 
 def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
-    from arena.ui.battle import build_page, mount_page  # Gradio takes seconds to import
+    from arena.ui.battle_page import build_page, mount_page
 
     page = build_page(
         parts.battles,
@@ -320,8 +320,8 @@ def _exhibits(store: Store) -> Exhibits:
 
     def battle(battle_id: str) -> ShownBattle | None:
         with store.reading() as session:
-            found = (exhibits.battle(session, policy, battle_id) for policy in policies.values())
-            return next(filter(None, found), None)
+            battles = (exhibits.battle(session, policy, battle_id) for policy in policies.values())
+            return next(filter(None, battles), None)
 
     return Exhibits(votes, battle)
 
@@ -332,14 +332,14 @@ def _past_votes(store: Store, voter: Voter) -> Sequence[PastVote]:
 
 
 def _past_vote(battle: PastBattle) -> PastVote:
-    told = battle.choice is not Choice.SKIP
+    revealed = battle.choice is not Choice.SKIP
     return PastVote(
         battle_id=battle.battle_id,
         created=battle.created,
         prompt=battle.prompt,
         choice=battle.choice,
-        model_a_name=battle.model_a_name if told else None,
-        model_b_name=battle.model_b_name if told else None,
+        model_a_name=battle.model_a_name if revealed else None,
+        model_b_name=battle.model_b_name if revealed else None,
     )
 
 

@@ -169,7 +169,7 @@ def read_settings(**given: object) -> Settings:
             if given.get(name) is not None
             else f"ARENA_{name.upper()}"
         )
-        msg = f"{where}: {_said(first['msg'])}, got {first['input']!r}."
+        msg = f"{where}: {_plain_message(first['msg'])}, got {first['input']!r}."
         raise SettingsError(msg) from error
 
 
@@ -238,7 +238,7 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         content = tomllib.loads(read_text(path, SettingsError))
     except (ValueError, RecursionError) as error:
-        msg = f"{path}: not TOML: {_said(str(error))}."
+        msg = f"{path}: not TOML: {_plain_message(str(error))}."
         raise SettingsError(msg) from error
     if unknown := sorted(content.keys() - {"models"}):
         msg = f"{path}: unknown key {unknown[0]!r}; a roster holds [[models]] tables only."
@@ -275,7 +275,7 @@ def _describe(path: Path, number: int, entry: dict[str, Any], error: ValidationE
                 f"{where}unknown key {key!r} with value {first['input']!r}. Remove or rename it."
             )
         case _:
-            return f"{where}key {key!r}: {_said(first['msg'])}, got {first['input']!r}."
+            return f"{where}key {key!r}: {_plain_message(first['msg'])}, got {first['input']!r}."
 
 
 def _check(path: Path, model: Model) -> None:
@@ -316,5 +316,5 @@ def _refuse_twins(path: Path, key: str, values: list[str]) -> None:
         raise SettingsError(msg)
 
 
-def _said(text: str) -> str:
+def _plain_message(text: str) -> str:
     return text.removeprefix("Value error, ").strip().rstrip(".").replace("\n", " ")

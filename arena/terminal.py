@@ -19,10 +19,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` makes them
 
-from rating.tables.captions import summary
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible
-from rating.tables.formats import shown
+from rating.tables.formats import shown, summary
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ def _kinds(data: Comparisons) -> tuple[str, ...]:
 
 def plain_bootstrap(data: Comparisons) -> Interval:
     """Draw votes anew, as if they were independent; percentiles."""
-    found = fit_bradley_terry(data)
-    drawn = bootstrap(found, data, rounds=ROUNDS, rng=np.random.default_rng(0))
+    fit = fit_bradley_terry(data)
+    drawn = bootstrap(fit, data, rounds=ROUNDS, rng=np.random.default_rng(0))
     return drawn.interval()
 
 
@@ -68,10 +68,10 @@ def arena_rank(data: Comparisons) -> Interval:
     frame = pd.DataFrame(dict(zip(("model_a", "model_b", "winner"), _rows(data), strict=True)))
     dataset = tools.PairDataset.from_pandas(frame)
     model = models.BradleyTerry(n_competitors=len(dataset.competitors))
-    found = model.compute_ratings_and_cis(dataset)
+    ratings = model.compute_ratings_and_cis(dataset)
     order = np.argsort(dataset.competitors)
-    points = np.asarray(found["ratings"], dtype=np.float64)
-    ends = (np.asarray(found[f"rating_{end}"])[order] for end in ("lower", "upper"))
+    points = np.asarray(ratings["ratings"], dtype=np.float64)
+    ends = (np.asarray(ratings[f"rating_{end}"])[order] for end in ("lower", "upper"))
     low, high = ((end - points.mean()) / POINTS_PER_NAT for end in ends)
     return low, high
 
@@ -81,7 +81,7 @@ def evalica(data: Comparisons) -> Interval:
     tool = importlib.import_module("evalica")
     a, b, winner = _rows(data)
     to = {"model_a": tool.Winner.X, "model_b": tool.Winner.Y, "tie": tool.Winner.Draw}
-    found = tool.bootstrap(
+    rounds = tool.bootstrap(
         tool.bradley_terry,
         a,
         b,
@@ -90,7 +90,7 @@ def evalica(data: Comparisons) -> Interval:
         bootstrap_method="percentile",
         random_state=0,
     )
-    scores = np.log(np.maximum(found.distribution[list(data.models)].to_numpy(), 1e-300))
+    scores = np.log(np.maximum(rounds.distribution[list(data.models)].to_numpy(), 1e-300))
     scores -= scores.mean(axis=1, keepdims=True)
     return np.quantile(scores, 0.025, axis=0), np.quantile(scores, 0.975, axis=0)
 
@@ -136,9 +136,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=40)
     options = parser.parse_args()
-    found = {name: importlib.util.find_spec(name.replace("-", "_")) for name in PROGRAMS}
+    installed = {name: importlib.util.find_spec(name.replace("-", "_")) for name in PROGRAMS}
     own = ("ours", "bootstrap of votes")
-    programs = {name: run for name, run in PROGRAMS.items() if name in own or found[name]}
+    programs = {name: run for name, run in PROGRAMS.items() if name in own or installed[name]}
     print("| board | " + " | ".join(programs) + " |")
     print("|---" * (len(programs) + 1) + "|")
     for name, design in BOARDS.items():

@@ -200,9 +200,9 @@ def row(what: str, answers: Sequence[Answered]) -> str:
     refused = [1000 * a.after_s for a in answers if a.status in (429, 503)]
     soon = f"{statistics.median(refused):.0f} / {max(refused):.0f} ms" if refused else "-"
     statuses = sorted(Counter(a.status for a in answers).items())
-    told = ", ".join(f"{n} × {status}" for status, n in statuses)
+    counts = ", ".join(f"{n} × {status}" for status, n in statuses)
     words = Counter(a.words for a in answers if a.words).most_common(1)
-    return f"| {what} | {told} | {soon} | {words[0][0] if words else ''} |"
+    return f"| {what} | {counts} | {soon} | {words[0][0] if words else ''} |"
 
 
 def others(played: Sequence[Played]) -> str:

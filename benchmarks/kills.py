@@ -25,11 +25,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(".kills"))
     given = parser.parse_args()
     kinds = ("sqlite", "postgresql") if given.database == "both" else (given.database,)
-    found = [_killed(kind, given.rounds, given.folder.resolve()) for kind in kinds]
-    print(" | ".join(asdict(found[0])))
-    for tally in found:
+    tallies = [_killed(kind, given.rounds, given.folder.resolve()) for kind in kinds]
+    print(" | ".join(asdict(tallies[0])))
+    for tally in tallies:
         print(" | ".join(map(str, asdict(tally).values())))
-    sys.exit(not all(map(_whole, found)))
+    sys.exit(not all(map(_whole, tallies)))
 
 
 def _killed(kind: str, n: int, folder: Path) -> Tally:

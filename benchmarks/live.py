@@ -41,7 +41,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
-class Heard:
+class Updates:
     """When one reader heard from a battle; seconds on the reader's clock."""
 
     began: float
@@ -77,7 +77,7 @@ class Server:
 
 
 Serve = Callable[[float], AbstractContextManager[Server]]
-Act = Callable[["Visitor", str], Awaitable[Heard]]
+Act = Callable[["Visitor", str], Awaitable[Updates]]
 
 
 @contextmanager
@@ -172,36 +172,36 @@ class Visitor:
                     return
 
 
-async def by_events(visitor: Visitor, url: str) -> Heard:
+async def by_events(visitor: Visitor, url: str) -> Updates:
     """Open a battle and follow its events."""
-    heard = Heard(time.perf_counter())
+    updates = Updates(time.perf_counter())
     opened = await visitor.client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
     events = f"{url}/api/v1/battles/{opened.json()['battle_id']}/events"
     async with visitor.client.stream("GET", events) as stream:
         async for line in stream.aiter_lines():
             if '"side":"a"' in line.replace(" ", "") and "text" in line:
-                heard.times.append(time.perf_counter())
-    return heard
+                updates.times.append(time.perf_counter())
+    return updates
 
 
-async def by_page(visitor: Visitor, url: str) -> Heard:
+async def by_page(visitor: Visitor, url: str) -> Updates:
     """Open a battle as the page does, through Gradio's queue, and follow its updates."""
-    heard = Heard(time.perf_counter())
+    updates = Updates(time.perf_counter())
     async with aclosing(visitor.fire(url, _page(url)[1])) as lines:
         async for line in lines:
             if "process_generating" in line and "word" in line:
-                heard.times.append(time.perf_counter())
-    return heard
+                updates.times.append(time.perf_counter())
+    return updates
 
 
 @cache
 def _page(url: str) -> tuple[dict[str, object] | None, dict[str, object]]:
     """Find out what the page posts when it is loaded, if anything, and when Send is pressed."""
-    found = re.search(
+    config = re.search(
         r"window\.gradio_config = (\{.*?\});?\s*</script>", httpx.get(url).text, re.DOTALL
     )
-    assert found is not None
-    events = json.loads(found.group(1))["dependencies"]
+    assert config is not None
+    events = json.loads(config.group(1))["dependencies"]
     send = next(d for d in events if d["inputs"])
     loads = [d["id"] for d in events if any(what == "load" for _, what in d["targets"])]
     return (
@@ -275,11 +275,11 @@ async def measure(serve: Serve, name: str, act: Act, n: int, seconds: float) -> 
             await at_once(clients, act, server.url)
         async with visitors(n, server.url) as clients:
             cpu, began = server.cpu_s(), time.perf_counter()
-            heard = await at_once(clients, act, server.url)
+            readers = await at_once(clients, act, server.url)
             used, took = server.cpu_s() - cpu, time.perf_counter() - began
         memory = server.memory_mb()
-    first = [h.first_s for h in heard]
-    lags = [lag for h in heard for lag in h.lags_s]
+    first = [h.first_s for h in readers]
+    lags = [lag for h in readers for lag in h.lags_s]
     return (
         f"| {name} | {n} | {1000 * used / n:.0f} ms | {used / took:.0%} "
         f"| {centile(first, 50):.0f} / {centile(first, 95):.0f} ms "

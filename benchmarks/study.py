@@ -36,14 +36,14 @@ def report(votes: str, verdicts: str, rounds: int) -> None:
     began = last = now()
     part = ""
 
-    def told(done: int, of: int, so_far: str = "") -> None:
+    def progress(done: int, of: int, so_far: str = "") -> None:
         nonlocal last, part
         if part:
             show(part, last)
         last, part = now(), so_far.removeprefix(", ")
 
-    study_judges(votes, verdicts, StudyOptions(rounds=rounds), told)
-    told(0, 0)
+    study_judges(votes, verdicts, StudyOptions(rounds=rounds), progress)
+    progress(0, 0)
     show("in all", began)
 
 
@@ -77,16 +77,16 @@ def make(asked: argparse.Namespace, votes: Path, verdicts: Path) -> None:
         "len_a": len_a,
         "len_b": len_b,
     }
-    said = said_of(rng, gap + 0.3 * length + 0.2)
-    write({**columns, "winner": said, "judge": np.full(n, "judge", dtype=object)}, verdicts)
+    winner = outcomes_of(rng, gap + 0.3 * length + 0.2)
+    write({**columns, "winner": winner, "judge": np.full(n, "judge", dtype=object)}, verdicts)
     voted = np.repeat(np.arange(asked.votes // 2), 2)
     voter = np.char.add("v", (rng.pareto(1.3, len(voted)) * 40).astype(int).astype(str))
     people = {name: values[voted] for name, values in columns.items() if name[:3] != "len"}
-    said = said_of(rng, gap[voted])
-    write({**people, "winner": said, "voter": voter.astype(object)}, votes)
+    winner = outcomes_of(rng, gap[voted])
+    write({**people, "winner": winner, "voter": voter.astype(object)}, votes)
 
 
-def said_of(rng: np.random.Generator, gap: NDArray[np.float64]) -> NDArray[Any]:
+def outcomes_of(rng: np.random.Generator, gap: NDArray[np.float64]) -> NDArray[Any]:
     """Draw an outcome a row, one in six a tie."""
     wins = rng.random(len(gap)) < 1 / (1 + np.exp(-gap))
     return OUTCOMES[np.where(rng.random(len(gap)) < 1 / 6, 1, np.where(wins, 0, 2))]

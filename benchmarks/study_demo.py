@@ -48,8 +48,8 @@ def simulated() -> None:
 
 def study(votes: Path, verdicts: Path, name: str, *words: object) -> None:
     """Run the command as it would be typed."""
-    said = ["study", "judge", votes, verdicts, "--out", FOLDER / name, *words]
-    arena([str(word) for word in said])
+    arguments = ["study", "judge", votes, verdicts, "--out", FOLDER / name, *words]
+    arena([str(word) for word in arguments])
 
 
 def make(rng: np.random.Generator, votes: Path, verdicts: Path) -> None:
@@ -80,10 +80,10 @@ def make(rng: np.random.Generator, votes: Path, verdicts: Path) -> None:
     taste = rng.normal(0, 0.3, (VOTERS, len(MODELS)))
     voter = rng.integers(VOTERS, size=len(rows))
     felt = gap[rows] + 0.2 * length[rows] + taste[voter, a[rows]] - taste[voter, b[rows]]
-    said = drawn(rng, felt, 0.35)
+    winner = drawn(rng, felt, 0.35)
     people = {name: values[rows] for name, values in columns.items()}
     names_of = np.array([f"voter-{v:02}" for v in voter], dtype=object)
-    write({**people, "winner": said, "voter": names_of}, votes)
+    write({**people, "winner": winner, "voter": names_of}, votes)
     judges = {
         "careful": lambda first: gap + 0.2 * length,
         "wordy": lambda first: gap + 1.4 * length + 0.1 * first,
@@ -106,12 +106,12 @@ def make(rng: np.random.Generator, votes: Path, verdicts: Path) -> None:
 
 def texts(rng: np.random.Generator, sizes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Write something of so many words, some of it in bold."""
-    found = np.empty(len(sizes), dtype=object)
+    answers = np.empty(len(sizes), dtype=object)
     for row, size in enumerate(sizes.tolist()):
         opening = OPENINGS[int(rng.integers(len(OPENINGS)))]
         bold = "**Note.** " if rng.random() < 0.3 else ""
-        found[row] = f"{opening} {bold}" + "word " * size
-    return found
+        answers[row] = f"{opening} {bold}" + "word " * size
+    return answers
 
 
 def drawn(rng: np.random.Generator, gap: np.ndarray[Any, Any], tie: float) -> np.ndarray[Any, Any]:

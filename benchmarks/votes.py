@@ -80,8 +80,8 @@ def main() -> None:
     centiles = statistics.quantiles(times, n=100)
     print("| threads | votes | votes/s | commit p50 | p95 | p99 |")
     print("|---|---|---|---|---|---|")
-    told = " | ".join(f"{1000 * centiles[c - 1]:.1f} ms" for c in (50, 95, 99))
-    print(f"| {options.threads} | {len(times)} | {len(times) / took:,.0f} | {told} |")
+    times_ms = " | ".join(f"{1000 * centiles[c - 1]:.1f} ms" for c in (50, 95, 99))
+    print(f"| {options.threads} | {len(times)} | {len(times) / took:,.0f} | {times_ms} |")
 
 
 if __name__ == "__main__":

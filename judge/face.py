@@ -30,7 +30,7 @@ from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
 from rating.tables.counts import read_votes
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import Reading
 
 T = TypeVar("T")
 PathLike = str | Path

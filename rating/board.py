@@ -13,7 +13,19 @@ from rating.fitting import Fit, Parameter, fit
 from rating.options import RateOptions
 from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
 from rating.typing import Floats
-from rating.uncertainty.cautions import (
+from rating.uncertainty.clusters import KINDS, Activity, activity
+from rating.uncertainty.contrasts import quantiles
+from rating.uncertainty.covariance import difference_variances, quasi_standard_errors
+from rating.uncertainty.ranks import (
+    EQUAL_NATS,
+    MIN_EFFECTIVE_FOR_RANKS,
+    RankRanges,
+    joint_rank_ranges,
+    rank_ranges,
+)
+from rating.uncertainty.spread import (
+    Spread,
+    clusters_of,
     few_points,
     named,
     on_clusters_behind,
@@ -24,18 +36,8 @@ from rating.uncertainty.cautions import (
     on_these_voters,
     on_ties,
     seen_of,
+    spread,
 )
-from rating.uncertainty.clusters import KINDS, Activity, activity
-from rating.uncertainty.contrasts import quantiles
-from rating.uncertainty.quasi import difference_variances, quasi_standard_errors
-from rating.uncertainty.ranks import (
-    EQUAL_NATS,
-    MIN_EFFECTIVE_FOR_RANKS,
-    RankRanges,
-    joint_rank_ranges,
-    rank_ranges,
-)
-from rating.uncertainty.spread import Spread, clusters_of, spread
 
 QUASI_WORST = 0.1
 """Quasi-standard errors that miss a pair by more than this are left out."""

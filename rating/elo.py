@@ -45,7 +45,7 @@ class OrderSpread:
 
 
 def expected_score(lead: float, *, scale: float = SCALE) -> float:
-    """Return ``1 / (1 + 10 ** (-lead / scale))``: the Elo chance at a lead in points.
+    """Return ``1 / (1 + 10 ** (-lead / scale))``: the Elo probability at a lead in points.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def online_elo(
 ) -> Floats:
     """Rate models by one pass over the votes, in the order given.
 
-    Each vote moves both ratings by the surprise it was::
+    Each vote moves both ratings by how unexpected it was::
 
         R_a += k * (score_a - E),   R_b -= k * (score_a - E)
         E = 1 / (1 + 10 ** ((R_b - R_a) / scale))

@@ -63,7 +63,7 @@ class Fit:
         Votes behind the fit.
     log_likelihood : float
         Weighted log-likelihood in nats, without the penalty; under half wins
-        a tie contributes the mean of the logs of both sides' chances.
+        a tie contributes the mean of the logs of both sides' probabilities.
     log_loss : float
         Minus ``log_likelihood`` per unit of weight.
     deviance : Deviance or None
@@ -119,8 +119,8 @@ def fit(
 ) -> Fit:
     """Fit by (penalised) maximum likelihood, with Newton's method.
 
-    Minimise the summed surprise of the votes plus
-    ``ridge / 2 * sum(theta ** 2)``. See `rating.likelihood.ties` for the chance of each
+    Minimise the summed negative log-likelihood of the votes plus
+    ``ridge / 2 * sum(theta ** 2)``. See `rating.likelihood.ties` for the probability of each
     outcome given the gap::
 
         theta[a] - theta[b] + order_effect + features @ style
@@ -251,11 +251,11 @@ def _optimum(
 def _parameters(
     raw: Floats, names: tuple[str, ...], likelihood: Likelihood, ties: Ties
 ) -> tuple[Parameter, ...]:
-    found = [Parameter(name, float(x), float(x)) for name, x in zip(names, raw, strict=False)]
+    parameters = [Parameter(name, float(x), float(x)) for name, x in zip(names, raw, strict=False)]
     if ties == "half":
-        return tuple(found)
+        return tuple(parameters)
     name = "nu" if ties == "davidson" else "theta"
     if "tie" in likelihood.coordinates:
-        return (*found, Parameter(name, float(np.exp(raw[-1])), float(raw[-1])))
+        return (*parameters, Parameter(name, float(np.exp(raw[-1])), float(raw[-1])))
     at_boundary = -np.inf if ties == "davidson" else 0.0
-    return (*found, Parameter(name, float(np.exp(at_boundary)), at_boundary, free=False))
+    return (*parameters, Parameter(name, float(np.exp(at_boundary)), at_boundary, free=False))

@@ -159,7 +159,7 @@ class Report:
             "design_effect": _plain(self.design_effect),
             "log_loss": self.log_loss,
             "deviance": self.deviance,
-            "parameters": {name: _plain(found) for name, found in self.parameters.items()},
+            "parameters": {name: _plain(parameter) for name, parameter in self.parameters.items()},
             "ratings": [_plain(row) for row in self.ratings],
             "quasi_se_error": self.quasi_se_error,
             "warnings": list(self.warnings),

@@ -86,10 +86,10 @@ def quick(tmp_path: Path) -> Iterator["Served"]:
 def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage while all is loaded, nor in that later: a fifth of that time."""
     gc.disable()
-    found = yield
+    collected = yield
     gc.enable()
     gc.freeze()
-    return found
+    return collected
 
 
 def pytest_unconfigure() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.faulty_server import Behaviour, Fault, said
+from tests.faulty_server import Behaviour, Fault, last_message
 
 ASKED = re.compile(r"Case (\d+)\?.*?(good|poor) answer", re.DOTALL)
 
@@ -56,9 +56,9 @@ class FaultyJudge:
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, body: Mapping[str, Any]) -> Behaviour:
-        found = ASKED.search(said(body))
-        assert found is not None
-        case, first = found.groups()
+        match = ASKED.search(last_message(body))
+        assert match is not None
+        case, first = match.groups()
         self.asked[case, first] += 1
         fault = self._doom(case) or self._fault(f"{case} {first} {self.asked[case, first]}")
         well = PREFERS_FIRST if first == "good" else PREFERS_SECOND

@@ -182,7 +182,7 @@ class FaultyServer:
             spaces = self._watched(name, _spaces(behaviour.chunk_size, behaviour.delay_s))
             return StreamingResponse(spaces, headers=headers, media_type=JSON)
         if "messages" in body:
-            self.answered[said(body)] += 1
+            self.answered[last_message(body)] += 1
         return Response(data, headers=headers, media_type=JSON)
 
     async def _until_left(self, request: Request, name: str) -> None:
@@ -328,7 +328,7 @@ async def _zipped() -> AsyncIterator[bytes]:
         yield again * 64
 
 
-def said(body: Mapping[str, Any]) -> str:
+def last_message(body: Mapping[str, Any]) -> str:
     """Last message of a request."""
     return str(body["messages"][-1]["content"])
 

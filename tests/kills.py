@@ -105,12 +105,12 @@ class Player:
             del self.unanswered[battle_id]
 
     def to_dict(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self.__slots__ if name != "rng"}
-        return kept | {"cookies": dict(self.cookies)}
+        state = {name: getattr(self, name) for name in self.__slots__ if name != "rng"}
+        return state | {"cookies": dict(self.cookies)}
 
     @classmethod
-    def from_dict(cls, kept: dict[str, Any]) -> Self:
-        return cls(random.Random(), **kept | {"cookies": httpx.Cookies(kept["cookies"])})
+    def from_dict(cls, state: dict[str, Any]) -> Self:
+        return cls(random.Random(), **state | {"cookies": httpx.Cookies(state["cookies"])})
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
         votes = log.votes(session, "-")
         assert verify(session).problem is None
     logged = {vote.battle_id: vote.outcome for vote in votes}
-    said = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
-    rounds.tally.lost = sum(logged.get(battle) != choice for battle, choice in said.items())
+    choices = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
+    rounds.tally.lost = sum(logged.get(battle) != choice for battle, choice in choices.items())
     repeated = Counter(vote.battle_id for vote in votes).values()
     rounds.tally.doubled = sum(n > 1 for n in repeated)

@@ -71,9 +71,9 @@ class Process:
     def url(self) -> str:
         """Wait until it serves; gives its address."""
         line = self.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, f"it ended without an address: {line!r}"
-        return found.group()
+        address = re.search(r"http://\S+", line)
+        assert address, f"it ended without an address: {line!r}"
+        return address.group()
 
     @property
     def pid(self) -> int:

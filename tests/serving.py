@@ -64,7 +64,7 @@ class Visitor:
         body: dict[str, Any] = self.get(f"/api/v1/battles/{battle_id}").json()
         return body
 
-    def follow(self, battle_id: str, last_event_id: str | None = None) -> "list[Heard]":
+    def follow(self, battle_id: str, last_event_id: str | None = None) -> "list[StreamEvent]":
         """Listen to a battle to the end of its stream."""
         headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
         answer = self.get(f"/api/v1/battles/{battle_id}/events", headers=headers)
@@ -87,7 +87,7 @@ class Visitor:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class StreamEvent:
     """One event of a stream."""
 
     event: str
@@ -95,19 +95,17 @@ class Heard:
     id: str
 
 
-def parse_events(text: str) -> list[Heard]:
+def parse_events(text: str) -> list[StreamEvent]:
     """Read a whole event stream, comments left out."""
     blocks = [block.splitlines() for block in text.replace("\r\n", "\n").split("\n\n")]
     fields = [dict(line.split(": ", 1) for line in block if line[:1] != ":") for block in blocks]
-    return [Heard(f["event"], json.loads(f["data"]), f["id"]) for f in fields if f]
+    return [StreamEvent(f["event"], json.loads(f["data"]), f["id"]) for f in fields if f]
 
 
-def heard_text(events: Sequence[Heard], side: str) -> str:
+def side_text(events: Sequence[StreamEvent], side: str) -> str:
     """Put together what one side said."""
     return "".join(
-        heard.data["text"]
-        for heard in events
-        if heard.event == "delta" and heard.data["side"] == side
+        one.data["text"] for one in events if one.event == "delta" and one.data["side"] == side
     )
 
 

@@ -76,10 +76,10 @@ class Design:
         nodes, weights = np.polynomial.hermite_e.hermegauss(41)
         gap = self.strengths[:, None] - self.strengths[None, :]
         shifted = gap[..., None] + np.sqrt(2) * np.hypot(self.taste, self.liking) * nodes
-        chance = (1 / (1 + np.exp(-shifted))) @ (weights / weights.sum())
-        chance = (1 - self.tie_rate) * chance + self.tie_rate / 2
-        np.fill_diagonal(chance, 0.0)
-        return solve(chance, np.zeros(self.n_models)).theta
+        probability = (1 / (1 + np.exp(-shifted))) @ (weights / weights.sum())
+        probability = (1 - self.tie_rate) * probability + self.tie_rate / 2
+        np.fill_diagonal(probability, 0.0)
+        return solve(probability, np.zeros(self.n_models)).theta
 
     @property
     def names(self) -> list[str]:
@@ -131,12 +131,12 @@ class Design:
         outcome = np.zeros(len(voter), dtype=np.int64)
         for rows in np.array_split(np.arange(len(voter)), 5):
             if rows[0]:
-                chance = arena_pairs(wins + wins.T, score_variances(wins))
+                p = arena_pairs(wins + wins.T, score_variances(wins))
                 if self.adaptive == "gain":
                     at = fit_bradley_terry(_as_votes(wins), ridge=0.1)
-                    chance = gain_pairs(at.theta, hessian_covariance(at))
+                    p = gain_pairs(at.theta, hessian_covariance(at))
                 first, second = np.divmod(
-                    rng.choice(chance.size, size=len(rows), p=chance.ravel() / chance.sum()),
+                    rng.choice(p.size, size=len(rows), p=p.ravel() / p.sum()),
                     self.n_models,
                 )
                 left = rng.random(len(rows)) < 0.5

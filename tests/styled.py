@@ -53,9 +53,9 @@ class StyledDesign:
         a, b = first[pair], second[pair]
         style = self.habits[a] - self.habits[b] + np.tile(own, (len(first), 1))
         gap = self.board.strengths[a] - self.board.strengths[b] + LIKED * style[:, 0]
-        chance = self._over_tastes(gap, style)
+        probability = self._over_tastes(gap, style)
         weight = np.tile(np.outer(weights, weights).ravel(), len(first))
-        shares = np.concatenate([weight * chance, weight * (1 - chance)])
+        shares = np.concatenate([weight * probability, weight * (1 - probability)])
         outcome = np.repeat([0, 1], len(pair))
         everyone = Comparisons.from_codes(
             self.board.names,
@@ -115,12 +115,12 @@ def styles(design: Design, runs: int, seed: int) -> StyleStudy:
     rating_miss, ignoring = np.empty(runs), np.empty(runs)
     for run in range(runs):
         data = board.draw(rng)
-        found = fit(data)
-        miss[run] = (found.x - truth)[k:]
-        half[run] = infer(found, data, ("voter",)).parameters().half_width(0.95)
-        independent = np.diag(sandwich_covariance(found, data))[k:]
+        fitted = fit(data)
+        miss[run] = (fitted.x - truth)[k:]
+        half[run] = infer(fitted, data, ("voter",)).parameters().half_width(0.95)
+        independent = np.diag(sandwich_covariance(fitted, data))[k:]
         half_independent[run] = NORMAL_95 * np.sqrt(independent)
-        rating_miss[run] = found.theta[0] - truth[0]
+        rating_miss[run] = fitted.theta[0] - truth[0]
         ignoring[run] = fit(_without_style(data)).theta[0] - truth[0]
     return StyleStudy(
         miss=miss,

@@ -36,8 +36,8 @@ def test_every_setting_stands_in_the_table_with_its_default() -> None:
         "ARENA_TRUSTED_PROXIES": "none",
     }
     for name, default in defaults.items():
-        said = special.get(name) or str(default).replace("True", "true").replace("None", "none")
-        assert documented[name] == said
+        written = special.get(name) or str(default).replace("True", "true").replace("None", "none")
+        assert documented[name] == written
 
 
 def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_every_route_of_the_api_is_documented(quick: Served) -> None:
 
 def test_every_option_and_key_of_a_rating_is_explained() -> None:
     document = read("docs/rate.md")
-    told = invoke(["rate", "--help"], columns=200).stdout
-    options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
+    shown = invoke(["rate", "--help"], columns=200).stdout
+    options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []
     board = json.loads(read("tests/golden/rate_contract.json"))["expected"]
     rows = [board, board["method"], board["votes"], board["ratings"][0]]
@@ -82,14 +82,14 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     file = tmp_path / "verdicts.csv"
     file.write_text(code(document, "csv"), encoding="utf-8")
     words = ["judge", "score", str(file), "--method", "pairwise"]
-    told = invoke(words, columns=80)
-    assert told.stdout == code(document, "text")
+    shown = invoke(words, columns=80)
+    assert shown.stdout == code(document, "text")
 
 
 @pytest.mark.parametrize("name", ["score", "run", "work", "probe"])
 def test_every_option_of_judging_is_explained(name: str) -> None:
-    told = invoke(["judge", name, "--help"], columns=200).stdout
-    options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
+    shown = invoke(["judge", name, "--help"], columns=200).stdout
+    options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
     document = read("docs/judging.md")
     assert [option for option in options if f"`{option}" not in document] == []
 
@@ -114,12 +114,12 @@ def test_the_documented_runs_of_a_judge_say_what_they_say(
     if file is not None:
         (tmp_path / file).write_text(code(document, "csv"), encoding="utf-8")
     for example in code(document, "text").split("$ arena ")[1:]:
-        line, said = example.split("\n", 1)
-        told = command(*line.split(), COLUMNS="80").stdout
-        assert ESTIMATE.sub("about", told) == ESTIMATE.sub("about", said)
-        for found, stated in zip(ESTIMATE.findall(told), ESTIMATE.findall(said), strict=True):
+        line, expected = example.split("\n", 1)
+        printed = command(*line.split(), COLUMNS="80").stdout
+        assert ESTIMATE.sub("about", printed) == ESTIMATE.sub("about", expected)
+        for now, then in zip(ESTIMATE.findall(printed), ESTIMATE.findall(expected), strict=True):
             # The fences of a call are drawn at random, and digits make more tokens than letters.
-            assert number(found) == pytest.approx(number(stated), rel=0.15)
+            assert number(now) == pytest.approx(number(then), rel=0.15)
 
 
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")
@@ -142,8 +142,8 @@ def test_every_decision_names_the_test_that_holds_it() -> None:
         for name in re.findall(r"`(tests/[\w/]+\.py)`", text):
             assert (ROOT / name).exists(), f"{decision.name}: {name}"
         for test in re.findall(r"`(test_\w+)`", text):
-            found = any(f"def {test}(" in p.read_text("utf-8") for p in ROOT.glob("tests/**/*.py"))
-            assert found, f"{decision.name}: {test}"
+            tests = (p.read_text("utf-8") for p in ROOT.glob("tests/**/*.py"))
+            assert any(f"def {test}(" in source for source in tests), f"{decision.name}: {test}"
 
 
 def test_the_readme_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

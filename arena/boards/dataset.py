@@ -19,10 +19,10 @@ from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
 from rating.errors import DataError
-from rating.tables.engine import connected
+from rating.tables.duckdb_engine import connected
 from rating.tables.escaping import in_csv_sql
-from rating.tables.sieve import NO_VOTE
 from rating.tables.sources import opened
+from rating.tables.vote_filter import NO_VOTE
 
 COLUMNS = {
     "battle_id": "VARCHAR",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arena.boards.fitted import OPTIONS, Fitted
-from arena.domain.board import Fewest, FitCheck, Hold, Misfit, PairCell
+from arena.domain.board_view import Fewest, FitCheck, Hold, Misfit, PairCell
 from rating import (
     Comparisons,
     Flip,

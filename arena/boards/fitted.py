@@ -6,7 +6,7 @@ from datetime import datetime, time, timedelta
 import numpy as np
 
 import rating
-from arena.domain.board import Moment, PastRating
+from arena.domain.board_view import Moment, PastRating
 from rating import (
     Comparisons,
     Fit,
@@ -19,8 +19,7 @@ from rating.board import report_of
 from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import count_votes
-from rating.tables.logged import LoggedColumns
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import LoggedColumns, Reading
 from rating.uncertainty.ranks import is_small
 from rating.uncertainty.spread import Spread, spread
 

@@ -8,7 +8,15 @@ from datetime import datetime, timedelta
 
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
-from arena.domain.board import Board, BoardRow, Health, Moment, RankAmong, RecordCheck, Waiting
+from arena.domain.board_view import (
+    Board,
+    BoardRow,
+    Health,
+    Moment,
+    RankAmong,
+    RecordCheck,
+    Waiting,
+)
 from arena.domain.model import Kind
 from arena.domain.vote import Policy
 from arena.store import chain, log
@@ -18,8 +26,8 @@ from rating import Comparisons, Report, __version__, field_rates
 from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import count_votes
-from rating.tables.logged import LoggedColumns
-from rating.uncertainty.cautions import on_quasi_errors
+from rating.tables.vote_reading import LoggedColumns
+from rating.uncertainty.spread import on_quasi_errors
 
 METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
 METHOD_BY_BOTH = (
@@ -269,7 +277,7 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
 
 
 def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
-    """Give each model's chance against an average opponent, with its interval."""
+    """Give each model's win probability against an average opponent, with its interval."""
     rates = field_rates(fitted.inference, level=OPTIONS.level)
     columns = (column.tolist() for column in (rates.rate, rates.low, rates.high))
     return dict(zip(rates.models, zip(*columns, strict=True), strict=True))

@@ -1,6 +1,6 @@
 """Where commands take votes from: a file, or the log of an arena."""
 
-from rating.tables.logged import LoggedColumns
+from rating.tables.vote_reading import LoggedColumns
 
 
 def votes_of(source: str) -> str | LoggedColumns:

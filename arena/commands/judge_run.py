@@ -22,7 +22,7 @@ from arena.terminal import say, write
 from rating.errors import DataError
 
 if TYPE_CHECKING:
-    from arena.store.judging import StoredJournal
+    from arena.store.judgements import StoredJournal
     from judge.checklists import Listed
     from judge.results import Run
 

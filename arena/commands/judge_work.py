@@ -22,8 +22,8 @@ from rating.errors import DataError
 from rating.tables.files import read_text
 
 if TYPE_CHECKING:
-    from arena.endpoints.judging import EndpointJudge
-    from arena.store.judging import StoredJournal
+    from arena.endpoints.judge_ports import EndpointJudge
+    from arena.store.judgements import StoredJournal
     from arena.store.store import Store
     from judge.budget import Estimate
     from judge.checklists import Listed
@@ -163,7 +163,7 @@ def prepared(
 
 def journal_of(store: "Store", work: Work) -> "StoredJournal":
     """Open the journal of a judge."""
-    from arena.store.judging import StoredJournal
+    from arena.store.judgements import StoredJournal
 
     return StoredJournal(store, work.options.judge, work.options.price, lambda: datetime.now(UTC))
 
@@ -228,7 +228,7 @@ async def _done(work: Work, journal: "StoredJournal") -> "Listed":
 @asynccontextmanager
 async def _endpoint(model: Model) -> "AsyncIterator[EndpointJudge]":
     from arena.endpoints.discover import reach
-    from arena.endpoints.judging import EndpointJudge
+    from arena.endpoints.judge_ports import EndpointJudge
     from arena.endpoints.pocket import PocketTransport
     from arena.endpoints.recorded import load_recordings
     from arena.settings import read_keys, read_settings
@@ -300,7 +300,7 @@ def _margin(task: Task, margin: int | None) -> int | None:
 
 
 def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
-    from arena.judging.battles import battle_cases, battle_responses
+    from arena.judging.battle_cases import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
 
     if not task.cases:  # of a probe, which brings its own
@@ -315,7 +315,7 @@ def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
 
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
     from arena.judging.places import price_of, revision_of
-    from arena.store.judging import judging_seed
+    from arena.store.judgements import judging_seed
     from judge.options import Options
     from judge.throttle import RateLimits
 

@@ -262,11 +262,11 @@ async def _asked(
     import numpy as np
 
     from arena.endpoints.discover import reach
-    from arena.endpoints.judging import EndpointEmbedder
+    from arena.endpoints.judge_ports import EndpointEmbedder
     from arena.endpoints.pocket import PocketTransport
     from arena.settings import read_keys
-    from arena.store.judging import StoredJournal
-    from arena.store.models import fingerprint
+    from arena.store.judgements import StoredJournal
+    from arena.store.registry import fingerprint
     from judge.probe.embedding import embed_all
 
     revision = f"{model.id}@{fingerprint(model)[:16]}"
@@ -319,7 +319,7 @@ def _write(card: Mapping[str, Any], form: str, out: Path | None) -> None:
 
 
 def _page(result: Mapping[str, Any]) -> str:
-    from arena.pages.probe import probe_page
+    from arena.pages.probe_cards import probe_page
     from judge.report.cards import page_of
 
     return probe_page([page_of(result)])

@@ -74,7 +74,7 @@ def rate(
         msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
         raise DataError(msg)
     from arena.boards.source import votes_of
-    from rating.tables.rated import rate_source  # help would wait for duckdb and the estimators
+    from rating.tables.counts import rate_source
 
     old = None if compare is None else _old_board(compare, options.by)
     with working("Rating") as advance:
@@ -114,7 +114,7 @@ def plan(
     from arena.boards.source import votes_of
     from rating.planning import votes as planning
     from rating.tables.counts import read_votes
-    from rating.tables.reading import Reading
+    from rating.tables.vote_reading import Reading
 
     with working("Planning"):
         votes = read_votes(votes_of(source), Reading.of(options))

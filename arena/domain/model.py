@@ -62,7 +62,7 @@ class Model:
     price : Price or None
         None when unknown: a cost is then not computed, rather than called zero.
     weight : float
-        Relative chance of being drawn by weighted sampling.
+        Relative probability of being drawn by weighted sampling.
     recording : str or None
         File of recorded outputs that a ``recorded://`` endpoint replays.
     characters_per_s : float

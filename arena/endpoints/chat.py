@@ -31,9 +31,9 @@ def request_body(model: Model, messages: Sequence[Message], **options: object) -
     Escaped to ASCII, so that a lone surrogate in a prompt reaches the server as it is.
     """
     system = [Message("system", model.system_prompt)] if model.system_prompt else []
-    said = [{"role": m.role, "content": m.content} for m in [*system, *messages]]
+    turns = [{"role": m.role, "content": m.content} for m in [*system, *messages]]
     return json.dumps(
-        {**model.decoding, "model": model.model, "messages": said} | options
+        {**model.decoding, "model": model.model, "messages": turns} | options
     ).encode()
 
 
@@ -204,9 +204,9 @@ def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:
     if value is None:
         return absent
     if not isinstance(value, kind):
-        found = type(value).__name__
+        actual = type(value).__name__
         raise EndpointError(
-            FailureClass.MALFORMED, f"{key} should be {kind.__name__}, not {found}"
+            FailureClass.MALFORMED, f"{key} should be {kind.__name__}, not {actual}"
         )
     return value
 
@@ -230,11 +230,11 @@ def read_embeddings(body: str, n: int) -> tuple[Vector, ...]:
     """
     data = decoded(body).get("data")
     rows = data if isinstance(data, list) else []
-    found = {str(row.get("index")): _vector(row) for row in rows if isinstance(row, dict)}
-    vectors = [found.get(str(i)) for i in range(n)]
+    by_index = {str(row.get("index")): _vector(row) for row in rows if isinstance(row, dict)}
+    vectors = [by_index.get(str(i)) for i in range(n)]
     if len(rows) != n or None in vectors:
-        said = f"{n} texts, and not one vector of numbers for each: {body}"
-        raise EndpointError(FailureClass.MALFORMED, said)
+        detail = f"{n} texts, and not one vector of numbers for each: {body}"
+        raise EndpointError(FailureClass.MALFORMED, detail)
     return tuple(vector for vector in vectors if vector is not None)
 
 

@@ -71,7 +71,7 @@ class Connections(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; its connection is free again when the response is read or closed."""
-        with _said_in_httpx(request):
+        with _as_httpx_errors(request):
             answer = await self._opened().request(
                 request.method,
                 _target(str(request.url)),
@@ -220,7 +220,7 @@ class _Body(httpx.AsyncByteStream):
         self._answer, self._request = answer, request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _said_in_httpx(self._request):
+        with _as_httpx_errors(self._request):
             async for piece in self._answer.content.iter_any():
                 yield piece
 
@@ -235,7 +235,7 @@ def _target(url: str) -> URL:
 
 
 @contextmanager
-def _said_in_httpx(request: httpx.Request) -> Iterator[None]:
+def _as_httpx_errors(request: httpx.Request) -> Iterator[None]:
     try:
         yield
     except aiohttp.ClientResponseError as error:

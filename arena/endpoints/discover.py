@@ -58,8 +58,8 @@ async def discover(servers: Sequence[Server]) -> tuple[Model, ...]:
     """Ask servers for their models, all at once; one that does not list any has none."""
     timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_S)
     async with httpx.AsyncClient(timeout=timeout, trust_env=False) as client:
-        found = await asyncio.gather(*(_models_of(client, server) for server in servers))
-    return tuple(model for models in found for model in models)
+        by_server = await asyncio.gather(*(_models_of(client, server) for server in servers))
+    return tuple(model for models in by_server for model in models)
 
 
 async def _models_of(client: httpx.AsyncClient, server: Server) -> list[Model]:

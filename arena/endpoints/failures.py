@@ -125,8 +125,8 @@ def _failure(status: int, codes: tuple[object, ...], message: str) -> FailureCla
     if status >= 500:
         return FailureClass.OVERLOADED
     words = message.lower().replace("_", " ")
-    said = (failure for phrase, failure in BY_WORDS.items() if phrase in words)
-    return next(said, FailureClass.BAD_REQUEST)
+    matches = (failure for phrase, failure in BY_WORDS.items() if phrase in words)
+    return next(matches, FailureClass.BAD_REQUEST)
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -39,13 +39,13 @@ class NGrams:
         """Write 60 to 180 words that begin, where it can, with a word of the prompt."""
         length = rng.randint(_MIN_WORDS, _ENOUGH_WORDS)
         start = self._start(prompt, rng)
-        said = list(self.words[start : start + max(1, self.order - 1)])
-        while len(said) < length or not _ends(said[-1]):
-            if len(said) == _MAX_WORDS:
-                said[-1] = said[-1].rstrip(",;:.") + "."
+        words = list(self.words[start : start + max(1, self.order - 1)])
+        while len(words) < length or not _ends(words[-1]):
+            if len(words) == _MAX_WORDS:
+                words[-1] = words[-1].rstrip(",;:.") + "."
                 break
-            said.append(rng.choice(self.following[self._context(said)]))
-        return " ".join(_capitalised(said))
+            words.append(rng.choice(self.following[self._context(words)]))
+        return " ".join(_capitalised(words))
 
     def _context(self, words: Sequence[str]) -> tuple[str, ...]:
         return tuple(words[len(words) - self.order + 1 :])

@@ -14,7 +14,7 @@ import httpx
 
 from arena.domain.model import Kind, Model, Price
 from arena.endpoints.ngrams import train_ngrams
-from arena.endpoints.retrieval import train_retrieval
+from arena.endpoints.passages import train_retrieval
 from arena.endpoints.speech import Piece, Speech, read_question, refusal, reply
 
 _BLOCK = re.compile(r"^\[begin ([\w ]+?) (\w+)\]\n(.*?)\n\[end \1 \2\]$", re.DOTALL | re.MULTILINE)
@@ -44,17 +44,17 @@ def _compared(a: int, b: int, asked: str) -> str:
     """Name the longer; much better is what is twice as long."""
     better, worse = ("A", "B") if a > b else ("B", "A")
     much = max(a, b) >= 2 * min(a, b)
-    said = f"Answer A has {a} characters, answer B has {b}."
+    text = f"Answer A has {a} characters, answer B has {b}."
     if '"choice"' in asked:
         choice = "A=B" if a == b else better + "+" * (1 + much)
-        return json.dumps({"comparison": said, "choice": choice})
+        return json.dumps({"comparison": text, "choice": choice})
     if "its label alone" in asked:
         return "m" if a >= b else "M"
     if "How many of them" in asked:
         return f"[[{round(100 * a / max(a + b, 1))}]]"
     if "[[A>>B]]" in asked:
-        return f"{said}\n[[A=B]]" if a == b else f"{said}\n[[{better}{'>' * (1 + much)}{worse}]]"
-    return f"{said}\n[[{'C' if a == b else better}]]"
+        return f"{text}\n[[A=B]]" if a == b else f"{text}\n[[{better}{'>' * (1 + much)}{worse}]]"
+    return f"{text}\n[[{'C' if a == b else better}]]"
 
 
 def _marked(length: int, asked: str) -> str:

@@ -104,9 +104,9 @@ def _pair(place: str, entry: object) -> tuple[str, str]:
             if prompt_key in entry and response_key in entry:
                 prompt = _string(place, prompt_key, entry[prompt_key])
                 return prompt, _string(place, response_key, entry[response_key])
-    found = sorted(entry) if isinstance(entry, Mapping) else entry
+    fields = sorted(entry) if isinstance(entry, Mapping) else entry
     raise SettingsError(
-        f"{place}: found {str(found)[:80]}. Give an object with instruction and output, "
+        f"{place}: found {str(fields)[:80]}. Give an object with instruction and output, "
         "or with prompt and response."
     )
 

@@ -22,8 +22,8 @@ class Question:
     @property
     def prompt(self) -> str:
         """What the visitor said last; empty when there is nothing of theirs."""
-        said = [m.content for m in self.messages if m.role == "user"]
-        return said[-1] if said else ""
+        questions = [m.content for m in self.messages if m.role == "user"]
+        return questions[-1] if questions else ""
 
 
 class Piece(NamedTuple):

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from arena.domain.model import Model, Roster
 from arena.endpoints.discover import reach
-from arena.endpoints.judging import EndpointJudge
+from arena.endpoints.judge_ports import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
-from arena.store.judging import StoredJournal, judging_seed
-from arena.store.models import fingerprint
+from arena.store.judgements import StoredJournal, judging_seed
+from arena.store.registry import fingerprint
 from arena.store.store import Store
 from judge.budget import Price
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from math import ceil, floor, isfinite, log10
 from statistics import median_low
 
-from arena.domain.board import Board, BoardRow, PairCell, PastRating
+from arena.domain.board_view import Board, BoardRow, PairCell, PastRating
 
 LEAST_SPAN = 100.0
 MOST_TICKS = 5

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from arena.domain.battle import Pacing
-from arena.domain.board import Board, BoardRow, PastVote
+from arena.domain.board_view import Board, BoardRow, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import CHOICE_WORDS

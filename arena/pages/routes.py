@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.battle import Pacing
-from arena.domain.board import Board, PastVote
+from arena.domain.board_view import Board, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
-from arena.pages.probe import probe_page
+from arena.pages.probe_cards import probe_page
 from arena.pages.rendering import (
     battle_page,
     battles_page,

@@ -326,7 +326,7 @@ class Battles:
 
 
 def _quietly(notice: Callable[[Notice], None]) -> Callable[[Notice], None]:
-    """Log what a notice raises: no battle and no vote depends on logs and figures."""
+    """Log an exception of a notice: no battle and no vote depends on logs and figures."""
 
     def notify(what: Notice) -> None:
         try:

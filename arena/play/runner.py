@@ -82,7 +82,7 @@ class Writers:
         return await asyncio.get_running_loop().run_in_executor(self._threads, run, act_in_time)
 
     async def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait for the writes that are under way."""
         await asyncio.to_thread(self._threads.shutdown)
 
 
@@ -279,7 +279,7 @@ class Runner:
             self._keeper = asyncio.create_task(self._keep())
 
     async def _keep(self) -> None:
-        """Write down now and then what all the models have written, and ends that are not yet."""
+        """Store the models' texts now and then, and the ends that are not stored yet."""
         written: dict[str, dict[AnswerKey, SoFar]] = {}
         while self._running or self._orphans:
             await asyncio.sleep(self._rules.checkpoint_s)

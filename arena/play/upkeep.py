@@ -1,4 +1,4 @@
-"""What a serving process does besides: it shows that it lives, clears up, and verifies."""
+"""Background tasks of a server: renewing its lease, clearing up, and verifying the record."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from arena.domain.board import RecordCheck
+from arena.domain.board_view import RecordCheck
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
 from arena.store.lease import PATIENCE, PULSE_S
@@ -24,7 +24,7 @@ REST = 50
 
 
 def enter(store: Store) -> None:
-    """Take the lease, and end at once what this arena was answering when it was killed."""
+    """Take the lease, and end the battles that this arena was answering when it was killed."""
     store.hold_lease()
     _interrupt(store, looks=1)
 
@@ -70,7 +70,7 @@ class RecordVerifier:
     def look(self) -> None:
         """Check now."""
         with self._store.reading() as session:
-            verified = verify(session, told=self._pace)
+            verified = verify(session, progress=self._pace)
         if verified.problem:
             logger.error("The record of votes is broken: %s", verified.problem)
         self.check = RecordCheck(

@@ -1,1 +1,1 @@
-"""What is kept: tables, migrations, and the transactions on them."""
+"""The database: tables, migrations, and the transactions on them."""

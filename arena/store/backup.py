@@ -23,7 +23,7 @@ from arena.store.tables import Table
 from arena.store.verify import verify
 from rating.tables.files import require_file
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Called with the rows copied so far and the rows in all."""
 
 TABLES = Table.metadata.sorted_tables
@@ -44,7 +44,7 @@ class Copied:
     head: str
 
 
-def back_up(url: str, to: Path, told: Told) -> Copied:
+def back_up(url: str, to: Path, progress: Progress) -> Copied:
     """Copy a database, as it is at one moment, into a new file; it may be in use meanwhile.
 
     Raises
@@ -63,7 +63,7 @@ def back_up(url: str, to: Path, told: Told) -> Copied:
         _require_file(source)
         with TemporaryDirectory(dir=to.parent) as folder:
             file = Path(folder) / "backup.db"
-            copied, problem = _write_file(source, file, told)
+            copied, problem = _write_file(source, file, progress)
             file.replace(to)
     if problem:
         msg = f"{str(to)!r} was written, but a restore will refuse it. {problem}"
@@ -71,7 +71,7 @@ def back_up(url: str, to: Path, told: Told) -> Copied:
     return copied
 
 
-def restore(file: Path, url: str, told: Told) -> Copied:
+def restore(file: Path, url: str, progress: Progress) -> Copied:
     """Copy a backup into a database in which nobody has played yet, all or nothing.
 
     Raises
@@ -89,24 +89,24 @@ def restore(file: Path, url: str, told: Told) -> Copied:
             _require_backup(source, file)
             migrate(target)
             with snapshot(source).connect() as read, target.begin() as write:
-                copied = _copy(read, write, told)
+                copied = _copy(read, write, progress)
                 _number_on(write)
     return copied
 
 
-def _write_file(source: Engine, file: Path, told: Told) -> tuple[Copied, str | None]:
+def _write_file(source: Engine, file: Path, progress: Progress) -> tuple[Copied, str | None]:
     with snapshot(source).connect() as read, _opened(f"sqlite:///{file}") as target:
         _require_newest(read)
         migrate(target)
         with target.begin() as write:
-            copied = _copy(read, write, told)
+            copied = _copy(read, write, progress)
         problem = _problem(target)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")  # no second file beside it
     return copied, problem
 
 
-def _copy(read: Connection, write: Connection, told: Told) -> Copied:
+def _copy(read: Connection, write: Connection, progress: Progress) -> Copied:
     _empty(write)
     total = sum(_count(read, table) for table in TABLES)
     rows = 0
@@ -115,7 +115,7 @@ def _copy(read: Connection, write: Connection, told: Told) -> Copied:
         for batch in read.execute(query).mappings().partitions():
             write.execute(insert(table), [dict(row) for row in batch])
             rows += len(batch)
-            told(rows, total)
+            progress(rows, total)
     with Session(write) as session:
         return Copied(rows, _count(write, Table.metadata.tables["vote"]), chain.head(session))
 
@@ -158,9 +158,9 @@ def _problem(engine: Engine) -> str | None:
     """Say what is wrong with the file or with its chain of votes, if anything."""
     with snapshot(engine).connect() as connection:
         for check in ("integrity_check(1)", "foreign_key_check"):
-            found = connection.execute(text(f"PRAGMA {check}")).first()
-            if found is not None and found[0] != "ok":
-                return f"The file is damaged: {check.partition('(')[0]} says {found[0]!r}."
+            row = connection.execute(text(f"PRAGMA {check}")).first()
+            if row is not None and row[0] != "ok":
+                return f"The file is damaged: {check.partition('(')[0]} says {row[0]!r}."
         with Session(connection) as session:
             return verify(session).problem
 
@@ -194,9 +194,9 @@ def _require_file(source: Engine) -> None:
 
 
 def _require_newest(read: Connection) -> None:
-    if (found := revision(read)) != newest():
+    if (current := revision(read)) != newest():
         msg = (
-            f"The database {shown(read.engine)} has schema {found!r}, and this version backs up "
+            f"The database {shown(read.engine)} has schema {current!r}, and this version backs up "
             f"schema {newest()!r} only: use the version that serves it."
         )
         raise SchemaError(msg)

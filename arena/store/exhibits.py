@@ -23,7 +23,7 @@ from arena.store.tables import (
 PAGE = 50
 """Votes read at a time."""
 
-Found = tuple[VoteRow, BattleRow, str]
+CountedRow = tuple[VoteRow, BattleRow, str]
 
 
 def counted(
@@ -56,32 +56,32 @@ def counted(
         query = query.where(or_(BattleRow.model_a == model, BattleRow.model_b == model))
     if before is not None:
         query = query.where(col(VoteRow.id) < before)
-    found: Sequence[Found] = session.exec(query).all()
-    votes = tuple(_vote(row, known) for row in found[:most])
+    rows: Sequence[CountedRow] = session.exec(query).all()
+    votes = tuple(_vote(row, known) for row in rows[:most])
     return ShownVotes(
         policy=policy.name,
         of=tuple(known[model] for model in models),
         votes=votes,
-        older_than=votes[-1].place if len(found) > most else None,
+        older_than=votes[-1].place if len(rows) > most else None,
     )
 
 
 def battle(session: Session, policy: Policy, battle_id: str) -> ShownBattle | None:
     """Give a battle whose vote the policy counts; None for any other, whatever the reason."""
-    found: Found | None = session.exec(
+    row: CountedRow | None = session.exec(
         _counted(policy).where(BattleRow.public_id == battle_id)
     ).first()
-    if found is None:
+    if row is None:
         return None
     return ShownBattle(
         policy=policy.name,
-        vote=_vote(found, _models(session)),
-        turns=tuple(_turns(session, found[0])),
+        vote=_vote(row, _models(session)),
+        turns=tuple(_turns(session, row[0])),
     )
 
 
 def _counted(policy: Policy) -> Any:
-    """Return a query for what `Policy.why_not` has nothing against."""
+    """Return a query for the votes that `Policy.why_not` does not leave out."""
     excluded = select(ExclusionRow.vote_id).where(ExclusionRow.policy == policy.name)
     return (
         select(VoteRow, BattleRow, TurnRow.prompt)
@@ -106,7 +106,7 @@ def _models(session: Session) -> dict[str, ShownModel]:
     }
 
 
-def _vote(row: Found, known: Mapping[str, ShownModel]) -> ShownVote:
+def _vote(row: CountedRow, known: Mapping[str, ShownModel]) -> ShownVote:
     vote, fought, prompt = row
     return ShownVote(
         place=vote.id or 0,
@@ -146,7 +146,7 @@ def _turns(session: Session, vote: VoteRow) -> list[ShownTurn]:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredBattle:
-    """What was asked and answered, and by whom."""
+    """Prompts and answers of a battle, and the models that gave them."""
 
     battle_id: str
     prompt_id: str | None

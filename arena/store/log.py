@@ -33,7 +33,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
-from rating.tables.logged import LoggedColumns
+from rating.tables.vote_reading import LoggedColumns
 
 BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 """A query for the keys of battles."""
@@ -119,8 +119,8 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .order_by(col(VoteRow.link))
     )
-    found = list(zip(*session.connection().execute(query), strict=True)) or [()] * 11
-    keys, kinds, *others = map(list, found)
+    columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 11
+    keys, kinds, *others = map(list, columns)
     battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks = others
     why = {
         (choice, kind): policy.why_not(choice, kind, ()) for choice in Choice for kind in VoterKind

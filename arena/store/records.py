@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it: plain values, no rows."""
+"""Plain values that go into the store and come out of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -152,13 +152,13 @@ def reading_backup(file: Path) -> Iterator[Session]:
 
 
 def _require_schema(session: Session, name: str) -> None:
-    found = revision(session.connection())
-    if found is None:
+    current = revision(session.connection())
+    if current is None:
         msg = f"The database {name} holds no arena. Name the one that the arena was served with."
         raise SchemaError(msg)
-    if found != newest():
+    if current != newest():
         msg = (
-            f"The database {name} has schema {found!r}, and this version reads {newest()!r}. "
+            f"The database {name} has schema {current!r}, and this version reads {newest()!r}. "
             "Start this version's arena on it once, or read it with the version that wrote it."
         )
         raise SchemaError(msg)

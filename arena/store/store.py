@@ -11,7 +11,8 @@ from sqlmodel import Session
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.errors import StoreError
-from arena.store import log, models, turns, voting
+from arena.store import log, registry, turns, voting
+from arena.store.battle_rows import stored_battle
 from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
@@ -22,7 +23,6 @@ from arena.store.engine import (
     sqlite_file,
 )
 from arena.store.lease import Lease
-from arena.store.reading import stored_battle
 from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
@@ -127,7 +127,7 @@ class Store:
         """Note the roster's models; returns the ids of those that changed under their id."""
         with self.writing() as session:
             alone(session.connection())  # two that begin at once would add the same models
-            return models.register(session, roster, now)
+            return registry.register(session, roster, now)
 
     def open_battle(self, new: NewBattle) -> StoredBattle:
         """Write a battle, its first turn and both answers, all before the first token."""
@@ -161,7 +161,7 @@ class Store:
             return turns.replace_answer(session, battle_id, key, failed, new, now)
 
     def checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
-        """Keep what running answers have so far, by battle; those that have ended stay so."""
+        """Store the text of running answers, by battle; ended answers stay as they are."""
         with self.writing() as session:
             turns.checkpoint(session, so_far)
 
@@ -193,7 +193,7 @@ class Store:
             turns.fail(session, battle_id, self.process, message)
 
     def record_run(self, run: RatingRun) -> None:
-        """Write down how a board was computed, and what came out."""
+        """Store how a board was computed, and its result."""
         with self.writing() as session:
             log.record(session, run)
 

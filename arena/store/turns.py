@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select, update
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.cleaning import storable
 from arena.errors import NotReadyError
-from arena.store.reading import find, latest, owned, row_id, stored_battle
+from arena.store.battle_rows import find, latest, owned, row_id, stored_battle
 from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
@@ -57,7 +57,7 @@ _STREAMS = (
 """Spelled out, for every battle needs these: see `arena.store.turns`."""
 
 NOT_NOW = "Wait until both answers are complete, or start a new battle."
-SAID = (
+OUTCOME_FIELDS = (
     "text",
     "status",
     "reasoning",
@@ -286,7 +286,7 @@ def _at(battle: int, key: AnswerKey) -> dict[str, object]:
 
 def _columns(outcome: AnswerOutcome) -> dict[str, object]:
     price = outcome.price
-    return {name: getattr(outcome, name) for name in SAID} | {
+    return {name: getattr(outcome, name) for name in OUTCOME_FIELDS} | {
         "price_input": price.input if price else None,
         "price_output": price.output if price else None,
         "price_date": price.date if price else None,

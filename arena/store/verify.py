@@ -102,7 +102,7 @@ class Verified:
 def verify(
     session: Session,
     noted: str = "",
-    told: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verified:
     """Follow the chain of a database, and hold its end against all that names it.
 
@@ -110,7 +110,7 @@ def verify(
     ----------
     noted : str
         First characters of a hash that somebody noted earlier, and that has to be in the chain.
-    told : callable
+    progress : callable
         Called with the links that were followed so far, and how many there are.
     """
     followed = Verified()
@@ -121,7 +121,7 @@ def verify(
 
         def seen(link: Link) -> None:
             heads.pop(link.hash, None)
-            told(link.link, max(link.link, end.links))
+            progress(link.link, max(link.link, end.links))
 
         followed = follow(_links(connection), noted, seen)
         problem = followed.problem or _what_is_amiss(connection, followed, end, heads)

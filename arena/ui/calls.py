@@ -37,7 +37,7 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }
 """What Gradio expects in a body that joins its queue."""
 
-NOT_FOUND = {
+UNKNOWN_SESSION = {
     "msg": "unexpected_error",
     "message": "The arena has no such session. Load the page again.",
     "session_not_found": True,
@@ -107,25 +107,25 @@ class PageCalls:
 
     async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
         if Request(scope).query_params.get("session_hash") not in self.sessions:
-            told = f"data: {json.dumps(NOT_FOUND)}\n\n"
-            await Response(told, media_type="text/event-stream")(scope, receive, send)
+            event = f"data: {json.dumps(UNKNOWN_SESSION)}\n\n"
+            await Response(event, media_type="text/event-stream")(scope, receive, send)
             return
         with self.hold(_voter_of(scope)):
             await self.app(scope, receive, send)
 
     def _check(self, body: bytes) -> None:
         try:
-            said = json.loads(body, parse_float=_finite, parse_constant=_finite)
+            call = json.loads(body, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError) as error:
             raise HTTPException(422, "The body is not JSON that can be read.") from error
-        said = said if isinstance(said, dict) else {}
-        wrong = [name for name, kinds in KINDS.items() if type(said.get(name)) not in kinds]
-        if not wrong and said["fn_index"] not in self.inputs:
+        call = call if isinstance(call, dict) else {}
+        wrong = [name for name, kinds in KINDS.items() if type(call.get(name)) not in kinds]
+        if not wrong and call["fn_index"] not in self.inputs:
             wrong = ["fn_index"]
-        if not wrong and len(said["data"]) < self.inputs[said["fn_index"]]:
+        if not wrong and len(call["data"]) < self.inputs[call["fn_index"]]:
             wrong = ["data"]
         if wrong:
-            sent = repr(said.get(wrong[0]))[:60]
+            sent = repr(call.get(wrong[0]))[:60]
             raise HTTPException(422, f"The page never sends {wrong[0]} {sent}: load it again.")
 
 

@@ -137,10 +137,10 @@ def _special(text: str, opener: re.Match[str]) -> tuple[Piece | None, int]:
         return _fenced(text, opener)
     if opener["ticks"]:
         close = re.compile(f"(?<!`){opener['ticks']}(?!`)")
-        found = close.search(text, opener.end(), _paragraph_end(text, opener.end()))
+        closing = close.search(text, opener.end(), _paragraph_end(text, opener.end()))
         return (
-            (Piece("code", text[opener.start() : found.end()]), found.end())
-            if found
+            (Piece("code", text[opener.start() : closing.end()]), closing.end())
+            if closing
             else (None, 0)
         )
     if opener["maths"]:
@@ -153,8 +153,8 @@ def _fenced(text: str, opener: re.Match[str]) -> tuple[Piece | None, int]:
     if not opener["rest"]:
         return None, 0
     close = re.compile(rf"^[ \t>]*{opener['fence']}[`~]*[ \t]*$", re.MULTILINE)
-    found = close.search(text, opener.end())
-    end = found.end() if found else len(text)
+    closing = close.search(text, opener.end())
+    end = closing.end() if closing else len(text)
     block = text[opener.start() : end]
     if opener["info"].strip().lower().startswith("mermaid"):  # would be drawn as a picture
         block = block.replace(opener["info"], "", 1)
@@ -165,11 +165,11 @@ def _maths(text: str, opener: re.Match[str]) -> tuple[Piece | None, int]:
     """Take a formula within one paragraph, and put it between its private marks."""
     close, (left, right) = MATHS_MARKS[opener["maths"]]
     stop = min(_paragraph_end(text, opener.end()), opener.end() + LONGEST_FORMULA)
-    found = text.find(close, opener.end(), stop)
-    if found <= opener.end():
+    closing = text.find(close, opener.end(), stop)
+    if closing <= opener.end():
         return None, 0
-    formula = text[opener.end() : found]
-    return Piece("maths", f"{left}{formula}{right}"), found + len(close)
+    formula = text[opener.end() : closing]
+    return Piece("maths", f"{left}{formula}{right}"), closing + len(close)
 
 
 def _held(text: str, opener: re.Match[str]) -> bool:
@@ -192,8 +192,8 @@ def _paragraph_end(text: str, at: int) -> int:
 def _settled(prose: str) -> str:
     """Cut prose before an end that would show as raw marks."""
     for tail in _RAW_TAILS:
-        if found := tail.search(prose, max(0, len(prose) - 600)):
-            prose = prose[: found.start()]
+        if raw := tail.search(prose, max(0, len(prose) - 600)):
+            prose = prose[: raw.start()]
     return prose[: _table_head(prose)]
 
 
@@ -206,11 +206,11 @@ def _table_head(prose: str) -> int:
 
 def _tame_prose(prose: str) -> str:
     """Take images and tags out of prose."""
-    prose = _IMAGE.sub(_said, prose).replace("![", f"!{WORD_JOINER}[")
+    prose = _IMAGE.sub(_described, prose).replace("![", f"!{WORD_JOINER}[")
     return _TAG.sub(f"<{WORD_JOINER}", prose)
 
 
-def _said(image: re.Match[str]) -> str:
+def _described(image: re.Match[str]) -> str:
     """Put words in the place of an image."""
     words = image[1].strip()
     return f"(image not shown: {words})" if words else "(image not shown)"

@@ -203,6 +203,6 @@ def _progress(answer: ShownAnswer) -> dict[str, object]:
     return {"status": answer.status, "length": len(answer.text)}
 
 
-def _news(**said: object) -> str:
+def _news(**fields: object) -> str:
     """Put JSON in a code span, where no character of it means anything to Markdown."""
-    return "`" + json.dumps(said).replace("`", "\\u0060") + "`"
+    return "`" + json.dumps(fields).replace("`", "\\u0060") + "`"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from arena.domain.model import Model, Roster
 from arena.endpoints.discover import reach
-from arena.endpoints.judging import EndpointJudge
+from arena.endpoints.judge_ports import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
-from arena.store.judging import StoredJournal
+from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 from judge.case import Case, Message
 from judge.completion import Reply, Request
@@ -69,7 +69,7 @@ class Watch:
     def __init__(self) -> None:
         self.memory: list[float] = []
 
-    def told(self, progress: Progress) -> None:
+    def note(self, progress: Progress) -> None:
         """Look when a tenth, half and all of the questions are done."""
         tenth = progress.n_total // 10
         if progress.n_done in (tenth, 5 * tenth, progress.n_total):
@@ -84,7 +84,7 @@ async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: in
     options = Options(judge="judge", seed="secret", concurrency=concurrency)
     try:
         judge = EndpointJudge(endpoints, model)
-        await run(cases, METHOD, judge, _journal(store), options, told=watch.told)
+        await run(cases, METHOD, judge, _journal(store), options, told=watch.note)
     finally:
         await endpoints.aclose()
     return watch

@@ -103,10 +103,10 @@ def _print_table(size: str, jobs: list[Job], path: Path, limit: float) -> None:
     best = exact_points(path) if any(job.task in WITH_MAXIMUM for job in jobs) else {}
     ours: dict[tuple[str, str], float] = {}
     for job in jobs:
-        found = _run(job, path, limit)
-        if isinstance(found, Result) and job.tool == OURS:
-            ours[job.task, job.kind] = found.cpu_s
-        print(_row(job, found, ours.get((job.task, job.kind)), best), flush=True)
+        result = _run(job, path, limit)
+        if isinstance(result, Result) and job.tool == OURS:
+            ours[job.task, job.kind] = result.cpu_s
+        print(_row(job, result, ours.get((job.task, job.kind)), best), flush=True)
 
 
 def _run(job: Job, path: Path, limit: float) -> Result | str:
@@ -120,29 +120,29 @@ def _run(job: Job, path: Path, limit: float) -> Result | str:
         return f"over {limit:.0f} s"
     if done.returncode:
         return f"failed: {done.stderr.strip().splitlines()[-1:]}"
-    found = Result(**json.loads(done.stdout.splitlines()[-1]))
+    result = Result(**json.loads(done.stdout.splitlines()[-1]))
     times = peers.FROM_FEW.get((job.tool, job.task), 1)
     return Result(
-        found.first_s * times,
-        found.best_s * times,
-        found.cpu_s * times,
-        found.more_mb,
-        found.peak_mb,
-        found.points,
+        result.first_s * times,
+        result.best_s * times,
+        result.cpu_s * times,
+        result.more_mb,
+        result.peak_mb,
+        result.points,
     )
 
 
-def _row(job: Job, found: Result | str, ours_s: float | None, best: Points) -> str:
+def _row(job: Job, result: Result | str, ours_s: float | None, best: Points) -> str:
     start = f"| {TASKS[job.task]} | {job.kind} | {job.tool} |"
-    if isinstance(found, str):
-        return f"{start} {found} | | | | | |"
+    if isinstance(result, str):
+        return f"{start} {result} | | | | | |"
     about = "~" if (job.tool, job.task) in peers.FROM_FEW else ""
     times = " | ".join(
-        about + _seconds(value) for value in (found.first_s, found.best_s, found.cpu_s)
+        about + _seconds(value) for value in (result.first_s, result.best_s, result.cpu_s)
     )
-    faster = f"{found.cpu_s / ours_s:.3g}x" if ours_s and job.tool != OURS else ""
-    off = f"{_off(found.points, best):.1e}" if job.task in WITH_MAXIMUM else ""
-    return f"{start} {times} | {faster} | {off} | {found.peak_mb:.0f} ({found.more_mb:.0f}) MB |"
+    faster = f"{result.cpu_s / ours_s:.3g}x" if ours_s and job.tool != OURS else ""
+    off = f"{_off(result.points, best):.1e}" if job.task in WITH_MAXIMUM else ""
+    return f"{start} {times} | {faster} | {off} | {result.peak_mb:.0f} ({result.more_mb:.0f}) MB |"
 
 
 def _seconds(value: float) -> str:

@@ -17,9 +17,9 @@ def exact_points(path: Path) -> Points:
     wins, names = _wins(path)
     games, theta = wins + wins.T, np.zeros(len(names))
     for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
-        slope = (games * chance - wins).sum(axis=1)
-        curve = -games * chance * (1 - chance)
+        probability = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+        slope = (games * probability - wins).sum(axis=1)
+        curve = -games * probability * (1 - probability)
         np.fill_diagonal(curve, -curve.sum(axis=1))
         step = np.linalg.solve(curve + 1, slope)  # plus one: the strengths sum to zero
         theta -= step - step.mean()

@@ -14,7 +14,7 @@ from rating.elo import online_elo
 from rating.scale import MEAN_POINTS, POINTS_PER_NAT
 from rating.tables.coding import coded
 from rating.tables.counts import read_votes
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import Reading
 
 
 def counted(source: Any, task: str) -> Comparisons:
@@ -23,10 +23,10 @@ def counted(source: Any, task: str) -> Comparisons:
     return read_votes(source, Reading(voters=task in VOTER_TASKS, style=style)).data
 
 
-def points(found: Fit) -> Points:
+def points(fit: Fit) -> Points:
     """Give ratings by model."""
-    values = MEAN_POINTS + POINTS_PER_NAT * found.theta
-    return dict(zip(found.models, values.tolist(), strict=True))
+    values = MEAN_POINTS + POINTS_PER_NAT * fit.theta
+    return dict(zip(fit.models, values.tolist(), strict=True))
 
 
 def fit(source: Any) -> Points:
@@ -37,27 +37,27 @@ def fit(source: Any) -> Points:
 def sandwich(task: str, source: Any) -> Points:
     """Fit, and find sandwich intervals."""
     data = counted(source, task)
-    found = rating.fit(data)
-    rating.sandwich_covariance(found, data)
-    return points(found)
+    fit = rating.fit(data)
+    rating.sandwich_covariance(fit, data)
+    return points(fit)
 
 
 def cr3(source: Any) -> Points:
     """Fit, and judge every rating by the voters behind it."""
     data = counted(source, "cr3")
-    found = rating.fit(data)
-    rating.infer(found, data, ("voter",)).ratings()
-    return points(found)
+    fit = rating.fit(data)
+    rating.infer(fit, data, ("voter",)).ratings()
+    return points(fit)
 
 
 def rounds(task: str, n: int, source: Any) -> Points:
     """Fit, and refit to votes, or voters, drawn anew."""
     data = counted(source, task)
-    found = rating.fit(data)
+    fit = rating.fit(data)
     cluster = "voter" if task in VOTER_TASKS else None
-    drawn = rating.bootstrap(found, data, rounds=n, cluster=cluster, rng=np.random.default_rng(0))
+    drawn = rating.bootstrap(fit, data, rounds=n, cluster=cluster, rng=np.random.default_rng(0))
     drawn.interval()
-    return points(found)
+    return points(fit)
 
 
 def elo(source: Any) -> Points:

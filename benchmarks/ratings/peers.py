@@ -28,10 +28,10 @@ def _arena_rank(task: str, source: Any) -> Points:
     model = models.BradleyTerry(n_competitors=len(dataset.competitors))
     if task == "fit":
         model.fit(dataset)
-        found = 1000 + POINTS_PER_NAT * np.asarray(model.params["ratings"])
+        points = 1000 + POINTS_PER_NAT * np.asarray(model.params["ratings"])
     else:
-        found = np.asarray(model.compute_ratings_and_cis(dataset)["ratings"])
-    return dict(zip(dataset.competitors, found.tolist(), strict=True))
+        points = np.asarray(model.compute_ratings_and_cis(dataset)["ratings"])
+    return dict(zip(dataset.competitors, points.tolist(), strict=True))
 
 
 def _arena_rank_style(source: Any) -> Points:
@@ -40,8 +40,8 @@ def _arena_rank_style(source: Any) -> Points:
     frame = as_frame(source, "style")
     dataset = data.ContextualPairDataset.from_pandas(frame, list(STYLES), reweighted=False)
     model = models.ContextualBradleyTerry(len(dataset.competitors), len(STYLES), reg=1e-12)
-    found = model.compute_ratings_and_cis(dataset)
-    return dict(zip(found["competitors"], np.asarray(found["ratings"]).tolist(), strict=True))
+    ratings = model.compute_ratings_and_cis(dataset)
+    return dict(zip(ratings["competitors"], np.asarray(ratings["ratings"]).tolist(), strict=True))
 
 
 def _winners(frame: pd.DataFrame) -> pd.Series:
@@ -53,16 +53,16 @@ def _evalica(task: str, source: Any) -> Points:
     frame = as_frame(source, task)
     evalica = importlib.import_module("evalica")
     method = evalica.elo if task == "elo" else evalica.bradley_terry
-    found = method(frame["model_a"], frame["model_b"], _winners(frame)).scores
-    return found.to_dict() if task == "elo" else (POINTS_PER_NAT * np.log(found)).to_dict()
+    scores = method(frame["model_a"], frame["model_b"], _winners(frame)).scores
+    return scores.to_dict() if task == "elo" else (POINTS_PER_NAT * np.log(scores)).to_dict()
 
 
 def _choix(source: Any) -> Points:
     """Count in numpy, for choix counts only lists; its dense solver does the rest."""
     choix = importlib.import_module("choix")
     wins, names = _wins(as_frame(source, "fit"))
-    found = POINTS_PER_NAT * choix.ilsr_pairwise_dense(wins)
-    return dict(zip(names, found.tolist(), strict=True))
+    points = POINTS_PER_NAT * choix.ilsr_pairwise_dense(wins)
+    return dict(zip(names, points.tolist(), strict=True))
 
 
 def _wins(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
@@ -103,10 +103,10 @@ def _scikit_learn(source: Any) -> Points:
 def _pivot(frame: pd.DataFrame, label: str) -> pd.DataFrame:
     names = sorted({*frame["model_a"].unique(), *frame["model_b"].unique()})
     rows = frame[frame["winner"] == label]
-    found = pd.pivot_table(
+    counts = pd.pivot_table(
         rows, index="model_a", columns="model_b", aggfunc="size", fill_value=0, observed=False
     )
-    return found.reindex(index=names, columns=names, fill_value=0).fillna(0)
+    return counts.reindex(index=names, columns=names, fill_value=0).fillna(0)
 
 
 def _doubled(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:

@@ -79,23 +79,25 @@ def _tables(size: Size, rng: np.random.Generator) -> Iterator[pa.Table]:
         yield pa.table(columns | dict(zip(STYLES, styles.T, strict=True)))
 
 
-def _drawn(chances: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    return np.searchsorted(np.cumsum(chances), rng.random(n) * (1 - 1e-12)).clip(
-        max=len(chances) - 1
+def _drawn(probabilities: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    return np.searchsorted(np.cumsum(probabilities), rng.random(n) * (1 - 1e-12)).clip(
+        max=len(probabilities) - 1
     )
 
 
-def _pairs(chances: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(
+    probabilities: np.ndarray, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw two models by popularity, the second among the others."""
-    a, b = _drawn(chances, n, rng), _drawn(chances, n, rng)
+    a, b = _drawn(probabilities, n, rng), _drawn(probabilities, n, rng)
     while (same := np.flatnonzero(a == b)).size:
-        b[same] = _drawn(chances, len(same), rng)
+        b[same] = _drawn(probabilities, len(same), rng)
     return a, b
 
 
 def _outcomes(gap: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw outcomes by Rao and Kupper: a gap below the threshold may go unseen."""
-    chance = rng.random(len(gap))
+    draw = rng.random(len(gap))
     wins_a = 1 / (1 + np.exp(TIE_NATS - gap))
     wins_b = 1 / (1 + np.exp(TIE_NATS + gap))
-    return np.where(chance < wins_a, 0, np.where(chance > 1 - wins_b, 1, 2))
+    return np.where(draw < wins_a, 0, np.where(draw > 1 - wins_b, 1, 2))

@@ -16,7 +16,7 @@ from judge.results import Run
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase
 from rating.errors import DataError
-from rating.tables.sieve import LABELS, SKIP
+from rating.tables.vote_filter import LABELS, SKIP
 
 ITEM, BATTLE = "item_id", "battle_id"
 """Columns that say which case a vote is on: the item, where both files have it."""

@@ -11,7 +11,7 @@ from judge.probe.measures import MEASURES
 from judge.probe.worlds import Votes, World
 from rating import RateOptions
 from rating.tables.counts import read_votes
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import Reading
 
 Told = Callable[[int, int], None]
 

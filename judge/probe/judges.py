@@ -13,8 +13,7 @@ from judge.probe.audit import Audit
 from judge.probe.verdicts import Verdicts, audit_verdicts
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
-from rating.tables.orders import BOTH
-from rating.tables.sieve import LABELS
+from rating.tables.vote_filter import BOTH, LABELS
 from rating.typing import Floats
 
 Case = tuple[str, ...]

@@ -14,7 +14,7 @@ from judge.probe.people import RatedTexts
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.native import for_similarity, unfit
 from rating.errors import DataError
-from rating.tables.columns import listed
+from rating.tables.columns import quoted_names
 from rating.tables.files import json_or_text, read_text
 
 PAIRS = (("sentence1", "sentence2"), ("reference", "text"), ("text_a", "text_b"))
@@ -134,7 +134,8 @@ def _table(file: Path, found: _Found) -> None:
     elif document and text:
         found.waiting.append(table)
     else:
-        msg = f"Cannot tell what {str(file)!r} is for by its columns {listed(list(table.columns))}"
+        columns = quoted_names(list(table.columns))
+        msg = f"Cannot tell what {str(file)!r} is for by its columns {columns}"
         error = unfit(table, "without texts to compare")
         raise error or DataError(f"{msg}: see docs/probe.md for those known.")
 

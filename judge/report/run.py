@@ -16,7 +16,7 @@ from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL
 from judge.verdict import PlaceEffect, Verdict, consistency
 from rating.errors import DataError
-from rating.tables.orders import BOTH
+from rating.tables.vote_filter import BOTH
 
 NO_LOGPROBS = (
     "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "

@@ -16,8 +16,8 @@ from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.native import for_score
 from rating import Outcome
 from rating.errors import DataError
-from rating.tables.columns import listed
-from rating.tables.orders import BOTH
+from rating.tables.columns import quoted_names
+from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
 METHODS = ("alpaca_eval", "wildbench", "arena_hard", "pairwise")
@@ -181,8 +181,8 @@ def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
 
 def _on_parts(parts: Mapping[str, list[str]]) -> list[str]:
     return [
-        f"The file holds {len(set(values))} values of {name!r} ({listed(sorted(set(values)))}): "
-        "they are scored apart."
+        f"The file holds {len(set(values))} values of {name!r} "
+        f"({quoted_names(sorted(set(values)))}): they are scored apart."
         for name, values in parts.items()
     ]
 
@@ -241,7 +241,7 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
 
 
 def _one_row_a_case(data: Annotations) -> Annotations:
-    """Leave single orders out beside the row of both: `rating.tables.orders` tells the rule."""
+    """Leave single orders out beside the row of both, as `rating.tables.vote_filter` does."""
     if not data.has("order"):
         return data
     order = data.texts("order")

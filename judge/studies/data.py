@@ -13,7 +13,7 @@ from judge.studies.rows import Rows, Source, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.counts import REST
-from rating.tables.orders import BOTH, beside_both
+from rating.tables.vote_filter import BOTH, beside_both
 from rating.typing import Bools, Floats, Ints
 
 ORDERS = {"ab": 1, "ba": -1, BOTH: 0}

@@ -10,7 +10,7 @@ from judge.studies.items import Items
 from judge.studies.rows import elements
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
-from rating.tables.columns import listed
+from rating.tables.columns import quoted_names
 from rating.typing import Floats, Ints
 
 PROMPTS = ("prompt_id", "question_id", "instruction_id", "prompt", "instruction", "id")
@@ -94,7 +94,7 @@ def read_outputs(path: Path, items: Items, prompts: Sequence[str]) -> Outputs:
         msg = (
             f"{str(path)!r} holds no response of a model to a prompt of the votes: it needs "
             f"columns for the prompt, the model and the response, and has "
-            f"{listed(list(table.columns))}."
+            f"{quoted_names(list(table.columns))}."
         )
         raise DataError(msg)
     return Outputs(found)
@@ -116,7 +116,7 @@ def read_prompts(path: Path, prompts: Sequence[str]) -> dict[str, str]:
         if name is not None and text is not None:
             found.setdefault(name, text if isinstance(text, str) else "\n\n".join(text))
     if not found:
-        there = listed(list(table.columns))
+        there = quoted_names(list(table.columns))
         msg = f"{str(path)!r} names none of the prompts of the votes; its columns are {there}."
         raise DataError(msg)
     return found

@@ -7,8 +7,8 @@ import numpy as np
 from judge.studies.items import Estimate
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.cautions import FEW_PROMPTS
 from rating.uncertainty.contrasts import quantile
+from rating.uncertainty.spread import FEW_PROMPTS
 
 ASSUMPTION = (
     "The items with votes are a random subset of all items that were judged, or were drawn with "

@@ -12,7 +12,7 @@ from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.likelihood.bradley_terry import hessian, solve, win_probability
 from rating.likelihood.newton import anchored
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.sandwich import CHUNK_ENTRIES, identified_inverse
+from rating.uncertainty.covariance import CHUNK_ENTRIES, identified_inverse
 
 _ENDLESS = (
     "Votes and verdicts differ too much for so few votes: no ratings fit both best. "

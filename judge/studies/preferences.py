@@ -12,7 +12,7 @@ from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.typing import Floats
 from rating.uncertainty.clusters import activity, grouping, intersection
-from rating.uncertainty.sandwich import scored_cells
+from rating.uncertainty.covariance import scored_cells
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""

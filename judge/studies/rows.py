@@ -15,13 +15,12 @@ from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables.coding import Coded, coded_list
 from rating.tables.columns import Columns, require
-from rating.tables.logged import TEXTS as LOGGED
-from rating.tables.logged import LoggedColumns
 from rating.tables.ordered import ROW, numbered
-from rating.tables.orders import one_row_a_case, order_columns
 from rating.tables.peers import NO_VERDICT
-from rating.tables.sieve import Sieve
 from rating.tables.sources import Table, fetch, opened
+from rating.tables.vote_filter import VoteFilter, one_row_a_case, order_columns
+from rating.tables.vote_reading import TEXTS as LOGGED
+from rating.tables.vote_reading import LoggedColumns
 from rating.typing import Bools, Floats
 
 ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"
@@ -113,7 +112,8 @@ Source = str | LoggedColumns
 def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
     """Read the rows of a file, or the votes of a log that its policy counts.
 
-    Votes that are a judge's run count once a case (`rating.tables.orders`); verdicts stay apart.
+    Votes that are a judge's run count once a case (`rating.tables.vote_filter`); verdicts stay
+    apart.
 
     Parameters
     ----------
@@ -128,14 +128,14 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
         If the source cannot be read, a label is unknown or missing, or no row counts.
     """
     if isinstance(source, LoggedColumns):
-        return _sieved(_logged(source), source.name, unread=unread)
+        return _counted(_logged(source), source.name, unread=unread)
     with opened(source, lambda there: _wanted(there, by)) as frame:
         there = frame.collect_schema().names()
         texts, numbers = _roles(there, by)
         rows = numbered(frame).project(_measured(there))
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
         lazy: nw.LazyFrame[Any] = nw.from_native(rows)
-        return _sieved(fetch(lazy, texts, numbers, group=False), source, unread=unread)
+        return _counted(fetch(lazy, texts, numbers, group=False), source, unread=unread)
 
 
 def _wanted(there: Sequence[str], by: str | None) -> list[str]:
@@ -198,30 +198,30 @@ def _logged(log: LoggedColumns) -> Table:
     )
 
 
-def _sieved(table: Table, source: str, *, unread: bool) -> Rows:
-    sieve = Sieve.of(table)
-    sieve.drop_left_out(NO_VERDICT if unread else None)
+def _counted(table: Table, source: str, *, unread: bool) -> Rows:
+    rows = VoteFilter.of(table)
+    rows.drop_left_out(NO_VERDICT if unread else None)
     if not unread:
-        one_row_a_case(sieve)
-    silent = blank(table.texts["winner"]) & sieve.live
+        one_row_a_case(rows)
+    silent = blank(table.texts["winner"]) & rows.live
     if unread:
-        sieve.live &= ~silent
-    outcome = sieve.outcomes()
+        rows.live &= ~silent
+    outcome = rows.outcomes()
     if unread:
-        sieve.live |= silent
-    _, a, b = sieve.models()
-    same = sieve.live & (a == b)
-    sieve.drop(same, "a model against itself")
-    if not sieve.live.any():
-        dropped = ", ".join(f"{n} {why}" for why, n in sieve.dropped.items())
+        rows.live |= silent
+    _, a, b = rows.models()
+    same = rows.live & (a == b)
+    rows.drop(same, "a model against itself")
+    if not rows.live.any():
+        dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
         msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
         raise DataError(msg)
     order = np.argsort(table.numbers["row"], kind="stable")
     names = {r: c for r, c in table.texts.items() if r not in NOT_KEPT}
     label = SIGNS[outcome].astype(np.int8)
-    left_out = dict(sorted(sieve.dropped.items()))
+    left_out = dict(sorted(rows.dropped.items()))
     every = Rows(source, names, table.numbers, label, ~silent, left_out)
-    return every.only(order[sieve.live[order]])
+    return every.only(order[rows.live[order]])
 
 
 def blank(column: Coded) -> Bools:

@@ -12,11 +12,11 @@ from judge.studies.external import ScoreCorrelations, score_correlations
 from judge.tables.annotations import Annotations, read_annotations
 from rating import RateOptions
 from rating.errors import DataError
-from rating.tables.columns import listed
+from rating.tables.columns import quoted_names
 from rating.tables.compare import read_board
+from rating.tables.counts import rate_source
 from rating.tables.files import json_or_text, read_text
-from rating.tables.logged import LoggedColumns
-from rating.tables.rated import rate_source
+from rating.tables.vote_reading import LoggedColumns
 from rating.typing import Floats
 
 ALIKE = (
@@ -158,7 +158,7 @@ def read_scores(path: Path) -> Scores:
     if not columns:
         msg = (
             f"There is no column of numbers in {str(path)!r}; there are "
-            f"{listed(list(table.columns))}: give one a benchmark, such as MMLU."
+            f"{quoted_names(list(table.columns))}: give one a benchmark, such as MMLU."
         )
         raise DataError(msg)
     return Scores(tuple(models), columns, left_out)

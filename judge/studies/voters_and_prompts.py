@@ -12,7 +12,7 @@ from judge.studies.powered_bradley_terry import Problem, blocks, bread_at, pull,
 from rating.likelihood.bradley_terry import win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, quantile
-from rating.uncertainty.sandwich import CHUNK_ENTRIES
+from rating.uncertainty.covariance import CHUNK_ENTRIES
 
 _LEAST_LEFT = 1e-3
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating.errors import DataError
-from rating.tables.columns import listed
+from rating.tables.columns import quoted_names
 from rating.tables.files import json_objects, json_or_text
 from rating.tables.peers import LEFT_OUT, NO_VERDICT, explained, recognised
 from rating.tables.sources import JSON, columns_in_file, opened
@@ -48,7 +48,7 @@ class Annotations:
         """Return a column as it is; raises `DataError` if it is not there."""
         if name not in self.columns:
             msg = f"There is no column {name!r} in {self.source!r}; there are "
-            raise DataError(msg + f"{listed(list(self.columns))}.")
+            raise DataError(msg + f"{quoted_names(list(self.columns))}.")
         return self.columns[name]
 
     def texts(self, name: str) -> list[str]:

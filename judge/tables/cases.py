@@ -12,7 +12,7 @@ from judge.ifeval import Checked, Task, check, read_task
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
-from rating.tables.columns import listed
+from rating.tables.columns import quoted_names
 from rating.tables.files import json_or_text
 
 PROMPTS = ("prompt", "instruction")
@@ -213,7 +213,7 @@ def _named(case: Case, model_a: str, model_b: str | None = None) -> NamedCase:
 def _one_of(table: Annotations, names: Sequence[str]) -> str:
     found = next((name for name in names if table.has(name)), None)
     if found is None:
-        there = listed(list(table.columns))
+        there = quoted_names(list(table.columns))
         msg = f"There is no column {names[0]!r} in {table.source!r}; there are {there}."
         raise DataError(msg)
     return found

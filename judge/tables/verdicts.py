@@ -15,7 +15,7 @@ from judge.tables.cases import NamedCase
 from judge.verdict import PlaceEffect, Verdict, preference_for_a
 from rating.errors import DataError
 from rating.tables import formats
-from rating.tables.orders import BOTH
+from rating.tables.vote_filter import BOTH
 
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""

@@ -177,14 +177,14 @@ def _names(axes: "Axes", layout: _Layout, theme: Theme) -> None:
 
 
 def _counts(axes: "Axes", grid: Grid, layout: _Layout, theme: Theme) -> None:
-    said = {(i, j): f"{grid.votes[i, j]:,.0f}" for i, j in np.argwhere(grid.votes > 0).tolist()}
-    if not said:
+    counts = {(i, j): f"{grid.votes[i, j]:,.0f}" for i, j in np.argwhere(grid.votes > 0).tolist()}
+    if not counts:
         return
-    widths = [*said.values(), *(["100 %"] if len(grid.names) <= MOST_SCORED else [])]
+    widths = [*counts.values(), *(["100 %"] if len(grid.names) <= MOST_SCORED else [])]
     size = min(FONT, 0.9 * layout.cell / widest(widths), 0.6 * layout.cell)
     scores = grid.scores if len(grid.names) <= MOST_SCORED else None
     words: dict[str, Any] = {"ha": "center", "va": "center_baseline", "color": theme.ink}
-    for (i, j), votes in said.items():
+    for (i, j), votes in counts.items():
         if scores is None:
             axes.text(j + 0.5, i + 0.5, votes, fontsize=size, **words)
             continue

@@ -62,7 +62,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture, what it says of itself, and the numbers behind it.
+    """A picture, its caption, and the numbers behind it.
 
     Attributes
     ----------

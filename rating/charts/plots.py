@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from rating import Comparisons, RateOptions, Votes, WinRates
+from rating import Comparisons, RateOptions, Report, Votes, WinRates
+from rating.charts.drawing import IntervalRow, Line, Rule, draw_intervals, draw_lines, finite, span
 from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
-from rating.charts.lines import Line, draw_lines
 from rating.charts.picture import Picture, Table
-from rating.charts.rows import IntervalRow, Rule, draw_intervals, finite, span
 from rating.errors import DataError
-from rating.report import Report as Board
-from rating.tables.captions import Report, caption, has_intervals, interval_said
 from rating.tables.counts import read_groups, read_votes
-from rating.tables.reading import Reading
+from rating.tables.formats import ReportDict, caption, has_intervals, interval_caption
+from rating.tables.vote_reading import Reading
 
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
@@ -33,7 +31,7 @@ MEAN = 1000.0
 SCALE = 400.0
 
 
-def intervals(report: Report, *, made: date, title: str = "Ratings") -> Picture:
+def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Picture:
     """Show each model's rating with its interval, best first, and its rank range at the right.
 
     A bound that is None or not finite is drawn as an arrow: the interval is open.
@@ -51,19 +49,19 @@ def intervals(report: Report, *, made: date, title: str = "Ratings") -> Picture:
     ratings, known = _ratings(report), has_intervals(report)
     rows = [_row(rating, known) for rating in ratings]
     rule = _rule(report)
-    said = [f"Dashed line: {rule.said}."]
+    sentences = [f"Dashed line: {rule.description}."]
     reference = report["method"].get("reference")
     if known and reference:
-        said.append(f"Intervals: of the distance from {reference}.")
+        sentences.append(f"Intervals: of the distance from {reference}.")
     if known:
         level = 100 * report["method"].get("level", 0.95)
-        said.append(f"Right: ranks that the votes allow, all at once at {level:g} %.")
+        sentences.append(f"Right: ranks that the votes allow, all at once at {level:g} %.")
         if len(rows) > 1 and all(row.ranks == f"1–{len(rows)}" for row in rows):
-            said.append("Ranges from first to last claim no order.")
+            sentences.append("Ranges from first to last claim no order.")
         low, high = span(rows, rule.at)
         if any(row.lower < low or row.upper > high for row in rows):
-            said.append("Arrow: the interval is open, or runs on beyond the axis.")
-    words = caption(report, made, *said)
+            sentences.append("Arrow: the interval is open, or runs on beyond the axis.")
+    words = caption(report, made, *sentences)
     return Picture(
         title=title,
         caption=words,
@@ -74,7 +72,7 @@ def intervals(report: Report, *, made: date, title: str = "Ratings") -> Picture:
 
 
 def win_rates(
-    report: Report,
+    report: ReportDict,
     pairs: Sequence[Mapping[str, Any]],
     *,
     made: date,
@@ -107,13 +105,13 @@ def win_rates(
         scores=100 * rate,
         scale_name=f"{'Expected score' if expected else 'Score'} of row against column (%)",
     )
-    said = [f"Score: wins and half the ties{', as the fit expects' if expected else ''}."]
+    sentences = [f"Score: wins and half the ties{', as the fit expects' if expected else ''}."]
     if not expected:
-        said += _blanks_said(votes)
+        sentences += _blanks_caption(votes)
     return Picture(
         title=title,
         caption=caption(
-            report, made, *said, _counts_said(len(names), scores=True), intervals=False
+            report, made, *sentences, _cells_caption(len(names), scores=True), intervals=False
         ),
         names=tuple(names),
         table=_pair_table(pairs, rates=True),
@@ -122,7 +120,7 @@ def win_rates(
 
 
 def votes_per_pair(
-    report: Report,
+    report: ReportDict,
     pairs: Sequence[Mapping[str, Any]],
     *,
     made: date,
@@ -143,17 +141,17 @@ def votes_per_pair(
     )
     n_pairs = len(names) * (len(names) - 1) // 2
     met = int(np.count_nonzero(np.triu(votes)))
-    said = f"{met:,} of {n_pairs:,} pairs met."
+    coverage = f"{met:,} of {n_pairs:,} pairs met."
     return Picture(
         title=title,
-        caption=caption(report, made, said, _counts_said(len(names)), intervals=False),
+        caption=caption(report, made, coverage, _cells_caption(len(names)), intervals=False),
         names=tuple(names),
         table=_pair_table(pairs, rates=False),
         draw=lambda theme, below: draw_grid(grid, theme, below),
     )
 
 
-def over_time(reports: Mapping[date, Report], *, title: str = "Ratings over time") -> Picture:
+def over_time(reports: Mapping[date, ReportDict], *, title: str = "Ratings over time") -> Picture:
     """Show the ratings of dated results as lines, the best of the last day with bands.
 
     Parameters
@@ -174,13 +172,13 @@ def over_time(reports: Mapping[date, Report], *, title: str = "Ratings over time
     last = reports[days[-1]]
     lines = _lines(days, reports)
     banded = len(lines) if len(lines) <= ALL_BANDS else MOST_BANDS
-    said = [f"{len(days)} dates from {days[0]:%Y-%m-%d}."]
+    sentences = [f"{len(days)} dates from {days[0]:%Y-%m-%d}."]
     if has_intervals(last):
         few = f", of the {banded} best" if banded < len(lines) else ""
-        said.append(f"Bands: {interval_said(last)}{few}.")
+        sentences.append(f"Bands: {interval_caption(last)}{few}.")
     return Picture(
         title=title,
-        caption=caption(last, days[-1], *said, intervals=False),
+        caption=caption(last, days[-1], *sentences, intervals=False),
         names=tuple(line.name for line in lines),
         table=_time_table(days, lines),
         draw=lambda theme, below: draw_lines(days, lines, banded, _axis_name(last), theme, below),
@@ -202,7 +200,7 @@ def pair_table(rates: WinRates, *, expected: bool = False) -> list[dict[str, Any
     ]
 
 
-def _ratings(report: Report) -> list[Mapping[str, Any]]:
+def _ratings(report: ReportDict) -> list[Mapping[str, Any]]:
     ratings = sorted(report["ratings"], key=lambda row: -row["rating"])
     if not ratings:
         msg = "There is no rating to draw: the result holds no model."
@@ -223,7 +221,7 @@ def _row(rating: Mapping[str, Any], known: bool) -> IntervalRow:
     )
 
 
-def _rule(report: Report) -> Rule:
+def _rule(report: ReportDict) -> Rule:
     anchor = report["method"].get("anchor")
     if isinstance(anchor, Mapping) and anchor:
         model, points = next(iter(anchor.items()))
@@ -235,20 +233,20 @@ def _rule(report: Report) -> Rule:
     return Rule(mean, f"the mean of all models, {mean:,.0f}")
 
 
-def _axis_name(report: Report) -> str:
+def _axis_name(report: ReportDict) -> str:
     scale = float(report["method"].get("scale") or SCALE)
     return f"Rating (points; {scale:,.0f} more are odds of ten to one)"
 
 
-def _blanks_said(votes: np.ndarray[Any, np.dtype[np.float64]]) -> list[str]:
+def _blanks_caption(votes: np.ndarray[Any, np.dtype[np.float64]]) -> list[str]:
     pairs = votes[np.triu_indices(len(votes), 1)]
-    said = ["Blank: never met."] if (pairs == 0).any() else []
+    sentences = ["Blank: never met."] if (pairs == 0).any() else []
     if ((pairs > 0) & (pairs < FEWEST_COLOURED)).any():
-        said.append(f"Not coloured: fewer than {FEWEST_COLOURED} votes.")
-    return said
+        sentences.append(f"Not coloured: fewer than {FEWEST_COLOURED} votes.")
+    return sentences
 
 
-def _counts_said(n: int, *, scores: bool = False) -> str:
+def _cells_caption(n: int, *, scores: bool = False) -> str:
     if scores and n <= MOST_SCORED:
         return "In each cell: the score and the number of votes."
     if n <= MOST_COUNTED:
@@ -276,12 +274,12 @@ def _matrices(
     return rate, votes
 
 
-def _lines(days: Sequence[date], reports: Mapping[date, Report]) -> list[Line]:
+def _lines(days: Sequence[date], reports: Mapping[date, ReportDict]) -> list[Line]:
     """One line a model, best of the last day on which it is rated first."""
-    found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    by_model: dict[str, dict[int, Mapping[str, Any]]] = {}
     for i, day in enumerate(days):
         for rating in reports[day]["ratings"]:
-            found.setdefault(rating["model"], {})[i] = rating
+            by_model.setdefault(rating["model"], {})[i] = rating
     lines = [
         Line(
             name=name,
@@ -289,7 +287,7 @@ def _lines(days: Sequence[date], reports: Mapping[date, Report]) -> list[Line]:
             lower=[finite(at.get(i, {}).get("lower"), np.nan) for i in range(len(days))],
             upper=[finite(at.get(i, {}).get("upper"), np.nan) for i in range(len(days))],
         )
-        for name, at in found.items()
+        for name, at in by_model.items()
     ]
     return sorted(lines, key=lambda line: (-line.seen, -line.end))
 
@@ -343,7 +341,7 @@ LONGEST = 60
 
 
 def draw_boards(
-    folder: Path, source: object, options: RateOptions, found: Mapping[str, Any], made: date
+    folder: Path, source: object, options: RateOptions, boards: Mapping[str, Any], made: date
 ) -> list[Path]:
     """Draw intervals, win rates and votes per pair of a source that was rated.
 
@@ -351,8 +349,8 @@ def draw_boards(
     ----------
     folder : Path
         Made if it is not there. Groups are drawn in a folder each, within it.
-    found : mapping
-        `rating.Report.to_dict`, or that of `rating.tables.rated.Groups`, of the same source and
+    boards : mapping
+        `rating.Report.to_dict`, or that of `rating.tables.counts.Groups`, of the same source and
         options.
 
     Returns
@@ -365,13 +363,13 @@ def draw_boards(
     DataError
         If the plots are not installed, or the votes cannot be read.
     """
-    if "groups" not in found:
-        return _draw(folder, found, read_votes(source, Reading.of(options)).data, made)
+    if "groups" not in boards:
+        return _draw(folder, boards, read_votes(source, Reading.of(options)).data, made)
     votes = read_groups(source, Reading.of(options))
-    names = folder_names(found["groups"])
+    names = folder_names(boards["groups"])
     return [
         file
-        for value, report in found["groups"].items()
+        for value, report in boards["groups"].items()
         for file in _draw(folder / names[value], report, votes[value].data, made)
     ]
 
@@ -432,7 +430,7 @@ KINDS = ("intervals", "win-rates", "votes")
 """The pictures of a board, by the names of their files."""
 
 
-def plot(board: Board, kind: str = "intervals", votes: Votes | None = None) -> Picture:
+def plot(board: Report, kind: str = "intervals", votes: Votes | None = None) -> Picture:
     """Draw a board; in a notebook the picture shows itself, and `Picture.write` makes files.
 
     Parameters

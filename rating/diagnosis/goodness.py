@@ -12,7 +12,7 @@ from rating.likelihood.objective import cell_objective, outcome_counts
 from rating.likelihood.ties import SCORE_A
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Grouping
-from rating.uncertainty.sandwich import ScoredCells, hessian_covariance, scored_cells
+from rating.uncertainty.covariance import ScoredCells, hessian_covariance, scored_cells
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000
@@ -201,11 +201,11 @@ class _Cells:
         at = cell_objective(fit.likelihood, data, order_effect=fit.order_effect)
         for code in fit.likelihood.outcomes:
             local = replace(at, outcome=np.full(len(a), code)).local(fit.x)
-            chance, score = np.exp(-local.value), SCORE_A[code]
-            mean += chance * score
-            square += chance * score**2
+            probability, score = np.exp(-local.value), SCORE_A[code]
+            mean += probability * score
+            square += probability * score**2
             for total, change in zip(slope, local.slope, strict=True):
-                total -= chance * score * change
+                total -= probability * score * change
         sign = np.where(a < b, 1.0, -1.0)
         return cls(
             cells,
@@ -246,8 +246,8 @@ class _Pairs:
         cells = at.cells
         number, pair = np.unique(at.number, return_inverse=True)
         n = len(number)
-        kept = _untied(fit, data, pair, at.variance)
-        square = cells.weight_sq * kept
+        untied = _untied(fit, data, pair, at.variance)
+        square = cells.weight_sq * untied
         by_pair = cells.design.scores(tuple(cells.weight * d for d in at.slope), pair, n)
         beside = cells.design.scores(tuple(square * d for d in at.slope), pair, n)
         return cls(

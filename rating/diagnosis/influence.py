@@ -15,8 +15,8 @@ from rating.likelihood.newton import minimise
 from rating.outcome import OUTCOMES
 from rating.typing import Floats, Ints
 from rating.uncertainty.clusters import Grouping, grouping
+from rating.uncertainty.covariance import hessian_covariance, scored_cells
 from rating.uncertainty.jackknife import leave_one_out, without
-from rating.uncertainty.sandwich import hessian_covariance, scored_cells
 
 Unit = Literal["vote", "voter", "prompt"]
 
@@ -114,14 +114,14 @@ def _of_clusters(
     fit: Fit, data: Comparisons, groups: Grouping, pairs: Sequence[Pair], at_most: int
 ) -> Effects:
     """Keep the ``at_most`` most influential clusters of every pair, chunk by chunk."""
-    kept: Effects = {pair: (np.empty(0, np.int64), np.empty(0)) for pair in pairs}
+    effects: Effects = {pair: (np.empty(0, np.int64), np.empty(0)) for pair in pairs}
     for left_out in leave_one_out(fit, data, groups):
         clusters, shift = left_out.clusters, left_out.shift
-        for pair, (order, moved) in kept.items():
+        for pair, (order, moved) in effects.items():
             both = np.concatenate([moved, shift[:, pair[0]] - shift[:, pair[1]]])
             first = _most_negative(both, at_most)
-            kept[pair] = np.concatenate([order, clusters])[first], both[first]
-    return kept
+            effects[pair] = np.concatenate([order, clusters])[first], both[first]
+    return effects
 
 
 def _most_negative(moved: Floats, at_most: int) -> Ints:
@@ -356,7 +356,7 @@ def _next(removal: Removal, k: int, lead: float | None, stays: int, flips: int) 
 
 
 def _named(whole: Comparisons, cells: Ints) -> tuple[Dropped, ...]:
-    found, at, times = np.unique(cells, return_index=True, return_counts=True)
+    removed, at, times = np.unique(cells, return_index=True, return_counts=True)
     names = whole.models
     return tuple(
         Dropped(
@@ -365,5 +365,5 @@ def _named(whole: Comparisons, cells: Ints) -> tuple[Dropped, ...]:
             OUTCOMES[whole.outcome[cell]].value,
             int(times[n]),
         )
-        for n, cell in sorted(enumerate(found), key=lambda item: at[item[0]])
+        for n, cell in sorted(enumerate(removed), key=lambda item: at[item[0]])
     )

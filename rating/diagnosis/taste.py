@@ -85,13 +85,13 @@ def log_marginals(
     >>> np.exp(log_marginals([one], np.zeros(2), 0.0).log_probability).item()
     0.5
     """
-    found = Marginals(np.empty(len(ballots)), np.tile(theta, (len(ballots), 1)))
+    marginals = Marginals(np.empty(len(ballots)), np.tile(theta, (len(ballots), 1)))
     for batch in _batches(ballots):
         start = np.zeros(batch.met.shape)
         log_probability, taste = _laplace(batch, theta, taste_sd, order_effect, start=start)
-        found.log_probability[batch.rows] = log_probability
-        found.liking[batch.rows[:, None], batch.met] += taste_sd * taste
-    return found
+        marginals.log_probability[batch.rows] = log_probability
+        marginals.liking[batch.rows[:, None], batch.met] += taste_sd * taste
+    return marginals
 
 
 def fit_taste_sd(
@@ -149,10 +149,10 @@ def fit_taste_sd(
             total -= float(log_probability.sum())
         return total
 
-    found = scipy.optimize.minimize_scalar(
+    best = scipy.optimize.minimize_scalar(
         lack, bounds=(0.0, MAX_TASTE), method="bounded", options={"xatol": FIT_TOLERANCE}
     )
-    return 0.0 if lack(0.0) <= found.fun else float(found.x)
+    return 0.0 if lack(0.0) <= best.fun else float(best.x)
 
 
 def check_votes(
@@ -291,18 +291,18 @@ def _laplace(
 
 def _joint(taste: Floats, batch: _Batch, gap: Floats, taste_sd: float) -> Floats:
     lead = gap + taste_sd * batch.leads(taste)
-    surprise = batch.won * np.logaddexp(0.0, -lead) + batch.lost * np.logaddexp(0.0, lead)
-    return np.asarray(-surprise.sum(axis=1) - (taste**2).sum(axis=1) / 2)
+    loss = batch.won * np.logaddexp(0.0, -lead) + batch.lost * np.logaddexp(0.0, lead)
+    return np.asarray(-loss.sum(axis=1) - (taste**2).sum(axis=1) / 2)
 
 
 def _derivatives(
     taste: Floats, batch: _Batch, gap: Floats, taste_sd: float
 ) -> tuple[Floats, Floats]:
     """Return the gradient of `_joint`, and minus its Hessian."""
-    chance = scipy.special.expit(gap + taste_sd * batch.leads(taste))
+    probability = scipy.special.expit(gap + taste_sd * batch.leads(taste))
     votes = batch.won + batch.lost
-    slope = taste_sd * batch.per_model(batch.won - votes * chance) - taste
-    known = batch.information(votes * chance * (1 - chance))
+    slope = taste_sd * batch.per_model(batch.won - votes * probability) - taste
+    known = batch.information(votes * probability * (1 - probability))
     return slope, np.eye(known.shape[1]) + taste_sd**2 * known
 
 

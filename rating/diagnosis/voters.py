@@ -13,7 +13,7 @@ from rating.typing import Floats, Ints
 
 Alternative = Literal["coin", "always-left", "always-right", "inverted", "fan", "anti-fan"]
 
-SIDE_CHANCE = 0.9
+SIDE_PROBABILITY = 0.9
 FAN_CHANCE = 0.95
 PLAIN_WEIGHT = 0.15
 FANS_WEIGHT = 0.4
@@ -184,7 +184,7 @@ def check_voters(
     if not len(voter):
         return ()
     people = rows_by_voter(voter)
-    found: list[VoterCheck] = []
+    checks: list[VoterCheck] = []
     for first in range(0, len(people), VOTERS_AT_ONCE):
         some = people[first : first + VOTERS_AT_ONCE]
         votes = [_Votes.of(left[rows], right[rows], score[rows]) for rows in some]
@@ -192,8 +192,8 @@ def check_voters(
             some, votes, _evidence(votes, theta, taste_sd, order_effect), strict=True
         ):
             n_ties = len(rows) - len(own.score)
-            found.append(_finding(int(voter[rows[0]]), n_ties, evidence, models, alpha))
-    return tuple(found)
+            checks.append(_finding(int(voter[rows[0]]), n_ties, evidence, models, alpha))
+    return tuple(checks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,8 +258,8 @@ def _evidence(
 def _sides(votes: _Votes) -> Floats:
     """Log-probability up to each look of a coin, always left, always right."""
     n_left = votes.score.cumsum()[votes.looks - 1]
-    chance = np.log([0.5, SIDE_CHANCE, 1 - SIDE_CHANCE])
-    return np.asarray(np.outer(n_left, chance) + np.outer(votes.looks - n_left, chance[[0, 2, 1]]))
+    log_p = np.log([0.5, SIDE_PROBABILITY, 1 - SIDE_PROBABILITY])
+    return np.asarray(np.outer(n_left, log_p) + np.outer(votes.looks - n_left, log_p[[0, 2, 1]]))
 
 
 def _fans(votes: _Votes, liking: Floats, order_effect: float) -> Floats:

@@ -45,13 +45,13 @@ class ScoreTable:
         """Return loss, gradient and Hessian."""
         gap = x[:, None] - x[None, :]
         small = np.exp(-np.abs(gap))
-        chance = np.where(gap >= 0, 1.0, small) / (1.0 + small)
-        surprise = np.log1p(small) + np.maximum(-gap, 0.0)
+        probability = np.where(gap >= 0, 1.0, small) / (1.0 + small)
+        loss = np.log1p(small) + np.maximum(-gap, 0.0)
         games = self.wins + self.wins.T
-        information = games * chance * chance.T
+        information = games * probability * probability.T
         return Evaluation(
-            loss=float((self.wins * surprise).sum() + self.ridge / 2 * (x @ x)),
-            gradient=(games * chance - self.wins).sum(axis=1) + self.ridge * x,
+            loss=float((self.wins * loss).sum() + self.ridge / 2 * (x @ x)),
+            gradient=(games * probability - self.wins).sum(axis=1) + self.ridge * x,
             hessian=np.diag(information.sum(axis=1) + self.ridge) - information,
         )
 
@@ -82,7 +82,7 @@ def solve(wins: Floats, start: Floats, *, ridge: float = 0.0) -> Strengths:
 
 
 def win_probability(theta: Floats) -> Floats:
-    """Return the chance that row beats column, shape (n_models, n_models)."""
+    """Return the probability that row beats column, shape (n_models, n_models)."""
     return np.exp(-np.logaddexp(0.0, theta[None, :] - theta[:, None]))
 
 

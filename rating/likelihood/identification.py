@@ -48,11 +48,11 @@ class Connectivity:
         if len(self.connected) > 1:
             return (
                 f"The models fall into {len(self.connected)} groups with no votes between them: "
-                f"{_listed(self.connected)}. Collect votes across the groups."
+                f"{_joined(self.connected)}. Collect votes across the groups."
             )
         return (
-            f"Never scored against by the rest: {_listed(self.unbeaten)}. "
-            f"Never scored against the rest: {_listed(self.winless)}. "
+            f"Never scored against by the rest: {_joined(self.unbeaten)}. "
+            f"Never scored against the rest: {_joined(self.winless)}. "
             "Their strengths have no finite value: collect votes until both sides of the gap "
             "have scored, or rate with a ridge."
         )
@@ -142,7 +142,7 @@ def _names_of(models: tuple[str, ...], members: list[Bools]) -> Groups:
     return tuple(tuple(models[i] for i in np.flatnonzero(group)) for group in members)
 
 
-def _listed(groups: Groups) -> str:
+def _joined(groups: Groups) -> str:
     return "; ".join(", ".join(group) for group in groups)
 
 
@@ -155,9 +155,9 @@ def check_strengths(data: Comparisons, ties: Ties, *, ridge: float) -> None:
         If there are no votes of positive weight; without a ridge, if the
         models are disconnected or some group never scored against the rest.
     """
-    found = connectivity(data)
-    if not data.weight.any() or (ridge == 0 and ties != "grounded" and not found.is_identified):
-        raise NotIdentifiedError(found.describe(), found.strong)
+    groups = connectivity(data)
+    if not data.weight.any() or (ridge == 0 and ties != "grounded" and not groups.is_identified):
+        raise NotIdentifiedError(groups.describe(), groups.strong)
     if ridge == 0 and ties == "grounded":
         _check_ground(data)
 
@@ -174,7 +174,7 @@ def check_tie_parameter(data: Comparisons, ties: Ties, *, ridge: float) -> None:
     """Raise if ever more ties would fit ever better, once the strengths move apart in step.
 
     With a tie parameter (``2 log nu`` for Davidson, ``eta`` for Rao-Kupper)
-    growing by one, the chance of no vote need vanish if the strengths can
+    growing by one, the probability of no vote need vanish if the strengths can
     move so that every winner gains at least one on the loser, and no tied
     pair parts by more. Such a move exists if and only if the graph with an
     edge of length -1 from each winner to the loser, and of length +1 both

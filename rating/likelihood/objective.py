@@ -14,7 +14,7 @@ from rating.typing import Floats, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellObjective:
-    """Weighted surprise of cells, plus a ridge on the strengths.
+    """Weighted negative log-likelihood of cells, plus a ridge on the strengths.
 
     Attributes
     ----------
@@ -44,10 +44,10 @@ class CellObjective:
         return float(self.weight.sum())
 
     def local(self, x: Floats) -> Local:
-        """Return surprise and derivatives of one vote in each cell, whatever its weight."""
+        """Return `Local` of one vote in each cell, whatever its weight."""
         design = self.design
         level = design.level(x) if self.absolute else np.empty(0)
-        return self.likelihood.surprise(self.outcome, design.gap(x), float(x[-1]), level)
+        return self.likelihood.loss(self.outcome, design.gap(x), float(x[-1]), level)
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return loss, gradient and Hessian."""
@@ -118,16 +118,14 @@ class Deviance:
     df: int
 
 
-def deviance(
-    data: Comparisons, likelihood: Likelihood, surprise: float, *, n_free: int
-) -> Deviance:
+def deviance(data: Comparisons, likelihood: Likelihood, loss: float, *, n_free: int) -> Deviance:
     """Compare with the saturated model: each ordered pair has its own shares of the outcomes.
 
     Sides count: a pair that met both ways is two rows (baseball's 42).
 
     Parameters
     ----------
-    surprise : float
+    loss : float
         Minus the log-likelihood of the fit.
     n_free : int
         Parameters of the fit, all strengths counted.
@@ -142,7 +140,7 @@ def deviance(
         terms = np.where(counts > 0, counts * np.log(counts / played[..., None]), 0.0)
     n_cells = int((played > 0).sum()) * (len(likelihood.outcomes) - 1)
     absolute = "level" in likelihood.coordinates
-    return Deviance(2 * (float(terms.sum()) + surprise), n_cells - (n_free - (not absolute)))
+    return Deviance(2 * (float(terms.sum()) + loss), n_cells - (n_free - (not absolute)))
 
 
 def outcome_counts(table: Floats, likelihood: Likelihood) -> Floats:

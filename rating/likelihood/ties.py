@@ -1,6 +1,6 @@
 """Likelihoods of one vote: four ways to account for ties.
 
-Each gives, for many votes at once, minus the log of the chance of the outcome
+Each gives, for many votes at once, minus the log of the probability of the outcome
 and its first two derivatives in *local coordinates*: the gap
 ``g = theta_a - theta_b + (order effect and features)``, the tie parameter on
 the scale it is optimised in, and the level ``m = (theta_a + theta_b) / 2``.
@@ -26,13 +26,13 @@ _TIED = np.array([0.0, 0.0, 1.0, 1.0])
 
 
 class Local(NamedTuple):
-    """Surprise of each vote and its derivatives.
+    """Negative log-likelihood of each vote and its derivatives.
 
     Attributes
     ----------
     value : ndarray of shape (n,)
-        Minus the log of the chance of the outcome, nats; infinite outside
-        the domain of the tie parameter.
+        Minus the log of the probability of the outcome, nats; infinite
+        outside the domain of the tie parameter.
     slope : tuple of ndarray of shape (n,)
         First derivatives, in the order of the likelihood's coordinates.
     curve : dict of (int, int) to ndarray of shape (n,)
@@ -59,7 +59,7 @@ class Likelihood(Protocol):
     @property
     def outcomes(self) -> tuple[int, ...]: ...  # noqa: D102
 
-    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
+    def loss(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
         """Return `Local` for each vote; outcomes are codes, all arrays of shape (n,)."""
 
 
@@ -78,11 +78,11 @@ class HalfWin:
     coordinates: tuple[Coordinate, ...] = ("gap",)
     outcomes: tuple[int, ...] = (A, B)
 
-    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
-        """Return the surprise; neither the tie parameter nor the level matters."""
-        chance, cost = _logistic(gap)
+    def loss(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
+        """Return the negative log-likelihood; neither the tie parameter nor the level matters."""
+        p, cost = _logistic(gap)
         score = SCORE_A[outcome]
-        return Local(cost - score * gap, (chance - score,), {(0, 0): chance * (1 - chance)})
+        return Local(cost - score * gap, (p - score,), {(0, 0): p * (1 - p)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class Davidson:
     coordinates: tuple[Coordinate, ...] = ("gap", "tie")
     outcomes: tuple[int, ...] = (A, B, TIE)
 
-    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
-        """Return the surprise, convex in gap and tie parameter together."""
+    def loss(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
+        """Return the negative log-likelihood, convex in gap and tie parameter together."""
         lead = np.abs(gap) / 2
         top = np.maximum(lead, tie)
         strong, weak, even = np.exp(lead - top), np.exp(-lead - top), np.exp(tie - top)
@@ -138,12 +138,12 @@ class RaoKupper:
     coordinates: tuple[Coordinate, ...] = ("gap", "tie")
     outcomes: tuple[int, ...] = (A, B, TIE)
 
-    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
-        """Return the surprise, convex in gap and tie parameter together."""
+    def loss(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
+        """Return the negative log-likelihood, convex in gap and tie parameter together."""
         if tie <= 0:
             return _outside(len(gap), 2)
         not_b, not_a, is_tie = 1 - _WON_B[outcome], 1 - _WON_A[outcome], _TIED[outcome]
-        miss_a, cost_a = _logistic(tie - gap)  # chance that A does not win
+        miss_a, cost_a = _logistic(tie - gap)  # probability that A does not win
         miss_b, cost_b = _logistic(tie + gap)
         width, growth, bend = _log_expm1(2 * tie)
         bend_a, bend_b = not_b * miss_a * (1 - miss_a), not_a * miss_b * (1 - miss_b)
@@ -180,8 +180,8 @@ class Grounded:
     coordinates: tuple[Coordinate, ...] = ("gap", "tie", "level")
     outcomes: tuple[int, ...] = (A, B, TIE, BOTH_BAD)
 
-    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
-        """Return the surprise; it is not convex where there are ties."""
+    def loss(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
+        """Return the negative log-likelihood; it is not convex where there are ties."""
         if tie <= 0:
             return _outside(len(gap), 3)
         left, right = level + gap / 2, level - gap / 2
@@ -217,13 +217,13 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class GroundedWithoutTies:
-    """`Grounded` at its boundary ``t = 1``, where ties have no chance."""
+    """`Grounded` at its boundary ``t = 1``, where ties have no probability."""
 
     coordinates: tuple[Coordinate, ...] = ("gap", "level")
     outcomes: tuple[int, ...] = (A, B, BOTH_BAD)
 
-    def surprise(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
-        """Return the surprise, convex in gap and level together."""
+    def loss(self, outcome: Integers, gap: Floats, tie: float, level: Floats) -> Local:
+        """Return the negative log-likelihood, convex in gap and level together."""
         left, right = level + gap / 2, level - gap / 2
         won_a, won_b = _WON_A[outcome], _WON_B[outcome]
         terms = [(left, (0.5, 1.0)), (right, (-0.5, 1.0)), (np.zeros_like(gap), (0.0, 0.0))]

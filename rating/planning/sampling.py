@@ -30,12 +30,12 @@ class PairDraw:
 
 
 def uniform_pairs(n_models: int) -> Floats:
-    """Return the same chance for every pair.
+    """Return the same probability for every pair.
 
     Returns
     -------
     ndarray of shape (n_models, n_models)
-        As all samplers here: symmetric, the chance of an unordered pair in
+        As all samplers here: symmetric, the probability of an unordered pair in
         both of its places, zero on the diagonal, the upper triangle summing
         to one.
 
@@ -56,7 +56,7 @@ def uniform_pairs(n_models: int) -> Floats:
 
 
 def weighted_pairs(weights: Floats, *, exploration: float = EXPLORATION) -> Floats:
-    """Return chances in proportion to the product of the two models' weights.
+    """Return probabilities in proportion to the product of the two models' weights.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def arena_pairs(
     *,
     exploration: float = EXPLORATION,
 ) -> Floats:
-    """Return chances in proportion to what one more vote takes off a pair's standard error.
+    """Return probabilities in proportion to what one more vote takes off a pair's standard error.
 
     ``sqrt(S / n) - sqrt(S / (n + 1))`` for a pair with n votes of variance S.
     It narrows the win matrix, each pair on its own.
@@ -115,8 +115,8 @@ def arena_pairs(
     Examples
     --------
     >>> counts = np.array([[0, 100, 100], [100, 0, 0], [100, 0, 0]])
-    >>> chance = arena_pairs(counts, np.full((3, 3), 0.25))
-    >>> chance[1, 2].round(3).item(), chance[0, 1].round(3).item()
+    >>> probability = arena_pairs(counts, np.full((3, 3), 0.25))
+    >>> probability[1, 2].round(3).item(), probability[0, 1].round(3).item()
     (0.93, 0.035)
     """
     _check_table("counts", counts)
@@ -152,9 +152,9 @@ def gain_pairs(
     top: int | None = None,
     exploration: float = EXPLORATION,
 ) -> Floats:
-    """Return chances in proportion to what one more vote takes off the neighbours' variances.
+    """Return probabilities by what one more vote takes off the neighbours' variances.
 
-    With x the pair's +1 and -1, V the covariance, p the chance of a win and
+    With x the pair's +1 and -1, V the covariance, p the probability of a win and
     ``C`` the sum of ``c c'`` over the contrasts c of neighbours on the board,
     the sum of the variances of their differences falls by::
 
@@ -203,8 +203,8 @@ def vote_gain(
     """
     if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
         raise DataError("covariance must be finite and symmetric; fit with a ridge if need be.")
-    chance = scipy.special.expit(theta[:, None] - theta[None, :])
-    information = chance * chance.T
+    probability = scipy.special.expit(theta[:, None] - theta[None, :])
+    information = probability * probability.T
     drop = _of_differences(covariance @ contrast @ covariance)
     return np.asarray(information * drop / (1 + information * _of_differences(covariance)))
 
@@ -241,10 +241,10 @@ def draw_pair(probabilities: Floats, rng: np.random.Generator) -> PairDraw:
     PairDraw(first=0, second=1, probability=0.3333333333333333)
     """
     first, second = np.triu_indices(len(probabilities), k=1)
-    chance = probabilities[first, second]
-    at = int(np.searchsorted(chance.cumsum(), rng.random() * chance.sum(), side="right"))
-    at = min(at, len(chance) - 1)  # rounding of the sum
-    return PairDraw(int(first[at]), int(second[at]), float(chance[at]))
+    probability = probabilities[first, second]
+    at = int(np.searchsorted(probability.cumsum(), rng.random() * probability.sum(), side="right"))
+    at = min(at, len(probability) - 1)  # rounding of the sum
+    return PairDraw(int(first[at]), int(second[at]), float(probability[at]))
 
 
 def _mixed(wanted: Floats, exploration: float) -> Floats:

@@ -111,7 +111,7 @@ def votes_for_field(
 
         N = (n_models - 1) * (z(level) + z(power)) ** 2 / (p * (1 - p) * d ** 2) * design_effect
 
-    rounded up, with ``d`` the lead in nats and p its Elo chance. Other votes
+    rounded up, with ``d`` the lead in nats and p its Elo probability. Other votes
     help too: fewer than n_models (n_models - 1) / 2 head-to-heads are needed.
 
     Parameters

@@ -117,15 +117,15 @@ def _dictionary(column: Any) -> tuple[list[Any], Integers]:
 
 
 def _any(column: "nw.Series[Any]") -> tuple[list[Any], Integers]:
-    return _listed(column.to_list())
+    return _coded_list(column.to_list())
 
 
 def coded_list(column: str, values: Iterable[object]) -> Coded:
     """Code a list of names."""
-    return checked(column, *_listed(values))
+    return checked(column, *_coded_list(values))
 
 
-def _listed(values: Iterable[Any]) -> tuple[list[Any], Integers]:
+def _coded_list(values: Iterable[Any]) -> tuple[list[Any], Integers]:
     place: dict[Any, int] = {}
     codes = [-1 if _is_missing(v) else place.setdefault(v, len(place)) for v in values]
     return list(place), np.array(codes, dtype=np.int64)

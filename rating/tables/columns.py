@@ -90,15 +90,15 @@ class Columns:
 
     def need(self, role: str, there: Sequence[str]) -> str:
         """Name the column of a role that must be there; raises `DataError` otherwise."""
-        found = self.find(role, there)
-        if found is None:
+        name = self.find(role, there)
+        if name is None:
             names = " or ".join(map(repr, KNOWN.get(role, ()))) or "any"
             msg = (
-                f"No column {names} for the {role}; there are {listed(there)}. "
+                f"No column {names} for the {role}; there are {quoted_names(there)}. "
                 f"Name the one that holds the {role}, as in --column {role}=NAME."
             )
             raise DataError(msg)
-        return found
+        return name
 
 
 ROLES = tuple(field.name for field in fields(Columns) if field.name != "by")
@@ -108,7 +108,7 @@ ROLES = tuple(field.name for field in fields(Columns) if field.name != "by")
 def require(name: str, there: Sequence[str]) -> str:
     """Give back the name of a column that is there; raises `DataError` of any other."""
     if name not in there:
-        msg = f"There is no column {name!r}; there are {listed(there)}."
+        msg = f"There is no column {name!r}; there are {quoted_names(there)}."
         raise DataError(msg)
     return name
 
@@ -118,6 +118,6 @@ def holds_pairs(there: Sequence[str]) -> bool:
     return {"n_model_a", "n_model_b", "n_tie"} <= set(there)
 
 
-def listed(names: Sequence[str]) -> str:
+def quoted_names(names: Sequence[str]) -> str:
     """Name columns in an error."""
     return ", ".join(map(repr, names)) or "none"

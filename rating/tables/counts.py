@@ -1,25 +1,26 @@
-"""Votes in: from a file or a table to counted cells of whole numbers, nothing passed over."""
+"""Votes of a file, a table or a log: counted in cells, and rated."""
 
 import hashlib
 import itertools
 import json
 import operator
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+import rating
+from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, narrowest
-from rating.errors import DataError
+from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES, Outcome
-from rating.tables import orders, weights
+from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded
-from rating.tables.logged import LoggedColumns
-from rating.tables.orders import one_row_a_case
-from rating.tables.reading import SAMPLING, Reading, opened_table
-from rating.tables.sieve import Sieve, compact
 from rating.tables.sources import Table
+from rating.tables.vote_filter import VoteFilter, compact, one_row_a_case
+from rating.tables.vote_reading import SAMPLING, LoggedColumns, Reading, opened_table
 from rating.typing import Bools, Floats, Integers
 
 CANONICAL = "votes-1"
@@ -119,28 +120,28 @@ def _rows(table: Table, rows: Bools) -> Table:
 
 
 def _finish(table: Table, reading: Reading) -> Votes:
-    sieve = Sieve.of(table)
-    sieve.drop_left_out()
-    one_row_a_case(sieve)
-    outcome = sieve.outcomes()
-    names, a, b = sieve.models()
-    moments = _moments(sieve) if reading.needs_time else None
+    rows = VoteFilter.of(table)
+    rows.drop_left_out()
+    one_row_a_case(rows)
+    outcome = rows.outcomes()
+    names, a, b = rows.models()
+    moments = _moments(rows) if reading.needs_time else None
     if moments is not None:
-        sieve.drop(~weights.inside(moments, reading.since, reading.until), OUTSIDE)
+        rows.drop(~weights.inside(moments, reading.since, reading.until), OUTSIDE)
     if "repicks" in table.numbers:
-        sieve.drop(table.numbers["repicks"] > 0, REPLACED)
+        rows.drop(table.numbers["repicks"] > 0, REPLACED)
     both_bad = outcome == OUTCOMES.index(Outcome.BOTH_BAD)
     if reading.both_bad == "drop":
-        sieve.drop(both_bad, BOTH_BAD)
+        rows.drop(both_bad, BOTH_BAD)
     elif reading.both_bad == "tie":
         outcome[both_bad] = OUTCOMES.index(Outcome.TIE)
-    sieve.set_aside_self_battles(a, b)
-    unprompted = 0 if reading.all_prompts else sieve.unprompted()
+    rows.set_aside_self_battles(a, b)
+    unprompted = 0 if reading.all_prompts else rows.unprompted()
     groups = {
-        "voter": sieve.people("voter"),
-        "prompt": None if unprompted else sieve.people("prompt"),
+        "voter": rows.people("voter"),
+        "prompt": None if unprompted else rows.people("prompt"),
     }
-    votes = _votes(sieve, reading, (names, a, b, outcome), groups, moments)
+    votes = _votes(rows, reading, (names, a, b, outcome), groups, moments)
     return replace(votes, warnings=tuple(_warnings(votes, unprompted)))
 
 
@@ -150,8 +151,8 @@ def _in_words(votes: Votes) -> str:
 
 
 def _warnings(votes: Votes, unprompted: int) -> Iterator[str]:
-    if n_orders := votes.dropped.get(orders.IN_BOTH, 0):
-        yield orders.warning(n_orders)
+    if n_orders := votes.dropped.get(vote_filter.IN_BOTH, 0):
+        yield vote_filter.warning(n_orders)
     if unprompted:
         yield (
             f"{unprompted:,} votes name no prompt, so prompts are not used: leave these "
@@ -160,13 +161,13 @@ def _warnings(votes: Votes, unprompted: int) -> Iterator[str]:
 
 
 def _votes(
-    sieve: Sieve,
+    rows: VoteFilter,
     reading: Reading,
     battles: tuple[tuple[str, ...], Integers, Integers, Integers],
     groups: Mapping[str, Coded | None],
     moments: Floats | None,
 ) -> Votes:
-    live = sieve.live
+    live = rows.live
     names, a, b, outcome = battles
     if not live.all():
         a, b, outcome = a[live], b[live], outcome[live]
@@ -174,8 +175,8 @@ def _votes(
     people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
     name_of = {role: names for role, (names, _) in people.items()}
     voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
-    features, scale = _features(sieve.table, reading, live)
-    n, weight = sieve.n[live], _weights(sieve.table, reading, moments, live)
+    features, scale = _features(rows.table, reading, live)
+    n, weight = rows.n[live], _weights(rows.table, reading, moments, live)
     keys = (*(codes for _, codes in people.values()), a, b, outcome)
     sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
     total, square = (None, None) if weight is None else (n * weight, n * weight**2)
@@ -201,9 +202,9 @@ def _votes(
         ),
         voters=voters,
         prompts=prompts,
-        read=int(sieve.n.sum()),
-        self_battles=sieve.self_battles,
-        dropped=dict(sorted(sieve.dropped.items())),
+        read=int(rows.n.sum()),
+        self_battles=rows.self_battles,
+        dropped=dict(sorted(rows.dropped.items())),
         style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
         data_hash=data_hash([models, voters, prompts, reading.style], cells),
     )
@@ -222,18 +223,18 @@ def _renumbered(
     return models, (place[a], place[b])
 
 
-def _moments(sieve: Sieve) -> Floats:
+def _moments(rows: VoteFilter) -> Floats:
     """When each vote was cast, in seconds since 1970 UTC."""
-    column = sieve.table.texts.get("time")
+    column = rows.table.texts.get("time")
     if column is None:
-        moments = sieve.table.numbers["time"]
+        moments = rows.table.numbers["time"]
     else:
         parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
         moments = np.array([*parsed, np.nan])[column.codes]
-    missing = sieve.live & ~np.isfinite(moments)
+    missing = rows.live & ~np.isfinite(moments)
     if missing.any():
         msg = (
-            f"The time is missing in {int(sieve.n[missing].sum())} votes. "
+            f"The time is missing in {int(rows.n[missing].sum())} votes. "
             "Leave them out, or read without a window and a half-life."
         )
         raise DataError(msg)
@@ -299,3 +300,69 @@ def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
                 part = array[first : first + _HASHED_AT_ONCE]
                 digest.update(np.ascontiguousarray(part, dtype=kind).data)
     return digest.hexdigest()
+
+
+Progress = Callable[[int, int], None]
+"""Called with the groups rated so far and the groups in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Ratings of votes apart by the values of a column.
+
+    Attributes
+    ----------
+    reports : mapping of str to Report
+    not_rated : mapping of str to str
+        Why the votes of a group identify no rating.
+    """
+
+    reports: Mapping[str, Report]
+    not_rated: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; ``not_rated`` is there only if some group is not."""
+        plain: dict[str, Any] = {
+            "groups": {value: report.to_dict() for value, report in self.reports.items()}
+        }
+        return plain | ({"not_rated": dict(self.not_rated)} if self.not_rated else {})
+
+
+def rate_source(
+    source: object, options: RateOptions, progress: Progress | None = None
+) -> Report | Groups:
+    """Rate votes.
+
+    Parameters
+    ----------
+    source : path, table or LoggedColumns
+        As `rating.tables.counts.read_votes` takes it.
+
+    Raises
+    ------
+    DataError
+        If the votes cannot be read, or the options do not fit them.
+    NotIdentifiedError
+        If the votes identify no rating.
+    """
+    if options.by is not None:
+        return _rate_groups(source, options, progress)
+    return rating.rate(read_votes(source, Reading.of(options)), options)
+
+
+def _rate_groups(source: object, options: RateOptions, progress: Progress | None) -> Groups:
+    groups = read_groups(source, Reading.of(options))
+    reports: dict[str, Report] = {}
+    not_rated: dict[str, str] = {}
+    for done, (value, votes) in enumerate(groups.items()):
+        if progress is not None:
+            progress(done, len(groups))
+        try:
+            reports[value] = rating.rate(votes, options)
+        except (NotIdentifiedError, ConvergenceError) as error:
+            not_rated[value] = str(error)
+    if not reports:
+        value, why = next(iter(not_rated.items()), (str(options.by), "There are no votes."))
+        msg = f"No group of {options.by!r} can be rated; of {value!r}: {why}"
+        raise NotIdentifiedError(msg)
+    return Groups(reports, not_rated)

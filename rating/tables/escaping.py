@@ -45,7 +45,7 @@ def visible(text: str, keep: str = "") -> str:
     >>> visible("\x1b[31mred\x07") == "\ufffd[31mred\ufffd"
     True
     """
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else REPLACED, text)
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in keep else REPLACED, text)
 
 
 def shown(value: Any) -> Any:
@@ -61,7 +61,7 @@ def in_html(text: str) -> str:
 
 def in_json(text: str) -> str:
     """Write what `visible` would replace as JSON's own escapes: the values stay what they are."""
-    return _UNSEEN.sub(lambda found: found[0] if found[0] == "\n" else _as_code(found[0]), text)
+    return _UNSEEN.sub(lambda match: match[0] if match[0] == "\n" else _as_code(match[0]), text)
 
 
 def _as_code(character: str) -> str:

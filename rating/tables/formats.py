@@ -1,15 +1,15 @@
-"""Rows as files that other programs read: CSV, Markdown, LaTeX, Parquet; boards as JSON."""
+"""Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet."""
 
 import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
-from rating.tables.captions import summary
 from rating.tables.escaping import in_csv, in_json, in_latex, in_markdown
 
 if TYPE_CHECKING:
@@ -70,17 +70,17 @@ def chosen_format(name: str | None, out: Path | None) -> str:
     DataError
         If there is no such format, or it needs a file.
     """
-    found = name or (ENDINGS.get(out.suffix, "") if out else "table")
-    if found not in FORMATS:
+    form = name or (ENDINGS.get(out.suffix, "") if out else "table")
+    if form not in FORMATS:
         if name is None:
             msg = f"Cannot tell the format of {str(out)!r}: add --format {'|'.join(FORMATS)}."
         else:
             msg = f"There is no format {name!r}: choose one of {', '.join(FORMATS)}."
         raise DataError(msg)
-    if found == "parquet" and out is None:
+    if form == "parquet" and out is None:
         msg = "Parquet is not for a terminal: name a file with --out."
         raise DataError(msg)
-    return found
+    return form
 
 
 def rows_of(board: Row) -> list[Row]:
@@ -101,12 +101,12 @@ def as_text(board: Row, form: str) -> str:
     rows = rows_of(board)
     if form == "csv":
         return as_csv(rows)
-    said = summary(board) if "method" in board else str(board.get("note", ""))
+    heading = summary(board) if "method" in board else str(board.get("note", ""))
     warnings = board.get("warnings", ())
     if form == "markdown":
         under = "".join(f"\n* {in_markdown(text)}" for text in warnings)
-        return f"{in_markdown(said)}\n\n{as_markdown(rows)}{under}\n".lstrip()
-    comments = "".join(f"% {in_latex(text)}\n" for text in (said, *warnings) if text)
+        return f"{in_markdown(heading)}\n\n{as_markdown(rows)}{under}\n".lstrip()
+    comments = "".join(f"% {in_latex(text)}\n" for text in (heading, *warnings) if text)
     return comments + as_latex(rows)
 
 
@@ -176,7 +176,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """
     import duckdb  # this and numpy take half a second to import, and text does without
 
-    from rating.tables.engine import connected
+    from rating.tables.duckdb_engine import connected
 
     try:
         with connected() as connection:
@@ -200,7 +200,7 @@ def frame(board: "Report", library: str | None = None) -> Any:
     DataError
         If there is no such library here.
     """
-    from rating.tables.engine import connected
+    from rating.tables.duckdb_engine import connected
 
     relation = _relation(connected(), board.to_dict()["ratings"])
     if library is None:
@@ -253,3 +253,155 @@ def _cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
 
 def _headings(names: Sequence[str]) -> list[str]:
     return [name.replace("_", " ") for name in names]
+
+
+ReportDict = Mapping[str, Any]
+"""A result in the shape of ``arena rate --format json``."""
+
+TIES = {
+    "half": "Bradley-Terry, a tie half a win",
+    "davidson": "Bradley-Terry with Davidson's ties",
+    "rao-kupper": "Bradley-Terry with Rao and Kupper's ties",
+    "grounded": "grounded Rao-Kupper, both bad below a zero",
+}
+
+INTERVALS = {
+    "sandwich": "sandwich",
+    "hessian": "likelihood (Hessian)",
+    "bootstrap": "bootstrap",
+    "profile": "profile likelihood",
+}
+
+CLUSTERS = {"voter": "by voter", "prompt": "by prompt", "both": "by voter and by prompt"}
+
+
+def votes_caption(report: ReportDict) -> str:
+    """Give how many votes by how many voters.
+
+    Examples
+    --------
+    >>> votes_caption({"votes": {"used": 2184, "voters": 56, "effective_voters": 31.4}})
+    '2,184 votes by 56 voters (effectively 31)'
+    """
+    votes = report["votes"]
+    text = f"{votes['used']:,} vote{'s' if votes['used'] != 1 else ''}"
+    if votes.get("voters") is None:
+        return f"{text}, voters not known"
+    text += f" by {votes['voters']:,} voter{'s' if votes['voters'] != 1 else ''}"
+    effective = votes.get("effective_voters")
+    return text if effective is None else f"{text} (effectively {effective:,.0f})"
+
+
+def summary(report: ReportDict) -> str:
+    """Describe in a sentence or two which votes a board is of and how it was made.
+
+    Examples
+    --------
+    >>> summary({"votes": {"used": 82, "voters": None, "self": 1, "dropped": {"skipped": 2}},
+    ...          "method": {"ties": "half", "interval": "none", "scale": 400.0}})
+    '82 votes, voters not known. Left out: 1 a model against itself, 2 skipped. \
+Bradley-Terry, a tie half a win; no intervals; 400 points are odds of ten to one.'
+    """
+    votes, method = report["votes"], report["method"]
+    votes_text = votes_caption(report)
+    if votes.get("top_voter_share") is not None:
+        votes_text += f"; the busiest cast {votes['top_voter_share']:.0%}"
+    aside = {"a model against itself": votes["self"], **votes["dropped"]}
+    left = ", ".join(f"{n:,} {why}" for why, n in aside.items() if n)
+    sentences = [f"{votes_text}.", f"Left out: {left}." if left else ""]
+    made = f"{method_caption(report)}; {interval_caption(report)}"
+    sentences.append(f"{made}; {method['scale']:g} points are odds of ten to one.")
+    return " ".join(filter(None, sentences))
+
+
+def method_caption(report: ReportDict) -> str:
+    """Name the model and its options that matter to a reader.
+
+    Examples
+    --------
+    >>> method_caption({"method": {"ties": "half", "ridge": 1.0, "style": ["length"]}})
+    'Bradley-Terry, a tie half a win, ridge 1, style held equal (length)'
+    >>> method_caption({"method": {"half_life": 30, "since": "2026-01-31T00:00:00+00:00"}})
+    'Bradley-Terry, a tie half a win, weights halved every 30 days of age, since 2026-01-31'
+    """
+    method = report["method"]
+    parts = [TIES.get(method.get("ties", "half"), f"ties: {method.get('ties')}")]
+    if method.get("ridge"):
+        parts.append(f"ridge {method['ridge']:g}")
+    if method.get("order_effect"):
+        parts.append("order effect")
+    if method.get("style"):
+        parts.append(f"style held equal ({', '.join(method['style'])})")
+    if method.get("weights"):
+        parts.append(f"weights: {method['weights']}")
+    if method.get("half_life"):
+        parts.append(f"weights halved every {method['half_life']:g} days of age")
+    for name in ("since", "until"):
+        if method.get(name):
+            parts.append(f"{name} {_short_moment(method[name])}")
+    return ", ".join(parts)
+
+
+def _short_moment(moment: str) -> str:
+    """Leave out of a moment in UTC what goes without saying: its zone, and midnight."""
+    return moment.removesuffix("+00:00").removesuffix("T00:00:00")
+
+
+def has_intervals(report: ReportDict) -> bool:
+    """Whether the report was made with intervals."""
+    return bool(report["method"].get("interval", "sandwich") != "none")
+
+
+def interval_caption(report: ReportDict) -> str:
+    """Name level and method of the intervals.
+
+    Examples
+    --------
+    >>> interval_caption({"method": {"interval": "sandwich", "cluster": "voter", "level": 0.95}})
+    '95 % intervals: sandwich, clustered by voter'
+    """
+    method = report["method"]
+    if not has_intervals(report):
+        return "no intervals"
+    base = method.get("reference")
+    of = f" of the difference from {base}" if base is not None else ""
+    kind = method.get("interval", "sandwich")
+    name = INTERVALS.get(kind, str(kind))
+    text = f"{100 * method.get('level', 0.95):g} % intervals{of}: {name}"
+    cluster = CLUSTERS.get(method.get("cluster") or "none")
+    return f"{text}, clustered {cluster}" if cluster else f"{text}, votes taken as independent"
+
+
+def origin_caption(report: ReportDict, made: date) -> str:
+    """Name the data, the version and the day.
+
+    Examples
+    --------
+    >>> origin_caption({"method": {"version": "1.2", "data_hash": "0123456789abcdef"}},
+    ...             date(2026, 5, 3))
+    'arena 1.2, data 0123456789ab, 2026-05-03'
+    """
+    method = report["method"]
+    parts = [f"arena {method['version']}"] if method.get("version") else []
+    if method.get("data_hash"):
+        parts.append(f"data {str(method['data_hash'])[:12]}")
+    return ", ".join([*parts, made.strftime("%Y-%m-%d")])
+
+
+def caption(report: ReportDict, made: date, *extra: str, intervals: bool = True) -> str:
+    """Join what every caption holds with sentences of this picture.
+
+    Parameters
+    ----------
+    extra : str
+        With their full stops; empty ones are passed over.
+    intervals : bool
+        Whether the picture shows intervals.
+    """
+    method = method_caption(report)
+    if intervals:
+        method += f"; {interval_caption(report)}"
+    origin = origin_caption(report, made)
+    return " ".join(
+        filter(None, [f"{votes_caption(report)}.", f"{method}.", *extra, f"{origin}."])
+    )

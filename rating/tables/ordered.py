@@ -15,10 +15,9 @@ from rating.outcome import OUTCOMES
 from rating.tables import weights
 from rating.tables.coding import Coded
 from rating.tables.columns import Columns
-from rating.tables.logged import LoggedColumns
-from rating.tables.orders import one_row_a_case, only_of_text, order_columns
-from rating.tables.sieve import Sieve
 from rating.tables.sources import Frame, Table, fetch, opened
+from rating.tables.vote_filter import VoteFilter, one_row_a_case, only_of_text, order_columns
+from rating.tables.vote_reading import LoggedColumns
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
@@ -74,7 +73,7 @@ class OrderedVotes:
 def read_ordered(source: str | Path | LoggedColumns, columns: Columns) -> OrderedVotes:
     """Read the votes of a file or of a log, those that count.
 
-    Of a judge's run each case counts once (`rating.tables.orders`).
+    Of a judge's run each case counts once (`rating.tables.vote_filter`).
 
     Raises
     ------
@@ -97,8 +96,8 @@ def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
 
 def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
     needed = [columns.need(role, there) for role in NEEDED]
-    found = [columns.find(role, there) for role in ("time", "left_out")]
-    known = [name for name in found if name is not None]
+    optional = [columns.find(role, there) for role in ("time", "left_out")]
+    known = [name for name in optional if name is not None]
     return sorted({*needed, *known, *order_columns(there).values()})
 
 
@@ -122,15 +121,15 @@ def _logged(log: LoggedColumns) -> Table:
 
 
 def _counting(table: Table, source: str) -> OrderedVotes:
-    sieve = Sieve.of(table)
-    sieve.drop_left_out()
-    one_row_a_case(sieve)
-    outcome = sieve.outcomes()
-    models, left, right = sieve.models()
-    sieve.set_aside_self_battles(left, right)
-    voter = sieve.people("voter")
-    if not sieve.live.any():
-        dropped = ", ".join(f"{n} {why}" for why, n in sieve.dropped.items())
+    rows = VoteFilter.of(table)
+    rows.drop_left_out()
+    one_row_a_case(rows)
+    outcome = rows.outcomes()
+    models, left, right = rows.models()
+    rows.set_aside_self_battles(left, right)
+    voter = rows.people("voter")
+    if not rows.live.any():
+        dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
         msg = f"No votes to count in {source!r}" + (f"; left out: {dropped}." if dropped else ".")
         raise DataError(msg)
     if voter is None:
@@ -138,7 +137,7 @@ def _counting(table: Table, source: str) -> OrderedVotes:
         raise DataError(msg)
     moments = _moments(table)
     order = np.lexsort((table.numbers["row"], *([] if moments is None else [moments])))
-    order = order[sieve.live[order]]
+    order = order[rows.live[order]]
     return OrderedVotes(
         models=models,
         voters=voter.names,
@@ -147,8 +146,8 @@ def _counting(table: Table, source: str) -> OrderedVotes:
         score=SCORES[outcome[order]],
         voter=voter.codes[order].astype(np.int64),
         by_time=moments is not None,
-        self_battles=sieve.self_battles,
-        dropped=dict(sorted(sieve.dropped.items())),
+        self_battles=rows.self_battles,
+        dropped=dict(sorted(rows.dropped.items())),
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rating.errors import DataError
-from rating.tables.columns import listed
+from rating.tables.columns import quoted_names
 
 if TYPE_CHECKING:
     import duckdb
@@ -466,7 +466,7 @@ def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:
         return error
     return DataError(
         f"{path!r} is nearly in the format {near.name}, but has no column "
-        f"{listed(near.missing(columns))}: add it, or name our own columns with --column."
+        f"{quoted_names(near.missing(columns))}: add it, or name our own columns with --column."
     )
 
 

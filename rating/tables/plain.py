@@ -59,21 +59,21 @@ def quoted(name: str) -> str:
 
 def described(error: duckdb.Error, path: Path) -> str | None:
     """Say what is wrong with a file of text, and in which line; None if it is something else."""
-    said = str(error)
-    line = re.search(r"CSV Error on Line: (\d+)\n(?:Original Line: (.*))?", said)
+    message = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)\n(?:Original Line: (.*))?", message)
     if line is None:
         return None
     where, text = f"Line {line[1]} of {str(path)!r}", f": {(line[2] or '')[:SHOWN]!r}"
-    if cells := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
+    if cells := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
         return (
             f"{where} has {cells[2]} cells, and the first line has {cells[1]}{text}. Give every "
             "row as many, with quotes around one that holds a separator."
         )
-    if "unicode" in said:
+    if "unicode" in message:
         return f"{where} is not UTF-8{text}. Save the file as UTF-8."
-    if "unterminated quote" in said:
+    if "unterminated quote" in message:
         return f"{where} has a quote that does not end{text}. Write a quote in a cell twice."
-    if "Maximum line size" in said:
+    if "Maximum line size" in message:
         return f"{where} is longer than 2 MiB{text}. Shorten it, or write the file as Parquet."
     return f"{where} cannot be read{text}. Mend it, or leave it out."
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import narwhals as nw
-import narwhals._namespace as narwhals_kept
+import narwhals._namespace as narwhals_namespace
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +20,7 @@ from rating.errors import DataError
 from rating.tables import peers
 from rating.tables.coding import Coded, checked, coded
 from rating.tables.columns import COUNTS
-from rating.tables.engine import connected
+from rating.tables.duckdb_engine import connected
 from rating.tables.files import json_objects, require_file
 from rating.tables.plain import described, header, plain_cell, quoted, read_plain
 from rating.typing import Floats, Integers
@@ -122,9 +122,9 @@ def _forget_engines() -> None:
     What it keeps on duckdb holds types of duckdb's binding, which at the end of the process would
     print forty lines on leaks. The cache has no public name: one that is gone is passed over.
     """
-    kept = getattr(narwhals_kept, "_builtin_namespace", None)
-    if kept is not None:
-        kept.cache_clear()
+    cache = getattr(narwhals_namespace, "_builtin_namespace", None)
+    if cache is not None:
+        cache.cache_clear()
 
 
 def _frame(source: object) -> Frame:
@@ -284,8 +284,8 @@ def _fetch_eager(
     frame: nw.DataFrame[Any], texts: Mapping[str, str], numbers: Mapping[str, str]
 ) -> Table:
     with ThreadPoolExecutor() as pool:  # what codes text leaves Python to its other threads
-        found = pool.map(coded, [frame[name] for name in texts.values()])
-        columns = dict(zip(texts, found, strict=True))
+        coding = pool.map(coded, [frame[name] for name in texts.values()])
+        columns = dict(zip(texts, coding, strict=True))
     arrays = {role: _floats(frame[name]) for role, name in numbers.items()}
     return _table(columns, arrays, lambda role: _first_blank(columns[role]))
 
@@ -345,11 +345,11 @@ def _fetch_lazy(
     # People first: rows counted in this order are in that of the cells they will be.
     for role in sorted(texts, key=lambda role: role not in ("voter", "prompt")):
         # Grouped, for narwhals makes a window of `unique`, which takes ten times as long.
-        found = count_alike(base.filter(~nw.col(role).is_null()), [role]).select(role)
-        index = found.with_row_index(f"{role}_code", order_by=role)
+        values = count_alike(base.filter(~nw.col(role).is_null()), [role]).select(role)
+        index = values.with_row_index(f"{role}_code", order_by=role)
         names[role] = list(_arrays(index.sort(f"{role}_code"))[role])
         rows = rows.join(index, on=role, how="left").drop(role)
-    sizes = {f"{role}_code": len(found) for role, found in names.items()}
+    sizes = {f"{role}_code": len(values) for role, values in names.items()}
     if not numbers and fits([*sizes.values()]):
         codes, n = _counted(rows, sizes, group=group)
         return Table(_columns(texts, names, codes), {}, n, first)
@@ -378,8 +378,8 @@ def _columns(
     texts: Mapping[str, str], names: Mapping[str, list[Any]], codes: Sequence[Integers]
 ) -> dict[str, Coded]:
     return {
-        role: checked(texts[role], found, code)
-        for (role, found), code in zip(names.items(), codes, strict=True)
+        role: checked(texts[role], held, code)
+        for (role, held), code in zip(names.items(), codes, strict=True)
     }
 
 
@@ -447,5 +447,5 @@ def _first_blank_lazy(frame: nw.LazyFrame[Any], name: str) -> int | None:
     numbered = f"SELECT row_number() OVER () AS row, {column} AS name FROM votes"  # noqa: S608
     blank = "name IS NULL OR trim(CAST(name AS VARCHAR)) = ''"
     query = f"SELECT min(row) AS row FROM ({numbered}) WHERE {blank}"  # noqa: S608
-    found = native.query("votes", query).fetchnumpy()["row"]  # type: ignore[union-attr]
-    return None if np.ma.is_masked(found) else int(found[0])
+    first = native.query("votes", query).fetchnumpy()["row"]  # type: ignore[union-attr]
+    return None if np.ma.is_masked(first) else int(first[0])

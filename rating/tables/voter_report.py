@@ -16,14 +16,14 @@ from rating.diagnosis.taste import fit_taste_sd
 from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
 from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.design import ORDER_EFFECT
-from rating.tables import orders
+from rating.tables import vote_filter
 from rating.tables.columns import Columns
 from rating.tables.escaping import in_csv, in_csv_sql
 from rating.tables.formats import write_parquet
-from rating.tables.logged import LoggedColumns
 from rating.tables.ordered import ROW, OrderedVotes, numbered, read_ordered
 from rating.tables.plain import quoted
 from rating.tables.sources import opened
+from rating.tables.vote_reading import LoggedColumns
 from rating.typing import Floats
 
 ALPHA = 0.05
@@ -95,22 +95,22 @@ class CheckedVoter:
         )
 
     @classmethod
-    def of(cls, found: VoterCheck, name: str, joint: float) -> Self:
+    def of(cls, check: VoterCheck, name: str, joint: float) -> Self:
         """Put what was found under the voter's name; flagged jointly from evidence ``joint``."""
         return cls(
             voter=name,
-            votes=found.n + found.n_ties,
-            ties=found.n_ties,
+            votes=check.n + check.n_ties,
+            ties=check.n_ties,
             examined=True,
-            log_e=found.log_e,
-            max_log_e=found.max_log_e,
-            flagged=found.flagged,
-            flagged_at=found.flagged_at,
-            flagged_jointly=found.max_log_e >= log(joint),
-            leading=found.leading,
-            model=found.model,
-            weight=found.weight,
-            reason=found.reason,
+            log_e=check.log_e,
+            max_log_e=check.max_log_e,
+            flagged=check.flagged,
+            flagged_at=check.flagged_at,
+            flagged_jointly=check.max_log_e >= log(joint),
+            leading=check.leading,
+            model=check.model,
+            weight=check.weight,
+            reason=check.reason,
         )
 
 
@@ -148,8 +148,8 @@ class VotersReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the flags mean and what they do not, in sentences."""
-        single = self.dropped.get(orders.IN_BOTH, 0)
-        return (*((orders.warning(single),) if single else ()), *self._on_flags)
+        single = self.dropped.get(vote_filter.IN_BOTH, 0)
+        return (*((vote_filter.warning(single),) if single else ()), *self._on_flags)
 
     @property
     def _on_flags(self) -> tuple[str, ...]:
@@ -157,17 +157,17 @@ class VotersReport:
         few = f"Voters with fewer than {self.least} decisive votes are not examined: weight 1."
         if self.taste_sd is None:
             return (few,)
-        chance = f"{100 * self.alpha:g} %"
+        limit = f"{100 * self.alpha:g} %"
         jointly = sum(voter.flagged_jointly for voter in self.voters)
         return (
-            f"An honest voter is flagged with a chance of {chance} at most, however often one "
+            f"An honest voter is flagged with a chance of {limit} at most, however often one "
             "looks. That holds on average over voters whose tastes are normal with the fitted sd "
             f"of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
             f"{self.order_effect:+.2f} nats, fitted too; somebody of very unusual taste or lean "
             "is flagged more often.",
             f"{examined} voters were examined: of as many honest ones, up to "
             f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
-            f"a chance of {chance} at most that any honest one is among them.",
+            f"a chance of {limit} at most that any honest one is among them.",
             few,
             "Nothing is deleted. A flag is a reason to look at the votes, and to show the board "
             "with and without them.",
@@ -239,7 +239,7 @@ class _Examined:
 
     taste_sd: float | None
     order_effect: float | None
-    found: dict[int, VoterCheck]
+    checks: dict[int, VoterCheck]
 
 
 class _Strengths(NamedTuple):
@@ -258,13 +258,13 @@ def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
     share = np.bincount(votes.voter, minlength=len(votes.voters)) / len(votes.voter)
     all_votes = _strengths(votes)
     taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, *all_votes)
-    found: dict[int, VoterCheck] = {}
+    checks: dict[int, VoterCheck] = {}
     light = their.of(share[their.voter] < HEAVY)
-    found |= _check(light, all_votes, taste_sd, alpha)
+    checks |= _check(light, all_votes, taste_sd, alpha)
     for code in enough[share[enough] >= HEAVY]:
         without = _strengths(votes.of(votes.voter != code))
-        found |= _check(their.of(their.voter == code), without, taste_sd, alpha)
-    return _Examined(taste_sd, all_votes.order_effect, found)
+        checks |= _check(their.of(their.voter == code), without, taste_sd, alpha)
+    return _Examined(taste_sd, all_votes.order_effect, checks)
 
 
 def _strengths(votes: OrderedVotes) -> _Strengths:
@@ -274,11 +274,11 @@ def _strengths(votes: OrderedVotes) -> _Strengths:
     outcome = np.select([votes.score == 1, votes.score == 0], [_A, _B], _TIE)
     data = Comparisons.from_codes(votes.models, votes.left, votes.right, outcome)
     try:
-        found = fit(data, ridge=RIDGE, order_effect=True)
+        fitted = fit(data, ridge=RIDGE, order_effect=True)
     except NotIdentifiedError:  # the sides are the models, or foretell every vote
-        found = fit(data, ridge=RIDGE)
-    theta[[votes.models.index(model) for model in found.models]] = found.theta
-    order = [one.value for one in found.parameters if one.name == ORDER_EFFECT]
+        fitted = fit(data, ridge=RIDGE)
+    theta[[votes.models.index(model) for model in fitted.models]] = fitted.theta
+    order = [one.value for one in fitted.parameters if one.name == ORDER_EFFECT]
     return _Strengths(theta, sum(order))
 
 
@@ -300,10 +300,10 @@ def _check(
 def _report(votes: OrderedVotes, examined: _Examined, alpha: float, least: int) -> VotersReport:
     cast = np.bincount(votes.voter, minlength=len(votes.voters))
     ties = np.bincount(votes.voter[votes.score == 0.5], minlength=len(votes.voters))
-    joint = len(examined.found) / alpha
+    joint = len(examined.checks) / alpha
     voters = [
-        CheckedVoter.of(examined.found[code], name, joint)
-        if code in examined.found
+        CheckedVoter.of(examined.checks[code], name, joint)
+        if code in examined.checks
         else CheckedVoter.unexamined(name, int(cast[code]), int(ties[code]), least)
         for code, name in enumerate(votes.voters)
         if cast[code]
@@ -385,14 +385,14 @@ def _row(voter: CheckedVoter) -> Mapping[str, object]:
     return {"voter": voter.voter, "weight": voter.weight, "reason": voter.reason}
 
 
-def _joined(rows: duckdb.DuckDBPyRelation, voter: str, found: Path) -> duckdb.DuckDBPyRelation:
-    file = str(found).replace("'", "''")
+def _joined(rows: duckdb.DuckDBPyRelation, voter: str, weights: Path) -> duckdb.DuckDBPyRelation:
+    file = str(weights).replace("'", "''")
     query = f"""
         SELECT votes.* EXCLUDE {ROW},
-               coalesce(found.weight, 1.0) AS {WEIGHT},
-               found.reason AS {REASON}
-        FROM votes LEFT JOIN read_parquet('{file}') AS found
-          ON CAST(votes.{quoted(voter)} AS VARCHAR) = found.voter
+               coalesce(weighed.weight, 1.0) AS {WEIGHT},
+               weighed.reason AS {REASON}
+        FROM votes LEFT JOIN read_parquet('{file}') AS weighed
+          ON CAST(votes.{quoted(voter)} AS VARCHAR) = weighed.voter
         ORDER BY votes.{ROW}
     """  # noqa: S608 - the names are quoted
     joined = rows.query("votes", query)

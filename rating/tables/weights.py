@@ -1,4 +1,4 @@
-"""What a vote weighs: its chance of being drawn, its age; and the style of its two answers."""
+"""Weights of votes, by the probability of being drawn and by age; and style of two answers."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -17,7 +17,7 @@ from rating.likelihood.newton import minimise
 from rating.likelihood.ties import HALF_WIN
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Cluster, grouping
-from rating.uncertainty.sandwich import hessian_covariance
+from rating.uncertainty.covariance import hessian_covariance
 
 NORMAL_FROM = 10
 """Votes from which their number in a round is drawn from its normal expansion."""
@@ -237,11 +237,11 @@ def _degenerate(wins: Floats, reach: Bools, theta: Floats) -> Floats:
     centre = int(mutual.sum(axis=1).argmax())
     group = np.flatnonzero(mutual[centre])
     above, below = reach[:, centre], reach[centre]
-    found = np.full(len(wins), np.nan)
-    found[above & ~below] = np.inf
-    found[below & ~above] = -np.inf
-    found[group] = solve(wins[np.ix_(group, group)], theta[group]).theta + theta[group].mean()
-    return found
+    strengths = np.full(len(wins), np.nan)
+    strengths[above & ~below] = np.inf
+    strengths[below & ~above] = -np.inf
+    strengths[group] = solve(wins[np.ix_(group, group)], theta[group]).theta + theta[group].mean()
+    return strengths
 
 
 def _general_rounds(

@@ -1,6 +1,6 @@
 """How sure one contrast of the strengths is: its own variance and degrees of freedom."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple
@@ -14,20 +14,18 @@ from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import (
     Activity,
     Cluster,
+    ClusterShares,
     Grouping,
     checked_activity,
+    cluster_shares,
+    effective_number,
     grouping,
+    information_by_cluster,
     intersection,
+    taste_covariance,
 )
-from rating.uncertainty.jackknife import jackknife
-from rating.uncertainty.sandwich import (
-    CHUNK_ENTRIES,
-    ScoredCells,
-    hessian_covariance,
-    sandwich_covariance,
-    scored_cells,
-)
-from rating.uncertainty.wild import WILD_UP_TO, SignSums
+from rating.uncertainty.covariance import hessian_covariance, sandwich_covariance
+from rating.uncertainty.jackknife import WILD_UP_TO, SignSums, jackknife
 
 WELL_FOUNDED = 15
 """Effective clusters behind a contrast from which its clusters alone say how sure it is."""
@@ -38,8 +36,6 @@ NEGLIGIBLE = 0.02
 MOST_TERMS = 300_000_000
 """Cells times pairs up to which the effective clusters of pairs are counted, not bounded."""
 CONTRASTS_AT_ONCE = 256
-ENTRIES_AT_ONCE = 1 << 18
-_TASTE_STEPS = 50
 
 Known = tuple[Floats, Floats]
 
@@ -129,9 +125,9 @@ class ByCluster:
     signs: SignSums | None
 
     @cached_property
-    def own(self) -> "_Own":
+    def own(self) -> ClusterShares:
         """How the information on each model is shared by the clusters."""
-        return _own(self.fit, self.data, self.groups)
+        return cluster_shares(self.fit, self.data, self.groups)
 
     def effective(self, contrasts: Floats) -> Floats:
         """Count the effective clusters of each contrast, shape (m,)."""
@@ -141,7 +137,7 @@ class ByCluster:
             vectors, square = bread @ some, np.zeros(some.shape[1])
             for share in information_by_cluster(self.fit, self.data, self.groups, vectors):
                 square += (share**2).sum(axis=0)
-            parts.append(_effective((some * vectors).sum(axis=0), square))
+            parts.append(effective_number((some * vectors).sum(axis=0), square))
         return np.concatenate(parts)
 
     def at_least(self, contrasts: Floats) -> Floats:
@@ -152,7 +148,7 @@ class ByCluster:
         squares = contrasts**2
         most = ((squares @ self.own.shared) * squares).sum(axis=1)
         total = quadratic(contrasts, hessian_covariance(self.fit))
-        return _effective(total, most * (contrasts != 0).sum(axis=1) ** 2)
+        return effective_number(total, most * (contrasts != 0).sum(axis=1) ** 2)
 
     def variance(
         self, contrasts: Floats, independent: Floats, effective: Floats, trusted: float
@@ -181,7 +177,7 @@ class ByCluster:
     @cached_property
     def tasteful(self) -> Floats:
         """Covariance of the parameters under the fitted taste model."""
-        return _tasteful(self.fit, self.data, self.groups)
+        return taste_covariance(self.fit, self.data, self.groups)
 
 
 class Ratio(NamedTuple):
@@ -455,174 +451,3 @@ def _ratio(whole: Floats, inside: Floats) -> Ratio | None:
 def quadratic(contrasts: Floats, matrix: Floats) -> Floats:
     """Return ``c' M c`` of each row, shape (m,), rounding below zero taken for zero."""
     return np.asarray(((contrasts @ matrix) * contrasts).sum(axis=1).clip(min=0))
-
-
-def information_by_cluster(
-    fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
-) -> Iterator[Floats]:
-    """Yield ``v' H_c v`` of every cluster c, so many at a time as the cache holds.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_parameters, m)
-
-    Yields
-    ------
-    ndarray of shape (some clusters, m)
-    """
-    if fit.likelihood.coordinates == ("gap",) and len(fit.x) == fit.n_models:
-        yield from _information_of_pairs(fit, data, groups, vectors)
-        return
-    order = np.argsort(groups.index, kind="stable")
-    index = groups.index[order]
-    at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
-    kept, last = np.zeros((1, vectors.shape[1])), -1
-    for first in range(0, len(order), CHUNK_ENTRIES):
-        rows = order[first : first + CHUNK_ENTRIES]
-        cells = scored_cells(fit, data.subset(rows))
-        for start in range(0, len(rows), at_once):
-            part = slice(start, start + at_once)
-            own = index[first + start : first + min(start + at_once, len(rows))]
-            starts = np.flatnonzero(np.r_[True, own[1:] != own[:-1]])
-            sums = np.add.reduceat(cells.rows(part).information_along(vectors), starts, axis=0)
-            if own[0] == last:
-                sums[0] += kept[0]
-            else:
-                yield kept
-            yield sums[:-1]
-            kept, last = sums[-1:], int(own[-1])
-    yield kept
-
-
-def _information_of_pairs(
-    fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
-) -> Iterator[Floats]:
-    """Yield the same where the information of a vote is that of its pair: Bradley-Terry alone."""
-    met = data.table().sum(axis=-1)
-    first, second = np.nonzero(np.triu(met + met.T))
-    place = np.zeros(met.shape, dtype=np.int32)
-    place[first, second] = place[second, first] = np.arange(len(first))
-    chance = 1 / (1 + np.exp(fit.theta[second] - fit.theta[first]))
-    of_pair = vectors[first] - vectors[second]
-    of_pair *= of_pair
-    of_pair *= (chance * (1 - chance))[:, None]
-    order = np.argsort(groups.index, kind="stable")
-    index = groups.index[order]
-    at_once = max(1, CHUNK_ENTRIES // vectors.shape[1])
-    for start in range(0, groups.size, at_once):
-        stop = min(start + at_once, groups.size)
-        rows = order[slice(*np.searchsorted(index, [start, stop]))]
-        cell = (groups.index[rows] - start, place[*data.pairs[rows].T])
-        shape = (stop - start, len(first))
-        yield scipy.sparse.csr_array((data.weight[rows], cell), shape=shape) @ of_pair
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Own:
-    """The information of clusters on each parameter by itself.
-
-    Of a model that is its distance from the average of all, each weighed by its information: a
-    model that hardly anybody met does not enter into that of the others.
-
-    Attributes
-    ----------
-    shared : ndarray of shape (n_parameters, n_parameters)
-        ``sum_c h_c(i) h_c(j)``.
-    effective : ndarray of shape (n_parameters,)
-    """
-
-    shared: Floats
-    effective: Floats
-
-
-def _own(fit: Fit, data: Comparisons, groups: Grouping) -> _Own:
-    k, size = fit.n_models, len(fit.x)
-    contrasts = np.eye(size)
-    if not fit.absolute:
-        known = np.diag(fit.hessian)[:k]
-        contrasts[:k, :k] -= known / known.sum()
-    vectors = hessian_covariance(fit) @ contrasts.T
-    shared = np.zeros((size, size))
-    for share in information_by_cluster(fit, data, groups, vectors):
-        shared += share.T @ share
-    total = (contrasts.T * vectors).sum(axis=0)
-    return _Own(shared, _effective(total, np.diag(shared)))
-
-
-def _effective(total: Floats, square: Floats) -> Floats:
-    return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))
-
-
-def _tasteful(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
-    """Return the covariance of the parameters if every cluster had a taste of its own.
-
-    A taste adds to the strengths, for one cluster, independent normal numbers of variance
-    ``tau^2``. To first order the score of cluster c then has the variance::
-
-        H_c + tau^2 (H_c^2 - sum_i H_i^2)
-
-    its own votes' spread, and what the taste adds to pairs of its votes. ``tau^2`` is fitted to
-    the products of scores of different votes of one cluster, whose means are those of the second
-    term: each cluster weighs one over the variance of its own.
-    """
-    k, size = fit.n_models, len(fit.x)
-    bread = hessian_covariance(fit)
-    plain, taste = np.zeros((size, size)), np.zeros((size, size))
-    products, expected, scale = (np.zeros(groups.size) for _ in range(3))
-    order = np.argsort(groups.index, kind="stable")
-    index = groups.index[order]
-    at_once = max(1, CHUNK_ENTRIES // (k * 4))
-    for first in range(0, groups.size, at_once):
-        last = min(first + at_once, groups.size)
-        start, stop = np.searchsorted(index, [first, last])
-        cells = scored_cells(fit, data.subset(order[start:stop]))
-        own, n = index[start:stop] - first, last - first
-        gap = cells.design.coordinates.index("gap")
-        curve = cells.curve[gap, gap]
-        pulled = _pulled_together(cells, own, n, gap)
-        alone = 2 * cells.weight_sq * curve**2
-        plain += cells.design.hessian({(gap, gap): cells.weight_sq * curve})
-        taste += (pulled.T @ pulled).toarray() - cells.design.hessian({(gap, gap): alone})
-        score = cells.scores(own, n)[:, :k]
-        spread = 2 * cells.weight_sq * cells.slope[gap] ** 2
-        part = slice(first, last)
-        products[part] = (score**2).sum(axis=1) - np.bincount(own, spread, n)
-        square = np.asarray(pulled[:, :k].multiply(pulled[:, :k]).sum(axis=1)).ravel()
-        square = square.reshape(n, k).sum(axis=1)
-        expected[part] = square - np.bincount(own, 2 * alone, n)
-        scale[part] = np.bincount(own, 2 * cells.weight * curve, n)
-    return bread @ (plain + _taste_variance(products, expected, scale) * taste) @ bread
-
-
-def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.sparse.csr_array":
-    """Return ``H_c`` of every cluster, one below the other, shape (n * n_models, n_parameters).
-
-    Rows are the strengths that a taste moves.
-    """
-    design, k = cells.design, cells.design.n_models
-    value = cells.weight * cells.curve[gap, gap]
-    a, b = own * k + design.a, own * k + design.b
-    rows = [a, a, b, b]
-    columns = [design.a, design.b, design.a, design.b]
-    values = [value, -value, -value, value]
-    for column in range(design.n_covariates):
-        moved = value * design.covariates[:, column]
-        rows += [a, b]
-        columns += [np.full(len(a), k + column)] * 2
-        values += [moved, -moved]
-    at = (np.concatenate(rows), np.concatenate(columns))
-    return scipy.sparse.csr_array((np.concatenate(values), at), shape=(n * k, design.n_parameters))
-
-
-def _taste_variance(products: Floats, expected: Floats, scale: Floats) -> float:
-    """Fit the variance of tastes to the products of scores, each cluster by its precision."""
-    used = expected > 0
-    products, expected, scale = products[used], expected[used], scale[used]
-    variance = 0.0
-    for _ in range(_TASTE_STEPS):
-        weight = 1 / (1 + variance * expected / scale) ** 2
-        total = float(weight @ expected)
-        before, variance = variance, max(0.0, float(weight @ products) / total) if total else 0.0
-        if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
-            break
-    return variance

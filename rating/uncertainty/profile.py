@@ -11,7 +11,7 @@ from rating.errors import ConvergenceError, DataError
 from rating.fitting import Fit
 from rating.likelihood.newton import Evaluation, Objective
 from rating.typing import Floats
-from rating.uncertainty.sandwich import identified_inverse
+from rating.uncertainty.covariance import identified_inverse
 
 _MAX_STEPS = 60
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference, quantile, quantiles
-from rating.uncertainty.wild import WILD_UP_TO
+from rating.uncertainty.jackknife import WILD_UP_TO
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
 """Effective clusters behind the votes from which ranks are claimed by changed signs."""
@@ -43,13 +43,13 @@ def joint_rank_ranges(
     For votes taken as independent the bar is drawn from a multivariate normal, as in
     `rank_ranges`. With clusters, a difference with `WELL_FOUNDED` effective clusters behind it
     must exceed the largest t statistic when clusters change their sign (see
-    `rating.uncertainty.wild`; above `WILD_UP_TO` models that of a multivariate t), the larger one
-    of voters and prompts. One with fewer must exceed Student's t, with its own degrees of freedom,
-    at the level that all m pairs leave to one (Bonferroni). So must every difference where fewer
-    clusters than `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind the votes: there the
-    taste model is not relied on, changed signs are too few to say anything, and of voters and
-    prompts the fewer give the degrees of freedom, less one. No difference counts that independent
-    votes, ``z`` at the same level, or prompts by themselves would not show.
+    `rating.uncertainty.jackknife`; above `WILD_UP_TO` models that of a multivariate t), the larger
+    one of voters and prompts. One with fewer must exceed Student's t, with its own degrees of
+    freedom, at the level that all m pairs leave to one (Bonferroni). So must every difference
+    where fewer clusters than `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind the votes:
+    there the taste model is not relied on, changed signs are too few to say anything, and of
+    voters and prompts the fewer give the degrees of freedom, less one. No difference counts that
+    independent votes, ``z`` at the same level, or prompts by themselves would not show.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def _score(fit: Fit, gap: Floats, level: Floats) -> tuple[Floats, Floats]:
     share, change = np.zeros(len(gap)), np.zeros((3, len(gap)))
     for code in fit.likelihood.outcomes:
         outcome = np.full(len(gap), code)
-        local = fit.likelihood.surprise(outcome, gap, float(fit.x[-1]), level)
+        local = fit.likelihood.loss(outcome, gap, float(fit.x[-1]), level)
         part = SCORE_A[code] * np.exp(-local.value)
         share += part
         for name, value in zip(names, local.slope, strict=True):
@@ -199,10 +199,10 @@ def field_rates(inference: Inference, *, level: float = 0.95) -> FieldRates:
         raise DataError(f"Rates against the field are of strengths alone; this fit has {named}.")
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
-    chance = 1 / (1 + np.exp(fit.theta[None, :] - fit.theta[:, None]))
+    probability = 1 / (1 + np.exp(fit.theta[None, :] - fit.theta[:, None]))
     others = fit.n_models - 1
-    rate = (chance.sum(axis=1) - 0.5) / others
-    slope = -chance * (1 - chance) / others
+    rate = (probability.sum(axis=1) - 0.5) / others
+    slope = -probability * (1 - probability) / others
     np.fill_diagonal(slope, 0.0)
     np.fill_diagonal(slope, -slope.sum(axis=1))
     slope /= (rate * (1 - rate))[:, None]

@@ -14,15 +14,15 @@ import pytest
 from tests.arena.test_metrics import figures
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 from tests.serving import (
-    Heard,
     Served,
+    StreamEvent,
     Visitor,
     free_port,
-    heard_text,
     logging_to,
     page_of,
     parse_events,
     serve,
+    side_text,
 )
 from tests.sqlite import new_sqlite
 
@@ -147,7 +147,7 @@ def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> No
         for _ in range(30):
             battle_id = ada.open("Who are you?")
             events = ada.follow(battle_id)
-            first = heard_text(events, "a")
+            first = side_text(events, "a")
             seen[first] = (masked(ada.look(battle_id)), [(h.event, *h.data) for h in events[-3:]])
             if len(seen) == 2:
                 break
@@ -157,21 +157,21 @@ def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> No
 
 def test_a_fast_and_a_slow_model_are_released_alike(tmp_path: Path) -> None:
     slow = replace(LOUD, text=TEXT.upper(), chunk_size=5, delay_s=0.01, first_token_s=0.4)
-    heard: dict[str, list[Heard]] = {}
+    by_text: dict[str, list[StreamEvent]] = {}
     with blind(
         tmp_path, {"xylophone-one": LOUD, "xylophone-two": slow}, characters_per_s=2000
     ) as (_server, ada):
         for _ in range(30):
             events = ada.follow(ada.open("Who are you?"))
-            heard[heard_text(events, "a")] = events
-            if len(heard) == 2:
+            by_text[side_text(events, "a")] = events
+            if len(by_text) == 2:
                 break
-    assert set(heard) == {TEXT, TEXT.upper()}, "the slow model stood on either side"
-    for events in heard.values():
+    assert set(by_text) == {TEXT, TEXT.upper()}, "the slow model stood on either side"
+    for events in by_text.values():
         are_released_alike(events)
 
 
-def are_released_alike(events: list[Heard]) -> None:
+def are_released_alike(events: list[StreamEvent]) -> None:
     """Both sides move in turn by the same number of characters, and end together."""
     deltas = [h for h in events if h.event == "delta"]
     sides = [h.data["side"] for h in deltas]
@@ -215,8 +215,8 @@ def fields_of(answer: httpx.Response) -> Iterator[tuple[str, object]]:
         return
     for line in answer.text.splitlines():
         assert re.fullmatch(r"|: still here|data: .*|event: \w+|id: \d+(\.\d+){4}", line)
-    for heard in parse_events(answer.text):
-        yield from walk(heard.data)
+    for event in parse_events(answer.text):
+        yield from walk(event.data)
 
 
 def walk(value: object) -> Iterator[tuple[str, object]]:
@@ -245,10 +245,10 @@ def test_the_figures_tell_nothing_of_who_answers_before_the_vote(tmp_path: Path)
             ada.look(battle_id)
             scraped.append(httpx.get(f"http://127.0.0.1:{port}/metrics").text)
             assert len(scraped) < 60, "the broken model was never drawn"
-    told = "".join(scraped)
-    assert 'arena_answer_failures_total{class="auth"} 1.0' in told
-    assert [word for word in (*SENTINELS, battle_id) if word in told.casefold()] == []
-    assert set(re.findall(r'[{,](\w+)="', told)) == {"state", "class", "route", "status", "le"}
+    metrics = "".join(scraped)
+    assert 'arena_answer_failures_total{class="auth"} 1.0' in metrics
+    assert [word for word in (*SENTINELS, battle_id) if word in metrics.casefold()] == []
+    assert set(re.findall(r'[{,](\w+)="', metrics)) == {"state", "class", "route", "status", "le"}
 
 
 def test_no_line_of_the_log_before_the_vote_puts_a_model_to_a_battle(tmp_path: Path) -> None:
@@ -266,11 +266,11 @@ def test_no_line_of_the_log_before_the_vote_puts_a_model_to_a_battle(tmp_path: P
             server.behaviours |= dict.fromkeys(server.behaviours, BREAKS_IN_SIGHT)
             ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "And theirs?"})
             ada.follow(battle_id)
-    told = log.read_text()
-    lines = [json.loads(line) for line in told.splitlines()]
+    text = log.read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
     events = [line["event"] for line in lines if line.get("battle") == battle_id]
     assert {"Models asked", "Answer replaced", "Answers ended"} <= set(events)
-    assert [word for word in SENTINELS if word in told.casefold()] == []
+    assert [word for word in SENTINELS if word in text.casefold()] == []
     assert {"side", "model", "a", "b"}.isdisjoint(name for line in lines for name in line)
 
 
@@ -279,12 +279,12 @@ def blind(
     folder: Path, behaviours: Mapping[str, Behaviour], **settings: object
 ) -> Iterator[tuple[FaultyServer, Visitor]]:
     """Serve models with telling names, two or three, and let somebody in."""
-    listed = roster_of_three if len(behaviours) == 3 else roster
+    models = roster_of_three if len(behaviours) == 3 else roster
     with (
         faulty_server(behaviours) as server,
         serve(
             database=new_sqlite(folder),
-            roster=listed(folder, server.url),
+            roster=models(folder, server.url),
             **{"characters_per_s": 5000} | settings,
         ) as served,
         served.visitor() as ada,
@@ -339,7 +339,7 @@ def test_no_byte_of_the_page_s_own_stream_names_a_model(tmp_path: Path) -> None:
 
 def config_of(page: str) -> dict[str, Any]:
     """Read the configuration that Gradio writes into its page."""
-    found = re.search(r"window\.gradio_config = (\{.*?\});?\s*</script>", page, re.DOTALL)
-    assert found
-    config: dict[str, Any] = json.loads(found.group(1))
+    config_text = re.search(r"window\.gradio_config = (\{.*?\});?\s*</script>", page, re.DOTALL)
+    assert config_text
+    config: dict[str, Any] = json.loads(config_text.group(1))
     return config

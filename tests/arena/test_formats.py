@@ -86,10 +86,10 @@ def test_the_first_line_of_a_rating_says_as_what_the_file_is_read(
     tmp_path: Path, command: Command
 ) -> None:
     written(tmp_path, "arena.json", [*ARENA, *ARENA])
-    told = command("rate", "arena.json", "--format", "json")
+    done = command("rate", "arena.json", "--format", "json")
     words = "arena: arena.json is read as Chatbot Arena; rows left out: 2 not anonymous"
-    assert told.returncode == 0
-    assert told.stderr.splitlines() == [words]
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [words]
 
 
 @pytest.mark.parametrize("name", REFUSED)

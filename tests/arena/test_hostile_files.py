@@ -191,10 +191,10 @@ def test_a_command_refuses_a_broken_table_in_a_sentence_that_names_it(
 ) -> None:
     name = given(tmp_path, *BROKEN[what])
     for words in READERS:
-        told = command(*typed(words, name))
-        refused(told, name[:60])
-        assert len(told.stderr) < 600, told.stderr
-        assert told.stdout == "", words
+        done = command(*typed(words, name))
+        refused(done, name[:60])
+        assert len(done.stderr) < 600, done.stderr
+        assert done.stdout == "", words
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -203,9 +203,9 @@ def test_a_command_refuses_what_is_no_roster_recording_board_or_backup(
 ) -> None:
     name = given(tmp_path, *BROKEN[what])
     for words in OTHERS:
-        told = command(*typed(words, name))
-        assert told.returncode != 0, (words, told.stdout)
-        assert [line[:7] for line in told.stderr.splitlines()] == ["arena: "], told.stderr
+        done = command(*typed(words, name))
+        assert done.returncode != 0, (words, done.stdout)
+        assert [line[:7] for line in done.stderr.splitlines()] == ["arena: "], done.stderr
 
 
 @pytest.mark.parametrize("what", ODD)
@@ -214,8 +214,8 @@ def test_no_value_breaks_a_command_or_is_one_to_the_terminal(
 ) -> None:
     name = given(tmp_path, *ODD[what])
     for words in READERS:
-        told = command(*typed(words, name))
-        assert told.returncode in (0, 2, 3), (words, told.stderr)
-        assert "Traceback" not in told.stderr, words
-        shown = told.stdout + told.stderr
+        done = command(*typed(words, name))
+        assert done.returncode in (0, 2, 3), (words, done.stderr)
+        assert "Traceback" not in done.stderr, words
+        shown = done.stdout + done.stderr
         assert [sign for sign in COMMANDS if sign in shown] == [], (words, shown)

@@ -70,9 +70,9 @@ def test_a_battle_outlives_other_arenas_and_ends_with_its_own(
                 assert ada.look(battle_id)["state"] in ("created", "streaming")
                 assert ada_there.look(battle_id)["state"] in ("created", "streaming")
                 with ThreadPoolExecutor(1) as pool:
-                    told = pool.submit(ada_there.follow, battle_id)
+                    events = pool.submit(ada_there.follow, battle_id)
                     kill()
-                    assert [h.event for h in told.result()[-2:]] == ["failed", "failed"]
+                    assert [h.event for h in events.result()[-2:]] == ["failed", "failed"]
                 assert ada_there.look(battle_id)["state"] == "interrupted"
                 again = ada_there.post(f"/api/v1/battles/{battle_id}/retry")
                 assert again.status_code < 300, again.text

@@ -19,8 +19,8 @@ from arena.logs import log_notice, set_up
 from tests.faulty_server import Behaviour, Fault, faulty_server
 from tests.serving import Served, logging_to, write_roster
 
-SAID = Behaviour(text="The secret word is vermilion. " * 5, reasoning="zanzibar thoughts")
-BROKEN = replace(SAID, fault=Fault.ERROR, fault_after=60, error={"message": "quagmire overload"})
+WELL = Behaviour(text="The secret word is vermilion. " * 5, reasoning="zanzibar thoughts")
+BROKEN = replace(WELL, fault=Fault.ERROR, fault_after=60, error={"message": "quagmire overload"})
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_no_word_key_cookie_or_address_is_logged(tmp_path: Path, level: str) -> 
         "SOME_KEY": "ottoman-key",
     }
     log = tmp_path / "log"
-    with faulty_server({"well": SAID, "ill": BROKEN}) as server, log.open("w") as file:
+    with faulty_server({"well": WELL, "ill": BROKEN}) as server, log.open("w") as file:
         roster = write_roster(
             tmp_path / "r.toml", server, "well", "ill", "well", api_key_env="SOME_KEY"
         )
@@ -54,11 +54,13 @@ def test_no_word_key_cookie_or_address_is_logged(tmp_path: Path, level: str) -> 
         words = ("serve", "--port", "0", "--roster", str(roster))
         with logging_to(file, tmp_path, words, env) as url:
             cookie = battle_of_all_sorts(url)
-    told = log.read_text()
-    assert told.count('"event": "Models asked"') == 2
-    assert '"event": "Answers ended"' in told
+    logged = log.read_text()
+    assert logged.count('"event": "Models asked"') == 2
+    assert '"event": "Answers ended"' in logged
     secrets = ("vermilion", "zanzibar", "quagmire", "xylophone", "ottoman", "sesame")
-    assert [word for word in (*secrets, "203.0.113.9", "127.0.0.1", cookie) if word in told] == []
+    assert [
+        word for word in (*secrets, "203.0.113.9", "127.0.0.1", cookie) if word in logged
+    ] == []
 
 
 def battle_of_all_sorts(url: str) -> str:
@@ -78,7 +80,7 @@ def battle_of_all_sorts(url: str) -> str:
 
 def test_a_request_is_logged_with_id_template_status_and_battle(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with faulty_server({"x": SAID, "y": SAID}) as server, log.open("w") as file:
+    with faulty_server({"x": WELL, "y": WELL}) as server, log.open("w") as file:
         roster = write_roster(tmp_path / "r.toml", server, "x", "y")
         words = ("serve", "--port", "0", "--roster", str(roster))
         with (
@@ -105,9 +107,9 @@ def test_what_happens_in_a_battle_is_a_line_each() -> None:
     log_notice(Asked("b1"))
     log_notice(Ended("b1", BattleState.FAILED, (FailureClass.TIMEOUT,), (0.2,)))
     log_notice(Voted("b2", Choice.TIE))
-    told = [{k: v for k, v in line.items() if k != "timestamp"} for line in written(stream)]
+    lines = [{k: v for k, v in line.items() if k != "timestamp"} for line in written(stream)]
     common = {"level": "info", "logger": "arena.battles"}
-    assert told == [
+    assert lines == [
         common | {"event": "Models asked", "battle": "b1"},
         common
         | {"event": "Answers ended", "battle": "b1", "state": "failed"}
@@ -126,10 +128,10 @@ def test_an_exception_is_told_by_place_and_kind_and_quotes_only_ourselves() -> N
             raise StoreError("The database failed: disk full.") from error
     except StoreError:
         logging.getLogger("x").exception("It ended")
-    told = written(stream)[0]["exception"]
-    assert "StoreError: The database failed: disk full." in told
-    assert re.search(r"test_logs\.py:\d+ in test_an_exception", told)
-    assert told.endswith("ValueError")
+    text = written(stream)[0]["exception"]
+    assert "StoreError: The database failed: disk full." in text
+    assert re.search(r"test_logs\.py:\d+ in test_an_exception", text)
+    assert text.endswith("ValueError")
     assert "prompt" not in stream.getvalue()
 
 

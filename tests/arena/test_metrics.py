@@ -39,14 +39,14 @@ def test_the_figures_stand_on_a_port_of_their_own_and_name_no_model(tmp_path: Pa
         ada.vote(battle_id, "tie", key)
         ada.vote(battle_id, "tie", key)
         ada.play()
-        told = figures(port)
+        metrics = figures(port)
         raw = httpx.get(f"http://127.0.0.1:{port}/metrics").text
         assert ada.get("/metrics").status_code == 404
-    assert told["arena_battles_running"] == 0
-    assert told['arena_battles_ended_total{state="ready"}'] == 2
-    assert told['arena_votes_total{outcome="tie"}'] == 1
-    assert told["arena_first_token_seconds_count"] == 4
-    assert told['arena_request_seconds_count{route="/api/v1/battles",status="201"}'] == 2
+    assert metrics["arena_battles_running"] == 0
+    assert metrics['arena_battles_ended_total{state="ready"}'] == 2
+    assert metrics['arena_votes_total{outcome="tie"}'] == 1
+    assert metrics["arena_first_token_seconds_count"] == 4
+    assert metrics['arena_request_seconds_count{route="/api/v1/battles",status="201"}'] == 2
     assert "quartz" not in raw
     assert "basalt" not in raw
 
@@ -68,9 +68,9 @@ def test_failures_are_counted_by_class(tmp_path: Path) -> None:
     models = {"quartz": Behaviour(), "tuff": Behaviour(fault=Fault.MALFORMED, fault_after=12)}
     with measured(tmp_path, models) as (ada, port):
         assert ada.follow(ada.open())[-1].event == "failed"
-        told = figures(port)
-    assert told['arena_battles_ended_total{state="failed"}'] == 1
-    assert told['arena_answer_failures_total{class="malformed"}'] == 1
+        metrics = figures(port)
+    assert metrics['arena_battles_ended_total{state="failed"}'] == 1
+    assert metrics['arena_answer_failures_total{class="malformed"}'] == 1
 
 
 def test_a_failure_that_nobody_saw_is_counted_too(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def test_a_failure_that_nobody_saw_is_counted_too(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        told = run(tmp_path, "demo", "--toys", "--port", "0", ARENA_METRICS_PORT=port)
-    refused(told, port, "in use", "ARENA_METRICS_PORT")
+        done = run(tmp_path, "demo", "--toys", "--port", "0", ARENA_METRICS_PORT=port)
+    refused(done, port, "in use", "ARENA_METRICS_PORT")
 
 
 def test_what_runs_is_none_again_after_turns_and_new_attempts(tmp_path: Path) -> None:
@@ -98,6 +98,6 @@ def test_what_runs_is_none_again_after_turns_and_new_attempts(tmp_path: Path) ->
         ada.follow(battle_id)
         ada.post(f"/api/v1/battles/{battle_id}/regenerate")
         ada.follow(battle_id)
-        told = figures(port)
-    assert told["arena_battles_running"] == 0
-    assert told['arena_battles_ended_total{state="ready"}'] == 3
+        metrics = figures(port)
+    assert metrics["arena_battles_running"] == 0
+    assert metrics['arena_battles_ended_total{state="ready"}'] == 3

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, RateOptions, Report, rate
-from rating.tables.rated import rate_source
+from rating.tables.counts import rate_source
 from tests.command import invoke
 from tests.serving import Served, serve
 from tests.sqlite import new_sqlite
@@ -50,8 +50,8 @@ def test_three_recordings_of_805_instructions_play_vote_and_rank(
             choice = "tie" if n % 3 == 0 else "model_a" if longer else "model_b"
             receipt = ada.vote(battle_id, choice).json()
             for side in ("a", "b"):
-                said = recorded_answer(outputs, receipt["models"][side]["name"], instruction)
-                assert shown[side]["text"] == said
+                text = recorded_answer(outputs, receipt["models"][side]["name"], instruction)
+                assert shown[side]["text"] == text
         board = ada.get("/api/v1/leaderboard").json()
         page = ada.get("/leaderboard").text
     assert board["votes"] == 30

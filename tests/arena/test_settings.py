@@ -68,10 +68,10 @@ def test_a_bad_roster_names_file_key_and_value(
 ) -> None:
     with pytest.raises(SettingsError) as raised:
         read_roster(write(tmp_path, text))
-    said = str(raised.value)
-    assert "roster.toml" in said
-    assert "\n" not in said
-    assert [word for word in words if word not in said] == [], said
+    message = str(raised.value)
+    assert "roster.toml" in message
+    assert "\n" not in message
+    assert [word for word in words if word not in message] == [], message
 
 
 def test_a_missing_roster_is_said(tmp_path: Path) -> None:

@@ -31,9 +31,9 @@ def test_a_progress_bar_takes_no_command_and_no_markup(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         terminal, "Console", lambda **_: Console(file=screen, force_terminal=True, width=120)
     )
-    with terminal.working("Studying", after_s=0) as told:
+    with terminal.working("Studying", after_s=0) as progress:
         while "\ufffd[31mred" not in screen.getvalue():
-            told(1, 2, f", agreement of {NAME}")
+            progress(1, 2, f", agreement of {NAME}")
     assert "[/bold]" in screen.getvalue()
     assert "\x07" not in screen.getvalue()
     assert "\u202e" not in screen.getvalue()

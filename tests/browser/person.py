@@ -77,7 +77,7 @@ def person(browser: Browser, served: Served, **context: Any) -> Iterator[Person]
     page.on("response", lambda response: somebody.received.append(response))
     page.on(
         "console",
-        lambda said: somebody.complaints.append(said.text) if said.type == "error" else None,
+        lambda line: somebody.complaints.append(line.text) if line.type == "error" else None,
     )
     try:
         yield somebody

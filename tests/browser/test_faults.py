@@ -13,16 +13,16 @@ from tests.serving import Served, page_of, write_roster
 pytestmark = pytest.mark.browser
 
 PROVIDER = "vermilion"
-SAID = {"message": f"{PROVIDER} says no"}
+REFUSAL = {"message": f"{PROVIDER} says no"}
 WELL = Behaviour(text="All is well. " * 12)
 FAULTS = {
-    "rate limited": Behaviour(status=429, error=SAID, headers={"Retry-After": "3600"}),
-    "overloaded": Behaviour(status=503, error=SAID),
+    "rate limited": Behaviour(status=429, error=REFUSAL, headers={"Retry-After": "3600"}),
+    "overloaded": Behaviour(status=503, error=REFUSAL),
     "no first token": Behaviour(first_token_s=60, headers={"x-provider": PROVIDER}),
     "dropped": Behaviour(
         text=f"{PROVIDER} goes on. " * 9, delay_s=0.1, fault=Fault.DROP, fault_after=80
     ),
-    "wrong key": Behaviour(status=401, error=SAID),
+    "wrong key": Behaviour(status=401, error=REFUSAL),
 }
 WORDS = {
     side: f"The {hand} model stopped answering. Nothing was counted. "

@@ -41,14 +41,14 @@ def test_a_backup_keeps_the_newest_ones_and_touches_nothing_else(tmp_path: Path)
     folder.mkdir()
     bystander = folder / "arena notes.txt"
     bystander.touch()
-    told = []
+    printed = []
     for _ in range(4):
         done = back_up(tmp_path, str(folder), "2")
         assert done.returncode == 0, done.stdout
-        told.append(Path(done.stdout.strip()))
-    assert sorted(folder.iterdir()) == sorted([bystander, *told[-2:]])
-    assert told[-1].read_text("utf-8") == "some of a url"
-    assert told[-1].stat().st_mode & 0o077 == 0
+        printed.append(Path(done.stdout.strip()))
+    assert sorted(folder.iterdir()) == sorted([bystander, *printed[-2:]])
+    assert printed[-1].read_text("utf-8") == "some of a url"
+    assert printed[-1].stat().st_mode & 0o077 == 0
 
 
 def test_a_backup_that_fails_removes_no_older_one_and_leaves_no_half(tmp_path: Path) -> None:

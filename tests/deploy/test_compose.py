@@ -68,8 +68,8 @@ def test_the_database_is_out_of_reach_of_nginx_and_of_the_network(compose: Any) 
 def test_what_must_survive_lies_in_named_volumes(compose: Any) -> None:
     assert compose["volumes"].keys() == {"data", "database"}
     assert "database:/var/lib/postgresql" in compose["services"]["database"]["volumes"]
-    kept = {(v["source"], v["target"]) for v in compose["services"]["app"]["volumes"]}
-    assert ("data", "/data") in kept
+    volumes = {(v["source"], v["target"]) for v in compose["services"]["app"]["volumes"]}
+    assert ("data", "/data") in volumes
 
 
 def test_no_secret_stands_in_the_compose_file(compose: Any) -> None:

@@ -61,9 +61,9 @@ def test_the_lock_brings_the_database_driver_of_the_compose_file() -> None:
 
 
 def test_the_health_check_tells_a_ready_arena_from_none(quick: Served) -> None:
-    found = re.search(r"HEALTHCHECK .*\\\n\s+CMD (\[.+\])", read("Dockerfile"))
-    assert found
-    _python, *words = json.loads(found[1])
+    check = re.search(r"HEALTHCHECK .*\\\n\s+CMD (\[.+\])", read("Dockerfile"))
+    assert check
+    _python, *words = json.loads(check[1])
     port = str(httpx.URL(quick.url).port)
     assert run(sys.executable, *words, ARENA_PORT=port).returncode == 0
     assert run(sys.executable, *words, ARENA_PORT=str(free_port())).returncode != 0

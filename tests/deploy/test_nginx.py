@@ -139,12 +139,12 @@ def test_nginx_tells_the_app_who_asks_and_not_what_they_claim(tmp_path: Path) ->
         "X-Gradio-Server": "https://evil.example",
     }
     with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
-        heard: Mapping[str, str] = ada.get("/", headers=claims).json()
-    assert heard["x-forwarded-for"] == heard["x-real-ip"] == "127.0.0.1"
-    assert heard["x-forwarded-proto"] == "http"
-    assert heard["x-forwarded-host"] == heard["host"] == url.removeprefix("http://")
-    assert "forwarded" not in heard
-    assert "x-gradio-server" not in heard
+        headers: Mapping[str, str] = ada.get("/", headers=claims).json()
+    assert headers["x-forwarded-for"] == headers["x-real-ip"] == "127.0.0.1"
+    assert headers["x-forwarded-proto"] == "http"
+    assert headers["x-forwarded-host"] == headers["host"] == url.removeprefix("http://")
+    assert "forwarded" not in headers
+    assert "x-gradio-server" not in headers
 
 
 @needs_nginx

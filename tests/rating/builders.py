@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rating import Cluster, Comparisons, Fit, activity, hessian_covariance
 from rating.uncertainty.clusters import grouping
+from rating.uncertainty.covariance import scored_cells
 from rating.uncertainty.jackknife import jackknife
-from rating.uncertainty.sandwich import scored_cells
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

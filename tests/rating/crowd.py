@@ -11,14 +11,14 @@ Codes = NDArray[np.int64]
 Kind = Literal["honest", "coin", "half coin", "always-left", "always-right", "inverted", "shill"]
 
 
-def chances(theta: Floats) -> Floats:
+def win_probabilities(theta: Floats) -> Floats:
     """Chance that row beats column."""
     return np.asarray(1 / (1 + np.exp(theta[None, :] - theta[:, None])))
 
 
 def information(theta: Floats, wins: Floats, ridge: float = 0.0) -> Floats:
-    chance = chances(theta)
-    met = (wins + wins.T) * chance * chance.T
+    probability = win_probabilities(theta)
+    met = (wins + wins.T) * probability * probability.T
     return np.asarray(np.diag(met.sum(axis=1) + ridge) - met)
 
 
@@ -27,7 +27,7 @@ def strengths(wins: Floats, *, start: Floats | None = None, ridge: float = 0.0) 
     n_models = len(wins)
     theta = np.zeros(n_models) if start is None else start
     for _ in range(100):
-        slope = (wins - (wins + wins.T) * chances(theta)).sum(axis=1) - ridge * theta
+        slope = (wins - (wins + wins.T) * win_probabilities(theta)).sum(axis=1) - ridge * theta
         if np.abs(slope).max() <= 1e-9 * wins.sum():
             return np.asarray(theta - theta.mean())
         step = np.linalg.solve(information(theta, wins, ridge) + 1 / n_models, slope)
@@ -76,10 +76,10 @@ class Crowd:
         right = (left + rng.integers(1, self.n_models, size=len(voter))) % self.n_models
         liking = self.theta + rng.normal(0, self.taste, (n_voters, self.n_models))
         lead = liking[voter, left] - liking[voter, right]
-        chance = self._chance(kind, lead, left, right, rng)
-        return Ballot(left, right, (rng.random(len(voter)) < chance).astype(float), voter)
+        probability = self._probability(kind, lead, left, right, rng)
+        return Ballot(left, right, (rng.random(len(voter)) < probability).astype(float), voter)
 
-    def _chance(
+    def _probability(
         self, kind: Kind, lead: Floats, left: Codes, right: Codes, rng: np.random.Generator
     ) -> Floats:
         honest, inverted = (1 / (1 + np.exp(-self.lean - gap)) for gap in (lead, -lead))

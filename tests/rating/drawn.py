@@ -60,11 +60,11 @@ def draw(
     gap = theta[a] - theta[b] + order + features @ np.array(style)
     level = (theta[a] + theta[b]) / 2
     likelihood = LIKELIHOODS[ties]
-    chances = [
-        np.exp(-likelihood.surprise(np.full(n, code), gap, tie, level).value)
+    probabilities = [
+        np.exp(-likelihood.loss(np.full(n, code), gap, tie, level).value)
         for code in likelihood.outcomes
     ]
-    below = rng.random(n)[:, None] > np.cumsum(np.column_stack(chances), axis=1)[:, :-1]
+    below = rng.random(n)[:, None] > np.cumsum(np.column_stack(probabilities), axis=1)[:, :-1]
     outcome = np.array(likelihood.outcomes)[below.sum(axis=1)]
     names = tuple(f"m{i}" for i in range(k))
     voter, prompt = rng.integers(n_voters, size=n), rng.integers(n_prompts, size=n)

@@ -17,25 +17,25 @@ def board(rows: Sequence[Sequence[str]], seed: int = 0) -> Report:
     return rate(votes(rows), RateOptions(seed=seed))
 
 
-def claims_ranks(found: Report) -> bool:
-    return "too few to bound the ranks" not in said(found)
+def claims_ranks(report: Report) -> bool:
+    return "too few to bound the ranks" not in warnings_of(report)
 
 
-def no_ranks(found: Report) -> bool:
-    return {(row.rank_low, row.rank_high) for row in found.ratings} == {(None, None)}
+def no_ranks(report: Report) -> bool:
+    return {(row.rank_low, row.rank_high) for row in report.ratings} == {(None, None)}
 
 
 def without_voters(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return [row[:3] for row in rows]
 
 
-def said(found: Report) -> str:
-    return "\n".join(found.warnings)
+def warnings_of(report: Report) -> str:
+    return "\n".join(report.warnings)
 
 
 def test_two_models_without_voters_have_the_interval_of_the_odds_ratio() -> None:
-    found = board([("x", "y", "model_a")] * 300 + [("x", "y", "model_b")] * 100)
-    x, y = found.ratings
+    report = board([("x", "y", "model_a")] * 300 + [("x", "y", "model_b")] * 100)
+    x, y = report.ratings
     half_gap = np.log(3) / 2
     se = np.sqrt(1 / 300 + 1 / 100) / 2
     assert x.strength == pytest.approx(half_gap)
@@ -44,23 +44,23 @@ def test_two_models_without_voters_have_the_interval_of_the_odds_ratio() -> None
     assert x.upper - x.lower == pytest.approx(2 * 1.959964 * x.se)
     assert (x.rank, x.rank_low, x.rank_high, x.votes) == (1, 1, 1, 400)
     assert (y.rank, y.rank_low, y.rank_high, y.votes) == (2, 2, 2, 400)
-    used = found.votes
-    assert (used.used, used.self_battles, found.options.cluster) == (400, 0, "none")
+    used = report.votes
+    assert (used.used, used.self_battles, report.options.cluster) == (400, 0, "none")
     assert used.voters is used.effective_voters is used.top_voter_share is None
 
 
 def test_ratings_average_a_thousand_points(rng: np.random.Generator) -> None:
-    found = board(random_votes(rng))
-    assert np.mean([row.rating for row in found.ratings]) == pytest.approx(1000)
+    report = board(random_votes(rng))
+    assert np.mean([row.rating for row in report.ratings]) == pytest.approx(1000)
 
 
 def test_known_voters_are_allowed_for(rng: np.random.Generator) -> None:
-    found = board(random_votes(rng, n=2000, n_voters=40))
-    assert found.options.cluster == "voter"
-    assert found.votes.voters == 40
-    assert 30 < (found.votes.effective_voters or 0) <= 40
-    assert claims_ranks(found)
-    row = found.ratings[0]
+    report = board(random_votes(rng, n=2000, n_voters=40))
+    assert report.options.cluster == "voter"
+    assert report.votes.voters == 40
+    assert 30 < (report.votes.effective_voters or 0) <= 40
+    assert claims_ranks(report)
+    row = report.ratings[0]
     assert row.upper - row.lower > 2 * 2.0 * row.se  # t with under 40 degrees of freedom
 
 
@@ -80,13 +80,13 @@ def test_the_generator_moves_nothing_but_rank_ranges(rng: np.random.Generator) -
 
 def test_equal_ratings_share_a_rank_and_the_next_is_skipped() -> None:
     rows = [("x", "z", "model_a"), ("y", "z", "model_a"), ("x", "y", "tie")] * 3
-    found = board([*rows, ("z", "x", "model_a"), ("z", "y", "model_a")])
-    assert [(row.model, row.rank) for row in found.ratings] == [("x", 1), ("y", 1), ("z", 3)]
+    report = board([*rows, ("z", "x", "model_a"), ("z", "y", "model_a")])
+    assert [(row.model, row.rank) for row in report.ratings] == [("x", 1), ("y", 1), ("z", 3)]
 
 
 def test_the_range_of_ranks_holds_the_rank() -> None:
-    found = rate(Design().draw(np.random.default_rng(5)), RateOptions(seed=6))
-    ranges = [(row.rank_low or 0, row.rank, row.rank_high or 0) for row in found.ratings]
+    report = rate(Design().draw(np.random.default_rng(5)), RateOptions(seed=6))
+    ranges = [(row.rank_low or 0, row.rank, row.rank_high or 0) for row in report.ratings]
     assert all(low <= rank <= high for low, rank, high in ranges)
     assert ranges[0][2] < 10
 
@@ -122,64 +122,64 @@ def test_a_board_without_finite_ratings_raises(rows: list[tuple[str, str, str]])
 
 
 def test_unknown_voters_are_mentioned(rng: np.random.Generator) -> None:
-    assert "treat votes as independent" in said(board(without_voters(random_votes(rng))))
+    assert "treat votes as independent" in warnings_of(board(without_voters(random_votes(rng))))
 
 
 def test_a_board_of_one_busy_voter_says_so_and_claims_no_ranks(rng: np.random.Generator) -> None:
     rows = [
         (a, b, o, "busy" if i < 390 else v) for i, (a, b, o, v) in enumerate(random_votes(rng))
     ]
-    found = board(rows)
-    assert "One voter has 98% of the votes" in said(found)
-    assert "that voter alone" in said(found)
-    assert not claims_ranks(found)
-    assert no_ranks(found)
+    report = board(rows)
+    assert "One voter has 98% of the votes" in warnings_of(report)
+    assert "that voter alone" in warnings_of(report)
+    assert not claims_ranks(report)
+    assert no_ranks(report)
 
 
 def test_a_single_voter_gets_a_board(rng: np.random.Generator) -> None:
-    found = board([(a, b, o, "ann") for a, b, o, _ in random_votes(rng)])
-    used = found.votes
+    report = board([(a, b, o, "ann") for a, b, o, _ in random_votes(rng)])
+    used = report.votes
     assert (used.voters, used.effective_voters, used.top_voter_share) == (1, 1.0, 1.0)
-    assert all(row.lower < row.rating < row.upper for row in found.ratings)
+    assert all(row.lower < row.rating < row.upper for row in report.ratings)
 
 
 def test_under_fifteen_effective_voters_every_claim_stands_by_itself(
     rng: np.random.Generator,
 ) -> None:
-    found = board(random_votes(rng, n=5000, n_voters=14))
-    assert "14 voters" in said(found)
-    assert "by itself leaves next to no doubt" in said(found)
+    report = board(random_votes(rng, n=5000, n_voters=14))
+    assert "14 voters" in warnings_of(report)
+    assert "by itself leaves next to no doubt" in warnings_of(report)
 
 
 def test_fewer_effective_voters_than_models_are_few(rng: np.random.Generator) -> None:
-    found = board(random_votes(rng, n=9000, n_models=25, n_voters=20))
-    assert "few for 25 models" in said(found)
-    assert no_ranks(found)
+    report = board(random_votes(rng, n=9000, n_models=25, n_voters=20))
+    assert "few for 25 models" in warnings_of(report)
+    assert no_ranks(report)
 
 
 def test_a_handful_of_votes_claims_no_ranks() -> None:
-    found = board([("x", "y", "model_a")] * 8 + [("x", "y", "model_b")])
-    assert not claims_ranks(found)
-    assert "9 votes are too few" in said(found)
+    report = board([("x", "y", "model_a")] * 8 + [("x", "y", "model_b")])
+    assert not claims_ranks(report)
+    assert "9 votes are too few" in warnings_of(report)
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_nothing_but_ties_leaves_wide_intervals_and_a_warning(known: bool) -> None:
     rows = [("x", "y", "tie", f"v{i}") for i in range(30)]
-    found = board(rows if known else without_voters(rows))
-    assert "Every vote is a tie" in said(found)
+    report = board(rows if known else without_voters(rows))
+    assert "Every vote is a tie" in warnings_of(report)
     # thirty votes at p = 1/2: the gap has variance 4/30, each model a quarter of it
-    assert found.ratings[0].se == pytest.approx(400 / np.log(10) * np.sqrt(1 / 30))
-    assert {row.rank for row in found.ratings} == {1}
-    assert no_ranks(found)
+    assert report.ratings[0].se == pytest.approx(400 / np.log(10) * np.sqrt(1 / 30))
+    assert {row.rank for row in report.ratings} == {1}
+    assert no_ranks(report)
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_model_with_only_ties_is_named(rng: np.random.Generator, known: bool) -> None:
     rows = [*random_votes(rng), ("flat", "m0", "tie", "v1"), ("flat", "m1", "both_bad", "v2")]
-    found = board(rows if known else without_voters(rows))
-    assert "Only ties join flat" in said(found)
-    flat = next(row for row in found.ratings if row.model == "flat")
+    report = board(rows if known else without_voters(rows))
+    assert "Only ties join flat" in warnings_of(report)
+    flat = next(row for row in report.ratings if row.model == "flat")
     assert flat.se > 150
 
 
@@ -187,20 +187,20 @@ def test_a_model_that_one_voter_alone_rated_is_none_of_the_average(
     rng: np.random.Generator,
 ) -> None:
     new = [("new", "m0", "model_a", "fan")] * 40 + [("new", "m1", "model_b", "fan")] * 20
-    found = board([*random_votes(rng, n=4000, n_voters=60), *new])
-    row = found.ratings[0]
-    assert "Fewer than 15 effective voters stand behind new" in said(found)
+    report = board([*random_votes(rng, n=4000, n_voters=60), *new])
+    row = report.ratings[0]
+    assert "Fewer than 15 effective voters stand behind new" in warnings_of(report)
     assert (row.model, row.rank, row.rank_low, row.rank_high) == ("new", 1, None, None)
     assert row.effective_voters == pytest.approx(1.0, abs=0.1)
-    assert np.mean([other.rating for other in found.ratings[1:]]) == pytest.approx(1000)
+    assert np.mean([other.rating for other in report.ratings[1:]]) == pytest.approx(1000)
 
 
 def test_models_with_few_points_are_named_and_long_lists_are_cut(
     rng: np.random.Generator,
 ) -> None:
-    assert "Fewer than 10 points" not in said(board(random_votes(rng)))
+    assert "Fewer than 10 points" not in warnings_of(board(random_votes(rng)))
     few = random_votes(rng, n=60, n_models=8)
-    assert "m0, m1, m2, m3, m4 and 3 more" in said(board(few))
+    assert "m0, m1, m2, m3, m4 and 3 more" in warnings_of(board(few))
 
 
 def test_one_rare_model_leaves_the_intervals_of_the_others_alone(
@@ -233,11 +233,11 @@ COLUMNS = [
 
 
 def test_a_board_becomes_plain_json(rng: np.random.Generator) -> None:
-    found = board(random_votes(rng))
-    read = json.loads(json.dumps(found.to_dict()))
-    assert read["ratings"][0]["model"] == found.ratings[0].model
+    report = board(random_votes(rng))
+    read = json.loads(json.dumps(report.to_dict()))
+    assert read["ratings"][0]["model"] == report.ratings[0].model
     assert list(read["ratings"][0]) == COLUMNS
-    assert read["votes"]["effective_voters"] == found.votes.effective_voters
+    assert read["votes"]["effective_voters"] == report.votes.effective_voters
     assert isinstance(read["warnings"], list)
 
 
@@ -254,5 +254,5 @@ def test_the_package_loads_what_is_used_of_it() -> None:
 def test_every_name_of_the_package_can_be_used() -> None:
     assert len(dir(rating)) > 50
     for name in dir(rating):
-        found = getattr(rating, name)
-        assert not isinstance(found, ModuleType), name
+        member = getattr(rating, name)
+        assert not isinstance(member, ModuleType), name

@@ -14,8 +14,8 @@ CLOSE = 5 / np.sqrt(2 * ROUNDS)
 """Five Monte Carlo errors of a standard deviation."""
 
 
-def spread(found: Bootstrap) -> np.ndarray:
-    return np.asarray(found.theta.std(axis=0))
+def spread(draws: Bootstrap) -> np.ndarray:
+    return np.asarray(draws.theta.std(axis=0))
 
 
 @pytest.mark.parametrize("cluster", [None, "voter", "prompt"])
@@ -27,10 +27,10 @@ def test_the_spread_of_the_rounds_is_the_standard_error(
     one = fit(data)
     matrix = sandwich_covariance(one, data) if cluster is None else cr1(one, data, cluster)
     error = np.sqrt(np.diag(matrix))
-    found = bootstrap(one, data, rounds=ROUNDS, cluster=cluster, rng=rng)
-    assert spread(found) == pytest.approx(error, rel=CLOSE + 0.02)
-    assert found.n_degenerate == 0
-    low, high = found.interval()
+    draws = bootstrap(one, data, rounds=ROUNDS, cluster=cluster, rng=rng)
+    assert spread(draws) == pytest.approx(error, rel=CLOSE + 0.02)
+    assert draws.n_degenerate == 0
+    low, high = draws.interval()
     assert (low < one.theta).all()
     assert (high - low) / error == pytest.approx(np.full(5, 2 * 1.96), rel=0.25)
 
@@ -49,8 +49,8 @@ def test_unequal_weights_are_allowed_for(rng: np.random.Generator) -> None:
     data = rows.comparisons(weight=rng.choice([0.5, 4.0], size=4000))
     one = fit(data)
     error = np.sqrt(np.diag(sandwich_covariance(one, data)))
-    found = bootstrap(one, data, rounds=ROUNDS, rng=rng)
-    assert spread(found) == pytest.approx(error, rel=CLOSE + 0.02)
+    draws = bootstrap(one, data, rounds=ROUNDS, rng=rng)
+    assert spread(draws) == pytest.approx(error, rel=CLOSE + 0.02)
 
 
 @pytest.mark.parametrize("ties", ["davidson", "grounded"])
@@ -59,8 +59,8 @@ def test_other_fits_are_refitted(rng: np.random.Generator, ties: Ties) -> None:
     data = rows.comparisons(voter=rows.voter)
     one = fit(data, ties=ties)
     error = np.sqrt(np.diag(sandwich_covariance(one, data))[:5])
-    found = bootstrap(one, data, rounds=60, rng=rng)
-    assert spread(found) == pytest.approx(error, rel=5 / np.sqrt(120) + 0.02)
+    draws = bootstrap(one, data, rounds=60, rng=rng)
+    assert spread(draws) == pytest.approx(error, rel=5 / np.sqrt(120) + 0.02)
     by_voter = bootstrap(one, data, rounds=5, cluster="voter", rng=rng)
     assert np.isfinite(by_voter.theta).all()
 
@@ -74,9 +74,11 @@ def test_every_round_is_a_maximum_of_its_own_votes(rng: np.random.Generator) -> 
     theta, done = chord_newton(one, np.zeros(6), bread, ridge=0.0)
     assert done.all()
     for r in range(40):
-        chance = 1 / (1 + np.exp(theta[:, r] - theta[:, r][:, None]))
+        probability = 1 / (1 + np.exp(theta[:, r] - theta[:, r][:, None]))
         won = one.wins(r)
-        assert ((won + won.T) * chance - won).sum(axis=1) == pytest.approx(np.zeros(6), abs=1e-3)
+        assert ((won + won.T) * probability - won).sum(axis=1) == pytest.approx(
+            np.zeros(6), abs=1e-3
+        )
 
 
 def test_rounds_that_stall_are_solved_by_themselves(
@@ -93,12 +95,12 @@ def test_rounds_that_stall_are_solved_by_themselves(
 def test_a_degenerate_round_counts_as_infinite_and_is_reported() -> None:
     top = [("x", "y", 30), ("y", "x", 30), ("x", "top", 1), ("top", "x", 30)]
     data = wins(top)
-    found = bootstrap(fit(data), data, rounds=400, rng=np.random.default_rng(0))
-    share = found.n_degenerate / 400
+    draws = bootstrap(fit(data), data, rounds=400, rng=np.random.default_rng(0))
+    share = draws.n_degenerate / 400
     assert share == pytest.approx(np.exp(-1), abs=0.12)  # the one lost vote is not drawn
-    at = found.models.index("top")
-    assert np.isposinf(found.theta[:, at]).sum() == found.n_degenerate
-    low, high = found.interval()
+    at = draws.models.index("top")
+    assert np.isposinf(draws.theta[:, at]).sum() == draws.n_degenerate
+    low, high = draws.interval()
     assert np.isfinite(low).all()
     assert np.isposinf(high[at])
     assert np.isfinite(np.delete(high, at)).all()
@@ -109,19 +111,19 @@ def test_a_model_that_a_round_cannot_compare_is_unbounded_both_ways() -> None:
         [("x", "y", "model_a"), ("x", "y", "model_b")] * 30
         + [("z", "y", "model_a"), ("z", "y", "model_b")]
     )
-    found = bootstrap(fit(data), data, rounds=300, rng=np.random.default_rng(0))
-    low, high = found.interval()
-    at = found.models.index("z")
-    assert np.isnan(found.theta[:, at]).mean() == pytest.approx(np.exp(-2), abs=0.07)
+    draws = bootstrap(fit(data), data, rounds=300, rng=np.random.default_rng(0))
+    low, high = draws.interval()
+    at = draws.models.index("z")
+    assert np.isnan(draws.theta[:, at]).mean() == pytest.approx(np.exp(-2), abs=0.07)
     assert (low[at], high[at]) == (-np.inf, np.inf)
 
 
 def test_a_general_round_without_a_fit_says_nothing_of_any_model() -> None:
     rows = [("x", "y", "model_a"), ("x", "y", "model_b")] * 8 + [("x", "y", "tie")]
     data = votes(rows)
-    found = bootstrap(fit(data, ties="davidson"), data, rounds=60, rng=np.random.default_rng(0))
-    assert 0 < found.n_degenerate < 60
-    assert np.isnan(found.theta[~np.isfinite(found.theta).all(axis=1)]).all()
+    draws = bootstrap(fit(data, ties="davidson"), data, rounds=60, rng=np.random.default_rng(0))
+    assert 0 < draws.n_degenerate < 60
+    assert np.isnan(draws.theta[~np.isfinite(draws.theta).all(axis=1)]).all()
 
 
 def test_the_generator_decides(rng: np.random.Generator) -> None:
@@ -137,8 +139,8 @@ def test_the_generator_decides(rng: np.random.Generator) -> None:
 
 def test_a_ridge_holds_every_round(rng: np.random.Generator) -> None:
     data = wins([("x", "y", 9)])
-    found = bootstrap(fit(data, ridge=0.5), data, rounds=50, rng=rng)
-    assert found.n_degenerate == 0
+    draws = bootstrap(fit(data, ridge=0.5), data, rounds=50, rng=rng)
+    assert draws.n_degenerate == 0
 
 
 @pytest.mark.parametrize("mean", [0.3, 8.0, 12.0, 400.0])

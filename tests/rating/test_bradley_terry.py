@@ -84,15 +84,15 @@ def test_a_general_optimiser_on_single_votes_finds_the_same_strengths(
 ) -> None:
     rows = random_votes(rng, n=150, n_models=4)
 
-    def surprise(theta: np.ndarray) -> float:
+    def loss(theta: np.ndarray) -> float:
         total = 0.0
         for a, b, outcome, _ in rows:
-            chance = 1 / (1 + np.exp(theta[int(b[1])] - theta[int(a[1])]))
+            probability = 1 / (1 + np.exp(theta[int(b[1])] - theta[int(a[1])]))
             score = Outcome(outcome).score_a
-            total -= score * np.log(chance) + (1 - score) * np.log(1 - chance)
+            total -= score * np.log(probability) + (1 - score) * np.log(1 - probability)
         return total + float(theta.sum() ** 2)
 
-    theirs = minimize(surprise, np.zeros(4), method="BFGS", options={"gtol": 1e-5})
+    theirs = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-5})
     fit = fit_bradley_terry(votes(rows))
     assert fit.theta == pytest.approx(theirs.x, abs=1e-5)
     assert -fit.log_likelihood == pytest.approx(theirs.fun, abs=1e-8)

@@ -27,8 +27,8 @@ def fitted(data: Comparisons, ties: Ties) -> Fit:
     return fit(data, ties=ties, order_effect=True)
 
 
-def refit_without(found: Fit, data: Comparisons, ties: Ties, kept: np.ndarray) -> np.ndarray:
-    return fitted(data.subset(kept), ties).x - found.x
+def refit_without(result: Fit, data: Comparisons, ties: Ties, rows: np.ndarray) -> np.ndarray:
+    return fitted(data.subset(rows), ties).x - result.x
 
 
 @pytest.mark.parametrize("ties", ALL)
@@ -38,12 +38,12 @@ def test_every_cluster_left_out_by_refits(
 ) -> None:
     monkeypatch.setattr(jackknife, "REFIT_LEVERAGE", 0.0)
     data = known(draw(rng, ties, n=900, style=(0.3,), n_voters=6, n_prompts=7, order=0.2))
-    found = fitted(data, ties)
+    result = fitted(data, ties)
     index = getattr(data, cluster)
-    shifts = [refit_without(found, data, ties, index != c) for c in range(index.max() + 1)]
+    shifts = [refit_without(result, data, ties, index != c) for c in range(index.max() + 1)]
     u = len(shifts)
     expected = (u - 1) / u * sum(np.outer(d, d) for d in shifts)
-    assert by_cluster(found, data, cluster) == pytest.approx(expected, rel=1e-5, abs=1e-9)
+    assert by_cluster(result, data, cluster) == pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 
 @pytest.mark.parametrize("ties", ALL)
@@ -51,15 +51,15 @@ def test_light_clusters_are_left_out_by_one_newton_step(
     rng: np.random.Generator, ties: Ties
 ) -> None:
     data = known(draw(rng, ties, n=2500, style=(0.3,), n_voters=60))
-    found = fitted(data, ties)
+    result = fitted(data, ties)
     assert data.voter is not None
-    total = np.zeros_like(found.hessian)
+    total = np.zeros_like(result.hessian)
     for voter in range(60):
         rest = data.subset(data.voter != voter)
-        at = cell_objective(found.likelihood, rest, order_effect=True).evaluate(found.x)
+        at = cell_objective(result.likelihood, rest, order_effect=True).evaluate(result.x)
         step = np.linalg.pinv(at.hessian, rcond=1e-10) @ at.gradient
         total += np.outer(step, step)
-    assert by_cluster(found, data) == pytest.approx(59 / 60 * total, rel=1e-5, abs=1e-10)
+    assert by_cluster(result, data) == pytest.approx(59 / 60 * total, rel=1e-5, abs=1e-10)
 
 
 @pytest.mark.parametrize("ties", ALL)
@@ -70,12 +70,12 @@ def test_votes_with_a_cluster_of_their_own_are_left_out_without_repeating(
     rows = draw(rng, ties, n=900, style=(0.3,), order=0.2)
     voter = np.where(np.arange(900) < 500, 1000 + np.arange(900), rows.voter)
     data = rows.comparisons(voter=voter, features=rows.features, feature_names=["length"])
-    found, groups = fitted(data, ties), grouping(data, "voter")
-    parts = list(jackknife.leave_one_out(found, data, groups))
+    result, groups = fitted(data, ties), grouping(data, "voter")
+    parts = list(jackknife.leave_one_out(result, data, groups))
     shift = np.concatenate([part.shift for part in parts])
     order = np.argsort(np.concatenate([part.clusters for part in parts]))
     u = len(shift)
-    ours = jackknife.jackknife(found, data, groups)
+    ours = jackknife.jackknife(result, data, groups)
     assert ours.matrix == pytest.approx((u - 1) / u * shift.T @ shift, rel=1e-6, abs=1e-12)
     lengths = (shift[order, :5] ** 2).sum(axis=1)
     assert ours.lengths == pytest.approx(lengths, rel=1e-6, abs=1e-12)
@@ -85,10 +85,10 @@ def test_clusters_beyond_one_chunk_are_all_counted(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = known(draw(rng, "davidson", style=(0.3,), n_voters=200))
-    found = fitted(data, "davidson")
-    whole = by_cluster(found, data)
+    result = fitted(data, "davidson")
+    whole = by_cluster(result, data)
     monkeypatch.setattr(jackknife, "CHUNK_ENTRIES", 100)
-    assert by_cluster(found, data) == pytest.approx(whole, rel=1e-6, abs=1e-12)
+    assert by_cluster(result, data) == pytest.approx(whole, rel=1e-6, abs=1e-12)
 
 
 def test_cells_split_in_two_are_the_same_votes(rng: np.random.Generator) -> None:
@@ -106,13 +106,13 @@ def test_two_ways_are_added_contrast_by_contrast(rng: np.random.Generator) -> No
     rows = draw(rng, "half", n=3000, n_voters=20, n_prompts=25)
     data = rows.comparisons(voter=rows.voter, prompt=rows.prompt)
     joint = rows.comparisons(voter=rows.voter * 25 + rows.prompt)
-    found = fit(data)
+    fitted = fit(data)
     pair = np.array([[1.0, -1.0, 0.0, 0.0, 0.0]])
     voters, prompts, both = (
-        float(pair[0] @ by_cluster(found, *known) @ pair[0])
+        float(pair[0] @ by_cluster(fitted, *known) @ pair[0])
         for known in ((data, "voter"), (data, "prompt"), (joint, "voter"))
     )
-    ours = infer(found, data, ("voter", "prompt")).of(pair)
+    ours = infer(fitted, data, ("voter", "prompt")).of(pair)
     assert ours.by_clusters[0] == pytest.approx(voters + max(0.0, prompts - both), rel=1e-8)
 
 
@@ -134,19 +134,19 @@ def test_models_that_only_tied_are_not_certain(rng: np.random.Generator, ties: T
         *(x[keep] for x in (tied.voter, tied.prompt, tied.features)),
     )
     data = few.comparisons(voter=few.voter)
-    found = fit(data, ties=ties)
-    implied = hessian_covariance(found)[4, 4]
-    for matrix in (sandwich_covariance(found, data), by_cluster(found, data)):
+    fitted = fit(data, ties=ties)
+    implied = hessian_covariance(fitted)[4, 4]
+    for matrix in (sandwich_covariance(fitted, data), by_cluster(fitted, data)):
         assert matrix[4, 4] > 0.5 * implied
 
 
 def test_clusters_that_are_not_known_or_alone_raise(rng: np.random.Generator) -> None:
     data = draw(rng, "half").comparisons()
-    found = fit(data)
+    fitted = fit(data)
     with pytest.raises(DataError, match="no voters"):
-        infer(found, data, ("voter",))
+        infer(fitted, data, ("voter",))
     with pytest.raises(DataError, match="no prompts"):
-        infer(found, data, ("prompt",))
+        infer(fitted, data, ("prompt",))
     alone = draw(rng, "half", n_voters=1)
     with pytest.raises(DataError, match="two voters"):
-        infer(found, alone.comparisons(voter=alone.voter), ("voter",))
+        infer(fitted, alone.comparisons(voter=alone.voter), ("voter",))

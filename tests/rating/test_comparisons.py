@@ -272,12 +272,12 @@ def test_narrow_codes_say_the_same_as_wide_ones() -> None:
         votes=narrow.votes.astype(np.int8),
         voter=narrow.voter,
     )
-    for found in (narrow, again):
-        assert found.pairs.tolist() == wide.pairs.tolist()
-        assert found.outcome.tolist() == wide.outcome.tolist()
-        assert found.votes.tolist() == wide.votes.tolist()
-        assert found.wins().tolist() == wide.wins().tolist()
-        assert found.merged().votes.tolist() == wide.merged().votes.tolist()
-        assert found.voter is not None
+    for data in (narrow, again):
+        assert data.pairs.tolist() == wide.pairs.tolist()
+        assert data.outcome.tolist() == wide.outcome.tolist()
+        assert data.votes.tolist() == wide.votes.tolist()
+        assert data.wins().tolist() == wide.wins().tolist()
+        assert data.merged().votes.tolist() == wide.merged().votes.tolist()
+        assert data.voter is not None
         assert wide.voter is not None
-        assert found.voter.tolist() == wide.voter.tolist()
+        assert data.voter.tolist() == wide.voter.tolist()

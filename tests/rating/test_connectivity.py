@@ -9,10 +9,10 @@ from tests.rating.builders import votes, wins
 
 
 def test_a_cycle_of_wins_is_identified() -> None:
-    found = connectivity(wins([("x", "y", 1), ("y", "z", 1), ("z", "x", 1)]))
-    assert found.is_identified
-    assert found.strong == (("x", "y", "z"),)
-    assert "every other" in found.describe()
+    groups = connectivity(wins([("x", "y", 1), ("y", "z", 1), ("z", "x", 1)]))
+    assert groups.is_identified
+    assert groups.strong == (("x", "y", "z"),)
+    assert "every other" in groups.describe()
 
 
 def test_a_tie_joins_both_ways() -> None:
@@ -20,30 +20,30 @@ def test_a_tie_joins_both_ways() -> None:
 
 
 def test_no_votes_are_described_as_such() -> None:
-    found = connectivity(votes([]))
-    assert not found.is_identified
-    assert found.connected == found.strong == ()
-    assert "no votes" in found.describe()
+    groups = connectivity(votes([]))
+    assert not groups.is_identified
+    assert groups.connected == groups.strong == ()
+    assert "no votes" in groups.describe()
 
 
 def test_disconnected_groups_are_named() -> None:
-    found = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("w", "u", "tie")]))
-    assert found.connected == (("u", "v", "w"), ("x", "y"))
-    assert "u, v, w; x, y" in found.describe()
+    groups = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("w", "u", "tie")]))
+    assert groups.connected == (("u", "v", "w"), ("x", "y"))
+    assert "u, v, w; x, y" in groups.describe()
 
 
 def test_an_undefeated_model_is_named_as_unbeaten_and_the_rest_as_winless_against_it() -> None:
-    found = connectivity(wins([("x", "y", 1), ("y", "x", 1), ("top", "x", 3)]))
-    assert found.unbeaten == (("top",),)
-    assert found.winless == (("x", "y"),)
-    assert "Never scored against by the rest: top." in found.describe()
+    groups = connectivity(wins([("x", "y", 1), ("y", "x", 1), ("top", "x", 3)]))
+    assert groups.unbeaten == (("top",),)
+    assert groups.winless == (("x", "y"),)
+    assert "Never scored against by the rest: top." in groups.describe()
 
 
 def test_a_group_that_always_wins_is_not_identified() -> None:
-    found = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("x", "v", "model_a")]))
-    assert len(found.connected) == 1
-    assert found.unbeaten == (("x", "y"),)
-    assert found.winless == (("v", "w"),)
+    groups = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("x", "v", "model_a")]))
+    assert len(groups.connected) == 1
+    assert groups.unbeaten == (("x", "y"),)
+    assert groups.winless == (("v", "w"),)
 
 
 def test_a_vote_of_weight_zero_joins_nothing() -> None:

@@ -20,9 +20,9 @@ from rating import (
     sandwich_covariance,
 )
 from rating.scale import POINTS_PER_NAT
-from rating.uncertainty.clusters import grouping
-from rating.uncertainty.contrasts import information_by_cluster, quantile
-from rating.uncertainty.sandwich import scored_cells
+from rating.uncertainty.clusters import grouping, information_by_cluster
+from rating.uncertainty.contrasts import quantile
+from rating.uncertainty.covariance import scored_cells
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
 from tests.simulation import D1, Design
@@ -125,11 +125,11 @@ def test_effective_voters_of_a_contrast_are_counted_from_the_definition(
 def test_information_adds_up_over_clusters(rng: np.random.Generator, ties: str) -> None:
     rows = draw(rng, ties, order=0.2, style=(0.3,))  # type: ignore[arg-type]
     data = rows.comparisons(voter=rows.voter, features=rows.features, feature_names=("length",))
-    found = fit(data, ties=ties, order_effect=True)  # type: ignore[arg-type]
-    vectors = rng.normal(size=(len(found.x), 3))
-    parts = information_by_cluster(found, data, grouping(data, "voter"), vectors)
+    fitted = fit(data, ties=ties, order_effect=True)  # type: ignore[arg-type]
+    vectors = rng.normal(size=(len(fitted.x), 3))
+    parts = information_by_cluster(fitted, data, grouping(data, "voter"), vectors)
     total = sum(part.sum(axis=0) for part in parts)
-    assert total == pytest.approx(np.einsum("im,ij,jm->m", vectors, found.hessian, vectors))
+    assert total == pytest.approx(np.einsum("im,ij,jm->m", vectors, fitted.hessian, vectors))
 
 
 def test_pairs_of_votes_give_the_same_information_as_cells(rng: np.random.Generator) -> None:
@@ -235,7 +235,7 @@ def team() -> Comparisons:
     return design.draw(np.random.default_rng(8))
 
 
-def told_apart(board: Report) -> int:
+def separated(board: Report) -> int:
     """Count the pairs of models on which one is claimed to be better."""
     return sum((row.rank_low or 1) - 1 for row in board.ratings)
 
@@ -253,7 +253,7 @@ def test_a_small_team_may_claim_what_stands_by_itself() -> None:
 
 def test_claims_for_these_voters_are_more_and_named() -> None:
     everybody, these = rate(team()), rate(team(), RateOptions(claims="these-voters"))
-    assert told_apart(these) > told_apart(everybody) > 0
+    assert separated(these) > separated(everybody) > 0
     assert (these.options.claims, these.options.cluster) == ("these-voters", "none")
     assert "for these 8 voters alone" in " ".join(these.warnings)
     assert these.ratings[0].df == math.inf
@@ -271,7 +271,7 @@ def test_three_raters_of_many_shared_prompts_claim_little_of_others() -> None:
         "raters", n_models=5, n_voters=3, busy="even", each=900, spread=0.5, n_prompts=300
     )
     data = replace(design, taste=0.0, liking=0.5).draw(np.random.default_rng(9))
-    assert told_apart(rate(data)) < told_apart(rate(data, RateOptions(claims="these-voters"))) / 2
+    assert separated(rate(data)) < separated(rate(data, RateOptions(claims="these-voters"))) / 2
 
 
 def test_one_voter_speaks_for_one_voter_and_no_rank_is_claimed(rng: np.random.Generator) -> None:

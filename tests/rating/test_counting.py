@@ -30,8 +30,8 @@ def test_rows_that_are_alike_are_counted_in_order(rows: list[tuple[int, ...]], k
 def test_rows_alike_on_both_sides_of_a_block_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "_AT_ONCE", 4)
     codes = np.repeat([5, 7, 9, 30_000], [3, 4, 1, 6])
-    found, n = counting.count_packed(counting.packed([codes, codes], [40_000] * 2), [40_000] * 2)
-    assert [column.tolist() for column in found] == [[5, 7, 9, 30_000]] * 2
+    unique, n = counting.count_packed(counting.packed([codes, codes], [40_000] * 2), [40_000] * 2)
+    assert [column.tolist() for column in unique] == [[5, 7, 9, 30_000]] * 2
     assert n.tolist() == [3, 4, 1, 6]
 
 

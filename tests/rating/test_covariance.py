@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit_bradley_terry, hessian_covariance, sandwich_covariance
-from rating.uncertainty.sandwich import decided_groups, identified_inverse
+from rating.uncertainty.covariance import decided_groups, identified_inverse
 from tests.rating.builders import random_votes, votes, wins
 
 
@@ -15,9 +15,9 @@ def sandwich_by_hand(data: Comparisons) -> np.ndarray:
     ):
         x = np.zeros(data.n_models)
         x[a], x[b] = 1, -1
-        chance = 1 / (1 + np.exp(-(theta @ x)))
-        bread += weight * chance * (1 - chance) * np.outer(x, x)
-        meat += square * (score - chance) ** 2 * np.outer(x, x)
+        probability = 1 / (1 + np.exp(-(theta @ x)))
+        bread += weight * probability * (1 - probability) * np.outer(x, x)
+        meat += square * (score - probability) ** 2 * np.outer(x, x)
     inverse = np.linalg.pinv(bread)
     return np.asarray(inverse @ meat @ inverse)
 

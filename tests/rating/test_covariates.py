@@ -27,13 +27,17 @@ def styled(rows: Drawn, ties: Ties = "half") -> Fit:
 @pytest.mark.parametrize("ties", ALL)
 def test_planted_order_effect_and_style_are_found(rng: np.random.Generator, ties: Ties) -> None:
     rows = draw(rng, ties, n=15_000, order=0.2, style=STYLE)
-    found = styled(rows, ties)
-    error = np.sqrt(np.diag(hessian_covariance(found)))[found.n_models :]
-    raw = np.array([p.raw for p in found.parameters])
-    assert [p.name for p in found.parameters[:3]] == ["order_effect", "style:length", "style:bold"]
+    fitted = styled(rows, ties)
+    error = np.sqrt(np.diag(hessian_covariance(fitted)))[fitted.n_models :]
+    raw = np.array([p.raw for p in fitted.parameters])
+    assert [p.name for p in fitted.parameters[:3]] == [
+        "order_effect",
+        "style:length",
+        "style:bold",
+    ]
     assert (np.abs(raw[:3] - (0.2, *STYLE)) < 4 * error[:3]).all()
     assert error[:3].max() < 0.06
-    assert found.deviance is None
+    assert fitted.deviance is None
 
 
 def test_logistic_regression_finds_the_same_coefficients(rng: np.random.Generator) -> None:
@@ -52,23 +56,23 @@ def test_logistic_regression_finds_the_same_coefficients(rng: np.random.Generato
 
 def test_the_order_effect_of_two_equal_models_is_the_log_odds_of_side_a() -> None:
     rows = [("x", "y", "model_a"), ("y", "x", "model_a")] * 3
-    found = fit(votes([*rows, ("x", "y", "model_b"), ("y", "x", "model_b")]), order_effect=True)
-    assert found.parameters[0].value == pytest.approx(np.log(3))
-    assert found.theta == pytest.approx([0, 0], abs=1e-12)
+    fitted = fit(votes([*rows, ("x", "y", "model_b"), ("y", "x", "model_b")]), order_effect=True)
+    assert fitted.parameters[0].value == pytest.approx(np.log(3))
+    assert fitted.theta == pytest.approx([0, 0], abs=1e-12)
 
 
 def test_the_sandwich_with_features_is_the_textbook_formula(rng: np.random.Generator) -> None:
     rows = draw(rng, "half", n=500, order=0.4, style=STYLE)
     data = rows.comparisons(features=rows.features, feature_names=NAMES)
-    found = fit(data, order_effect=True)
+    fitted = fit(data, order_effect=True)
     x = np.zeros((500, 5))
     x[np.arange(500), rows.a], x[np.arange(500), rows.b] = 1, -1
     x = np.column_stack([x, np.ones(500), rows.features])
-    chance = expit(x @ found.x)
-    bread = np.linalg.pinv((x * (chance * (1 - chance))[:, None]).T @ x)
-    score = x * ((rows.outcome == 0) - chance)[:, None]
+    probability = expit(x @ fitted.x)
+    bread = np.linalg.pinv((x * (probability * (1 - probability))[:, None]).T @ x)
+    score = x * ((rows.outcome == 0) - probability)[:, None]
     expected = bread @ score.T @ score @ bread
-    assert sandwich_covariance(found, data) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    assert sandwich_covariance(fitted, data) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 def test_a_constant_feature_of_zeros_and_a_copy_are_named(rng: np.random.Generator) -> None:
@@ -115,9 +119,9 @@ def test_style_is_unbiased_covered_and_seldom_seen_where_there_is_none() -> None
     for run in range(runs):
         rows = draw(rng, "rao-kupper", n=1500, style=(0.25, 0.0), n_voters=60)
         data = rows.comparisons(features=rows.features, feature_names=NAMES, voter=rows.voter)
-        found = fit(data, ties="rao-kupper")
-        seen[run] = [p.raw for p in found.parameters[:2]]
-        errors[run] = np.sqrt(np.diag(cr1(found, data)))[5:7]
+        fitted = fit(data, ties="rao-kupper")
+        seen[run] = [p.raw for p in fitted.parameters[:2]]
+        errors[run] = np.sqrt(np.diag(cr1(fitted, data)))[5:7]
     miss = seen - (0.25, 0.0)
     assert (np.abs(miss.mean(axis=0)) < 3 * miss.std(axis=0) / np.sqrt(runs)).all()
     outside = (np.abs(miss) > 1.96 * errors).mean(axis=0)

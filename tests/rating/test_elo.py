@@ -34,10 +34,10 @@ def one_vote_at_a_time(
 
 def test_a_lead_in_points_is_the_elo_expectation() -> None:
     example = golden("elo_expectation")
-    chances = example["expected"]["chance"]
-    for lead, chance in zip(example["data"]["lead"], chances, strict=True):
-        assert expected_score(lead) == pytest.approx(chance, abs=5e-5)
-        assert expected_score(-lead) == pytest.approx(1 - chance, abs=5e-5)
+    probabilities = example["expected"]["chance"]
+    for lead, probability in zip(example["data"]["lead"], probabilities, strict=True):
+        assert expected_score(lead) == pytest.approx(probability, abs=5e-5)
+        assert expected_score(-lead) == pytest.approx(1 - probability, abs=5e-5)
 
 
 @pytest.mark.parametrize("k", [4.0, 32.0])

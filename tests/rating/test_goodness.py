@@ -33,18 +33,18 @@ def test_one_pair_in_twenty_two_of_a_true_board_is_beyond_two_standard_errors(
 def test_without_ties_a_residual_is_haberman_s() -> None:
     """Written out with the hat matrix of a logistic regression on the pairs."""
     data = at("D1", 0.4).draw(np.random.default_rng(2))
-    found = fit_bradley_terry(data)
+    fitted = fit_bradley_terry(data)
     wins = data.wins()
     pairs = np.argwhere(np.triu(wins + wins.T) > 0)
     i, j = pairs.T
     n = (wins + wins.T)[i, j]
-    chance = 1 / (1 + np.exp(found.theta[j] - found.theta[i]))
+    probability = 1 / (1 + np.exp(fitted.theta[j] - fitted.theta[i]))
     design = np.eye(10)[i] - np.eye(10)[j]
-    weight = n * chance * (1 - chance)
+    weight = n * probability * (1 - probability)
     root = np.sqrt(weight)[:, None] * design
     hat = np.einsum("ij,jk,ik->i", root, np.linalg.pinv(root.T @ root), root)
-    expected = (wins[i, j] - n * chance) / np.sqrt(weight * (1 - hat))
-    assert goodness_of_fit(found, data).residual == pytest.approx(expected)
+    expected = (wins[i, j] - n * probability) / np.sqrt(weight * (1 - hat))
+    assert goodness_of_fit(fitted, data).residual == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper", "grounded"])
@@ -70,8 +70,8 @@ def test_a_pair_that_the_fit_follows_whatever_its_votes_has_no_residual() -> Non
 def test_pairs_of_nothing_but_ties_are_close_to_what_is_expected() -> None:
     sides = [("x", "y"), ("y", "z"), ("z", "x")] * 10
     data = Comparisons.from_arrays([a for a, _ in sides], [b for _, b in sides], ["tie"] * 30)
-    found = goodness_of_fit(fit(data), data)
-    assert np.nan_to_num(found.residual) == pytest.approx(np.zeros(3))
+    goodness = goodness_of_fit(fit(data), data)
+    assert np.nan_to_num(goodness.residual) == pytest.approx(np.zeros(3))
 
 
 def test_votes_that_hang_together_are_not_taken_as_many() -> None:
@@ -103,8 +103,10 @@ def test_one_voter_a_vote_is_no_voters_known() -> None:
     alone = Comparisons.from_codes(
         data.models, a[rows], b[rows], data.outcome[rows], voter=np.arange(len(rows))
     )
-    found = fit_bradley_terry(alone)
+    fitted = fit_bradley_terry(alone)
     groups = (None, grouping(alone, "voter"))
-    tests = [misfit_test(found, alone, each, ALL, rng=np.random.default_rng(7)) for each in groups]
+    tests = [
+        misfit_test(fitted, alone, each, ALL, rng=np.random.default_rng(7)) for each in groups
+    ]
     assert tests[0].p == pytest.approx(tests[1].p, abs=0.1)
     assert tests[0].n_far == pytest.approx(tests[1].n_far, abs=0.3)

@@ -39,12 +39,12 @@ def seen(design: Design, seed: int, lead: float = 0.0) -> Seen:
     for _ in range(BOARDS):
         data = _drawn(design, rng, lead)
         fit = fit_bradley_terry(data)
-        found = goodness_of_fit(fit, data)
-        judged = ~np.isnan(found.residual)
+        goodness = goodness_of_fit(fit, data)
+        judged = ~np.isnan(goodness.residual)
         tested = misfit_test(fit, data, grouping(data, "voter"), judged, rng=rng, draws=199)
-        off = np.abs(found.residual[judged]) > 2
-        plain = found.pearson[judged] > 4
-        at = (found.pairs[judged] == PLANTED).all(axis=1)
+        off = np.abs(goodness.residual[judged]) > 2
+        plain = goodness.pearson[judged] > 4
+        at = (goodness.pairs[judged] == PLANTED).all(axis=1)
         rows.append(
             (
                 off.mean(),
@@ -73,15 +73,15 @@ def _drawn(design: Design, rng: np.random.Generator, lead: float) -> Comparisons
 def test_a_true_board_has_as_many_pairs_far_off_as_is_said(
     name: str, taste: float, tie_rate: float, record_property: Record
 ) -> None:
-    found = seen(at(name, taste, tie_rate=tie_rate), seed=1)
-    row = {"board": name, "taste": taste, "ties": tie_rate, "far": f"{found.far:.3f}"}
-    row |= {"by_chance": f"{found.by_chance:.3f}", "p_under_.05": f"{found.small:.3f}"}
-    row |= {"without": f"{found.without:.3f}"}
+    result = seen(at(name, taste, tie_rate=tie_rate), seed=1)
+    row = {"board": name, "taste": taste, "ties": tie_rate, "far": f"{result.far:.3f}"}
+    row |= {"by_chance": f"{result.by_chance:.3f}", "p_under_.05": f"{result.small:.3f}"}
+    row |= {"without": f"{result.without:.3f}"}
     record_property("pairs of true boards beyond two standard errors", row)
     error = np.sqrt(0.0455 / BOARDS / 45)
-    assert abs(found.far - found.by_chance) <= 4 * error
-    assert abs(found.far - 0.0455) <= 4 * error
-    assert found.small <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / BOARDS)
+    assert abs(result.far - result.by_chance) <= 4 * error
+    assert abs(result.far - 0.0455) <= 4 * error
+    assert result.small <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / BOARDS)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_a_true_board_has_as_many_pairs_far_off_as_is_said(
 def test_a_pair_that_breaks_the_order_is_seen(
     name: str, lead: float, tie_rate: float, least: float, record_property: Record
 ) -> None:
-    found = seen(at(name, 0.4, tie_rate=tie_rate), seed=2, lead=lead)
-    row = {"board": name, "lead": lead, "ties": tie_rate, "seen": f"{found.planted:.2f}"}
-    row |= {"p_under_.05": f"{found.small:.2f}"}
+    result = seen(at(name, 0.4, tie_rate=tie_rate), seed=2, lead=lead)
+    row = {"board": name, "lead": lead, "ties": tie_rate, "seen": f"{result.planted:.2f}"}
+    row |= {"p_under_.05": f"{result.small:.2f}"}
     record_property("a planted pair that breaks the order", row)
-    assert found.planted >= least
-    assert found.small > 0.15
+    assert result.planted >= least
+    assert result.small > 0.15
 
 
 def test_one_pair_in_twenty_two_is_not_true_of_residuals_that_know_no_ties() -> None:
-    found = seen(at("D1", 0.4, tie_rate=0.3), seed=3)
-    assert found.without < 0.02 < found.far
+    result = seen(at("D1", 0.4, tie_rate=0.3), seed=3)
+    assert result.without < 0.02 < result.far

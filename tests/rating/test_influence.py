@@ -17,10 +17,12 @@ def lead(rows: list[Row], above: str, below: str) -> float | None:
     if not {above, below} <= set(data.models):
         return None
     try:
-        found = fit_bradley_terry(data)
+        fitted = fit_bradley_terry(data)
     except NotIdentifiedError:
         return None
-    return float(found.theta[found.models.index(above)] - found.theta[found.models.index(below)])
+    return float(
+        fitted.theta[fitted.models.index(above)] - fitted.theta[fitted.models.index(below)]
+    )
 
 
 def fewest_by_trying(rows: list[Row], flip: Flip, units: list[list[int]]) -> int:
@@ -69,9 +71,9 @@ def test_the_voters_found_change_the_places_and_are_seldom_more_than_needed(seed
     assert closest.share == len(closest.clusters) / 9
 
 
-def first_removal(data: Comparisons, found: Fit, unit: str = "vote") -> Removal:
-    best, second = np.argsort(-found.theta)[:2].tolist()
-    return next(iter(removals(found, data, unit, [(best, second)], 50)))  # type: ignore[arg-type]
+def first_removal(data: Comparisons, fitted: Fit, unit: str = "vote") -> Removal:
+    best, second = np.argsort(-fitted.theta)[:2].tolist()
+    return next(iter(removals(fitted, data, unit, [(best, second)], 50)))  # type: ignore[arg-type]
 
 
 def test_the_influence_of_one_vote_is_what_a_refit_without_it_shows(
@@ -97,10 +99,10 @@ def test_the_influence_of_one_voter_is_what_a_refit_without_them_shows(
 
 def test_without_one_vote_less_the_places_stay(rng: np.random.Generator) -> None:
     data = votes(random_votes(rng, n=1500, n_models=4))
-    found = fit(data)
-    for flip in fewest_to_flip(found, data):
-        pair = found.models.index(flip.above), found.models.index(flip.below)
-        removal = next(iter(removals(found, data, "vote", [pair], 1000)))
+    fitted = fit(data)
+    for flip in fewest_to_flip(fitted, data):
+        pair = fitted.models.index(flip.above), fitted.models.index(flip.below)
+        removal = next(iter(removals(fitted, data, "vote", [pair], 1000)))
         assert flip.k is not None
         before = removal.refitted(flip.k - 1)
         assert before is not None
@@ -173,15 +175,15 @@ def test_a_result_is_plain_json(rng: np.random.Generator) -> None:
 
 def test_questions_that_have_no_answer_are_refused(rng: np.random.Generator) -> None:
     data = votes(random_votes(rng, n=300, n_models=3))
-    found = fit(data)
-    best, *_, worst = [found.models[i] for i in np.argsort(-found.theta)]
+    fitted = fit(data)
+    best, *_, worst = [fitted.models[i] for i in np.argsort(-fitted.theta)]
     with pytest.raises(DataError, match="stand above"):
-        fewest_to_flip(found, data, pairs=[(worst, best)])
+        fewest_to_flip(fitted, data, pairs=[(worst, best)])
     with pytest.raises(DataError, match="No votes on 'nobody'"):
-        fewest_to_flip(found, data, pairs=[(best, "nobody")])
+        fewest_to_flip(fitted, data, pairs=[(best, "nobody")])
     with pytest.raises(DataError, match="half wins"):
         fewest_to_flip(fit(data, ties="davidson"), data)
     with pytest.raises(DataError, match="prompt"):
-        fewest_to_flip(found, data, unit="prompt")
+        fewest_to_flip(fitted, data, unit="prompt")
     with pytest.raises(DataError, match="at_most"):
-        fewest_to_flip(found, data, at_most=0)
+        fewest_to_flip(fitted, data, at_most=0)

@@ -40,10 +40,10 @@ def test_a_light_voter_is_left_out_by_one_newton_step(rng: np.random.Generator) 
     for voter in {row[3] for row in rows}:
         rest = votes([row for row in rows if row[3] != voter])
         theta = full.theta[:, None] - full.theta
-        chance = 1 / (1 + np.exp(-theta))
+        probability = 1 / (1 + np.exp(-theta))
         games = rest.wins() + rest.wins().T
-        slope = (games * chance - rest.wins()).sum(axis=1)
-        information = games * chance * chance.T
+        slope = (games * probability - rest.wins()).sum(axis=1)
+        information = games * probability * probability.T
         remaining = np.diag(information.sum(axis=1)) - information
         step = -np.linalg.pinv(remaining, rcond=1e-10) @ slope
         total += np.outer(step, step)
@@ -201,11 +201,11 @@ def test_many_cells_are_summed_in_blocks_of_any_size(
         feature_names=["length", "lists"],
     )
 
-    def found() -> list[np.ndarray]:
+    def estimates() -> list[np.ndarray]:
         best = fit(data, ties="rao-kupper", order_effect=True)
         return [best.x, sandwich_covariance(best, data), by_cluster(best, data)]
 
-    whole = found()
+    whole = estimates()
     monkeypatch.setattr("rating.likelihood.design.BLOCK_ROWS", 7)
-    for there, here in zip(whole, found(), strict=True):
+    for there, here in zip(whole, estimates(), strict=True):
         assert here == pytest.approx(there, rel=1e-9, abs=1e-13)

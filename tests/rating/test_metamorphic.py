@@ -34,7 +34,7 @@ WITHOUT_ZERO = [kind for kind in EVERY if kind[0] != "grounded"]
 AT_A_BOUNDARY = [kind for kind in WITHOUT_ZERO if kind[0] != "half"]
 
 COVARIANCES: dict[str, Callable[[Fit, Comparisons], Floats]] = {
-    "hessian": lambda found, _: hessian_covariance(found),
+    "hessian": lambda fitted, _: hessian_covariance(fitted),
     "sandwich": sandwich_covariance,
     "by voter": by_cluster,
 }
@@ -74,9 +74,9 @@ def every(kinds: list[Kind]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("kind", kinds, ids=names)
 
 
-def same(found: Fit, other: Fit) -> None:
-    assert found.x == pytest.approx(other.x, abs=1e-7)
-    assert found.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-7)
+def same(fitted: Fit, other: Fit) -> None:
+    assert fitted.x == pytest.approx(other.x, abs=1e-7)
+    assert fitted.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-7)
 
 
 def errors_are_the_same(one: Floats, two: Floats) -> None:
@@ -95,12 +95,12 @@ def test_models_under_other_names_keep_their_strengths_and_errors(
     case = case_of(kind, seed)
     named = replace(case.rows, models=tuple(f"name {i}" for i in order))
     one, two = case.data(), case.data(named)
-    found, other = case.fit(one), case.fit(two)
-    place = np.arange(len(found.x))
+    fitted, other = case.fit(one), case.fit(two)
+    place = np.arange(len(fitted.x))
     place[:K] = order
-    assert other.x[place] == pytest.approx(found.x, abs=1e-7)
+    assert other.x[place] == pytest.approx(fitted.x, abs=1e-7)
     errors_are_the_same(
-        sandwich_covariance(other, two)[np.ix_(place, place)], sandwich_covariance(found, one)
+        sandwich_covariance(other, two)[np.ix_(place, place)], sandwich_covariance(fitted, one)
     )
 
 
@@ -113,13 +113,13 @@ def test_swapped_sides_turn_the_order_effect_round_and_nothing_else(kind: Kind, 
     outcome = np.array([1, 0, 2, 3])[rows.outcome]
     swapped = replace(rows, a=rows.b, b=rows.a, outcome=outcome, features=-rows.features)
     one, two = case.data(), case.data(swapped)
-    found, other = case.fit(one), case.fit(two)
-    sign = np.ones(len(found.x))
+    fitted, other = case.fit(one), case.fit(two)
+    sign = np.ones(len(fitted.x))
     if case.covariates:
         sign[K] = -1
-    assert sign * other.x == pytest.approx(found.x, abs=1e-7)
+    assert sign * other.x == pytest.approx(fitted.x, abs=1e-7)
     errors_are_the_same(
-        np.outer(sign, sign) * sandwich_covariance(other, two), sandwich_covariance(found, one)
+        np.outer(sign, sign) * sandwich_covariance(other, two), sandwich_covariance(fitted, one)
     )
 
 
@@ -129,11 +129,11 @@ def test_swapped_sides_turn_the_order_effect_round_and_nothing_else(kind: Kind, 
 def test_reversed_results_turn_everything_round_but_the_ties(kind: Kind, seed: int) -> None:
     case = case_of(kind, seed)
     reversed_ = replace(case.rows, outcome=np.array([1, 0, 2, 3])[case.rows.outcome])
-    found, other = case.fit(case.data()), case.fit(case.data(reversed_))
-    sign = -np.ones(len(found.x))
-    if "tie" in found.likelihood.coordinates:
+    fitted, other = case.fit(case.data()), case.fit(case.data(reversed_))
+    sign = -np.ones(len(fitted.x))
+    if "tie" in fitted.likelihood.coordinates:
         sign[-1] = 1
-    assert sign * other.x == pytest.approx(found.x, abs=1e-7)
+    assert sign * other.x == pytest.approx(fitted.x, abs=1e-7)
 
 
 @every(EVERY)
@@ -144,9 +144,9 @@ def test_the_order_of_the_rows_leaves_no_trace(kind: Kind, seed: int) -> None:
     rows = case.rows
     shuffled = rows.taken(np.random.default_rng(seed).permutation(N))
     one, two = case.data(voter=rows.voter), case.data(shuffled, voter=shuffled.voter)
-    found, other = case.fit(one), case.fit(two)
-    same(found, other)
-    errors_are_the_same(by_cluster(found, one), by_cluster(other, two))
+    fitted, other = case.fit(one), case.fit(two)
+    same(fitted, other)
+    errors_are_the_same(by_cluster(fitted, one), by_cluster(other, two))
 
 
 @every(EVERY)
@@ -162,9 +162,9 @@ def test_equal_rows_may_be_counted_together_in_any_portions(kind: Kind, seed: in
     twice = rows.taken(np.repeat(np.arange(N), 2))
     portions = np.column_stack([part, times - part]).ravel()
     two = case.data(twice, voter=twice.voter, votes=portions)
-    found, other = case.fit(one), case.fit(two)
-    same(found, other)
-    errors_are_the_same(by_cluster(found, one), by_cluster(other, two))
+    fitted, other = case.fit(one), case.fit(two)
+    same(fitted, other)
+    errors_are_the_same(by_cluster(fitted, one), by_cluster(other, two))
 
 
 # Numbers of votes, and weights
@@ -181,12 +181,12 @@ def test_votes_cast_again_and_votes_of_more_weight_give_the_same_strengths(
     once = case.data()
     again = case.data(votes=np.full(N, times))
     weighing = case.data(weight=np.full(N, float(times)))
-    found, more, heavier = case.fit(once), case.fit(again), case.fit(weighing)
-    assert more.x == pytest.approx(found.x, abs=1e-7)
-    assert heavier.x == pytest.approx(found.x, abs=1e-7)
-    assert more.log_likelihood == pytest.approx(times * found.log_likelihood)
-    assert heavier.log_loss == pytest.approx(found.log_loss)
-    before = sandwich_covariance(found, once)
+    fitted, more, heavier = case.fit(once), case.fit(again), case.fit(weighing)
+    assert more.x == pytest.approx(fitted.x, abs=1e-7)
+    assert heavier.x == pytest.approx(fitted.x, abs=1e-7)
+    assert more.log_likelihood == pytest.approx(times * fitted.log_likelihood)
+    assert heavier.log_loss == pytest.approx(fitted.log_loss)
+    before = sandwich_covariance(fitted, once)
     errors_are_the_same(times * sandwich_covariance(more, again), before)
     errors_are_the_same(sandwich_covariance(heavier, weighing), before)
 
@@ -213,11 +213,11 @@ def test_the_scale_of_the_weights_does_not_matter(kind: Kind, seed: int, scale: 
     weight = np.random.default_rng(seed).uniform(0.5, 3, N)
     one = case.data(weight=weight, voter=case.rows.voter)
     two = case.data(weight=scale * weight, voter=case.rows.voter)
-    found, other = case.fit(one), case.fit(two)
-    assert other.x == pytest.approx(found.x, abs=1e-6)
-    assert other.log_loss == pytest.approx(found.log_loss)
+    fitted, other = case.fit(one), case.fit(two)
+    assert other.x == pytest.approx(fitted.x, abs=1e-6)
+    assert other.log_loss == pytest.approx(fitted.log_loss)
     for method in ("sandwich", "by voter"):
-        ours, theirs = COVARIANCES[method](found, one), COVARIANCES[method](other, two)
+        ours, theirs = COVARIANCES[method](fitted, one), COVARIANCES[method](other, two)
         assert theirs == pytest.approx(ours, rel=1e-4, abs=1e-9)
 
 
@@ -227,9 +227,9 @@ def test_the_scale_of_the_weights_does_not_matter(kind: Kind, seed: int, scale: 
 def test_weights_of_one_are_no_weights(kind: Kind, seed: int) -> None:
     case = case_of(kind, seed)
     plain, weighing = case.data(), case.data(weight=np.ones(N))
-    found, other = case.fit(plain), case.fit(weighing)
-    same(found, other)
-    errors_are_the_same(sandwich_covariance(found, plain), sandwich_covariance(other, weighing))
+    fitted, other = case.fit(plain), case.fit(weighing)
+    same(fitted, other)
+    errors_are_the_same(sandwich_covariance(fitted, plain), sandwich_covariance(other, weighing))
 
 
 # Entrants, limits
@@ -252,12 +252,12 @@ def test_an_entrant_that_only_ties_one_model_stands_beside_it_and_moves_nobody(
         prompt=np.append(rows.prompt, [0, 0]),
         features=np.append(rows.features, np.zeros((2, 1)), axis=0),
     )
-    found = case.fit(case.data())
+    fitted = case.fit(case.data())
     other = case.fit(case.data(grown))
-    at = [other.models.index(name) for name in found.models]
+    at = [other.models.index(name) for name in fitted.models]
     theta = other.theta[at]
     assert other.theta[other.models.index("entrant")] == pytest.approx(theta[friend], abs=1e-7)
-    assert theta - theta[0] == pytest.approx(found.theta - found.theta[0], abs=1e-7)
+    assert theta - theta[0] == pytest.approx(fitted.theta - fitted.theta[0], abs=1e-7)
 
 
 @every(EVERY)
@@ -265,8 +265,8 @@ def test_an_entrant_that_only_ties_one_model_stands_beside_it_and_moves_nobody(
 @given(seed=seeds)
 def test_an_endless_ridge_leaves_no_strength(kind: Kind, seed: int) -> None:
     case = case_of(kind, seed)
-    found = case.fit(case.data(), ridge=1e9)
-    assert np.abs(found.theta).max() < 1e-6
+    fitted = case.fit(case.data(), ridge=1e9)
+    assert np.abs(fitted.theta).max() < 1e-6
 
 
 @every(EVERY)
@@ -285,10 +285,10 @@ def test_without_ties_their_models_are_bradley_terry(kind: Kind, seed: int) -> N
     case = case_of(kind, seed)
     decided = replace(case.rows, outcome=case.rows.outcome % 2)
     data = case.data(decided)
-    found = case.fit(data)
+    fitted = case.fit(data)
     plain = replace(case, ties="half").fit(data)
-    assert found.x == pytest.approx(plain.x, abs=1e-7)
-    assert not found.parameters[-1].free
+    assert fitted.x == pytest.approx(plain.x, abs=1e-7)
+    assert not fitted.parameters[-1].free
 
 
 # The scale

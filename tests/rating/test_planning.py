@@ -47,8 +47,8 @@ def test_a_field_of_two_is_a_head_to_head() -> None:
 
 def test_twenty_models_twenty_points_apart_need_45_000_votes() -> None:
     example = golden("votes_to_separate")
-    found = votes_for_field(**example["data"]["field"])
-    assert found == pytest.approx(example["expected"]["field"], rel=0.01)
+    needed = votes_for_field(**example["data"]["field"])
+    assert needed == pytest.approx(example["expected"]["field"], rel=0.01)
 
 
 def test_a_design_effect_multiplies_the_votes_of_a_field() -> None:

@@ -11,7 +11,7 @@ ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
 
 def test_the_odds_of_two_models_by_the_likelihood_ratio() -> None:
     data = wins([("x", "y", 29), ("y", "x", 1)])
-    found = profile_intervals(fit(data), data, level=0.9)
+    intervals = profile_intervals(fit(data), data, level=0.9)
 
     def excess(gap: float) -> float:
         p = 1 / (1 + np.exp(-gap))
@@ -20,8 +20,10 @@ def test_the_odds_of_two_models_by_the_likelihood_ratio() -> None:
 
     peak = np.log(29)
     low, high = brentq(excess, -2, peak), brentq(excess, peak, 12)
-    assert 2 * np.array([found.low[0], found.high[0]]) == pytest.approx([low, high], abs=1e-6)
-    assert found.low[1] == pytest.approx(-found.high[0], abs=1e-8)
+    assert 2 * np.array([intervals.low[0], intervals.high[0]]) == pytest.approx(
+        [low, high], abs=1e-6
+    )
+    assert intervals.low[1] == pytest.approx(-intervals.high[0], abs=1e-8)
     assert high - peak > 1.4 * (peak - low)  # far from symmetric: one loss only
 
 
@@ -32,10 +34,10 @@ def test_a_general_optimiser_under_the_constraint_agrees(
     data = draw(rng, ties, n=250).comparisons()
     one = fit(data, ties=ties, order_effect=True)
     problem = one.objective(data)
-    found = profile_intervals(one, data, models=["m1"])
+    intervals = profile_intervals(one, data, models=["m1"])
     best = problem.evaluate(one.x).loss
     constraints = [] if ties == "grounded" else [{"type": "eq", "fun": lambda x: x[:5].sum()}]
-    for end in (found.low[0], found.high[0]):
+    for end in (intervals.low[0], intervals.high[0]):
         held = [*constraints, {"type": "eq", "fun": lambda x, end=end: x[1] - end}]
         theirs = minimize(
             lambda x: problem.evaluate(x).loss,
@@ -52,17 +54,17 @@ def test_with_many_votes_it_is_the_hessian_interval(rng: np.random.Generator) ->
     data = draw(rng, "davidson", n=50_000).comparisons()
     one = fit(data, ties="davidson")
     error = np.sqrt(np.diag(hessian_covariance(one)))[:5]
-    found = profile_intervals(one, data)
-    assert found.models == one.models
-    assert found.high - one.theta == pytest.approx(1.959964 * error, rel=0.02)
-    assert one.theta - found.low == pytest.approx(1.959964 * error, rel=0.02)
+    intervals = profile_intervals(one, data)
+    assert intervals.models == one.models
+    assert intervals.high - one.theta == pytest.approx(1.959964 * error, rel=0.02)
+    assert one.theta - intervals.low == pytest.approx(1.959964 * error, rel=0.02)
 
 
 def test_an_undefeated_model_held_by_a_ridge_has_finite_ends() -> None:
     data = wins([("top", "x", 5), ("x", "y", 3), ("y", "x", 3)])
     one = fit(data, ridge=0.2)
-    found = profile_intervals(one, data, models=["top"])
-    assert found.low[0] < one.theta[one.models.index("top")] < found.high[0] < 20
+    intervals = profile_intervals(one, data, models=["top"])
+    assert intervals.low[0] < one.theta[one.models.index("top")] < intervals.high[0] < 20
 
 
 def test_bad_requests_raise() -> None:

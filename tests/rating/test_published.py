@@ -41,8 +41,8 @@ def test_agent_arena_without_its_self_battles_gives_the_published_board(
 ) -> None:
     folder = published_data / "votes" / "agent_arena"
     data = read_votes(folder / "votes_models.parquet")
-    found = fit_bradley_terry(data)
-    ours = dict(zip(found.models, to_points(found.theta).tolist(), strict=True))
+    fitted = fit_bradley_terry(data)
+    ours = dict(zip(fitted.models, to_points(fitted.theta).tolist(), strict=True))
     expected = dict(
         read_rows(folder / "published_bt.csv", "name", "published_elo", "kind = 'model'")
     )
@@ -52,8 +52,8 @@ def test_agent_arena_without_its_self_battles_gives_the_published_board(
 
 def test_a_ridge_reaches_the_published_board_of_the_embedding_arena(published_data: Path) -> None:
     folder = published_data / "votes" / "mteb_arena"
-    found = fit(read_votes(folder / "votes_retrieval.parquet"), ridge=0.0943)
-    ours = dict(zip(found.models, to_points(found.theta).tolist(), strict=True))
+    fitted = fit(read_votes(folder / "votes_retrieval.parquet"), ridge=0.0943)
+    ours = dict(zip(fitted.models, to_points(fitted.theta).tolist(), strict=True))
     column = '"Arena Elo rating (anony)"'
     expected = dict(read_rows(folder / "published_leaderboard.csv", "key", column))
     # The published table is an optimiser stopped early, .052 points from this optimum.
@@ -64,17 +64,17 @@ def test_the_votes_on_translations_order_the_systems_as_the_official_scores(
     published_data: Path,
 ) -> None:
     folder = published_data / "votes" / "wmt15_fin_eng"
-    found = fit(read_votes(folder / "votes.parquet"))
+    fitted = fit(read_votes(folder / "votes.parquet"))
     lines = (folder / "published_clusters.fin-eng.txt").read_text(encoding="utf-8").splitlines()
     words = [line.split() for line in lines if line.startswith("newstest")]
     official = {
         name.removeprefix("newstest2015.").removesuffix(".txt"): float(score)
         for name, score, *_ in words
     }
-    assert set(official) == set(found.models)
-    scores = np.array([official[name] for name in found.models])
-    assert np.corrcoef(found.theta, scores)[0, 1] == pytest.approx(0.9995, abs=5e-5)
-    assert (np.argsort(found.theta) == np.argsort(scores)).all()
+    assert set(official) == set(fitted.models)
+    scores = np.array([official[name] for name in fitted.models])
+    assert np.corrcoef(fitted.theta, scores)[0, 1] == pytest.approx(0.9995, abs=5e-5)
+    assert (np.argsort(fitted.theta) == np.argsort(scores)).all()
 
 
 def test_the_votes_of_mt_bench_give_the_strengths_noted_beside_them(published_data: Path) -> None:
@@ -122,17 +122,17 @@ def test_the_classic_tables_reach_every_printed_figure(
     published_data: Path, name: str, table: str
 ) -> None:
     data, printed = read_counts(published_data, name), classic(published_data, table)
-    found = fit(data)
-    ours = leads(found, printed["reference_item"])
+    fitted = fit(data)
+    ours = leads(fitted, printed["reference_item"])
     # Printed to four digits; one of them, .2690 for JRSS-B, is .26895 rounded.
     assert {n: lead for n, (lead, _) in ours.items()} == pytest.approx(printed["coef"], abs=6e-5)
     if "se" in printed:
         assert {n: error for n, (_, error) in ours.items()} == pytest.approx(
             printed["se"], abs=5e-5
         )
-    assert found.deviance is not None
-    assert found.deviance.value == pytest.approx(printed["residual_deviance"], abs=5e-4)
-    assert found.deviance.df == printed["df_residual"]
+    assert fitted.deviance is not None
+    assert fitted.deviance.value == pytest.approx(printed["residual_deviance"], abs=5e-4)
+    assert fitted.deviance.df == printed["df_residual"]
     equal = fit(data, ridge=1e9).deviance
     assert equal is not None
     assert equal.value == pytest.approx(printed["null_deviance"], rel=2e-4)
@@ -140,21 +140,21 @@ def test_the_classic_tables_reach_every_printed_figure(
 
 def test_the_puddings_reach_every_printed_figure(published_data: Path) -> None:
     printed = classic(published_data, "pudding_davidson1970")
-    found = fit(read_counts(published_data, "pudding"), ties="davidson")
+    fitted = fit(read_counts(published_data, "pudding"), ties="davidson")
     stopped = 2e-4  # the printed fit ends after seven iterations, as the paper does
     against, errors = printed["log_coef_vs_item1"], printed["se"]
-    for name, (lead, error) in leads(found, "brand1").items():
+    for name, (lead, error) in leads(fitted, "brand1").items():
         item = name.removeprefix("brand")
         assert lead == pytest.approx(against[item], abs=stopped)
         assert error == pytest.approx(errors[item], abs=stopped)
-    covariance = hessian_covariance(found)
+    covariance = hessian_covariance(fitted)
     log_nu = np.sqrt(covariance[-1, -1])
-    assert found.parameters[0].value == pytest.approx(printed["nu"], abs=stopped)
-    assert found.parameters[0].raw == pytest.approx(against["log_nu"], abs=stopped)
+    assert fitted.parameters[0].value == pytest.approx(printed["nu"], abs=stopped)
+    assert fitted.parameters[0].raw == pytest.approx(against["log_nu"], abs=stopped)
     assert log_nu == pytest.approx(errors["log_nu"], abs=stopped)
-    worth = np.exp(found.theta) / np.exp(found.theta).sum()
+    worth = np.exp(fitted.theta) / np.exp(fitted.theta).sum()
     assert worth == pytest.approx(list(printed["worth"].values()), abs=stopped)
     centred = list(printed["centered_coef"].values())
-    assert found.theta == pytest.approx(centred, abs=stopped)
+    assert fitted.theta == pytest.approx(centred, abs=stopped)
     of_centred = list(printed["centered_se"].values())
     assert np.sqrt(np.diag(covariance))[:6] == pytest.approx(of_centred, abs=stopped)

@@ -14,8 +14,8 @@ def independent(n_models: int, variance: float = 0.04) -> np.ndarray:
 
 
 def test_two_models_need_the_ordinary_quantile(rng: np.random.Generator) -> None:
-    found = critical_value(independent(2), rng=rng, level=0.9)
-    assert found == pytest.approx(norm.ppf(0.95), abs=DRAW_ERROR)
+    bar = critical_value(independent(2), rng=rng, level=0.9)
+    assert bar == pytest.approx(norm.ppf(0.95), abs=DRAW_ERROR)
 
 
 @pytest.mark.parametrize("df", [np.inf, 10.0])
@@ -24,8 +24,8 @@ def test_equal_errors_need_tukeys_studentized_range(
     rng: np.random.Generator, n_models: int, df: float
 ) -> None:
     tukey = studentized_range.ppf(0.95, n_models, df) / np.sqrt(2)
-    found = critical_value(independent(n_models), rng=rng, df=df)
-    assert found == pytest.approx(tukey, abs=DRAW_ERROR)
+    bar = critical_value(independent(n_models), rng=rng, df=df)
+    assert bar == pytest.approx(tukey, abs=DRAW_ERROR)
 
 
 def test_the_scale_of_the_errors_does_not_matter() -> None:

@@ -17,10 +17,10 @@ from rating.planning.sampling import (
     vote_gain,
     weighted_pairs,
 )
-from tests.rating.crowd import chances, information, strengths
+from tests.rating.crowd import information, strengths, win_probabilities
 
 Rule = Callable[[np.ndarray, float], np.ndarray]
-"""From the scores of row against column, and the share of exploration, to chances."""
+"""From the scores of row against column, and the share of exploration, to probabilities."""
 
 
 RIDGE = 0.1
@@ -49,7 +49,7 @@ def board(seed: int, n_models: int = 6, per_pair: float = 20) -> np.ndarray:
     rng = np.random.default_rng(seed)
     theta = rng.normal(0, 0.6, n_models)
     counts = np.triu(rng.poisson(rng.exponential(per_pair, (n_models, n_models))), k=1)
-    won = rng.binomial(counts, chances(theta))
+    won = rng.binomial(counts, win_probabilities(theta))
     return (won + (counts - won).T).astype(float)
 
 
@@ -63,10 +63,10 @@ def board(seed: int, n_models: int = 6, per_pair: float = 20) -> np.ndarray:
 def test_chances_are_of_unordered_pairs_and_keep_the_floor(
     rule: str, seed: int, n_models: int, share: float
 ) -> None:
-    chance = RULES[rule](board(seed, n_models), share)
-    pairs = chance[np.triu_indices(n_models, k=1)]
-    assert (chance == chance.T).all()
-    assert (np.diag(chance) == 0).all()
+    probability = RULES[rule](board(seed, n_models), share)
+    pairs = probability[np.triu_indices(n_models, k=1)]
+    assert (probability == probability.T).all()
+    assert (np.diag(probability) == 0).all()
     assert pairs.sum() == pytest.approx(1, abs=1e-12)
     assert (pairs >= share / len(pairs) * (1 - 1e-12)).all()
 
@@ -94,15 +94,15 @@ def test_relabelled_models_take_their_chances_along(rule: str, seed: int) -> Non
 def test_a_new_model_gets_more_than_its_even_share(rule: str, seed: int) -> None:
     wins = board(seed, per_pair=200) + 50 * (1 - np.eye(6))
     wins[5, :] = wins[:, 5] = 0
-    chance = RULES[rule](wins, EXPLORATION)
-    assert chance[5].sum() > 2 / 6
-    assert chance[5].sum() > chance[:5].sum(axis=1).max()
+    probability = RULES[rule](wins, EXPLORATION)
+    assert probability[5].sum() > 2 / 6
+    assert probability[5].sum() > probability[:5].sum(axis=1).max()
 
 
 def test_a_heavier_model_gets_more() -> None:
-    chance = weighted_pairs(np.array([5.0, 1.0, 1.0]), exploration=0.2)
-    assert chance[0, 1] == pytest.approx(0.8 * 5 / 11 + 0.2 / 3)
-    assert chance[1, 2] == pytest.approx(0.8 * 1 / 11 + 0.2 / 3)
+    probability = weighted_pairs(np.array([5.0, 1.0, 1.0]), exploration=0.2)
+    assert probability[0, 1] == pytest.approx(0.8 * 5 / 11 + 0.2 / 3)
+    assert probability[1, 2] == pytest.approx(0.8 * 1 / 11 + 0.2 / 3)
 
 
 def test_the_arena_rule_is_equation_nine() -> None:
@@ -111,8 +111,8 @@ def test_the_arena_rule_is_equation_nine() -> None:
     first, second = np.triu_indices(3, k=1)
     n, s = counts[first, second], variance[first, second]
     drop = np.sqrt(s / n) - np.sqrt(s / (n + 1))
-    found = arena_pairs(counts, variance, exploration=1e-12)[first, second]
-    assert found == pytest.approx(drop / drop.sum())
+    drawn = arena_pairs(counts, variance, exploration=1e-12)[first, second]
+    assert drawn == pytest.approx(drop / drop.sum())
 
 
 def test_the_gain_is_what_one_vote_takes_off_the_variances() -> None:
@@ -134,16 +134,16 @@ def test_the_gain_is_what_one_vote_takes_off_the_variances() -> None:
 def test_the_top_is_the_only_thing_of_interest_when_asked_for() -> None:
     wins = 20.0 * (1 - np.eye(6))
     wins[:3, 3:] *= 1.2
-    chance = by_gain(wins, EXPLORATION, top=2)
+    probability = by_gain(wins, EXPLORATION, top=2)
     theta = strengths(wins, ridge=RIDGE)
     first, second = np.argsort(-theta, kind="stable")[:2]
-    assert chance[first, second] == chance.max()
-    assert chance[3, 4] == pytest.approx(EXPLORATION / 15, rel=1e-6)
+    assert probability[first, second] == probability.max()
+    assert probability[3, 4] == pytest.approx(EXPLORATION / 15, rel=1e-6)
 
 
 def test_neighbours_of_the_top_are_contrasted() -> None:
-    found = neighbour_contrast(np.array([0.0, 2.0, 1.0, -1.0]), top=3)
-    assert found.tolist() == [[1, 0, -1, 0], [0, 1, -1, 0], [-1, -1, 2, 0], [0, 0, 0, 0]]
+    contrast = neighbour_contrast(np.array([0.0, 2.0, 1.0, -1.0]), top=3)
+    assert contrast.tolist() == [[1, 0, -1, 0], [0, 1, -1, 0], [-1, -1, 2, 0], [0, 0, 0, 0]]
 
 
 def test_where_nothing_can_be_learnt_every_pair_is_alike() -> None:
@@ -152,25 +152,25 @@ def test_where_nothing_can_be_learnt_every_pair_is_alike() -> None:
 
 
 def test_a_drawn_pair_carries_its_probability() -> None:
-    chance = weighted_pairs(np.array([5.0, 1.0, 1.0, 2.0]))
+    probability = weighted_pairs(np.array([5.0, 1.0, 1.0, 2.0]))
     rng = np.random.default_rng(1)
     for _ in range(200):
-        drawn = draw_pair(chance, rng)
+        drawn = draw_pair(probability, rng)
         assert drawn.first < drawn.second
-        assert drawn.probability == chance[drawn.first, drawn.second]
+        assert drawn.probability == probability[drawn.first, drawn.second]
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_pairs_come_as_often_as_their_probability_says(rule: str) -> None:
-    chance = RULES[rule](board(2, n_models=4), EXPLORATION)
+    probability = RULES[rule](board(2, n_models=4), EXPLORATION)
     rng = np.random.default_rng(2)
     n = 2_000
     seen = np.zeros((4, 4))
     for _ in range(n):
-        drawn = draw_pair(chance, rng)
+        drawn = draw_pair(probability, rng)
         seen[drawn.first, drawn.second] += 1
     at = np.triu_indices(4, k=1)
-    expected = n * chance[at]
+    expected = n * probability[at]
     # Chi-squared with 5 degrees of freedom: 27.9 is passed once in 25,000.
     assert ((seen[at] - expected) ** 2 / expected).sum() < 27.9
 

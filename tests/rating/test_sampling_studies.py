@@ -17,7 +17,7 @@ from rating.planning.sampling import (
     weighted_pairs,
 )
 from rating.scale import POINTS_PER_NAT
-from tests.rating.crowd import chances, information, strengths
+from tests.rating.crowd import information, strengths, win_probabilities
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ TOP = 5
 class Arena:
     """A board that draws its pairs by a rule, some votes at a time."""
 
-    chance: np.ndarray
+    probability: np.ndarray
     """Of row over column; need not be Bradley-Terry."""
     rule: str
     rng: np.random.Generator
@@ -41,12 +41,12 @@ class Arena:
 
     @classmethod
     def of(
-        cls, chance: np.ndarray, rule: str, seed: int, past: np.ndarray, top: int | None = TOP
+        cls, probability: np.ndarray, rule: str, seed: int, past: np.ndarray, top: int | None = TOP
     ) -> "Arena":
-        n_models = len(chance)
+        n_models = len(probability)
         rng = np.random.default_rng(seed)
         none = np.zeros((n_models, n_models))
-        return cls(chance, rule, rng, past.copy(), none, np.zeros(n_models), top)
+        return cls(probability, rule, rng, past.copy(), none, np.zeros(n_models), top)
 
     def covariance(self) -> np.ndarray:
         known = information(self.theta, self.wins, RIDGE)
@@ -54,19 +54,19 @@ class Arena:
 
     def probabilities(self) -> np.ndarray:
         if self.rule == "uniform":
-            return uniform_pairs(len(self.chance))
+            return uniform_pairs(len(self.probability))
         if self.rule == "arena":
             return arena_pairs(self.wins + self.wins.T, score_variances(self.wins))
         if self.rule == "weighted":
-            return weighted_pairs(np.linspace(1, 5, len(self.chance)))
+            return weighted_pairs(np.linspace(1, 5, len(self.probability)))
         return gain_pairs(self.theta, self.covariance(), top=self.top)
 
     def vote(self, n: int) -> None:
         self.theta = strengths(self.wins, start=self.theta, ridge=RIDGE)
-        first, second = np.triu_indices(len(self.chance), k=1)
+        first, second = np.triu_indices(len(self.probability), k=1)
         pairs = self.probabilities()[first, second]
         times = self.rng.multinomial(n, pairs)
-        won = self.rng.binomial(times, self.chance[first, second])
+        won = self.rng.binomial(times, self.probability[first, second])
         for table, unit in ((self.wins, np.ones_like(pairs)), (self.weighted, 1 / pairs)):
             table[first, second] += unit * won
             table[second, first] += unit * (times - won)
@@ -83,7 +83,7 @@ def close_top() -> tuple[np.ndarray, np.ndarray]:
 def newcomer() -> tuple[np.ndarray, np.ndarray]:
     """Two hundred votes on every pair but those of the second best, who just joined."""
     theta = np.linspace(-1, 1, 12)
-    past = 200 * chances(theta)
+    past = 200 * win_probabilities(theta)
     past[10, :] = past[:, 10] = 0
     np.fill_diagonal(past, 0)
     return theta, past
@@ -96,7 +96,7 @@ TARGETS = {"even": 20.0, "close top": 20.0, "newcomer": 18.0}
 def votes_to_target(field: str, rule: str, seed: int) -> int:
     """Votes until the root mean square half width of the top's neighbours is on target."""
     theta, past = FIELDS[field]()
-    arena = Arena.of(chances(theta), rule, seed, past)
+    arena = Arena.of(win_probabilities(theta), rule, seed, past)
     contrast = neighbour_contrast(theta, TOP)
     for votes in range(0, 40_000, 100):
         mean_square = np.trace(contrast @ arena.covariance()) / (TOP - 1)
@@ -134,9 +134,9 @@ def no_bradley_terry_field() -> np.ndarray:
     """Chances that no strengths explain: some models are better against their neighbours."""
     gap = CIRCLE[:, None] - CIRCLE[None, :]
     twist = 0.5 * np.sin(2 * np.pi * (np.arange(5)[:, None] - np.arange(5)[None, :]) / 5)
-    chance = 1 / (1 + np.exp(-(gap + twist * (np.abs(gap) < 0.5))))
-    np.fill_diagonal(chance, 0)
-    return np.asarray(chance)
+    probability = 1 / (1 + np.exp(-(gap + twist * (np.abs(gap) < 0.5))))
+    np.fill_diagonal(probability, 0)
+    return np.asarray(probability)
 
 
 RULES = ["uniform", "weighted", "arena", "gain"]
@@ -172,16 +172,16 @@ def weight_study(rule: str) -> WeightStudy:
     the order of one over the votes.
     """
     first, second = np.triu_indices(N_MODELS, k=1)
-    chance, past = no_bradley_terry_field(), np.zeros((N_MODELS, N_MODELS))
-    truth = strengths(chance)  # the test's own fit, of the field itself
+    probability, past = no_bradley_terry_field(), np.zeros((N_MODELS, N_MODELS))
+    truth = strengths(probability)  # the test's own fit, of the field itself
     weighted, unweighted, matrix = [], [], []
     for seed in range(RUNS):
-        arena = Arena.of(chance, rule, seed, past, top=2)
+        arena = Arena.of(probability, rule, seed, past, top=2)
         for _ in range(10):
             arena.vote(BATCH)
         weighted.append(rated(arena.wins, arena.weighted) - truth)
         unweighted.append(rated(arena.wins, arena.wins) - truth)
-        matrix.append(arena.weighted[first, second] / (10 * BATCH) - chance[first, second])
+        matrix.append(arena.weighted[first, second] / (10 * BATCH) - probability[first, second])
     return WeightStudy(np.array(weighted), np.array(unweighted), np.array(matrix))
 
 
@@ -203,14 +203,14 @@ def test_weights_by_the_probability_undo_the_sampler(
     rule: str, record_property: Callable[[str, object], None]
 ) -> None:
     """The ratings are those under uniform pairs, though no Bradley-Terry model holds."""
-    found = weight_study(rule)
+    result = weight_study(rule)
     row: dict[str, object] = {"rule": rule}
-    for name, errors in (("weighted", found.weighted), ("unweighted", found.unweighted)):
+    for name, errors in (("weighted", result.weighted), ("unweighted", result.unweighted)):
         worst = np.abs(in_monte_carlo_errors(errors)).argmax()
         row[name] = f"{POINTS_PER_NAT * errors[:, worst].mean():+.3f}"
         row[f"{name}, MC errors"] = f"{in_monte_carlo_errors(errors)[worst]:+.1f}"
     record_property(f"largest bias of a rating in points, {RUNS} boards a row", row)
-    assert np.abs(in_monte_carlo_errors(found.weighted)).max() < 3
+    assert np.abs(in_monte_carlo_errors(result.weighted)).max() < 3
 
 
 @pytest.mark.parametrize("rule", RULES)

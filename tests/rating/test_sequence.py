@@ -20,33 +20,33 @@ class Crowd(NamedTuple):
 def crowd(rng: np.random.Generator, *, n_voters: int, taste: float) -> Crowd:
     """Voters of heavy-tailed activity, fair on average."""
     votes = np.ceil(rng.lognormal(1.7, 1.0, n_voters))
-    chance = 1 / (1 + np.exp(-taste * rng.standard_normal(n_voters)))
-    return Crowd(rng.binomial(votes.astype(int), chance).astype(float), votes)
+    probability = 1 / (1 + np.exp(-taste * rng.standard_normal(n_voters)))
+    return Crowd(rng.binomial(votes.astype(int), probability).astype(float), votes)
 
 
 def test_one_vote_a_voter_is_the_published_formula() -> None:
     y = np.random.default_rng(1).integers(0, 2, 500).astype(float)
-    found = confidence_sequence(y, np.ones(500), planned=200, level=0.9)
+    sequence = confidence_sequence(y, np.ones(500), planned=200, level=0.9)
     t, rho = 321, tightest_at(200, level=0.9)
     seen = y[:t]
     reach = seen.std(ddof=1) * np.sqrt(
         2 * (t * rho**2 + 1) / (t**2 * rho**2) * np.log(np.sqrt(t * rho**2 + 1) / 0.1)
     )
-    assert found.mean[t - 1] == pytest.approx(seen.mean())
-    assert found.upper[t - 1] - found.mean[t - 1] == pytest.approx(reach)
-    assert found.mean[t - 1] - found.lower[t - 1] == pytest.approx(reach)
+    assert sequence.mean[t - 1] == pytest.approx(seen.mean())
+    assert sequence.upper[t - 1] - sequence.mean[t - 1] == pytest.approx(reach)
+    assert sequence.mean[t - 1] - sequence.lower[t - 1] == pytest.approx(reach)
 
 
 def test_the_spread_is_of_voters_about_the_common_rate() -> None:
     """Against the linearised ratio, voter by voter, written out."""
     wins, votes = crowd(np.random.default_rng(2), n_voters=80, taste=0.8)
-    found = confidence_sequence(wins, votes, planned=80)
+    sequence = confidence_sequence(wins, votes, planned=80)
     rate = wins.sum() / votes.sum()
     sd = np.sqrt(((wins - rate * votes) ** 2).sum() / 79) / votes.mean()
     rho = tightest_at(80)
     grown = 80 * rho**2 + 1
     reach = sd * np.sqrt(2 * grown / (80 * rho) ** 2 * np.log(np.sqrt(grown) / 0.05))
-    assert found.upper[-1] == pytest.approx(rate + reach)
+    assert sequence.upper[-1] == pytest.approx(rate + reach)
 
 
 def test_it_is_tightest_about_where_it_was_planned() -> None:
@@ -61,11 +61,11 @@ def test_it_is_tightest_about_where_it_was_planned() -> None:
 
 
 def test_the_first_voters_make_no_claim() -> None:
-    found = confidence_sequence(np.ones(60), np.ones(60), planned=60)
-    assert np.isinf(found.upper[:MIN_VOTERS]).all()
-    assert found.separated_at(0.5) == MIN_VOTERS + 1
-    assert found.to_dict()["lower"][0] is None
-    assert found.to_dict()["lower"][-1] == 1.0
+    sequence = confidence_sequence(np.ones(60), np.ones(60), planned=60)
+    assert np.isinf(sequence.upper[:MIN_VOTERS]).all()
+    assert sequence.separated_at(0.5) == MIN_VOTERS + 1
+    assert sequence.to_dict()["lower"][0] is None
+    assert sequence.to_dict()["lower"][-1] == 1.0
 
 
 def test_what_is_not_ruled_out_is_not_separated() -> None:
@@ -117,8 +117,8 @@ def test_a_fixed_interval_peeked_at_is_wrong_in_almost_half_of_all_runs() -> Non
         mean = y.cumsum()[looks - 1] / looks
         reach = norm.ppf(0.975) * np.sqrt(mean * (1 - mean) / looks)
         fixed.append(bool((np.abs(mean - 0.5) > reach).any()))
-        found = confidence_sequence(y, np.ones(20_000), planned=2000)
-        sequence.append(found.separated_at(0.5) is not None)
+        result = confidence_sequence(y, np.ones(20_000), planned=2000)
+        sequence.append(result.separated_at(0.5) is not None)
     share, error = ever_out(fixed)
     assert share == pytest.approx(0.449, abs=4 * error)
     share, error = ever_out(sequence)
@@ -150,7 +150,7 @@ def test_votes_as_rows_fail_where_voters_have_tastes() -> None:
                 for w, n in zip(wins, votes.astype(int), strict=True)
             ]
         )
-        found = confidence_sequence(rows, np.ones(len(rows)), planned=4000)
-        out.append(found.separated_at(0.5) is not None)
+        sequence = confidence_sequence(rows, np.ones(len(rows)), planned=4000)
+        out.append(sequence.separated_at(0.5) is not None)
     share, error = ever_out(out)
     assert share - 3 * error > 0.15

@@ -56,17 +56,17 @@ def seldom(share: Share, at_most: float = 0.06) -> bool:
     return share.mean <= at_most + 3 * error
 
 
-def row(name: str, taste: float, found: Study) -> dict[str, str]:
-    plain = {"board": name, "taste": f"{taste:g}", "covered": str(found.covered["board"])}
-    if found.newcomer:
-        plain["newcomer"] = str(found.newcomer["board"])
-        plain["points"] = f"{found.newcomer_points['board']:.0f}"
-        plain["one t: newcomer"] = str(found.newcomer["one t"])
-        plain["one t: points"] = f"{found.newcomer_points['one t']:.0f}"
-    plain["one t"] = str(found.covered["one t"])
-    plain["independent"] = str(found.covered["independent"])
-    plain["false ranks"] = str(found.false["board"])
-    plain["each pair by itself"] = str(found.false["unadjusted"])
+def row(name: str, taste: float, result: Study) -> dict[str, str]:
+    plain = {"board": name, "taste": f"{taste:g}", "covered": str(result.covered["board"])}
+    if result.newcomer:
+        plain["newcomer"] = str(result.newcomer["board"])
+        plain["points"] = f"{result.newcomer_points['board']:.0f}"
+        plain["one t: newcomer"] = str(result.newcomer["one t"])
+        plain["one t: points"] = f"{result.newcomer_points['one t']:.0f}"
+    plain["one t"] = str(result.covered["one t"])
+    plain["independent"] = str(result.covered["independent"])
+    plain["false ranks"] = str(result.false["board"])
+    plain["each pair by itself"] = str(result.false["unadjusted"])
     return plain
 
 
@@ -75,24 +75,24 @@ def row(name: str, taste: float, found: Study) -> dict[str, str]:
 def test_intervals_and_ranks_of_equal_models_hold(
     design: str, taste: float, record_property: Record
 ) -> None:
-    found = study(at(design, taste, spread=0.0), BOARDS, SEED)
-    record_property(f"equal models, {BOARDS} boards a row", row(design, taste, found))
-    assert covers(found.covered["board"])
-    assert seldom(found.false["board"])
-    assert not seldom(found.false["unadjusted"], 0.08)
+    result = study(at(design, taste, spread=0.0), BOARDS, SEED)
+    record_property(f"equal models, {BOARDS} boards a row", row(design, taste, result))
+    assert covers(result.covered["board"])
+    assert seldom(result.false["board"])
+    assert not seldom(result.false["unadjusted"], 0.08)
     if taste and design != "D3":
-        assert found.covered["independent"].mean < 0.92
+        assert result.covered["independent"].mean < 0.92
 
 
 @pytest.mark.parametrize("taste", TASTES)
 def test_intervals_and_ranks_of_unequal_models_hold(taste: float, record_property: Record) -> None:
-    found = study(at("D1", taste), BOARDS, SEED)
-    plain = row("D1, unequal", taste, found)
-    plain |= {f"{rule}, apart": str(share) for rule, share in found.apart.items()}
+    result = study(at("D1", taste), BOARDS, SEED)
+    plain = row("D1, unequal", taste, result)
+    plain |= {f"{rule}, apart": str(share) for rule, share in result.apart.items()}
     record_property(f"unequal models, {BOARDS} boards a row", plain)
-    assert covers(found.covered["board"])
-    assert seldom(found.false["board"])
-    assert found.apart["board"].mean > 0.9 * found.apart["multivariate t"].mean > 0.3
+    assert covers(result.covered["board"])
+    assert seldom(result.false["board"])
+    assert result.apart["board"].mean > 0.9 * result.apart["multivariate t"].mean > 0.3
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.4, 0.8])
@@ -100,10 +100,10 @@ def test_intervals_and_ranks_of_unequal_models_hold(taste: float, record_propert
 def test_small_teams_are_covered_and_told_nothing_false(
     people: int, taste: float, record_property: Record
 ) -> None:
-    found = study(team(people, taste), BOARDS, SEED)
-    record_property(f"small teams, {BOARDS} boards a row", row(f"{people} people", taste, found))
-    assert covers(found.covered["board"], 0.99)
-    assert seldom(found.false["board"])
+    result = study(team(people, taste), BOARDS, SEED)
+    record_property(f"small teams, {BOARDS} boards a row", row(f"{people} people", taste, result))
+    assert covers(result.covered["board"], 0.99)
+    assert seldom(result.false["board"])
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.8])
@@ -111,32 +111,32 @@ def test_small_teams_are_covered_and_told_nothing_false(
 def test_newcomers_are_covered_and_do_no_harm(
     name: str, taste: float, record_property: Record
 ) -> None:
-    found = study(replace(EQUAL, newcomer=NEWCOMERS[name], taste=taste), BOARDS, SEED)
-    record_property(f"newcomers, {BOARDS} boards a row", row(name, taste, found))
-    share = found.newcomer["board"]
+    result = study(replace(EQUAL, newcomer=NEWCOMERS[name], taste=taste), BOARDS, SEED)
+    record_property(f"newcomers, {BOARDS} boards a row", row(name, taste, result))
+    share = result.newcomer["board"]
     assert share.mean >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / BOARDS)
-    assert covers(found.covered["board"])
-    assert seldom(found.false["board"])
+    assert covers(result.covered["board"])
+    assert seldom(result.false["board"])
     if (name, taste) == ("2 x 60", 0.8):
-        assert found.newcomer_points["board"] <= 300
+        assert result.newcomer_points["board"] <= 300
     if name in ("2 x 60", "3 x 27"):
-        assert found.newcomer["one t"].mean < 0.9
+        assert result.newcomer["one t"].mean < 0.9
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.8])
 @pytest.mark.parametrize("name", PROMPTS)
 def test_shared_prompts_are_allowed_for(name: str, taste: float, record_property: Record) -> None:
     design = replace(PROMPTS[name], taste=taste)
-    found = study(design, BOARDS, SEED, ("voter", "prompt"))
+    result = study(design, BOARDS, SEED, ("voter", "prompt"))
     by_voter = study(design, BOARDS, SEED)
-    plain = row(name, taste, found)
+    plain = row(name, taste, result)
     plain |= {
         "voters alone": str(by_voter.covered["board"]),
         "voters alone: false ranks": str(by_voter.false["board"]),
     }
     record_property(f"shared prompts, {BOARDS} boards a row", plain)
-    assert covers(found.covered["board"])
-    assert seldom(found.false["board"])
+    assert covers(result.covered["board"])
+    assert seldom(result.false["board"])
     if design.liking:
         assert by_voter.covered["board"].mean < 0.92
         assert not seldom(by_voter.false["board"], 0.08)
@@ -148,11 +148,11 @@ def test_three_raters_of_shared_prompts_are_told_nothing_false(
 ) -> None:
     """Prompts have many degrees of freedom, and cannot lend them to three people."""
     design = replace(team(5, 0.8), n_models=8, n_voters=3, each=300, n_prompts=60, liking=liking)
-    found = study(design, BOARDS, SEED, ("voter", "prompt"))
-    plain = row(f"3 raters, 60 prompts, likings of {liking:g}", 0.8, found)
+    result = study(design, BOARDS, SEED, ("voter", "prompt"))
+    plain = row(f"3 raters, 60 prompts, likings of {liking:g}", 0.8, result)
     record_property(f"small teams on shared prompts, {BOARDS} boards a row", plain)
-    assert covers(found.covered["board"], 0.99)
-    assert seldom(found.false["board"])
+    assert covers(result.covered["board"], 0.99)
+    assert seldom(result.false["board"])
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.8])
@@ -160,10 +160,10 @@ def test_three_raters_of_shared_prompts_are_told_nothing_false(
 def test_what_boards_bring_besides_does_no_harm(
     name: str, taste: float, record_property: Record
 ) -> None:
-    found = study(replace(OTHERS[name], taste=taste), BOARDS, SEED)
-    record_property(f"other boards, {BOARDS} boards a row", row(name, taste, found))
-    assert covers(found.covered["board"])
-    assert seldom(found.false["board"])
+    result = study(replace(OTHERS[name], taste=taste), BOARDS, SEED)
+    record_property(f"other boards, {BOARDS} boards a row", row(name, taste, result))
+    assert covers(result.covered["board"])
+    assert seldom(result.false["board"])
 
 
 def likings_of(design: Design, rng: np.random.Generator) -> np.ndarray:
@@ -188,20 +188,20 @@ def test_claims_for_these_voters_speak_for_them(
         gap = liking[voter, a] - liking[voter, b]
         try:
             data = design.counted(voter, a, b, rng, gap)
-            found = fit_bradley_terry(data)
+            fitted = fit_bradley_terry(data)
         except NotIdentifiedError:
             continue
-        chance = (1 / (1 + np.exp(liking[:, None, :] - liking[:, :, None]))).mean(axis=0)
-        np.fill_diagonal(chance, 0.0)
-        truth = solve(chance, np.zeros(4)).theta
-        these = infer(found, data, ())
-        within = np.abs(found.theta - truth) <= these.ratings().half_width(0.95)
+        probability = (1 / (1 + np.exp(liking[:, None, :] - liking[:, :, None]))).mean(axis=0)
+        np.fill_diagonal(probability, 0.0)
+        truth = solve(probability, np.zeros(4)).theta
+        these = infer(fitted, data, ())
+        within = np.abs(fitted.theta - truth) <= these.ratings().half_width(0.95)
         covered.append(float(within.mean()))
         ranges = joint_rank_ranges(these, rng=rng)
         rank = 1 + (truth[:, None] < truth[None, :] - 1e-12).sum(axis=1)
         false.append(float(((ranges.low > rank) | (ranges.high < rank)).any()))
         apart.append(float((ranges.low - 1).sum() / 6))
-        everybody = joint_rank_ranges(infer(found, data, ("voter",), rng=rng), rng=rng)
+        everybody = joint_rank_ranges(infer(fitted, data, ("voter",), rng=rng), rng=rng)
         population.append(float((everybody.low - 1).sum() / 6))
     shares = [Share.of(np.array(x)) for x in (covered, false, apart, population)]
     names = ("covered", "false ranks", "pairs apart", "pairs apart, population")

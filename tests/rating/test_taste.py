@@ -13,8 +13,8 @@ def by_quadrature(wins: np.ndarray, theta: np.ndarray, taste_sd: float) -> float
     k = len(theta)
     at = np.indices((40,) * k).reshape(k, -1)
     liking = theta[:, None] + taste_sd * nodes[at]
-    log_chance = -np.logaddexp(0, liking[None, :] - liking[:, None])
-    votes = np.exp(np.tensordot(wins, log_chance))
+    log_probability = -np.logaddexp(0, liking[None, :] - liking[:, None])
+    votes = np.exp(np.tensordot(wins, log_probability))
     return float(np.log(weights[at].prod(axis=0) @ votes / (2 * np.pi) ** (k / 2)))
 
 
@@ -36,15 +36,15 @@ def pair(won: float, lost: float) -> np.ndarray:
 @pytest.mark.parametrize(("won", "lost"), [(1, 0), (3, 2), (10, 0), (20, 30)])
 def test_two_models_agree_with_the_integral(won: float, lost: float, taste_sd: float) -> None:
     theta = np.array([0.4, -0.4])
-    found = log_marginal(pair(won, lost), theta, taste_sd).log_probability[0]
-    assert found == pytest.approx(by_quadrature(pair(won, lost)[0], theta, taste_sd), abs=0.06)
+    marginal = log_marginal(pair(won, lost), theta, taste_sd).log_probability[0]
+    assert marginal == pytest.approx(by_quadrature(pair(won, lost)[0], theta, taste_sd), abs=0.06)
 
 
 def test_three_models_agree_with_the_integral() -> None:
     wins = np.array([[[0.0, 3, 5], [2, 0, 1], [0, 4, 0]]])
     theta = np.array([0.5, 0.0, -0.5])
-    found = log_marginal(wins, theta, 0.5).log_probability[0]
-    assert found == pytest.approx(by_quadrature(wins[0], theta, 0.5), abs=0.03)
+    marginal = log_marginal(wins, theta, 0.5).log_probability[0]
+    assert marginal == pytest.approx(by_quadrature(wins[0], theta, 0.5), abs=0.03)
 
 
 @pytest.mark.parametrize("taste_sd", [0.0, 0.4, 0.8])
@@ -52,13 +52,13 @@ def test_the_chances_of_all_that_may_happen_sum_to_one(taste_sd: float) -> None:
     """Of the 2^12 ways to vote twelve times on one pair, by the number won."""
     ways = np.array([1, 12, 66, 220, 495, 792, 924, 792, 495, 220, 66, 12, 1])
     tables = np.concatenate([pair(w, 12 - w) for w in range(13)])
-    found = log_marginal(tables, np.array([0.3, -0.3]), taste_sd).log_probability
-    assert (ways * np.exp(found)).sum() == pytest.approx(1, abs=0.02)
+    marginal = log_marginal(tables, np.array([0.3, -0.3]), taste_sd).log_probability
+    assert (ways * np.exp(marginal)).sum() == pytest.approx(1, abs=0.02)
 
 
 def test_without_tastes_it_is_the_likelihood() -> None:
-    found = log_marginal(pair(3, 1), np.array([np.log(2), 0.0]), 0.0).log_probability[0]
-    assert found == pytest.approx(3 * np.log(2 / 3) + np.log(1 / 3))
+    marginal = log_marginal(pair(3, 1), np.array([np.log(2), 0.0]), 0.0).log_probability[0]
+    assert marginal == pytest.approx(3 * np.log(2 / 3) + np.log(1 / 3))
 
 
 def test_the_liking_is_the_penalised_maximum() -> None:
@@ -68,17 +68,17 @@ def test_the_liking_is_the_penalised_maximum() -> None:
 
     def lack(taste: np.ndarray) -> float:
         liking = theta + taste
-        surprise = np.logaddexp(0, liking[None, :] - liking[:, None])
-        return float((wins[0] * surprise).sum() + (taste**2).sum() / 2 / 0.7**2)
+        loss = np.logaddexp(0, liking[None, :] - liking[:, None])
+        return float((wins[0] * loss).sum() + (taste**2).sum() / 2 / 0.7**2)
 
     best = minimize(lack, np.zeros(5), tol=1e-10).x
     assert log_marginal(wins, theta, 0.7).liking[0] == pytest.approx(theta + best, abs=1e-4)
 
 
 def test_a_very_wide_taste_and_one_sided_votes_still_settle() -> None:
-    found = log_marginal(pair(400, 0), np.array([-3.0, 3.0]), 5.0)
-    assert np.isfinite(found.log_probability).all()
-    assert found.liking[0, 0] > found.liking[0, 1]
+    marginal = log_marginal(pair(400, 0), np.array([-3.0, 3.0]), 5.0)
+    assert np.isfinite(marginal.log_probability).all()
+    assert marginal.liking[0, 0] > marginal.liking[0, 1]
 
 
 def test_models_not_met_change_nothing() -> None:
@@ -86,9 +86,9 @@ def test_models_not_met_change_nothing() -> None:
     wide[0, :2, :2] = pair(3, 1)
     theta = np.array([0.3, -0.1, 2.0, 1.0])
     narrow = log_marginal(pair(3, 1), theta[:2], 0.6)
-    found = log_marginal(wide, theta, 0.6)
-    assert found.log_probability == pytest.approx(narrow.log_probability)
-    assert found.liking[0, 2:] == pytest.approx(theta[2:])
+    marginal = log_marginal(wide, theta, 0.6)
+    assert marginal.log_probability == pytest.approx(narrow.log_probability)
+    assert marginal.liking[0, 2:] == pytest.approx(theta[2:])
 
 
 def test_voters_are_taken_one_by_one_whatever_they_met(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +117,8 @@ def test_the_spread_of_tastes_is_recovered(taste: float) -> None:
     crowd = Crowd(taste=taste)
     votes = crowd.draw(np.random.default_rng(3), 300, 60)
     theta = strengths(votes.wins(12))
-    found = fit_taste_sd(votes.left, votes.right, votes.score, votes.voter, theta)
-    assert found == pytest.approx(taste, rel=0.2)
+    fitted_sd = fit_taste_sd(votes.left, votes.right, votes.score, votes.voter, theta)
+    assert fitted_sd == pytest.approx(taste, rel=0.2)
 
 
 def test_voters_of_one_taste_have_next_to_none() -> None:

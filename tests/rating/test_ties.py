@@ -41,12 +41,12 @@ def puddings() -> Comparisons:
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
 def test_the_puddings_of_davidson(ties: Ties) -> None:
     expected = golden("ties_puddings")["expected"][ties]
-    found = fit(puddings(), ties=ties)
-    strengths = np.exp(found.theta)
+    fitted = fit(puddings(), ties=ties)
+    strengths = np.exp(fitted.theta)
     assert strengths / strengths.sum() == pytest.approx(expected["strengths"], abs=1e-6)
     if ties != "half":
-        assert found.parameters[-1].value == pytest.approx(expected["parameter"], abs=1e-6)
-        assert found.log_likelihood == pytest.approx(expected["log_likelihood"], abs=1e-5)
+        assert fitted.parameters[-1].value == pytest.approx(expected["parameter"], abs=1e-6)
+        assert fitted.log_likelihood == pytest.approx(expected["log_likelihood"], abs=1e-5)
 
 
 def test_the_error_of_log_nu_is_the_published_one() -> None:
@@ -63,34 +63,34 @@ def test_the_chances_of_all_outcomes_add_up_to_one(
 ) -> None:
     outcomes = np.array(likelihood.outcomes)
     same = np.ones(len(outcomes))
-    found = likelihood.surprise(outcomes, gap * same, tie, level * same)
-    assert np.exp(-found.value).sum() == pytest.approx(1, abs=1e-12)
+    local = likelihood.loss(outcomes, gap * same, tie, level * same)
+    assert np.exp(-local.value).sum() == pytest.approx(1, abs=1e-12)
     # so do their slopes, weighted: the expected score vanishes
-    for slope in found.slope:
-        assert np.exp(-found.value) @ slope == pytest.approx(0, abs=1e-9)
+    for slope in local.slope:
+        assert np.exp(-local.value) @ slope == pytest.approx(0, abs=1e-9)
 
 
 def test_chances_are_those_of_the_formulas_by_hand() -> None:
     a, b, bad = np.exp(0.7), np.exp(-0.4), 1.0
     gap, level = np.array([1.1]), np.array([0.15])
     raw: dict[Ties, float] = {"davidson": np.log(0.8), "rao-kupper": 0.5, "grounded": 0.5}
-    chance = {
+    probability = {
         (name, code): float(
-            np.exp(-LIKELIHOODS[name].surprise(np.array([code]), gap, tie, level).value[0])
+            np.exp(-LIKELIHOODS[name].loss(np.array([code]), gap, tie, level).value[0])
         )
         for name, tie in raw.items()
         for code in range(4)
     }
     even = 0.8 * np.sqrt(a * b)
     t = np.exp(0.5)
-    assert chance["davidson", 0] == pytest.approx(a / (a + b + even))
-    assert chance["davidson", 3] == pytest.approx(even / (a + b + even))
-    assert chance["rao-kupper", 1] == pytest.approx(b / (b + t * a))
-    assert chance["rao-kupper", 2] == pytest.approx(1 - b / (b + t * a) - a / (a + t * b))
-    assert chance["grounded", 0] == pytest.approx(a / (a + t * b + bad))
-    assert chance["grounded", 3] == pytest.approx(1 / (1 + a + b))
+    assert probability["davidson", 0] == pytest.approx(a / (a + b + even))
+    assert probability["davidson", 3] == pytest.approx(even / (a + b + even))
+    assert probability["rao-kupper", 1] == pytest.approx(b / (b + t * a))
+    assert probability["rao-kupper", 2] == pytest.approx(1 - b / (b + t * a) - a / (a + t * b))
+    assert probability["grounded", 0] == pytest.approx(a / (a + t * b + bad))
+    assert probability["grounded", 3] == pytest.approx(1 / (1 + a + b))
     rest = 1 - a / (a + t * b + 1) - b / (b + t * a + 1) - 1 / (1 + a + b)
-    assert chance["grounded", 2] == pytest.approx(rest)
+    assert probability["grounded", 2] == pytest.approx(rest)
 
 
 @pytest.mark.parametrize("likelihood", EVERY_LIKELIHOOD)
@@ -121,10 +121,10 @@ def test_the_strengths_and_the_parameter_behind_the_votes_are_found(
     rng: np.random.Generator, ties: Ties
 ) -> None:
     theta = np.linspace(-0.5, 1.1, 5) if ties == "grounded" else np.linspace(-0.8, 0.8, 5)
-    found = fit(draw(rng, ties, n=15_000, theta=theta).comparisons(), ties=ties)
-    error = np.sqrt(np.diag(hessian_covariance(found)))
-    expected = np.append(theta, [0.5] if found.parameters else [])
-    assert (np.abs(found.x - expected) < 4 * error).all()
+    fitted = fit(draw(rng, ties, n=15_000, theta=theta).comparisons(), ties=ties)
+    error = np.sqrt(np.diag(hessian_covariance(fitted)))
+    expected = np.append(theta, [0.5] if fitted.parameters else [])
+    assert (np.abs(fitted.x - expected) < 4 * error).all()
     assert error.max() < 0.12
 
 
@@ -133,11 +133,11 @@ def test_the_strengths_and_the_parameter_behind_the_votes_are_found(
 @given(seeds)
 def test_the_gradient_vanishes(ties: Ties, seed: int) -> None:
     data = draw(np.random.default_rng(seed), ties, n=400).comparisons()
-    found = fit(data, ties=ties)
-    slope = cell_objective(found.likelihood, data).evaluate(found.x).gradient
+    fitted = fit(data, ties=ties)
+    slope = cell_objective(fitted.likelihood, data).evaluate(fitted.x).gradient
     assert np.abs(slope).max() <= 2e-9
     if ties != "grounded":
-        assert abs(found.theta.sum()) < 1e-12
+        assert abs(fitted.theta.sum()) < 1e-12
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
@@ -145,28 +145,28 @@ def test_the_gradient_vanishes(ties: Ties, seed: int) -> None:
 @given(seeds)
 def test_without_ties_every_model_of_ties_is_bradley_terry(ties: Ties, seed: int) -> None:
     rows = draw(np.random.default_rng(seed), "half", n=300)
-    plain, found = fit(rows.comparisons()), fit(rows.comparisons(), ties=ties)
-    assert found.theta == pytest.approx(plain.theta, abs=1e-12)
-    assert found.log_likelihood == plain.log_likelihood
+    plain, fitted = fit(rows.comparisons()), fit(rows.comparisons(), ties=ties)
+    assert fitted.theta == pytest.approx(plain.theta, abs=1e-12)
+    assert fitted.log_likelihood == plain.log_likelihood
     at_boundary = {"davidson": ("nu", 0.0), "rao-kupper": ("theta", 1.0)}[ties]
-    assert [(p.name, p.value, p.free) for p in found.parameters] == [(*at_boundary, False)]
+    assert [(p.name, p.value, p.free) for p in fitted.parameters] == [(*at_boundary, False)]
 
 
 def test_davidson_nears_the_boundary_as_ties_grow_rare(rng: np.random.Generator) -> None:
     rows = draw(rng, "half", n=4000)
     plain = fit(rows.comparisons()).theta
     one_tie = replace(rows, outcome=np.where(np.arange(4000) == 0, 2, rows.outcome))
-    found = fit(one_tie.comparisons(), ties="davidson")
-    assert 0 < found.parameters[0].value < 0.002
-    assert found.theta == pytest.approx(plain, abs=0.005)
+    fitted = fit(one_tie.comparisons(), ties="davidson")
+    assert 0 < fitted.parameters[0].value < 0.002
+    assert fitted.theta == pytest.approx(plain, abs=0.005)
 
 
 def test_grounded_without_ties_is_luce_with_a_third_choice(rng: np.random.Generator) -> None:
     rows = draw(rng, "grounded", n=3000)
     data = replace(rows, outcome=np.where(rows.outcome == 2, 3, rows.outcome)).comparisons()
-    found = fit(data, ties="grounded")
-    assert (found.parameters[0].value, found.parameters[0].free) == (1.0, False)
-    pi = np.exp(found.theta)
+    fitted = fit(data, ties="grounded")
+    assert (fitted.parameters[0].value, fitted.parameters[0].free) == (1.0, False)
+    pi = np.exp(fitted.theta)
     table = data.table()
     games = table.sum(axis=-1)
     bad = (games / (1 + pi[:, None] + pi)).sum()
@@ -187,9 +187,9 @@ def test_both_bad_is_a_tie_unless_grounded(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("ties", WITH_PARAMETER)
 def test_a_ridge_pulls_strengths_but_not_the_parameter_of_ties_to_zero(ties: Ties) -> None:
     data = draw(np.random.default_rng(3), ties, tie=1.0).comparisons()
-    found = fit(data, ties=ties, ridge=1e7)
-    assert np.abs(found.theta).max() < 1e-3
-    assert found.parameters[-1].raw > 0.3
+    fitted = fit(data, ties=ties, ridge=1e7)
+    assert np.abs(fitted.theta).max() < 1e-3
+    assert fitted.parameters[-1].raw > 0.3
 
 
 # What has no finite fit

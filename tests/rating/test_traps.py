@@ -93,10 +93,10 @@ def board(rows: Sequence[Row], **options: object) -> Report:
 
 def test_nothing_but_ties_is_not_certain() -> None:
     """Every residual is zero: a plain sandwich would have intervals of no width."""
-    found = board([("x", "y", "tie"), ("y", "z", "tie"), ("z", "x", "tie")] * 40)
-    assert [row.rating for row in found.ratings] == pytest.approx([1000] * 3)
-    assert all(row.upper - row.lower > 50 for row in found.ratings)
-    assert {(row.rank_low, row.rank_high) for row in found.ratings} == {(None, None)}
+    report = board([("x", "y", "tie"), ("y", "z", "tie"), ("z", "x", "tie")] * 40)
+    assert [row.rating for row in report.ratings] == pytest.approx([1000] * 3)
+    assert all(row.upper - row.lower > 50 for row in report.ratings)
+    assert {(row.rank_low, row.rank_high) for row in report.ratings} == {(None, None)}
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
@@ -135,7 +135,7 @@ def test_a_model_of_two_votes_leaves_the_bootstrap_of_the_others_alone() -> None
     rows = {row.model: row for row in more.ratings}
     assert np.isinf(rows["new"].lower)
     assert np.isinf(rows["new"].upper)
-    assert any("no finite end for" in said and "new" in said for said in more.warnings)
+    assert any("no finite end for" in text and "new" in text for text in more.warnings)
     for row in plain.ratings:
         after = rows[row.model]
         assert after.upper - after.lower == pytest.approx(row.upper - row.lower, rel=0.25)
@@ -143,10 +143,10 @@ def test_a_model_of_two_votes_leaves_the_bootstrap_of_the_others_alone() -> None
 
 def test_rounds_that_rate_no_one_are_counted_and_not_dropped() -> None:
     data = votes([*FIELD, *NEWCOMER])
-    found = bootstrap(fit(data), data, rounds=100, rng=np.random.default_rng(1))
-    missing = ~np.isfinite(found.theta).all(axis=1)
-    assert len(found.theta) == 100
-    assert missing.sum() == found.n_degenerate > 10
+    draws = bootstrap(fit(data), data, rounds=100, rng=np.random.default_rng(1))
+    missing = ~np.isfinite(draws.theta).all(axis=1)
+    assert len(draws.theta) == 100
+    assert missing.sum() == draws.n_degenerate > 10
 
 
 def test_a_model_of_two_votes_widens_no_difference_of_the_others() -> None:
@@ -184,7 +184,7 @@ def test_scales_of_other_models_of_ties_differ_and_the_report_names_the_model(
     rows = [*(row[:3] for row in random_votes(rng, n=600)), *[("m0", "m1", "model_a")] * 60]
     gaps = {}
     for ties in ALL:
-        found = board(rows, ties=ties)
-        assert found.to_dict()["method"]["ties"] == ties
-        gaps[ties] = found.ratings[0].rating - found.ratings[-1].rating
+        report = board(rows, ties=ties)
+        assert report.to_dict()["method"]["ties"] == ties
+        gaps[ties] = report.ratings[0].rating - report.ratings[-1].rating
     assert gaps["davidson"] > 1.1 * gaps["half"]

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2, combine_pvalues
 
 from tests.rating.builders import golden
-from tests.rating.crowd import Crowd, Kind, chances
+from tests.rating.crowd import Crowd, Kind, win_probabilities
 
 ALPHA = 0.05
 PAST = 150
@@ -14,17 +14,17 @@ PAST = 150
 
 def test_fishers_combination_by_hand() -> None:
     example = golden("fisher_combination")
-    found = [combine_pvalues(p) for p in example["data"]["p"]]
+    combined = [combine_pvalues(p) for p in example["data"]["p"]]
     expected = example["expected"]
-    assert [one.statistic for one in found] == pytest.approx(expected["statistic"], abs=5e-5)
-    assert [one.pvalue for one in found] == pytest.approx(expected["combined"], abs=5e-8)
+    assert [one.statistic for one in combined] == pytest.approx(expected["statistic"], abs=5e-5)
+    assert [one.pvalue for one in combined] == pytest.approx(expected["combined"], abs=5e-8)
 
 
 def p_values(kind: Kind, seed: int, n_voters: int) -> np.ndarray:
     """``(1 + past votes at least as high) / (n + 1)``: equation 10 of arXiv 2403.04132."""
     crowd, rng = Crowd(taste=0.0), np.random.default_rng(seed)
     votes = crowd.draw(rng, n_voters, 100, kind)
-    past = rng.binomial(PAST, chances(crowd.theta)[votes.left, votes.right])
+    past = rng.binomial(PAST, win_probabilities(crowd.theta)[votes.left, votes.right])
     as_high = np.where(votes.score == 1, past, PAST)
     return np.asarray((1 + as_high) / (PAST + 1)).reshape(n_voters, 100)
 

@@ -41,13 +41,13 @@ def of(kind: Kind, seed: int = 1, n_voters: int = 1, n_votes: int = 200) -> Ball
     ],
 )
 def test_a_careless_voter_is_named_for_what_it_does(kind: Kind, leading: str, words: str) -> None:
-    found = checked(of(kind, n_votes=400))[0]
-    assert found.flagged
-    assert found.leading == leading
-    assert found.model == ("m5" if kind == "shill" else None)
-    assert words in found.reason
-    assert f"flagged after {found.flagged_at} votes" in found.reason
-    assert found.weight == 0
+    check = checked(of(kind, n_votes=400))[0]
+    assert check.flagged
+    assert check.leading == leading
+    assert check.model == ("m5" if kind == "shill" else None)
+    assert words in check.reason
+    assert f"flagged after {check.flagged_at} votes" in check.reason
+    assert check.weight == 0
 
 
 def test_a_vendetta_is_an_anti_fan() -> None:
@@ -55,15 +55,15 @@ def test_a_vendetta_is_an_anti_fan() -> None:
     best = votes.left == 0
     worst = votes.right == 0
     votes.score[best], votes.score[worst] = 0.0, 1.0
-    found = checked(votes)[0]
-    assert (found.flagged, found.leading, found.model) == (True, "anti-fan", "m0")
+    check = checked(votes)[0]
+    assert (check.flagged, check.leading, check.model) == (True, "anti-fan", "m0")
 
 
 def test_an_honest_voter_keeps_the_weight() -> None:
-    found = checked(of("honest", n_voters=20))
-    assert [check.weight for check in found if not check.flagged] == [1.0] * 20
-    assert all(check.flagged_at is None for check in found)
-    assert "honest voter" in found[0].reason or "not enough to act on" in found[0].reason
+    checks = checked(of("honest", n_voters=20))
+    assert [check.weight for check in checks if not check.flagged] == [1.0] * 20
+    assert all(check.flagged_at is None for check in checks)
+    assert "honest voter" in checks[0].reason or "not enough to act on" in checks[0].reason
 
 
 def test_the_evidence_is_the_weighted_sum_of_likelihood_ratios() -> None:
@@ -75,15 +75,15 @@ def test_the_evidence_is_the_weighted_sum_of_likelihood_ratios() -> None:
     def likelihood(left: np.ndarray) -> float:
         return float(np.prod(np.where(votes.score == 1, left, 1 - left)))
 
-    def fan(model: int, chance: float) -> np.ndarray:
+    def fan(model: int, probability: float) -> np.ndarray:
         on = [votes.left == model, votes.right == model]
-        return np.select(on, [chance, 1 - chance], honest)
+        return np.select(on, [probability, 1 - probability], honest)
 
     plain = [np.full(10, 0.5), np.full(10, 0.9), np.full(10, 0.1), 1 - honest]
     fans = [fan(m, c) for m in range(6) for c in (0.95, 0.05)]
     evidence = 0.15 * sum(map(likelihood, plain)) + 0.4 / 12 * sum(map(likelihood, fans))
-    found = checked(votes, taste_sd=0.0)[0]
-    assert found.log_e == pytest.approx(np.log(evidence / likelihood(honest)))
+    check = checked(votes, taste_sd=0.0)[0]
+    assert check.log_e == pytest.approx(np.log(evidence / likelihood(honest)))
 
 
 def test_the_maximum_runs_over_every_tenth_vote_and_the_last() -> None:
@@ -105,11 +105,11 @@ def test_a_flag_is_not_taken_back() -> None:
             for name in ("left", "right", "score", "voter")
         )
     )
-    found = checked(both)[0]
-    assert found.flagged
-    assert found.log_e < found.max_log_e
-    assert found.flagged_at is not None
-    assert found.flagged_at <= 30
+    check = checked(both)[0]
+    assert check.flagged
+    assert check.log_e < check.max_log_e
+    assert check.flagged_at is not None
+    assert check.flagged_at <= 30
 
 
 def test_ties_are_counted_and_otherwise_ignored() -> None:
@@ -126,9 +126,9 @@ def test_ties_are_counted_and_otherwise_ignored() -> None:
 
 def test_one_who_only_ties_is_never_flagged() -> None:
     votes = Ballot(np.array([0]), np.array([1]), np.array([0.5]), np.array([3]))
-    found = checked(votes)[0]
-    assert (found.voter, found.n, found.n_ties, found.log_e) == (3, 0, 1, 0.0)
-    assert (found.leading, found.weight) == (None, 1.0)
+    check = checked(votes)[0]
+    assert (check.voter, check.n, check.n_ties, check.log_e) == (3, 0, 1, 0.0)
+    assert (check.leading, check.weight) == (None, 1.0)
 
 
 def test_no_votes_are_no_voters() -> None:
@@ -176,8 +176,8 @@ def test_names_follow_the_models() -> None:
 
 def test_the_bar_is_one_over_alpha() -> None:
     votes = of("coin", n_votes=150)
-    found = checked(votes)[0]
-    just = np.exp(-found.max_log_e)
+    check = checked(votes)[0]
+    just = np.exp(-check.max_log_e)
     assert checked(votes, alpha=min(just * 1.001, 0.999))[0].flagged
     assert not checked(votes, alpha=just * 0.999)[0].flagged
 
@@ -188,12 +188,12 @@ def test_the_result_is_plain_values() -> None:
     assert all(isinstance(v, int | float | str | bool | None) for v in plain.values())
 
 
-def chance_of_wins(won: int, n: int, gap: float, taste_sd: float) -> float:
+def probability_of_wins(won: int, n: int, gap: float, taste_sd: float) -> float:
     """Chance of one sequence of votes on one pair under the taste model, by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    log_chance = -np.logaddexp(0, -(gap + np.sqrt(2) * taste_sd * nodes))
+    log_probability = -np.logaddexp(0, -(gap + np.sqrt(2) * taste_sd * nodes))
     log_other = -np.logaddexp(0, gap + np.sqrt(2) * taste_sd * nodes)
-    return float(weights @ np.exp(won * log_chance + (n - won) * log_other) / weights.sum())
+    return float(weights @ np.exp(won * log_probability + (n - won) * log_other) / weights.sum())
 
 
 @pytest.mark.parametrize("taste_sd", [0.0, 0.5, 0.8])
@@ -203,14 +203,15 @@ def test_on_average_the_evidence_against_an_honest_voter_is_one(taste_sd: float)
     ways, order = np.arange(2**n), np.arange(n)
     score = ((ways[:, None] >> order) & 1).astype(float)
     left = np.tile(order % 2, 2**n)
-    found = check_voters(
+    checks = check_voters(
         left, 1 - left, score.ravel(), np.repeat(ways, n), theta, taste_sd, ["x", "y"]
     )
     first_won = np.where(order % 2 == 0, score, 1 - score).sum(axis=1).astype(int)
-    chance = [chance_of_wins(won, n, 0.6, taste_sd) for won in range(n + 1)]
-    assert [check.n for check in found] == [n] * 2**n
+    probability = [probability_of_wins(won, n, 0.6, taste_sd) for won in range(n + 1)]
+    assert [check.n for check in checks] == [n] * 2**n
     expected = sum(
-        chance[won] * np.exp(check.log_e) for won, check in zip(first_won, found, strict=True)
+        probability[won] * np.exp(check.log_e)
+        for won, check in zip(first_won, checks, strict=True)
     )
     assert expected == pytest.approx(1, abs=0.02)  # what Laplace leaves
 

@@ -30,8 +30,8 @@ class Board:
             for column in zip(*[(v.left, v.right, v.score, v.voter) for v in votes], strict=True)
         )
         outcome = np.where(score == 1, 0, 1)
-        found = fit(Comparisons.from_codes(NAMES, left, right, outcome), order_effect=True)
-        self.theta, self.order_effect = found.theta, found.parameters[0].value
+        fitted = fit(Comparisons.from_codes(NAMES, left, right, outcome), order_effect=True)
+        self.theta, self.order_effect = fitted.theta, fitted.parameters[0].value
         self.taste_sd = fit_taste_sd(left, right, score, voter, self.theta, self.order_effect)
 
     def _population(self, careless: Sequence[Kind]) -> Iterator[Ballot]:
@@ -107,10 +107,10 @@ def test_careless_voters_are_found(
     kind: Kind, at_100: float, at_300: float, record_property: Callable[[str, object], None]
 ) -> None:
     board = Board(Crowd(), seed=2)
-    found = {n: board.flagged(kind, n) for n in (100, 300)}
-    row = {"voter": kind, "at_100": found[100], "at_300": found[300]}
+    flagged = {n: board.flagged(kind, n) for n in (100, 300)}
+    row = {"voter": kind, "at_100": flagged[100], "at_300": flagged[300]}
     record_property("voters flagged, taste sd .6", row)
-    for share, expected in ((found[100], at_100), (found[300], at_300)):
+    for share, expected in ((flagged[100], at_100), (flagged[300], at_300)):
         # Of this draw of voters, and of the population that the strengths come from.
         assert abs(share - expected) <= 4 * np.sqrt(2) * monte_carlo_error(expected)
 

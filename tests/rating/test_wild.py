@@ -6,9 +6,8 @@ from scipy.stats import norm, studentized_range
 
 from rating import Comparisons, fit, infer, rank_ranges, sandwich_covariance
 from rating.uncertainty.clusters import grouping
-from rating.uncertainty.jackknife import jackknife, leave_one_out
+from rating.uncertainty.jackknife import SignSums, jackknife, leave_one_out
 from rating.uncertainty.ranks import joint_rank_ranges
-from rating.uncertainty.wild import SignSums
 from tests.rating.builders import random_votes, votes
 from tests.simulation import D1, Design
 
@@ -30,12 +29,12 @@ def every_sign(data: Comparisons) -> np.ndarray:
     )
     first, second = np.triu_indices(data.n_models, k=1)
     a = shift[:, first] - shift[:, second]
-    found = []
+    largest = []
     for signs in product([-1, 1], repeat=len(a)):
         moved = np.array(signs) @ a
         left = (np.array(signs)[:, None] * a - share[:, None] * moved) / (1 - share[:, None])
-        found.append((np.abs(moved) / np.sqrt((left**2).sum(axis=0))).max())
-    return np.array(found)
+        largest.append((np.abs(moved) / np.sqrt((left**2).sum(axis=0))).max())
+    return np.array(largest)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
@@ -86,26 +85,28 @@ def test_ties_that_alone_join_two_groups_count_with_their_known_variance() -> No
     inside = [(a, b, o, v) for a, b, o, v in random_votes(rng, n=400, n_models=2)]
     other = [(a.replace("m", "z"), b.replace("m", "z"), o, v) for a, b, o, v in inside]
     between = [("m0", "z0", "tie", f"v{n % 20}") for n in range(40)]
-    found = drawn(votes([*inside, *other, *between]))
-    assert 1.9 < found < 4
+    bar = drawn(votes([*inside, *other, *between]))
+    assert 1.9 < bar < 4
 
 
 def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
     data = D1.draw(np.random.default_rng(10))
-    found = fit(data)
-    ranges = joint_rank_ranges(infer(found, data, ()), rng=np.random.default_rng(2))
-    same = rank_ranges(found.theta, sandwich_covariance(found, data), rng=np.random.default_rng(2))
+    fitted = fit(data)
+    ranges = joint_rank_ranges(infer(fitted, data, ()), rng=np.random.default_rng(2))
+    same = rank_ranges(
+        fitted.theta, sandwich_covariance(fitted, data), rng=np.random.default_rng(2)
+    )
     assert ranges.low.tolist() == same.low.tolist()
     assert ranges.high.tolist() == same.high.tolist()
 
 
 def test_many_models_have_the_bar_of_the_multivariate_t(monkeypatch: pytest.MonkeyPatch) -> None:
     data = D1.draw(np.random.default_rng(10))
-    found = fit(data)
+    fitted = fit(data)
     monkeypatch.setattr("rating.uncertainty.ranks.WILD_UP_TO", 9)
-    inference = infer(found, data, ("voter",))
+    inference = infer(fitted, data, ("voter",))
     ranges = joint_rank_ranges(inference, rng=np.random.default_rng(2))
     by_voter = inference.kinds[0]
     df = by_voter.activity.effective - 1
-    same = rank_ranges(found.theta, by_voter.matrix, rng=np.random.default_rng(2), df=df)
+    same = rank_ranges(fitted.theta, by_voter.matrix, rng=np.random.default_rng(2), df=df)
     assert ranges.low.tolist() == same.low.tolist()

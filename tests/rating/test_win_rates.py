@@ -20,8 +20,8 @@ from tests.rating.drawn import draw
 
 
 def by_curvature(data: Comparisons) -> Inference:
-    found = fit(data)
-    return Inference(found, data, hessian_covariance(found), (), None)
+    fitted = fit(data)
+    return Inference(fitted, data, hessian_covariance(fitted), (), None)
 
 
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
@@ -33,8 +33,8 @@ def test_rates_of_a_pair_add_up_to_one_and_lie_in_their_intervals(
 ) -> None:
     rows = draw(rng, ties, order=0.3)
     data = rows.comparisons(voter=rows.voter)
-    found = fit(data, ties=ties, order_effect=True)
-    inference = infer(found, data, ("voter",))
+    fitted = fit(data, ties=ties, order_effect=True)
+    inference = infer(fitted, data, ("voter",))
     rates = win_rates(inference)
     off = ~np.eye(5, dtype=bool)
     assert (rates.expected + rates.expected.T)[off] == pytest.approx(np.ones(20))
@@ -52,18 +52,18 @@ def test_the_variance_of_a_rate_is_the_delta_method_by_finite_differences(
     rng: np.random.Generator, ties: Ties
 ) -> None:
     data = draw(rng, ties, order=0.3).comparisons()
-    found = fit(data, ties=ties, order_effect=True)
-    inference = infer(found, data, ())
+    fitted = fit(data, ties=ties, order_effect=True)
+    inference = infer(fitted, data, ())
     pair = np.array([0]), np.array([3])
-    variance = inference.of(_expected(found, *pair)[1]).variance
+    variance = inference.of(_expected(fitted, *pair)[1]).variance
 
     def rate(x: np.ndarray) -> float:
-        raw = [replace(p, raw=float(v)) for p, v in zip(found.parameters, x[5:], strict=True)]
-        moved = replace(found, theta=x[:5], parameters=tuple(raw))
+        raw = [replace(p, raw=float(v)) for p, v in zip(fitted.parameters, x[5:], strict=True)]
+        moved = replace(fitted, theta=x[:5], parameters=tuple(raw))
         return float(_expected(moved, *pair)[0][0])
 
-    h = 1e-5 * np.eye(len(found.x))
-    slope = np.array([(rate(found.x + s) - rate(found.x - s)) / 2e-5 for s in h])
+    h = 1e-5 * np.eye(len(fitted.x))
+    slope = np.array([(rate(fitted.x + s) - rate(fitted.x - s)) / 2e-5 for s in h])
     assert variance[0] == pytest.approx(slope @ inference.matrix @ slope, rel=1e-5)
 
 
@@ -100,10 +100,10 @@ def test_a_level_outside_zero_to_one_raises() -> None:
 def test_the_citations_leave_the_published_deviance() -> None:
     example = golden("bradley_terry_citations")
     data = wins(example["data"]["wins"])
-    found = goodness_of_fit(fit(data), data)
-    assert found.g2_total == pytest.approx(example["expected"]["deviance"], abs=5e-4)
-    assert found.df == 6 - 3
-    assert found.pearson_total == pytest.approx(found.g2_total, rel=0.1)
+    goodness = goodness_of_fit(fit(data), data)
+    assert goodness.g2_total == pytest.approx(example["expected"]["deviance"], abs=5e-4)
+    assert goodness.df == 6 - 3
+    assert goodness.pearson_total == pytest.approx(goodness.g2_total, rel=0.1)
 
 
 @pytest.mark.parametrize("ties", ALL)
@@ -112,13 +112,13 @@ def test_a_true_model_leaves_about_its_degrees_of_freedom(
 ) -> None:
     rows = draw(rng, ties, n=40_000, theta=np.linspace(-0.7, 0.7, 14), order=0.3)
     data = rows.comparisons()
-    found = goodness_of_fit(fit(data, ties=ties, order_effect=True), data)
+    goodness = goodness_of_fit(fit(data, ties=ties, order_effect=True), data)
     per_pair = {"half": 1, "davidson": 2, "rao-kupper": 2, "grounded": 3}[ties]
     free = 13 + 1 + (ties != "half") + (ties == "grounded")
-    assert found.df == 91 * per_pair - free
-    for total in (found.pearson_total, found.g2_total):
-        assert abs(total - found.df) < 4.5 * np.sqrt(2 * found.df)
-    assert found.residual.std() == pytest.approx(1, abs=0.3)
+    assert goodness.df == 91 * per_pair - free
+    for total in (goodness.pearson_total, goodness.g2_total):
+        assert abs(total - goodness.df) < 4.5 * np.sqrt(2 * goodness.df)
+    assert goodness.residual.std() == pytest.approx(1, abs=0.3)
 
 
 def test_a_ring_of_upsets_is_seen(rng: np.random.Generator) -> None:
@@ -132,9 +132,9 @@ def test_a_ring_of_upsets_is_seen(rng: np.random.Generator) -> None:
             ("x", "z", 20),
         ]
     )
-    found = goodness_of_fit(fit(data), data)
-    assert found.df == 1
+    goodness = goodness_of_fit(fit(data), data)
+    assert goodness.df == 1
     # every strength is zero: three times (60 - 40)^2 / 40 + (20 - 40)^2 / 40
-    assert found.pearson_total == pytest.approx(60)
+    assert goodness.pearson_total == pytest.approx(60)
     # one degree of freedom for three pairs: each residual is all that the fit leaves
-    assert found.residual == pytest.approx(np.sqrt(60) * np.array([1, -1, 1]))
+    assert goodness.residual == pytest.approx(np.sqrt(60) * np.array([1, -1, 1]))

@@ -16,7 +16,7 @@ from arena.play.rules import Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
-from tests.serving import Heard, Served, Visitor, heard_text, served_by, write_roster
+from tests.serving import Served, StreamEvent, Visitor, served_by, side_text, write_roster
 
 NAMES = ("zanzibar", "quagmire", "xylophone", "ottoman", "kestrel")
 PROVIDER = "vermilion"
@@ -56,7 +56,7 @@ def refusal(status: int, **more: str) -> Behaviour:
     return Behaviour(status=status, error=error, headers=headers)
 
 
-def told_to_wait(seconds: int) -> Behaviour:
+def asked_to_wait(seconds: int) -> Behaviour:
     return replace(refusal(429), headers={"Retry-After": str(seconds), "x-provider": PROVIDER})
 
 
@@ -83,7 +83,7 @@ UNSEEN = [
     Case("no such model", refusal(404), "not_found", 1, PROVIDER),
     Case("bad request", refusal(400), "bad_request", 1, PROVIDER),
     Case("rate limit", refusal(429), "rate_limit", 3, PROVIDER),
-    Case("rate limit for an hour", told_to_wait(3600), "rate_limit", 1, PROVIDER),
+    Case("rate limit for an hour", asked_to_wait(3600), "rate_limit", 1, PROVIDER),
     Case("overloaded", refusal(503), "overloaded", 3, PROVIDER),
     Case("error in the stream", breaking(Fault.ERROR), "overloaded", 3, PROVIDER),
     Case("no status", Behaviour(silent=True), "timeout", 1, "no answer within"),
@@ -213,7 +213,7 @@ def failed_side(rows: list[AnswerRow], case: Case) -> str:
     return side
 
 
-def is_told_and_not_counted(ada: Visitor, store: Store, battle_id: str, side: str) -> None:
+def is_shown_and_not_counted(ada: Visitor, store: Store, battle_id: str, side: str) -> None:
     shown = ada.look(battle_id)
     assert (shown["state"], shown["message"]) == ("failed", WORDS[side])
     assert shown["turns"][-1][side] == {"text": "", "status": "failed"}
@@ -248,7 +248,7 @@ def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
     assert len(rows) == len({row.model_id for row in rows}) == 4, "two drawn, two in their place"
     assert {row.error_class for row in rows if row.status == "failed"} == {case.error_class}
     assert max(asked(server).values()) == case.asked
-    is_told_and_not_counted(ada, store, battle_id, side)
+    is_shown_and_not_counted(ada, store, battle_id, side)
 
 
 @pytest.mark.parametrize("case", UNSEEN, ids=str)
@@ -271,7 +271,7 @@ def test_a_fault_of_one_model_gives_its_side_to_another(
 
 def played_to_its_fault(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
-) -> tuple[str, list[Heard], list[AnswerRow], str]:
+) -> tuple[str, list[StreamEvent], list[AnswerRow], str]:
     """Let all models be at fault; gives the battle, its events, answers and failed side."""
     behave(server, case.behaviour)
     battle_id = ada.open()
@@ -302,12 +302,12 @@ def test_a_fault_in_sight_fails_the_battle_and_no_other_model_takes_over(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
 ) -> None:
     battle_id, events, rows, side = played_to_its_fault(ada, server, store, case)
-    assert case.behaviour.text.startswith(heard_text(events, side))
-    assert heard_text(events, side), "text was seen before the fault"
+    assert case.behaviour.text.startswith(side_text(events, side))
+    assert side_text(events, side), "text was seen before the fault"
     assert (events[-1].event, events[-1].data["message"]) == ("failed", WORDS[side])
     assert [row.attempt for row in rows] == [1, 1]
     assert set(asked(server).values()) == {case.asked}
-    is_told_and_not_counted(ada, store, battle_id, side)
+    is_shown_and_not_counted(ada, store, battle_id, side)
 
 
 @pytest.mark.parametrize("case", [*SEEN, UNSEEN[0]], ids=str)
@@ -322,7 +322,7 @@ def test_a_fault_in_a_later_turn_is_mended_by_a_retry_of_the_same_model(
     assert ada.follow(battle_id)[-1].event == "failed"
     assert failed_side(answers(store, battle_id, turn=2), case) == "b"
     assert asked(server)[broken] == 2
-    is_told_and_not_counted(ada, store, battle_id, "b")
+    is_shown_and_not_counted(ada, store, battle_id, "b")
     behave(server, WELL)
     assert ada.post(f"/api/v1/battles/{battle_id}/retry").status_code == 201
     assert ada.follow(battle_id)[-1].event == "ready"
@@ -336,7 +336,7 @@ def test_a_fault_in_a_later_turn_is_mended_by_a_retry_of_the_same_model(
 def test_a_rate_limit_of_a_second_is_waited_for(
     ada: Visitor, server: FaultyServer, store: Store
 ) -> None:
-    behave(server, told_to_wait(1))
+    behave(server, asked_to_wait(1))
     battle_id = ada.open()
     for _ in range(500):
         if len(server.requests) == 2:
@@ -388,7 +388,7 @@ def test_an_emoji_cut_in_two_is_seen_and_logged_whole_and_half_of_one_readable(
     behave(server, Behaviour(text=text, reasoning=text, chunk_size=1, escaped=True))
     battle_id = ada.open()
     events = ada.follow(battle_id)
-    assert [heard_text(events, side) for side in ("a", "b")] == [expected] * 2
+    assert [side_text(events, side) for side in ("a", "b")] == [expected] * 2
     assert {(row.text, row.reasoning) for row in answers(store, battle_id)} == {(expected,) * 2}
     assert len(can_be_voted_on(ada, store, battle_id)) == 2
 
@@ -402,7 +402,7 @@ def test_an_arena_whose_endpoints_are_gone_fails_its_battles(tmp_path: Path) -> 
         battle_id = ada.open()
         assert ada.follow(battle_id)[-1].event == "failed"
         side = failed_side(answers(store, battle_id), case)
-        is_told_and_not_counted(ada, store, battle_id, side)
+        is_shown_and_not_counted(ada, store, battle_id, side)
         store.close()
     received = "".join(ada.received).casefold()
     assert [word for word in (*NAMES, gone.url, "attempts") if word in received] == []

@@ -6,11 +6,11 @@ import pytest
 from arena.boards import evidence
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import fit_log
-from arena.domain.board import Fewest
+from arena.domain.board_view import Fewest
 from arena.domain.vote import Choice
 from rating import fewest_to_flip, win_rates
 from rating.tables.counts import count_votes
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import Reading
 from tests.arena.boards.log import Vote, logged, many
 
 

@@ -9,13 +9,13 @@ import pytest
 from sqlmodel import col, select
 
 from arena.boards.leaderboard import REST, SLOW_S, Leaderboard, make_board
-from arena.domain.board import Board
+from arena.domain.board_view import Board
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain
 from arena.store.store import Store
 from arena.store.tables import RatingRow, RatingRunRow
 from rating import Comparisons, RateOptions, Report, rate
-from rating.tables.rated import rate_source
+from rating.tables.counts import rate_source
 from tests.arena.boards.log import NOW, Vote, logged, many, records
 from tests.serving import Served
 

@@ -166,9 +166,9 @@ async def test_a_whole_answer_brings_its_log_probabilities(
 
 
 async def test_a_whole_answer_is_utf_8_whatever_the_header_says() -> None:
-    said = '{"choices": [{"message": {"content": "Größe"}}]}'.encode()
+    body = '{"choices": [{"message": {"content": "Größe"}}]}'.encode()
     latin = {"content-type": "application/json; charset=iso-8859-1"}
-    speaker = httpx.MockTransport(lambda _: httpx.Response(200, headers=latin, content=said))
+    speaker = httpx.MockTransport(lambda _: httpx.Response(200, headers=latin, content=body))
     endpoints = Endpoints({}, transports={"said://": speaker})
     model = Model(id="m", name="M", endpoint="said://here", model="m")
     assert (await endpoints.complete(model, PROMPT)).text == "Größe"

@@ -176,8 +176,8 @@ async def test_the_key_is_in_no_text_of_an_error(
     server: FaultyServer, endpoints: Endpoints, behaviour: Behaviour
 ) -> None:
     error = await failure(endpoints, serve(server, behaviour))
-    told = "".join(traceback.format_exception(error)) + repr(error) + error.detail
-    assert KEY[:8] not in told
+    text = "".join(traceback.format_exception(error)) + repr(error) + error.detail
+    assert KEY[:8] not in text
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY}", f"{KEY}\r\nX: y", f"{KEY}é"])

@@ -46,8 +46,8 @@ async def test_a_server_s_chat_models_become_a_roster() -> None:
 
 async def test_the_same_model_on_two_servers_is_two_models() -> None:
     with faulty_server({"x": Behaviour()}) as server:
-        found = await discover([Server("Ollama", server.url), Server("vLLM", server.url)])
-    assert [model.id for model in found] == ["Ollama/x", "vLLM/x"]
+        models = await discover([Server("Ollama", server.url), Server("vLLM", server.url)])
+    assert [model.id for model in models] == ["Ollama/x", "vLLM/x"]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ async def test_servers_are_asked_at_once_and_not_waited_for_long() -> None:
     began = time.monotonic()
     with answering(b"{}", delay_s=5) as slow, faulty_server({"x": Behaviour()}) as server:
         nobody = Server("nobody", f"http://127.0.0.1:{free_port()}/v1")
-        found = await discover([nobody, *[Server("slow", slow)] * 3, Server("vLLM", server.url)])
-    assert [model.id for model in found] == ["vLLM/x"]
+        models = await discover([nobody, *[Server("slow", slow)] * 3, Server("vLLM", server.url)])
+    assert [model.id for model in models] == ["vLLM/x"]
     assert time.monotonic() - began < 11
 
 

@@ -105,12 +105,12 @@ async def test_retrieval_says_when_it_knows_nothing(endpoints: Endpoints, prompt
 
 async def test_the_same_seed_gives_the_same_answers_and_asking_again_another() -> None:
     first, second = toys(seed=7), toys(seed=7)
-    said = [await answer(first, TOYS["trigram"]) for _ in range(2)]
+    reading_of = [await answer(first, TOYS["trigram"]) for _ in range(2)]
     again = [await answer(second, TOYS["trigram"]) for _ in range(2)]
     await first.aclose()
     await second.aclose()
-    assert said == again
-    assert said[0] != said[1]
+    assert reading_of == again
+    assert reading_of[0] != reading_of[1]
 
 
 async def test_toys_differ_in_pace_as_people_would_expect() -> None:
@@ -193,27 +193,27 @@ def test_each_method_can_read_it(name: str) -> None:
     method = named(name, rubric="1 is poor." if name == "rubric" else None).made(LISTED)
     case = Case(PROMPT, LONG, SHORT if name in PAIRS else None)
     assert (
-        said(method.ask(case, "0123456789abcdef").messages[-1].content, method, case)
+        reading_of(method.ask(case, "0123456789abcdef").messages[-1].content, method, case)
         == (EXPECTED[name])
     )
     if name in PAIRS:
         swapped = case.swapped()
         request = method.ask(swapped, "0123456789abcdef")
-        found = said(request.messages[-1].content, method, swapped)
-        assert isinstance(found, Preference)
-        assert found.first < 0.5
+        preference = reading_of(request.messages[-1].content, method, swapped)
+        assert isinstance(preference, Preference)
+        assert preference.first < 0.5
 
 
-def said(prompt: str, method: object, case: Case) -> object:
+def reading_of(prompt: str, method: object, case: Case) -> object:
     text = LongerAnswer().answer(prompt, random.Random(1))
     return method.read(case, Reply(text=text, finish_reason="stop"))  # type: ignore[attr-defined]
 
 
 def test_it_writes_checklists() -> None:
     case, writer = Case(PROMPT, ""), ChecklistWriter()
-    found = said(writer.ask(case, "0" * 16).messages[-1].content, writer, case)
-    assert isinstance(found, Questions)
-    assert len(found.items) == 5
+    questions = reading_of(writer.ask(case, "0" * 16).messages[-1].content, writer, case)
+    assert isinstance(questions, Questions)
+    assert len(questions.items) == 5
 
 
 def test_without_an_answer_there_is_no_verdict() -> None:

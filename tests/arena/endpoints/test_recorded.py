@@ -182,5 +182,5 @@ async def test_published_outputs_are_replayed_as_they_are() -> None:
     assert len(prompts) == 805
     original = {o["instruction"]: o["output"] for o in json.loads(files[0].read_bytes())}
     for prompt in prompts[:20]:
-        said = visible(await replay(dict(recordings[0].responses), Message("user", prompt)))
-        assert said == original[prompt]
+        answer_text = visible(await replay(dict(recordings[0].responses), Message("user", prompt)))
+        assert answer_text == original[prompt]

@@ -49,10 +49,10 @@ async def test_text_survives_every_cut(pieces: list[str], places: list[int], new
         for piece in pieces
     ]
     body = "".join(f"{line}{newline}{newline}" for line in [*lines, f"data: {DONE}"])
-    reply, said = StreamedReply("", 1000), ""
+    reply, text = StreamedReply("", 1000), ""
     for data in await events(cut(body.encode("utf-8", "surrogatepass"), places)):
-        said += "".join(d.text for d in reply.read(data) if isinstance(d, TextDelta))
-    assert said == storable("".join(pieces))
+        text += "".join(d.text for d in reply.read(data) if isinstance(d, TextDelta))
+    assert text == storable("".join(pieces))
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ async def test_events_are_read_as_the_format_says(body: str, expected: list[str]
 
 
 async def test_the_format_is_utf_8_whatever_the_header_says() -> None:
-    said = response(["data: Größe\n\n".encode()])
-    said.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
+    answer = response(["data: Größe\n\n".encode()])
+    answer.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
     patience = Patience(first_token_s=5.0, idle_s=5.0)
-    read = read_events(said, patience, Budgets(), asyncio.Lock())
+    read = read_events(answer, patience, Budgets(), asyncio.Lock())
     assert [data async for data in read] == ["Größe"]
 
 

@@ -203,8 +203,8 @@ def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
             data = ["Hi", *[""] * (len(send["inputs"]) - 1)]
             joined = {"data": data, "fn_index": send["id"], "session_hash": "s"}
             ada.post("/gradio_api/queue/join", json=joined)
-            told = ada.get("/gradio_api/queue/data?session_hash=s").text
-    assert "Your network has reached 1 battle in an hour. The next is free at" in told
+            updates = ada.get("/gradio_api/queue/data?session_hash=s").text
+    assert "Your network has reached 1 battle in an hour. The next is free at" in updates
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,8 @@ def test_only_a_trusted_proxy_says_where_a_visitor_comes_from(
     allowed = {"trusted_proxies": proxies, "battles_per_address_hour": 1}
     with quick_arena(tmp_path, **allowed) as served:
         seen = []
-        for said in forwarded:
-            with client_of(served.url, headers={"X-Forwarded-For": said}) as somebody:
+        for claimed in forwarded:
+            with client_of(served.url, headers={"X-Forwarded-For": claimed}) as somebody:
                 battle = somebody.post("/api/v1/battles", json={"prompt": "Hi"})
             seen.append(battle.status_code)
     assert seen == codes
@@ -401,8 +401,8 @@ def test_the_streams_of_the_page_count_too_and_what_is_refused_begins_no_battle(
             events = f"/api/v1/battles/{ada.open()}/events"
             with ada.client.stream("GET", events):
                 assert send(ada, "s").is_success
-                told = ada.get("/gradio_api/queue/data?session_hash=s").text
-            assert "1 of your streams may be open at a time." in told
+                updates = ada.get("/gradio_api/queue/data?session_hash=s").text
+            assert "1 of your streams may be open at a time." in updates
             assert status_of(ada, events) == 200
 
 

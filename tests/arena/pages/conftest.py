@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.domain.board import (
+from arena.domain.board_view import (
     Board,
     BoardRow,
     Fewest,

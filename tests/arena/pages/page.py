@@ -7,7 +7,7 @@ from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 
-from arena.domain.board import Board, Moment, PastRating, PastVote
+from arena.domain.board_view import Board, Moment, PastRating, PastVote
 from arena.pages.rendering import leaderboard_page, votes_page
 from tests.arena.pages.conftest import NOW
 

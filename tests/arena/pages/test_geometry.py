@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.board import Board, Moment, PastRating
+from arena.domain.board_view import Board, Moment, PastRating
 from arena.pages.geometry import (
     MOST_MODELS,
     MOST_PANELS,

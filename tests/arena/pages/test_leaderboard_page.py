@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board import Board, FitCheck, Health, Misfit, RankAmong
+from arena.domain.board_view import Board, FitCheck, Health, Misfit, RankAmong
 from arena.domain.model import Kind
 from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair
 from tests.arena.pages.page import NOTHING, board_page, text, with_a_past

@@ -8,7 +8,7 @@ import pytest
 from jinja2 import StrictUndefined, UndefinedError
 
 from arena.domain.battle import Pacing
-from arena.domain.board import Board, FitCheck, Health, Misfit, Moment, PastRating
+from arena.domain.board_view import Board, FitCheck, Health, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
 from arena.pages.rendering import (
     battle_page,

@@ -22,7 +22,7 @@ from arena.store.schema import reading_existing
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from rating import RateOptions, Report
-from rating.tables.rated import rate_source
+from rating.tables.counts import rate_source
 from rating.tables.voter_report import check_source
 from tests.arena.boards.log import linked
 from tests.arena.store.battles import A1, ADA, B1, NOW, ballot, complete, exclude, new_battle
@@ -100,13 +100,13 @@ def test_a_served_arena_draws_by_its_votes_and_logs_the_chance(
     with quick_arena(tmp_path, sampler="gain", exploration=0.3) as served:
         with served.visitor() as ada:
             ada.vote(ada.play(), "model_a")
-            while len({chance for _, chance in drawn(served.database)}) == 1:
+            while len({probability for _, probability in drawn(served.database)}) == 1:
                 ada.open()  # until the vote has been counted
         battles = drawn(served.database)
     assert {how for how, _ in battles} == {("gain", VERSION)}
-    chances = [chance for _, chance in battles]
-    assert chances[0] == pytest.approx(1 / 3)
-    assert min(chances) >= 0.1 - 1e-12
+    probabilities = [probability for _, probability in battles]
+    assert probabilities[0] == pytest.approx(1 / 3)
+    assert min(probabilities) >= 0.1 - 1e-12
 
 
 def drawn(url: str) -> list[tuple[tuple[str, str], float]]:

@@ -159,7 +159,7 @@ def test_a_restore_that_fails_halfway_leaves_nothing(
     with pytest.raises(RuntimeError):
         restore(tmp_path / "b.db", other_url, pull_the_plug)
     other = Store(other_url)
-    assert {name for name, found in rows(other).items() if found} == {"vote_chain"}
+    assert {name for name, held in rows(other).items() if held} == {"vote_chain"}
     other.close()
 
 
@@ -265,8 +265,8 @@ def test_a_broken_chain_is_backed_up_and_said(played: Store, tmp_path: Path) -> 
         execute(session, "UPDATE vote SET outcome = 'tie' WHERE outcome = 'both_bad'")
     with pytest.raises(StoreError, match=r"was written, but a restore .* 'b1', is not"):
         back_up(url_of(played), tmp_path / "b.db", quiet)
-    with closing(sqlite3.connect(tmp_path / "b.db")) as kept:
-        assert kept.execute("SELECT count(*) FROM vote").fetchone() == (2,)
+    with closing(sqlite3.connect(tmp_path / "b.db")) as backup:
+        assert backup.execute("SELECT count(*) FROM vote").fetchone() == (2,)
 
 
 def test_an_older_backup_is_brought_to_this_schema(tmp_path: Path) -> None:

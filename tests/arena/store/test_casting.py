@@ -78,17 +78,17 @@ def test_the_time_to_vote_counts_from_ready(store: Store) -> None:
 
 def test_twenty_threads_at_once_commit_one_vote(store: Store) -> None:
     ready(store, "b1")
-    said: list[str] = []
+    words: list[str] = []
 
     def cast(n: int) -> None:
         try:
             store.cast(ballot("b1", Choice.A if n % 2 else Choice.B, key=f"k{n}"))
-            said.append("committed")
+            words.append("committed")
         except AlreadyVotedError:
-            said.append("refused")
+            words.append("refused")
 
     at_once(20, cast)
-    assert sorted(said) == ["committed"] + ["refused"] * 19
+    assert sorted(words) == ["committed"] + ["refused"] * 19
 
 
 def test_votes_at_once_on_different_battles_do_not_fork_the_chain(store: Store) -> None:

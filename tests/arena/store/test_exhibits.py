@@ -15,9 +15,9 @@ def voted(store: Store, battle_id: str, choice: Choice, kind: VoterKind) -> None
 
 def shown(store: Store, policy: Policy = DEFAULT, **wanted: object) -> list[str]:
     with store.reading() as session:
-        found = exhibits.counted(session, policy, **wanted)  # type: ignore[arg-type]
-        assert found is not None
-        return [vote.battle_id for vote in found.votes]
+        shown = exhibits.counted(session, policy, **wanted)  # type: ignore[arg-type]
+        assert shown is not None
+        return [vote.battle_id for vote in shown.votes]
 
 
 def test_what_a_policy_counts_is_shown_and_nothing_else(store: Store) -> None:
@@ -70,10 +70,10 @@ def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
     )
     store.cast(ballot("b", Choice.B))
     with store.reading() as session:
-        found = exhibits.battle(session, DEFAULT, "b")
-    assert found is not None
-    assert [(t.prompt, t.text_a, t.text_b) for t in found.turns] == [
+        shown = exhibits.battle(session, DEFAULT, "b")
+    assert shown is not None
+    assert [(t.prompt, t.text_a, t.text_b) for t in shown.turns] == [
         ("Why is the sky blue?", "Mine.", "Yours.")
     ]
-    assert (found.vote.choice, found.vote.seconds) == (Choice.B, 9.0)
-    assert {found.vote.model_a.name, found.vote.model_b.name} == {"Basalt", "Quartz"}
+    assert (shown.vote.choice, shown.vote.seconds) == (Choice.B, 9.0)
+    assert {shown.vote.model_a.name, shown.vote.model_b.name} == {"Basalt", "Quartz"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.store.judging import StoredJournal
+from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 from judge.case import Case, Message
 from judge.completion import Reply, Request
@@ -44,6 +44,6 @@ async def test_two_workers_judge_every_case_once_and_both_end_with_all_of_it(url
     runs = await asyncio.gather(*(work(*one) for one in zip(stores, asked, strict=True)))
     assert (asked[0] + asked[1]).total() == len(asked[0] + asked[1]) == 2 * len(CASES)
     assert min(one.total() for one in asked) > 0, "they did share it"
-    assert [dict(found.by_status) for found in runs] == [{"read": 2 * len(CASES)}] * 2
+    assert [dict(finished.by_status) for finished in runs] == [{"read": 2 * len(CASES)}] * 2
     for store in stores:
         store.close()

@@ -36,7 +36,7 @@ def detail(answer: httpx.Response, status: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "named"),
     [
         ({"fn_index": 999}, "fn_index 999"),
         ({"fn_index": -1}, "fn_index -1"),
@@ -52,11 +52,11 @@ def detail(answer: httpx.Response, status: int) -> str:
     ],
 )
 def test_what_the_page_never_sends_is_named(
-    visitor: Visitor, caplog: pytest.LogCaptureFixture, change: dict[str, Any], told: str
+    visitor: Visitor, caplog: pytest.LogCaptureFixture, change: dict[str, Any], named: str
 ) -> None:
-    found = detail(visitor.post(JOIN, content=json.dumps(GOOD | change), headers=AS_JSON), 422)
-    assert found.startswith(f"The page never sends {told}")
-    assert found.endswith(": load it again.")
+    message = detail(visitor.post(JOIN, content=json.dumps(GOOD | change), headers=AS_JSON), 422)
+    assert message.startswith(f"The page never sends {named}")
+    assert message.endswith(": load it again.")
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
@@ -98,18 +98,18 @@ def test_little_of_gradio_can_be_read(visitor: Visitor, path: str) -> None:
 def test_what_the_page_sends_is_answered(visitor: Visitor) -> None:
     joined = visitor.post(JOIN, json=GOOD | {"trigger_id": 5, "event_data": None})
     assert joined.status_code == 200
-    told = visitor.get("/gradio_api/queue/data?session_hash=s").text
-    assert "So says" in told
-    assert '"success":true' in told
+    updates = visitor.get("/gradio_api/queue/data?session_hash=s").text
+    assert "So says" in updates
+    assert '"success":true' in updates
 
 
 @pytest.mark.parametrize("session", ["never-joined", ""])
 def test_a_session_that_has_not_joined_is_told_so_without_a_fault(
     visitor: Visitor, caplog: pytest.LogCaptureFixture, session: str
 ) -> None:
-    told = visitor.get("/gradio_api/queue/data", params={"session_hash": session})
-    assert told.status_code == 200
-    assert told.headers["content-type"].startswith("text/event-stream")
-    message = json.loads(told.text.removeprefix("data: "))
+    answer = visitor.get("/gradio_api/queue/data", params={"session_hash": session})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    message = json.loads(answer.text.removeprefix("data: "))
     assert message["session_not_found"] is True
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

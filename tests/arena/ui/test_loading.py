@@ -18,15 +18,15 @@ class Plain(Component):
 """
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("loaded", [True, False])
 def test_gradio_writes_no_stub_beside_a_component(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: bool
 ) -> None:
     file = tmp_path / "plain_component.py"
     file.write_text(COMPONENT, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    with no_stubs() if kept else nullcontext():
+    with no_stubs() if loaded else nullcontext():
         module = importlib.import_module("plain_component")
     del sys.modules["plain_component"]
     assert module.Plain.EVENTS
-    assert file.with_suffix(".pyi").exists() is not kept
+    assert file.with_suffix(".pyi").exists() is not loaded

@@ -10,9 +10,8 @@ import pytest
 from rating import RateOptions, Report
 from rating.errors import DataError
 from rating.planning.votes import Plan, plan
-from rating.tables.counts import read_votes
-from rating.tables.rated import rate_source
-from rating.tables.reading import Reading
+from rating.tables.counts import rate_source, read_votes
+from rating.tables.vote_reading import Reading
 
 PAIRS = "model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,30,10,0\nx,x,1,0,0\n"
 Write = Callable[[str], str]
@@ -30,9 +29,9 @@ def crowd(n_voters: int = 30, **columns: Callable[[int], object]) -> str:
 
 
 def rated(source: object, **options: Any) -> dict[str, Any]:
-    found = rate_source(source, RateOptions(**options))
-    assert isinstance(found, Report)
-    plain = found.to_dict()
+    report = rate_source(source, RateOptions(**options))
+    assert isinstance(report, Report)
+    plain = report.to_dict()
     json.dumps(plain, allow_nan=False)
     return plain
 

@@ -19,7 +19,7 @@ from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables import escaping, formats
 from rating.tables.counts import read_votes
-from rating.tables.sieve import MOST_MODELS
+from rating.tables.vote_filter import MOST_MODELS
 from tests.arena.boards.log import linked, vote
 from tests.command import Command
 
@@ -69,8 +69,8 @@ def test_weighed_votes_quote_formulas_and_come_back(command: Command, tmp_path: 
     rows = [f"'=x,y,{side},v{i},-3,@z" for i in range(4) for side in ("model_a", "model_b")]
     head = "model_a,model_b,winner,voter,'=cmd(),note"
     (tmp_path / "votes.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
-    told = command("voters", "votes.csv", "--weighted", "weighted.csv")
-    assert told.returncode == 0, told.stderr
+    done = command("voters", "votes.csv", "--weighted", "weighted.csv")
+    assert done.returncode == 0, done.stderr
     with (tmp_path / "weighted.csv").open(encoding="utf-8", newline="") as file:
         lines = [*csv.reader(file)]
     assert lines[0][:6] == head.split(",")
@@ -126,6 +126,6 @@ def test_more_models_than_a_board_can_hold_are_refused_at_once(
         read_votes(tmp_path / "many.csv")
     for words in (("plan",), ("voters",), ("study", "scores", "scores.csv"), ("probe", "board")):
         (tmp_path / "scores.csv").write_text("model,mmlu\nm1,1\n")
-        told = command(*words, "many.csv")
-        assert told.returncode == 2
-        assert "100,000 models" in told.stderr
+        done = command(*words, "many.csv")
+        assert done.returncode == 2
+        assert "100,000 models" in done.stderr

@@ -15,10 +15,9 @@ from rating import RateOptions, Report
 from rating.comparisons import Votes
 from rating.tables.coding import Coded
 from rating.tables.columns import Columns
-from rating.tables.counts import read_votes
-from rating.tables.orders import IN_BOTH, beside_both
-from rating.tables.rated import rate_source
-from rating.tables.reading import Reading
+from rating.tables.counts import rate_source, read_votes
+from rating.tables.vote_filter import IN_BOTH, beside_both
+from rating.tables.vote_reading import Reading
 from rating.tables.voter_report import check_source
 from tests.rating.boards.rated import planned
 
@@ -53,7 +52,7 @@ ROWS = [
 ]
 
 
-def told(votes: Votes) -> tuple[int, dict[str, int]]:
+def counted(votes: Votes) -> tuple[int, dict[str, int]]:
     return votes.data.n_votes, dict(votes.dropped)
 
 
@@ -70,12 +69,12 @@ def test_a_case_counts_by_both_orders_or_by_the_one_it_was_asked_in(
     tmp_path: Path, ending: str
 ) -> None:
     votes = read_votes(write(tmp_path, ROWS, ending))
-    assert told(votes) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
+    assert counted(votes) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_tables_in_memory_are_read_alike(frame: Any) -> None:
-    assert told(read_votes(frame(ROWS))) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
+    assert counted(read_votes(frame(ROWS))) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
 
 
 def test_the_board_and_the_pairwise_score_count_the_same_and_the_board_says_so(
@@ -97,7 +96,7 @@ def test_a_case_of_another_judge_or_pair_is_another_case(tmp_path: Path) -> None
     rows = [*ROWS[:3], *case("b1", ("ab", B), judge="slate")]
     other = [row | {"model_b": "slate"} for row in case("b1", ("ba", B))]
     votes = read_votes(write(tmp_path, [*rows, *other]))
-    assert told(votes) == (3, {IN_BOTH: 2})
+    assert counted(votes) == (3, {IN_BOTH: 2})
     scored = judge_score(tmp_path / "found.jsonl", "pairwise")["models"]
     assert [(row["judge"], row["model"], row["n"]) for row in scored] == [
         ("quartz", "basalt", 2),
@@ -110,7 +109,7 @@ def test_a_case_of_another_judge_or_pair_is_another_case(tmp_path: Path) -> None
 
 def test_without_battles_the_rows_of_both_stand_alone(tmp_path: Path) -> None:
     rows = [{n: v for n, v in row.items() if n != "battle_id"} for row in ROWS[:6] + ROWS[9:10]]
-    assert told(read_votes(write(tmp_path, rows))) == (2, {IN_BOTH: 5})
+    assert counted(read_votes(write(tmp_path, rows))) == (2, {IN_BOTH: 5})
 
 
 def test_groups_by_order_are_each_read_whole(tmp_path: Path) -> None:
@@ -127,13 +126,13 @@ def test_groups_by_order_are_each_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("orders", [["1", "2"], ["both", "neither"], ["ab", ""]])
 def test_a_column_of_another_meaning_changes_nothing(tmp_path: Path, orders: list[str]) -> None:
     rows = [row | {"order": order} for row in ROWS[:2] for order in orders]
-    assert told(read_votes(write(tmp_path, rows, "csv"))) == (4, {})
+    assert counted(read_votes(write(tmp_path, rows, "csv"))) == (4, {})
 
 
 def test_a_column_of_numbers_or_moments_is_no_order() -> None:
     frame = pd.DataFrame(ROWS[:2]).assign(order=[1.5, 2.5])
-    assert told(read_votes(frame)) == (2, {})
-    assert told(read_votes(frame, Reading(columns=Columns(voter="judge")))) == (2, {})
+    assert counted(read_votes(frame)) == (2, {})
+    assert counted(read_votes(frame, Reading(columns=Columns(voter="judge")))) == (2, {})
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
@@ -154,9 +153,9 @@ def test_people_have_no_orders_and_no_note_on_them(tmp_path: Path) -> None:
 
 
 def test_a_plan_counts_each_case_once(tmp_path: Path) -> None:
-    found = planned(write(tmp_path, ROWS))
-    assert found.votes == 3
-    assert found.neighbours[0].met == 3
+    plan = planned(write(tmp_path, ROWS))
+    assert plan.votes == 3
+    assert plan.neighbours[0].met == 3
 
 
 @pytest.mark.parametrize(("other", "beside"), [(4097, False), (1, True)])

@@ -12,10 +12,10 @@ from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
 
 
 def test_a_plan_says_what_separates_neighbours(write: Write) -> None:
-    found = planned(write(crowd())).to_dict()
-    assert [len(found["neighbours"]), found["votes"]] == [2, 90]
-    assert found["leads"][50] > 382  # without ties it is 382: see votes_to_separate
-    first = found["neighbours"][0]
+    plan = planned(write(crowd())).to_dict()
+    assert [len(plan["neighbours"]), plan["votes"]] == [2, 90]
+    assert plan["leads"][50] > 382  # without ties it is 382: see votes_to_separate
+    first = plan["neighbours"][0]
     assert first["met"] == 30
     assert first["separated"] == (first["more_votes"] == 0)
     with pytest.raises(DataError, match="'bootstrap'"):
@@ -24,22 +24,20 @@ def test_a_plan_says_what_separates_neighbours(write: Write) -> None:
 
 def test_neighbours_that_are_level_take_no_number_of_votes(write: Write) -> None:
     rows = "x,y,30,20,0\ny,z,30,20,0\nz,x,30,20,0\n"
-    found = planned(write(PAIRS.splitlines()[0] + "\n" + rows))
-    assert [(pair.head_to_head, pair.more_votes) for pair in found.neighbours] == [
-        (None, None)
-    ] * 2
+    plan = planned(write(PAIRS.splitlines()[0] + "\n" + rows))
+    assert [(pair.head_to_head, pair.more_votes) for pair in plan.neighbours] == [(None, None)] * 2
 
 
 def test_few_voters_make_a_move_as_uncertain_as_they_are(write: Write) -> None:
     """Five voters on either board: Student's t of about eight degrees of freedom."""
     first = rated(write(crowd(n_voters=5)))
     second = first | {"method": first["method"] | {"data_hash": "others"}}
-    found = compare(first, second)
-    move, row = found["moved"][0], first["ratings"][0]
+    change = compare(first, second)
+    move, row = change["moved"][0], first["ratings"][0]
     assert move["df"] == pytest.approx(2 * row["df"], rel=0.5)
     half, normal = (move["upper"] - move["lower"]) / 2, 1.959964 * math.sqrt(2) * row["se"]
     assert half > 1.08 * normal
-    assert found["note"] == APART
+    assert change["note"] == APART
 
 
 def test_a_board_of_before_is_taken_as_normal_and_that_is_said(write: Write) -> None:
@@ -47,7 +45,9 @@ def test_a_board_of_before_is_taken_as_normal_and_that_is_said(write: Write) -> 
     old = new | {"method": new["method"] | {"data_hash": "others"}}
     bare = [{k: v for k, v in row.items() if k != "df"} for row in old["ratings"]]
     known, unknown = compare(old, new), compare(old | {"ratings": bare}, new)
-    width = [found["moved"][0]["upper"] - found["moved"][0]["lower"] for found in (known, unknown)]
+    width = [
+        change["moved"][0]["upper"] - change["moved"][0]["lower"] for change in (known, unknown)
+    ]
     assert width[1] < width[0]
     assert "board in old does not say its degrees of freedom" in unknown["note"]
     assert compare(old, new)["note"] == APART
@@ -56,11 +56,11 @@ def test_a_board_of_before_is_taken_as_normal_and_that_is_said(write: Write) -> 
 def test_a_comparison_says_who_moved(write: Write, tmp_path: Path) -> None:
     old = rated(write(PAIRS))
     new = rated(write(PAIRS.replace("x,y,30,10", "x,y,60,30")))
-    found = compare(old, new)
-    move = {row["model"]: row for row in found["moved"]}["x"]
+    change = compare(old, new)
+    move = {row["model"]: row for row in change["moved"]}["x"]
     assert move["moved"] == pytest.approx(POINTS_PER_NAT * (math.log(2) - math.log(3)) / 2)
     assert move["lower"] < move["moved"] < move["upper"]
-    assert found["note"] == APART
+    assert change["note"] == APART
     assert compare(old, old)["note"] == SAME
     assert compare(old, old)["moved"][0]["lower"] is None
     with pytest.raises(DataError, match=r"ties was 'half', and is 'davidson'"):

@@ -9,15 +9,15 @@ import pytest
 
 from rating import RateOptions, Report
 from rating.scale import POINTS_PER_NAT
-from rating.tables.rated import rate_source
+from rating.tables.counts import rate_source
 
 pytestmark = pytest.mark.published
 
 
 def board_of(file: Path, **options: Any) -> Report:
-    found = rate_source(str(file), RateOptions(**options))
-    assert isinstance(found, Report)
-    return found
+    report = rate_source(str(file), RateOptions(**options))
+    assert isinstance(report, Report)
+    return report
 
 
 def test_translations_are_rated_as_the_official_scores_do(published_data: Path) -> None:

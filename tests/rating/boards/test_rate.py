@@ -11,8 +11,8 @@ import pytest
 from rating import RateOptions, __version__
 from rating.errors import NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
-from rating.tables.captions import summary
-from rating.tables.rated import Groups, rate_source
+from rating.tables.counts import Groups, rate_source
+from rating.tables.formats import summary
 from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated
 
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
@@ -59,7 +59,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "shown"),
     [
         ({"ties": "davidson"}, {"ties": "davidson"}),
         ({"ties": "rao-kupper"}, {"ties": "rao-kupper"}),
@@ -102,7 +102,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
     ids=str,
 )
 def test_every_option_is_reflected_in_the_method(
-    write: Write, options: dict[str, Any], said: dict[str, Any]
+    write: Write, options: dict[str, Any], shown: dict[str, Any]
 ) -> None:
     text = crowd(
         length=lambda i: (i * 7) % 11,
@@ -115,7 +115,7 @@ def test_every_option_is_reflected_in_the_method(
     )
     board = rated(write(text), **options)
     assert board["method"].keys() == METHOD
-    assert {name: board["method"][name] for name in said} == said
+    assert {name: board["method"][name] for name in shown} == shown
     assert summary(board)
 
 
@@ -174,9 +174,9 @@ def test_the_same_votes_give_the_same_report(write: Write) -> None:
 
 def test_groups_are_rated_apart_and_a_group_without_a_rating_is_said(write: Write) -> None:
     source = write(crowd(topic=lambda i: "law" if i == 0 else ["art", "code"][i // 3 % 2]))
-    found = rate_source(source, RateOptions(by="topic"))
-    assert isinstance(found, Groups)
-    plain = found.to_dict()
+    report = rate_source(source, RateOptions(by="topic"))
+    assert isinstance(report, Groups)
+    plain = report.to_dict()
     assert list(plain) == ["groups", "not_rated"]
     assert list(plain["groups"]) == ["art", "code"]
     assert plain["groups"]["art"].keys() == rated(source).keys()
@@ -193,6 +193,6 @@ def test_columns_of_other_names_are_read_for_what_they_are_named(write: Write) -
     other = "\n".join([",".join(names.get(name, name) for name in head.split(",")), *rows])
     want = rated(write(text), half_life=5.0)
     pairs = tuple(("time" if name == "ts" else name, own) for name, own in names.items())
-    found = rated(write(other), half_life=5.0, columns=pairs)
-    assert found | {"method": want["method"]} == want
-    assert found["method"]["data_hash"] == want["method"]["data_hash"]
+    report = rated(write(other), half_life=5.0, columns=pairs)
+    assert report | {"method": want["method"]} == want
+    assert report["method"]["data_hash"] == want["method"]["data_hash"]

@@ -24,8 +24,8 @@ def test_every_format_holds_the_board(write: Write, tmp_path: Path, ending: str)
     source = write(PAIRS.replace("x,", "x_1,"))
     out = tmp_path / f"board.{ending}"
     form = ["--format", "table"] if ending == "txt" else []
-    told = invoke(["rate", source, "--out", str(out), *form])
-    assert told.returncode == 0, told.stderr
+    done = invoke(["rate", source, "--out", str(out), *form])
+    assert done.returncode == 0, done.stderr
     if ending in ("parquet", "csv"):
         read = duckdb.read_parquet if ending == "parquet" else duckdb.read_csv
         rows = read(str(out))

@@ -26,9 +26,9 @@ def test_the_effect_of_a_length_is_that_of_doubling_it(write: Write) -> None:
     assert effect["value"] == pytest.approx(0.4, abs=1e-3)
     assert set(effect) == {"value", "se", "lower", "upper"}
     words = ["rate", source, "--style", "log2:size", "--weights", "times"]
-    said = invoke(words).stdout
+    output = invoke(words).stdout
     points = 0.4 * POINTS_PER_NAT
-    assert f"style:log2:size: {points:+.1f} points per doubling of size (" in said
+    assert f"style:log2:size: {points:+.1f} points per doubling of size (" in output
 
 
 def test_the_effect_of_a_style_is_said_by_unit(write: Write) -> None:
@@ -36,10 +36,10 @@ def test_the_effect_of_a_style_is_said_by_unit(write: Write) -> None:
     board = rated(source, style=("length",), order_effect=True)
     effect, sd = board["parameters"]["style:length"], board["method"]["style_sd"]["length"]
     points = POINTS_PER_NAT * effect["value"] / sd
-    said = invoke(["rate", source, "--style", "length", "--order-effect"]).stdout
-    assert f"style:length: {points:+.1f} points per unit (" in said
+    output = invoke(["rate", source, "--style", "length", "--order-effect"]).stdout
+    assert f"style:length: {points:+.1f} points per unit (" in output
     ahead = POINTS_PER_NAT * board["parameters"]["order_effect"]["value"]
-    assert f"order_effect: {ahead:+.1f} points for side A (" in said
+    assert f"order_effect: {ahead:+.1f} points for side A (" in output
 
 
 def test_a_length_of_nothing_is_not_doubled(write: Write) -> None:

@@ -40,7 +40,7 @@ def test_clusters_that_are_not_there_are_refused(write: Write) -> None:
 
 def test_every_error_of_the_command_is_one_clear_line(write: Write, tmp_path: Path) -> None:
     source = write(PAIRS)
-    for words, said in [
+    for words, reason in [
         (["--ties", "win"], '"win" for --ties'),
         (["--both-bad", "win"], '"win" for --both-bad'),
         (["--interval", "wide"], '"wide" for --interval'),
@@ -76,4 +76,4 @@ def test_every_error_of_the_command_is_one_clear_line(write: Write, tmp_path: Pa
         (["--compare", "old.json"], "'old.json'"),
         (["--compare", source], "is not JSON"),
     ]:
-        is_one_line(invoke(["rate", source, *words]), said)
+        is_one_line(invoke(["rate", source, *words]), reason)

@@ -15,7 +15,7 @@ import pytest
 from rating import RateOptions
 from rating.errors import DataError
 from rating.tables.columns import Columns
-from rating.tables.rated import rate_source
+from rating.tables.counts import rate_source
 from rating.tables.voter_report import CheckedVoter, VotersReport, check_source, write_weighted
 from tests.arena.boards.log import logged
 
@@ -82,7 +82,7 @@ def report(planted: str) -> VotersReport:
 
 
 @pytest.mark.parametrize(
-    ("voter", "leading", "model", "said"),
+    ("voter", "leading", "model", "message"),
     [
         ("coin", "coin", None, "look like a coin toss"),
         ("left", "always-left", None, "a choice of the left side whatever it shows"),
@@ -91,17 +91,17 @@ def report(planted: str) -> VotersReport:
     ],
 )
 def test_a_planted_voter_is_found_and_the_reason_said(
-    report: VotersReport, voter: str, leading: str, model: str | None, said: str
+    report: VotersReport, voter: str, leading: str, model: str | None, message: str
 ) -> None:
-    found = by_name(report)[voter]
-    assert (found.leading, found.model, found.weight) == (leading, model, 0.0)
-    assert found.flagged
-    assert found.max_log_e is not None
-    assert found.max_log_e >= log(1 / report.alpha)
-    assert 10 <= (found.flagged_at or 0) <= 180
-    assert said in found.reason
-    assert f"flagged after {found.flagged_at} votes" in found.reason
-    assert (found.votes, found.ties) == (200, 20)
+    voters = by_name(report)[voter]
+    assert (voters.leading, voters.model, voters.weight) == (leading, model, 0.0)
+    assert voters.flagged
+    assert voters.max_log_e is not None
+    assert voters.max_log_e >= log(1 / report.alpha)
+    assert 10 <= (voters.flagged_at or 0) <= 180
+    assert message in voters.reason
+    assert f"flagged after {voters.flagged_at} votes" in voters.reason
+    assert (voters.votes, voters.ties) == (200, 20)
 
 
 def test_honest_voters_with_tastes_keep_their_weight(report: VotersReport) -> None:
@@ -123,10 +123,10 @@ def test_honest_voters_who_all_lean_to_the_left_are_left_in_peace(tmp_path: Path
     rows = [row for v in range(n) for row in votes_of(f"v{v}", 100, leaning(rng), rng)]
     rows += votes_of("left", 100, lambda _a, _b: 1.0, rng)
     report = check_source(write(rows, tmp_path / "votes.csv"))
-    found = by_name(report)
+    voters = by_name(report)
     assert 0.5 < (report.order_effect or 0) < 0.9  # ties count half and draw it to zero
-    assert (found["left"].flagged, found["left"].leading) == (True, "always-left")
-    share = np.mean([voter.flagged for name, voter in found.items() if name != "left"])
+    assert (voters["left"].flagged, voters["left"].leading) == (True, "always-left")
+    share = np.mean([voter.flagged for name, voter in voters.items() if name != "left"])
     assert share <= report.alpha + 3 * np.sqrt(report.alpha * (1 - report.alpha) / n)
     assert f"lean to the left side by {report.order_effect:+.2f} nats" in report.notes[0]
 
@@ -163,11 +163,11 @@ def test_ten_decisive_votes_are_enough_where_so_few_are_asked_for(planted: str) 
 def test_the_notes_say_for_whom_the_false_alarms_hold_and_how_many_to_expect(
     report: VotersReport,
 ) -> None:
-    said = " ".join(report.notes)
-    assert "5 % at most, however often one looks" in said
-    assert "on average over voters whose tastes are normal" in said
-    assert "34 voters were examined: of as many honest ones, up to 1.7 would be flagged" in said
-    assert "Nothing is deleted" in said
+    notes = " ".join(report.notes)
+    assert "5 % at most, however often one looks" in notes
+    assert "on average over voters whose tastes are normal" in notes
+    assert "34 voters were examined: of as many honest ones, up to 1.7 would be flagged" in notes
+    assert "Nothing is deleted" in notes
     assert 0.3 < (report.taste_sd or 0) < 0.9  # the planted voters raise it from .4
     strictest = [v.max_log_e for v in report.voters if v.flagged_jointly]
     assert strictest
@@ -192,9 +192,9 @@ def test_one_busy_voter_is_held_against_the_others_alone(tmp_path: Path) -> None
     rows = [row for n in range(10) for row in votes_of(f"v{n}", 40, honest(rng), rng)]
     better = honest(rng, 0.0)
     rows += votes_of("inverted", 390, lambda a, b: 1 - better(a, b), rng)
-    found = check_source(write(rows, tmp_path / "votes.csv"))
-    assert [voter.voter for voter in found.flagged] == ["inverted"]
-    assert found.flagged[0].leading == "inverted"
+    report = check_source(write(rows, tmp_path / "votes.csv"))
+    assert [voter.voter for voter in report.flagged] == ["inverted"]
+    assert report.flagged[0].leading == "inverted"
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -221,8 +221,8 @@ def test_ratings_by_the_weights_come_nearer_to_the_planted_strengths(
     def error(weights: str | None) -> float:
         options = RateOptions(weights=weights, interval="none")
         rows = rate_source(str(path), options).to_dict()["ratings"]
-        found = {row["model"]: row["strength"] for row in rows}
-        return float(np.abs([found[m] for m in MODELS] - THETA).max())
+        strengths = {row["model"]: row["strength"] for row in rows}
+        return float(np.abs([strengths[m] for m in MODELS] - THETA).max())
 
     assert error("voter_weight") < 0.5 * error(None)
 
@@ -242,9 +242,9 @@ def test_votes_that_do_not_count_are_left_out_and_kept_in_the_file(
         "dropped": {"simulated voter": 3},
     }
     write_weighted(source, report, tmp_path / "weighted.parquet")
-    found = duckdb.read_parquet(str(tmp_path / "weighted.parquet"))
+    weighted = duckdb.read_parquet(str(tmp_path / "weighted.parquet"))
     assert (
-        found.filter("voter = 'bot'").select("voter_weight", "voter_reason").fetchall()
+        weighted.filter("voter = 'bot'").select("voter_weight", "voter_reason").fetchall()
         == [(1.0, None)] * 3
     )
 
@@ -271,7 +271,7 @@ def test_only_ties_or_few_votes_leave_everybody_in_peace(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("weighted.json", "name a file that ends in .parquet or .csv"),
         ("no/folder/weighted.csv", "Cannot write"),
@@ -279,10 +279,10 @@ def test_only_ties_or_few_votes_leave_everybody_in_peace(tmp_path: Path) -> None
     ],
 )
 def test_weights_that_cannot_be_written_are_said(
-    tmp_path: Path, report: VotersReport, name: str, said: str
+    tmp_path: Path, report: VotersReport, name: str, message: str
 ) -> None:
     source = write(crowd()[:50], tmp_path / "votes.csv")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         write_weighted(source, report, tmp_path / name)
 
 

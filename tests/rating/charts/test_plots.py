@@ -264,11 +264,11 @@ def every_axes(figure: Any) -> list[Any]:
 
 def beyond(axes: Any) -> list[Any]:
     """Labels of ticks that are outside the axes, which matplotlib keeps but does not draw."""
-    found = []
+    outside = []
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-        found += [label for at, label in ticks if not min(low, high) <= at <= max(low, high)]
-    return found
+        outside += [label for at, label in ticks if not min(low, high) <= at <= max(low, high)]
+    return outside
 
 
 def is_text(artist: object) -> bool:
@@ -277,14 +277,14 @@ def is_text(artist: object) -> bool:
     return isinstance(artist, Text)
 
 
-def overlapping(boxes: np.ndarray[Any, Any], said: Sequence[str]) -> list[tuple[str, str]]:
+def overlapping(boxes: np.ndarray[Any, Any], message: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of texts whose boxes share more than a hair, which two points of leading may."""
     hair = 1.6
     x0, y0, x1, y1 = boxes.T
     wide = np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
     high = np.minimum(y1[:, None], y1) - np.maximum(y0[:, None], y0)
     both = np.triu((wide > hair) & (high > hair), 1)
-    return [(said[i], said[j]) for i, j in np.argwhere(both)]
+    return [(message[i], message[j]) for i, j in np.argwhere(both)]
 
 
 def test_counts_stand_in_the_cells_of_thirty_models_and_are_missed_beyond(tmp_path: Path) -> None:
@@ -328,8 +328,8 @@ def test_the_table_of_a_fit_becomes_pairs() -> None:
     data = Comparisons.from_arrays(
         ["x", "x", "y", "y"], ["y", "y", "z", "z"], ["model_a", "model_b", "model_a", "model_b"]
     )
-    found = fit(data)
-    rates = rating_win_rates(infer(found, data, ()))
+    fitted = fit(data)
+    rates = rating_win_rates(infer(fitted, data, ()))
     met = [(p["model_a"], p["model_b"], p["win_rate"], p["votes"]) for p in pair_table(rates)]
     assert met == [("x", "y", 0.5, 2.0), ("y", "z", 0.5, 2.0)]
     assert len(pair_table(rates, expected=True)) == 3

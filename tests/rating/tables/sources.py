@@ -17,7 +17,7 @@ import pytest
 
 from rating.comparisons import Votes
 from rating.outcome import OUTCOMES
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import Reading
 
 Row = Mapping[str, Any]
 Source = Callable[[Sequence[Row], Path], Any]
@@ -64,12 +64,12 @@ def text(rows: Sequence[Row], folder: Path, ending: str) -> Path:
     path = folder / f"votes.{ending}"
     if ending.startswith(("csv", "tsv")):
         separator = "," if ending.startswith("csv") else "\t"
-        told = pd.DataFrame(columns(rows), dtype=object).to_csv(index=False, sep=separator)
+        text = pd.DataFrame(columns(rows), dtype=object).to_csv(index=False, sep=separator)
     elif ending == "json":
-        told = json.dumps(rows)
+        text = json.dumps(rows)
     else:
-        told = "".join(json.dumps(row) + "\n" for row in rows)
-    data = told.encode()
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    data = text.encode()
     path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
     return path
 
@@ -130,14 +130,14 @@ def as_many() -> Iterator[None]:
 
 def cells(votes: Votes) -> Counter[tuple[str, ...]]:
     """Cells by name; voters and prompts first, where they are known."""
-    found: Counter[tuple[str, ...]] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     data = votes.data
     for i, n in enumerate(data.votes):
         voter = () if data.voter is None else (votes.voters[data.voter[i]],)
         prompt = () if data.prompt is None else (votes.prompts[data.prompt[i]],)
         pair = (data.models[side] for side in data.pairs[i])
-        found[(*voter, *prompt, *pair, OUTCOMES[data.outcome[i]].value)] += int(n)
-    return found
+        counts[(*voter, *prompt, *pair, OUTCOMES[data.outcome[i]].value)] += int(n)
+    return counts
 
 
 def counted(votes: Votes) -> tuple[object, ...]:

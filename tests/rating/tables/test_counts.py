@@ -15,7 +15,7 @@ from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables.columns import Columns
 from rating.tables.counts import REST, read_groups, read_votes
-from rating.tables.reading import Reading
+from rating.tables.vote_reading import Reading
 from tests.rating.tables.sources import PLAIN, ROWS, by_hand, cells, columns, relation
 
 
@@ -136,14 +136,14 @@ def test_published_votes_are_read_whole(
 ) -> None:
     votes = read_votes(published_data / "votes" / f"{file}.parquet", Reading(prompts=True))
     outcomes = np.bincount(votes.data.outcome, votes.data.votes, len(OUTCOMES))
-    found = dict(zip((o.value for o in OUTCOMES), outcomes, strict=True)) | {
+    counted = dict(zip((o.value for o in OUTCOMES), outcomes, strict=True)) | {
         "used": votes.data.n_votes,
         "self": votes.self_battles,
         "models": len(votes.data.models),
         "voters": len(votes.voters),
         "prompts": len(votes.prompts),
     }
-    assert {name: found[name] for name in want} == want
+    assert {name: counted[name] for name in want} == want
     assert votes.read == votes.data.n_votes + votes.self_battles
     assert votes.dropped == {}
 

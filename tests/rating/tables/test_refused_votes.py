@@ -25,7 +25,7 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
 
 @each_source
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"winner": "Model_A"}, r"Unknown labels in the winner: 'Model_A' \(1 votes\)"),
         ({"winner": "tie (inconsistent)"}, r"'tie \(inconsistent\)' \(1 votes\)"),
@@ -41,9 +41,9 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_number(
-    source: Source, changes: dict[str, object], said: str, tmp_path: Path
+    source: Source, changes: dict[str, object], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_votes(source(broken(**changes), tmp_path))
 
 
@@ -51,10 +51,10 @@ def test_what_cannot_be_read_is_said_with_its_number(
 def test_the_first_row_of_a_missing_name_is_told(
     source: Source, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    with pytest.raises(DataError) as told:
+    with pytest.raises(DataError) as raised:
         read_votes(source(broken(model_a=None), tmp_path), PLAIN)
     lazy = "polars lazy" in request.node.name  # it has no order that could be relied on
-    assert ("first in row 3" in str(told.value)) is not lazy
+    assert ("first in row 3" in str(raised.value)) is not lazy
 
 
 @pytest.mark.parametrize("value", [float("nan"), None, pd.NA, pd.NaT])
@@ -105,7 +105,7 @@ def test_an_empty_table_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "message"),
     [
         ("pair_probability", 0.0, "A pair probability is 0.0, in 1 rows"),
         ("pair_probability", None, "A pair probability is nan, in 1 rows"),
@@ -114,11 +114,11 @@ def test_an_empty_table_is_an_error() -> None:
     ],
 )
 @pytest.mark.usefixtures("as_many")
-def test_a_weight_that_is_none_is_refused(column: str, value: float | None, said: str) -> None:
+def test_a_weight_that_is_none_is_refused(column: str, value: float | None, message: str) -> None:
     table = pa.table(columns(ROWS) | {column: [value] + [1.0] * 7})
     weight = "sampling" if column == "pair_probability" else column
     for source in (table, duckdb.from_arrow(table), pl.DataFrame(table)):
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             read_votes(source, replace(PLAIN, weight=weight))
 
 
@@ -136,7 +136,7 @@ def test_a_missing_moment_matters_only_where_time_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("votes.xlsx", "name a file that ends in .parquet, .csv"),
         ("nowhere.csv", "there is no such file"),
@@ -144,10 +144,10 @@ def test_a_missing_moment_matters_only_where_time_does() -> None:
         ("broken.jsonl", "Line 1 of .* is not JSON"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, name: str, said: str) -> None:
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, name: str, message: str) -> None:
     for broken_file in ("votes.xlsx", "broken.parquet", "broken.jsonl"):
         (tmp_path / broken_file).write_text('{"model_a": [')
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_votes(tmp_path / name)
 
 

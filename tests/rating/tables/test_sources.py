@@ -19,9 +19,8 @@ from arena.boards.dataset import export_votes
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
 from rating.tables.counts import count_votes, read_votes
-from rating.tables.logged import LoggedColumns
-from rating.tables.reading import Reading
 from rating.tables.sources import N, count_alike
+from rating.tables.vote_reading import LoggedColumns, Reading
 from tests.arena.boards.log import linked, vote
 from tests.rating.tables.sources import (
     PLAIN,
@@ -75,10 +74,10 @@ def test_a_window_and_a_half_life_weigh_the_same_from_every_source(
     votes = read_votes(source(ROWS, tmp_path), reading)
     assert votes.dropped == {"outside the window": 2}
     assert votes.self_battles == 1
-    found = dict(zip(cells(votes), votes.data.weight.tolist(), strict=True))
-    assert found["z", "x", "model_a"] == 1
-    assert found["x", "y", "both_bad"] == pytest.approx(0.5**0.5)
-    assert found["x", "y", "model_a"] == pytest.approx(0.5**1.5)
+    weights = dict(zip(cells(votes), votes.data.weight.tolist(), strict=True))
+    assert weights["z", "x", "model_a"] == 1
+    assert weights["x", "y", "both_bad"] == pytest.approx(0.5**0.5)
+    assert weights["x", "y", "model_a"] == pytest.approx(0.5**1.5)
     assert votes.data_hash == read_votes(arrow(ROWS[::-1], tmp_path), reading).data_hash
 
 
@@ -116,9 +115,9 @@ def test_pairs_with_counts_are_the_votes_that_they_count(tmp_path: Path) -> None
     for name, source in SOURCES.items():
         if name not in ("polars categorical", "pandas category", "pyarrow dictionaries"):
             with as_many() if name == "duckdb" else nullcontext():
-                found = read_votes(source(pairs, tmp_path))
-                assert found.data_hash == want.data_hash, name
-                assert counted(found) == counted(want)
+                votes = read_votes(source(pairs, tmp_path))
+                assert votes.data_hash == want.data_hash, name
+                assert counted(votes) == counted(want)
                 with_bad = [{**pair, "n_both_bad": 4} for pair in pairs]
                 assert cells(read_votes(source(with_bad, tmp_path)))["x", "y", "both_bad"] == 4
 
@@ -160,10 +159,10 @@ def test_any_votes_in_any_order_have_one_hash(
     assert cells(votes) == by_hand(rows, "voter")
     shuffled = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
     with as_many() if many else nullcontext():
-        found = read_votes(SOURCES[name](shuffled, nowhere))
-    assert cells(found) == by_hand(rows, "voter")
-    assert found.data_hash == votes.data_hash
-    assert counted(found) == counted(votes)
+        result = read_votes(SOURCES[name](shuffled, nowhere))
+    assert cells(result) == by_hand(rows, "voter")
+    assert result.data_hash == votes.data_hash
+    assert counted(result) == counted(votes)
 
 
 @given(rows=votes_of)
@@ -185,12 +184,12 @@ def test_one_expression_counts_in_every_engine(name: str, tmp_path: Path) -> Non
     frame = nw.from_native(SOURCES[name](ROWS, tmp_path))
     assert isinstance(frame, nw.LazyFrame)
     rows = count_alike(frame, keys).collect("pyarrow").rows(named=True)
-    found = {tuple(row[key] for key in keys): row[N] for row in rows}
+    counts = {tuple(row[key] for key in keys): row[N] for row in rows}
     for eager in ("pandas object", "pandas str", "pandas category", "polars", "pyarrow"):
         other = nw.from_native(SOURCES[eager](ROWS, tmp_path), eager_only=True)
         counted = count_alike(other.lazy(), keys).collect().rows(named=True)
-        assert {tuple(row[key] for key in keys): row[N] for row in counted} == found
-    assert found["x", "y", "model_a"] == 2
+        assert {tuple(row[key] for key in keys): row[N] for row in counted} == counts
+    assert counts["x", "y", "model_a"] == 2
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])

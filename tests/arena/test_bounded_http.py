@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from arena import server
 from arena.api.origins import Trust
-from arena.protocol import Bounds
+from arena.bounded_http import Bounds
 from arena.server import configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, PromptServer, faulty_server

@@ -1,19 +1,21 @@
-"""How votes are read, and the columns that this takes."""
+"""How votes are read: the columns that this takes of a file, a table or an arena's log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from itertools import compress
 from typing import Literal
 
 import numpy as np
 
+from rating.errors import DataError
 from rating.options import RateOptions
 from rating.tables import weights
+from rating.tables.coding import coded_list
 from rating.tables.columns import COUNTS, LOG2, Columns, holds_pairs, require
-from rating.tables.orders import only_of_text, order_columns
-from rating.tables.sieve import compact
 from rating.tables.sources import Frame, N, Table, fetch, one_row_an_outcome, opened
+from rating.tables.vote_filter import compact, only_of_text, order_columns
 
 BothBad = Literal["outcome", "tie", "drop"]
 SAMPLING = "sampling"
@@ -126,10 +128,10 @@ def _roles(
     pairs = _is_pairs(there, reading)
     texts = {role: columns.need(role, there) for role in ("model_a", "model_b")}
     texts["winner"] = "winner" if pairs else columns.need("winner", there)
-    kept = [("voter", reading.voters), ("prompt", reading.prompts), ("left_out", True)]
-    for role in [role for role, keep in kept if keep]:
-        if found := columns.find(role, there):
-            texts[role] = found
+    optional = [("voter", reading.voters), ("prompt", reading.prompts), ("left_out", True)]
+    for role in [role for role, keep in optional if keep]:
+        if column := columns.find(role, there):
+            texts[role] = column
     if by:
         texts["by"] = columns.need("by", there)
     if not pairs and columns.by != "order":
@@ -139,8 +141,8 @@ def _roles(
         sampling = reading.weight == SAMPLING
         name = columns.need("probability", there) if sampling else require(reading.weight, there)
         numbers["weight"] = name
-        if sampling and (found := columns.find("repicks", there)):
-            numbers["repicks"] = found
+        if sampling and (column := columns.find("repicks", there)):
+            numbers["repicks"] = column
     if reading.needs_time:
         numbers["time"] = columns.need("time", there)
     for name in reading.style:
@@ -165,3 +167,80 @@ def _timed(table: Table) -> Table:
     moments = np.append(weights.parse_moments(column.names), np.nan)[column.codes]
     texts = {role: texts for role, texts in table.texts.items() if role != "time"}
     return replace(table, texts=texts, numbers={**table.numbers, "time": moments})
+
+
+TEXTS = {
+    "model_a": "model_a",
+    "model_b": "model_b",
+    "winner": "outcome",
+    "voter": "voter",
+    "prompt": "prompt",
+    "battle": "battle",
+    "left_out": "left_out",
+}
+NUMBERS = {"weight": "pair_probability", "repicks": "repicks"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedColumns:
+    """The votes of an arena's log in columns, skips among them, in its order.
+
+    Attributes
+    ----------
+    name : str
+        What errors call the log.
+    left_out : list of str or None
+        Why the policy leaves the vote out; None where it counts.
+    """
+
+    name: str
+    battle: list[str]
+    model_a: list[str]
+    model_b: list[str]
+    outcome: list[str]
+    voter: list[str]
+    prompt: list[str | None]
+    created: list[datetime]
+    pair_probability: list[float]
+    repicks: list[int]
+    left_out: list[str | None]
+
+    def __str__(self) -> str:
+        """Return the name, as a file's path is its name."""
+        return self.name
+
+    def without(self, models: Set[str]) -> "LoggedColumns":
+        """Leave out the battles of some models."""
+        stays = [not {a, b} & models for a, b in zip(self.model_a, self.model_b, strict=True)]
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        name = columns.pop("name")
+        left = {role: list(compress(values, stays)) for role, values in columns.items()}
+        return LoggedColumns(name=name, **left)
+
+    def require_own(self, columns: Columns) -> None:
+        """Raise `DataError` if columns of the log are named, which has its own."""
+        named = {field.name: getattr(columns, field.name) for field in fields(columns)}
+        if named.pop("by") is not None:
+            msg = (
+                f"The log holds no column {columns.by!r} to part the votes by: export the votes, "
+                "add the column, and rate the file."
+            )
+            raise DataError(msg)
+        for role, name in named.items():
+            if name is not None:
+                msg = (
+                    f"The log has its own columns, and {role}={name} names another: drop --column."
+                )
+                raise DataError(msg)
+
+    def table(self, texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
+        """Return columns by role, every vote a row: those of `TEXTS` and `NUMBERS`, and time."""
+        coded = {role: coded_list(role, getattr(self, TEXTS[role])) for role in texts}
+        arrays = {
+            role: np.array(getattr(self, NUMBERS[role]), dtype=np.float64)
+            for role in numbers
+            if role != "time"
+        }
+        if "time" in numbers:
+            arrays["time"] = np.array([moment.timestamp() for moment in self.created], dtype=float)
+        return Table(coded, arrays, None, lambda _: None)

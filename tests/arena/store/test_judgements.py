@@ -14,7 +14,7 @@ from sqlmodel import select
 
 from arena.errors import StoreError
 from arena.store.backup import back_up, restore
-from arena.store.judging import StoredJournal, judging_seed
+from arena.store.judgements import StoredJournal, judging_seed
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow, VerdictRow
 from judge.budget import Price
@@ -36,7 +36,7 @@ A, B, C = Key("a" * 64), Key("b" * 64), Key("c" * 64)
 CLAIMS = """
 import asyncio, sys
 from datetime import UTC, datetime
-from arena.store.judging import StoredJournal
+from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 journal = StoredJournal(Store(sys.argv[1]), "judge", None, lambda: datetime.now(UTC))
 print(*sorted(asyncio.run(journal.claim(sys.argv[2:]))), flush=True)
@@ -138,8 +138,8 @@ async def test_each_version_of_a_parser_has_one_reading_of_a_reply(
     await journal.note("pairwise/2", {A: {"failure": "unparsed"}})
     with store.reading() as session:
         rows = session.exec(select(VerdictRow).order_by("parser_version")).all()
-        found = [(row.parser_version, row.outcome, row.detail) for row in rows]
-    assert found == [
+        verdicts = [(row.parser_version, row.outcome, row.detail) for row in rows]
+    assert verdicts == [
         ("pairwise/1", "model_b", {"first": 0.0}),
         ("pairwise/2", None, {"failure": "unparsed"}),
     ]
@@ -158,11 +158,11 @@ def test_the_claims_of_a_living_process_stand_and_those_of_a_dead_one_return(
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline().split() == [B]
-        assert [journal.free_the_dead(looks=1) for _ in range(3)] == [0, 0, 0]
+        assert [journal.release_abandoned_claims(looks=1) for _ in range(3)] == [0, 0, 0]
         assert asyncio.run(journal.claim([B])) == frozenset()
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=10)
-    assert any(journal.free_the_dead(looks=2) for _ in range(10_000))
+    assert any(journal.release_abandoned_claims(looks=2) for _ in range(10_000))
     assert asyncio.run(journal.claim([A, B])) == {B}
 
 

@@ -12,14 +12,14 @@ from arena.domain.model import Model
 from arena.store.tables import ModelEventRow, ModelRow
 
 ANSWERS = ("endpoint", "model", "kind", "system_prompt", "decoding", "recording")
-"""What answers: a change of any of these makes another model."""
+"""Fields that decide how a model answers: a change of any makes another model."""
 
 
 def fingerprint(model: Model) -> str:
     """SHA-256 of all that makes a model answer as it does."""
     whole = asdict(model)
-    said = {name: whole[name] for name in ANSWERS}
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+    answering = {name: whole[name] for name in ANSWERS}
+    return hashlib.sha256(json.dumps(answering, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def register(session: Session, roster: Sequence[Model], now: datetime) -> list[str]:

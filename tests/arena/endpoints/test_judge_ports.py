@@ -10,7 +10,7 @@ import pytest
 from arena.domain.model import Model
 from arena.endpoints.chat import read_embeddings
 from arena.endpoints.client import Endpoints
-from arena.endpoints.judging import EndpointEmbedder, EndpointJudge
+from arena.endpoints.judge_ports import EndpointEmbedder, EndpointJudge
 from arena.errors import EndpointError
 from judge.case import Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
@@ -109,8 +109,8 @@ async def test_a_refusal_and_a_blank_answer_are_replies(
 async def test_parameters_are_sent_and_log_probabilities_come_back(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
-    said = (("m", -0.25, {"m": -0.25, "M": -1.5}),)
-    model = serve(server, Behaviour(text="m", logprobs=said))
+    logprobs = (("m", -0.25, {"m": -0.25, "M": -1.5}),)
+    model = serve(server, Behaviour(text="m", logprobs=logprobs))
     sent = Parameters(max_tokens=1, temperature=0.0, top_logprobs=2, json_object=True)
     reply = await EndpointJudge(endpoints, model)(Request(ASKED.messages, sent))
     assert reply.logprobs == (TokenLogprob("m", -0.25, {"m": -0.25, "M": -1.5}),)
@@ -145,8 +145,8 @@ async def test_vectors_come_in_the_order_of_the_texts(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
     model = serve(server, Behaviour(body={"data": [row(1, 0.5, 2), row(0, 1, 0.25)]}))
-    found = await EndpointEmbedder(endpoints, model)(["first", "sécond\ud800"])
-    assert found == ((1.0, 0.25), (0.5, 2.0))
+    vectors = await EndpointEmbedder(endpoints, model)(["first", "sécond\ud800"])
+    assert vectors == ((1.0, 0.25), (0.5, 2.0))
     sent = server.requests[-1]
     assert sent.body == {"model": model.model, "input": ["first", "sécond\ud800"]}
     assert sent.headers["authorization"] == f"Bearer {KEY}"

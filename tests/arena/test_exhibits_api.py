@@ -56,9 +56,9 @@ def test_every_number_of_the_board_opens_its_battles(arena: Served) -> None:
         assert {"model=" in a for a in addresses} == {True, False}
         assert any("against=" in a for a in addresses)
         for address in addresses:
-            listed = ada.get(address)
-            assert listed.status_code == 200
-            assert 'href="/battles/' in listed.text
+            page = ada.get(address)
+            assert page.status_code == 200
+            assert 'href="/battles/' in page.text
 
 
 @pytest.mark.parametrize(

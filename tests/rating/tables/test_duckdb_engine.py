@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rating.tables.counts import read_votes
-from rating.tables.engine import connected
+from rating.tables.duckdb_engine import connected
 from tests.rating.tables.sources import cells
 
 

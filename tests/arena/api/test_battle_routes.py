@@ -12,7 +12,7 @@ import pytest
 from arena.store.engine import open_engine
 from tests.faulty_server import Behaviour, Fault, faulty_server
 from tests.postgresql import new_database
-from tests.serving import Served, client_of, heard_text, parse_events, quick_arena, served_by
+from tests.serving import Served, client_of, parse_events, quick_arena, served_by, side_text
 from tests.sqlite import new_sqlite
 
 LONG = "A sentence that goes on. " * 40
@@ -44,8 +44,8 @@ def test_a_battle_is_opened_followed_voted_and_revealed(quick: Served) -> None:
         assert [h.event for h in events[-3:]] == ["done", "done", "ready"]
         shown = ada.look(body["battle_id"])
         assert (shown["state"], shown["vote"]) == ("ready", None)
-        assert heard_text(events, "a") == shown["turns"][0]["a"]["text"]
-        assert heard_text(events, "b") == shown["turns"][0]["b"]["text"]
+        assert side_text(events, "a") == shown["turns"][0]["a"]["text"]
+        assert side_text(events, "b") == shown["turns"][0]["b"]["text"]
         receipt = ada.vote(body["battle_id"], "model_a").json()
         assert receipt["outcome"] == "model_a"
         for side in ("a", "b"):
@@ -153,11 +153,11 @@ def test_a_stream_resumes_exactly_after_any_event(quick: Served) -> None:
     with quick.visitor() as ada:
         battle_id = ada.open()
         events = ada.follow(battle_id)
-        whole = {side: heard_text(events, side) for side in "ab"}
+        whole = {side: side_text(events, side) for side in "ab"}
         for cut in (0, len(events) // 2, len(events) - 4, len(events) - 2):
             rest = ada.follow(battle_id, events[cut].id)
             for side in "ab":
-                assert heard_text([*events[: cut + 1], *rest], side) == whole[side]
+                assert side_text([*events[: cut + 1], *rest], side) == whole[side]
             assert rest[-1].event == "ready"
         end = ada.get(
             f"/api/v1/battles/{battle_id}/events", headers={"Last-Event-ID": events[-1].id}
@@ -180,7 +180,7 @@ def test_a_reader_who_drops_out_mid_stream_gets_the_rest(tmp_path: Path) -> None
         rest = ada.follow(battle_id, last)
         shown = ada.look(battle_id)["turns"][0]["a"]["text"]
     reached = int(last.split(".")[2])
-    assert heard_text(rest, "a") == shown[reached:] == LONG[reached:]
+    assert side_text(rest, "a") == shown[reached:] == LONG[reached:]
 
 
 def test_a_failed_side_ends_the_stream_with_fixed_words(tmp_path: Path) -> None:

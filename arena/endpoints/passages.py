@@ -105,10 +105,10 @@ def _quoted(chosen: Iterable[Passage]) -> str:
 
 def _within(sentences: Iterable[str], n_words: int) -> str:
     """As many whole sentences as fit."""
-    kept: list[str] = []
+    fitting: list[str] = []
     for sentence in sentences:
         n_words -= len(sentence.split())
         if n_words < 0:
             break
-        kept.append(sentence)
-    return " ".join(kept)
+        fitting.append(sentence)
+    return " ".join(fitting)

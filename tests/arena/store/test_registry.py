@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from arena.domain.model import Kind
-from arena.store.models import fingerprint
+from arena.store.registry import fingerprint
 from tests.arena.store.battles import MODELS
 
 MODEL = MODELS[0]

@@ -1,4 +1,4 @@
-"""What judges were asked and answered, and who is asking now: `judge.journal` in a database."""
+"""A database as `judge.journal`: requests to judges, their replies, and who is asking now."""
 
 import asyncio
 import secrets
@@ -85,7 +85,7 @@ class StoredJournal:
     @asynccontextmanager
     async def alive(self) -> AsyncGenerator[None]:
         """Drop claims of processes that died, now and again and again while a run lasts."""
-        await asyncio.to_thread(self.free_the_dead, looks=1)
+        await asyncio.to_thread(self.release_abandoned_claims, looks=1)
         async with asyncio.TaskGroup() as tasks:
             pulse = tasks.create_task(self._pulse())
             yield
@@ -94,7 +94,7 @@ class StoredJournal:
     async def _pulse(self) -> None:
         while True:
             await asyncio.sleep(PULSE_S)
-            await asyncio.to_thread(self.free_the_dead, looks=PATIENCE)
+            await asyncio.to_thread(self.release_abandoned_claims, looks=PATIENCE)
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""
@@ -120,7 +120,7 @@ class StoredJournal:
         """Store what this version of a parser read, in place of what it read before."""
         await asyncio.to_thread(self._note, parser, readings)
 
-    def free_the_dead(self, looks: int) -> int:
+    def release_abandoned_claims(self, looks: int) -> int:
         """Show that this process lives, and drop the claims of those that do not.
 
         Parameters
@@ -145,12 +145,12 @@ class StoredJournal:
             return session.connection().execute(gone).rowcount
 
     def _recall(self, keys: Collection[Key]) -> dict[Key, Reply]:
-        found = {}
+        replies = {}
         with self._store.reading() as session:
             for some in _parts(keys):
                 for key, reply in session.connection().execute(RECALL, {"keys": some}):
-                    found[Key(key)] = Reply.from_dict(reply)
-        return found
+                    replies[Key(key)] = Reply.from_dict(reply)
+        return replies
 
     def _claim(self, keys: Collection[Key]) -> frozenset[Key]:
         """Claim first and look for replies then: between the two, none can come any more."""
@@ -219,8 +219,8 @@ class StoredJournal:
 
 def _parts(values: Collection[T]) -> Iterator[list[T]]:
     """Give values in as many pieces as statements are needed."""
-    listed = list(values)
-    return (listed[start : start + BATCH] for start in range(0, len(listed), BATCH))
+    items = list(values)
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
 
 
 def _answered(session: Session, keys: Sequence[Key]) -> Iterator[Key]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
 from arena.api.problems import responses
-from arena.domain.board import Board
+from arena.domain.board_view import Board
 
 
 class Plain(BaseModel):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, heard_text, served_by
+from tests.serving import Served, served_by, side_text
 
 
 def test_a_second_turn_streams_by_itself_and_the_transcript_holds_both(quick: Served) -> None:
@@ -17,7 +17,7 @@ def test_a_second_turn_streams_by_itself_and_the_transcript_holds_both(quick: Se
         events = ada.follow(battle_id, first_end)
         shown = ada.look(battle_id)
         assert [turn["prompt"] for turn in shown["turns"]] == ["First?", "Second?"]
-        assert heard_text(events, "a") == shown["turns"][1]["a"]["text"]
+        assert side_text(events, "a") == shown["turns"][1]["a"]["text"]
         assert events[-1].event == "ready"
         assert ada.vote(battle_id, "model_a").status_code == 200
 
@@ -47,7 +47,7 @@ def test_regenerated_answers_are_streamed_from_their_beginning(quick: Served) ->
         assert again.status_code == 201
         events = ada.follow(battle_id, end)
         shown = ada.look(battle_id)["turns"][0]
-        assert heard_text(events, "b") == shown["b"]["text"]
+        assert side_text(events, "b") == shown["b"]["text"]
         assert ada.vote(battle_id, "model_b").status_code == 200
         assert ada.post(f"/api/v1/battles/{battle_id}/regenerate").status_code == 409
 

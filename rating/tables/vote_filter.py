@@ -1,10 +1,14 @@
-"""Which rows of a table of votes count: checked, set aside and dropped, each with its number."""
+"""Which rows of a table of votes count: checked, set aside and dropped, each with its number.
+
+Of a judge's run a case judged in both orders counts once, by the row of both.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from rating.counting import count_packed, fits, narrowest, packed
@@ -12,8 +16,9 @@ from rating.errors import DataError
 from rating.outcome import OUTCOMES, Outcome
 from rating.tables.coding import Coded
 from rating.tables.files import SHOWN
-from rating.tables.sources import Table
-from rating.typing import Bools, Integers
+from rating.tables.peers import NO_VERDICT
+from rating.tables.sources import Frame, Table
+from rating.typing import Bools, Integers, Ints
 
 LABELS: Mapping[str, Outcome] = {
     **{outcome.value: outcome for outcome in OUTCOMES},
@@ -41,7 +46,7 @@ def compact(table: Table) -> Table:
 
 
 @dataclass(slots=True)
-class Sieve:
+class VoteFilter:
     """Rows of a table that still count, and what became of the others.
 
     Attributes
@@ -59,7 +64,7 @@ class Sieve:
     dropped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, table: Table) -> "Sieve":
+    def of(cls, table: Table) -> "VoteFilter":
         """Begin with all rows."""
         rows = len(table.texts["winner"].codes)
         n = np.ones(rows, dtype=np.int64) if table.n is None else table.n
@@ -103,9 +108,9 @@ class Sieve:
         self._refuse_missing("winner")
         bad = self.live & (outcome < 0)
         if bad.any():
-            found = self._counts(column, bad)
+            labels = self._counts(column, bad)
             msg = (
-                f"Unknown labels in the winner: {found}. Known are "
+                f"Unknown labels in the winner: {labels}. Known are "
                 f"{', '.join(map(repr, [*LABELS, SKIP]))}: rename or leave out the others."
             )
             raise DataError(msg)
@@ -186,14 +191,14 @@ class Sieve:
         spellings = defaultdict(list)
         for name in names:
             spellings[" ".join(name.split()).casefold()].append(name)
-        twins = [found for found in spellings.values() if len(found) > 1]
+        twins = [spelled for spelled in spellings.values() if len(spelled) > 1]
         if twins:
-            told = "; ".join(
-                " and ".join(f"{name!r} ({self._votes_of(name, sides)} votes)" for name in found)
-                for found in twins
+            text = "; ".join(
+                " and ".join(f"{name!r} ({self._votes_of(name, sides)} votes)" for name in spelled)
+                for spelled in twins
             )
             msg = (
-                f"Names that differ only in case or spaces: {told}. Give each model one spelling."
+                f"Names that differ only in case or spaces: {text}. Give each model one spelling."
             )
             raise DataError(msg)
 
@@ -236,3 +241,100 @@ def _placed(column: Coded, place: Mapping[str, int]) -> Integers:
     if places == [*range(len(places))]:
         return column.codes
     return np.array([*places, -1], dtype=narrowest(len(place)))[column.codes]
+
+
+BOTH = "both"
+"""Value of the column ``order`` in the row that reconciles both orders."""
+ORDERS = frozenset({"ab", "ba", BOTH})
+IN_BOTH = "one order of a case judged in both"
+
+_ORDER, _STATUS = "order", "status"
+_KEY = {"case": "battle_id", "judge": "judge", "method": "method"}
+"""Roles and columns that tell cases apart, beside the models."""
+
+
+def order_columns(there: Sequence[str]) -> dict[str, str]:
+    """Name the columns of a judge's run that say which rows are of one case, by role."""
+    if _ORDER not in there:
+        return {}
+    return {role: name for role, name in _roles().items() if name in there}
+
+
+def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
+    """Leave out what a judge's run would say of orders where ``order`` holds anything but text.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        Columns to read, by role.
+    """
+    orders = order_columns(list(texts.values()))
+    if _ORDER not in texts or frame.collect_schema()[texts[_ORDER]] == nw.String:
+        return texts
+    return {role: name for role, name in texts.items() if role not in orders}
+
+
+def warning(dropped: int) -> str:
+    """Say that rows were left out for standing beside those of both orders."""
+    return (
+        f"{dropped:,} rows of single orders are left out: the row 'both' of the same case stands"
+        " for them."
+    )
+
+
+def one_row_a_case(rows: VoteFilter) -> None:
+    """Drop single orders beside the row of both, and rows that hold no verdict.
+
+    Of a case that was asked in one order only, that row stays. Without a column ``battle_id`` the
+    rows cannot be told apart by case: the rows of both stay alone, where there are any. A table
+    whose ``order`` holds anything else than a run writes is left as it is.
+    """
+    order = rows.table.texts.get(_ORDER)
+    if order is None or not {name.strip() for name in order.names} <= ORDERS:
+        return
+    if (order.codes < 0).any():
+        return
+    rows.drop(beside_both(rows.table.texts), IN_BOTH)
+    _drop_unread(rows)
+
+
+def beside_both(texts: Mapping[str, Coded]) -> Bools:
+    """Tell which rows are of a single order while the row of both stands for their case.
+
+    Parameters
+    ----------
+    texts : mapping of str to Coded
+        By the roles of `order_columns`; ``order`` is among them and holds no missing value.
+    """
+    order = texts[_ORDER]
+    both = np.array([name.strip() == BOTH for name in order.names], dtype=bool)[order.codes]
+    cases = _cases(texts)
+    single: Bools = ~both & np.isin(cases, cases[both])
+    return single
+
+
+def _roles() -> dict[str, str]:
+    return {_ORDER: _ORDER, _STATUS: _STATUS, **_KEY}
+
+
+def _cases(texts: Mapping[str, Coded]) -> Ints:
+    """Return a number of each row's case; all are one where nothing tells them apart."""
+    if "case" not in texts:
+        return np.zeros(len(texts[_ORDER].codes), dtype=np.int64)
+    roles = [role for role in ("model_a", "model_b", *_KEY) if role in texts]
+    codes, sizes = [texts[role].codes for role in roles], [len(texts[r].names) for r in roles]
+    if fits(sizes):
+        return packed(codes, sizes)
+    _, numbers = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
+
+
+def _drop_unread(rows: VoteFilter) -> None:
+    """Drop the rows that say why they have no winner, by that reason."""
+    status, winner = rows.table.texts.get(_STATUS), rows.table.texts["winner"]
+    if status is None:
+        return
+    blank = np.append([not name.strip() for name in winner.names], True)[winner.codes]
+    for code, why in enumerate(status.names):
+        if why.strip():
+            rows.drop(blank & (status.codes == code), f"{NO_VERDICT}: {why}")
