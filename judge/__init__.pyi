@@ -4,4 +4,4 @@ from .face import Verdicts as Verdicts
 from .face import read_cases as read_cases
 from .face import run as run
 from .face import study as study
-from .methods.named import method as method
+from .methods import method as method

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -10,9 +11,130 @@ import numpy as np
 from judge.budget import Ledger, request_tokens
 from judge.completion import Complete, Reply, Request
 from judge.errors import CallError, FailureClass
-from judge.options import Options, wait_before_retry
-from judge.results import Stop
-from judge.throttle import Now, Sleep, Throttle
+from judge.options import Options, RateLimits
+from judge.verdict import Stop
+
+TRIES: Mapping[FailureClass, int] = {
+    FailureClass.RATE_LIMIT: 10,
+    FailureClass.OVERLOADED: 8,
+    FailureClass.TRANSPORT: 5,
+}
+"""Most tries of one call, by the class of the last failure; a class not named is final.
+
+A request that was rejected will be rejected again. An error that an endpoint repeats for one
+request, and for that one only, ends after a few tries rather than never.
+"""
+
+LONGEST_WAIT_S = 300.0
+"""An endpoint that asks for more than this is not waited for; the case fails as rate-limited."""
+
+_FIRST_S, _MOST_S = 0.5, 60.0
+
+
+def wait_before_retry(error: CallError, tries: int, rng: np.random.Generator) -> float | None:
+    """Return the seconds to wait before another try, or None if there is to be none.
+
+    The wait that the endpoint asked for, if it did; else doubling from half a second to a minute,
+    of which a random half is left out, so that callers who failed together do not come back
+    together.
+
+    Parameters
+    ----------
+    tries : int
+        Tries made so far, at least one.
+
+    References
+    ----------
+    .. [1] M. Brooker, "Exponential backoff and jitter", AWS Architecture Blog, 2015 ("equal
+       jitter").
+    """
+    if tries >= TRIES.get(error.failure, 1):
+        return None
+    if error.retry_after_s is not None:
+        return error.retry_after_s if error.retry_after_s <= LONGEST_WAIT_S else None
+    longest = min(_MOST_S, _FIRST_S * 2 ** (tries - 1))
+    return float(longest * rng.uniform(0.5, 1.0))
+
+
+Now = Callable[[], float]
+"""Seconds of a clock that never goes back."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class TokenBucket:
+    """A bucket that fills at a steady rate and holds a few seconds' worth.
+
+    Kept as the time at which it would be full again, not as a level: taking is one addition, and
+    a caller knows at once how long to wait. What is taken may be more than the bucket holds; the
+    debt delays those who come after.
+
+    Parameters
+    ----------
+    per_minute : float
+        Rate of filling.
+    burst_s : float
+        Seconds of filling that the bucket holds.
+
+    References
+    ----------
+    .. [1] ITU-T I.371, the generic cell rate algorithm (virtual scheduling).
+
+    Examples
+    --------
+    >>> bucket = TokenBucket(60, burst_s=1)
+    >>> [bucket.take(1, now=0.0) for _ in range(3)]
+    [0.0, 1.0, 2.0]
+    """
+
+    def __init__(self, per_minute: float, *, burst_s: float = 2.0) -> None:
+        self._per_s = per_minute / 60
+        self._burst_s = max(burst_s, 1 / self._per_s)
+        self._full_at = 0.0
+
+    def take(self, amount: float, now: float) -> float:
+        """Take an amount, and return the seconds to wait before it may be used."""
+        self._full_at = max(self._full_at, now) + amount / self._per_s
+        return max(0.0, self._full_at - self._burst_s - now)
+
+
+class Throttle:
+    """Lets calls through at the rates allowed, and none while the server wants peace.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Spreads the callers who waited for the same moment.
+    """
+
+    def __init__(
+        self, limits: RateLimits, *, now: Now, sleep: Sleep, rng: np.random.Generator
+    ) -> None:
+        self._requests = _bucket(limits.requests_per_minute)
+        self._tokens = _bucket(limits.tokens_per_minute)
+        self._now, self._sleep, self._rng = now, sleep, rng
+        self._peace_until = -np.inf
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for so long."""
+        self._peace_until = max(self._peace_until, self._now() + seconds)
+
+    async def admit(self, tokens: float) -> None:
+        """Wait until one request of so many tokens may be sent."""
+        now = self._now()
+        waits = [
+            bucket.take(amount, now)
+            for bucket, amount in ((self._requests, 1.0), (self._tokens, tokens))
+            if bucket is not None
+        ]
+        if wait := max(waits, default=0.0):
+            await self._sleep(wait)
+        while (wait := self._peace_until - self._now()) > 0:
+            await self._sleep(wait + self._rng.uniform(0, 0.1 * wait))
+
+
+def _bucket(per_minute: float | None) -> TokenBucket | None:
+    return None if per_minute is None else TokenBucket(per_minute)
 
 
 class Asker:
@@ -22,8 +144,12 @@ class Asker:
     ----------
     faults : Counter
         Tries that brought no reply, by class.
+    spent_usd : float or None
+        Dollars booked; None without a price.
     stopped : Stop or None
         Once set, nothing is sent any more.
+    why : str
+        Why it stopped, in words.
     """
 
     def __init__(
@@ -41,17 +167,12 @@ class Asker:
         self._ledger = Ledger(options.price, options.limit_usd, tokens_out=tokens_out)
         self._limit_usd = options.limit_usd
         self._limits_tokens = options.limits.tokens_per_minute is not None
-        self._priced = options.price is not None
         self._places = asyncio.Semaphore(options.concurrency)
         self._calls = count()
         self.faults: Counter[FailureClass] = Counter()
         self.stopped: Stop | None = None
         self.why = ""
-
-    @property
-    def spent_usd(self) -> float | None:
-        """Dollars booked; None without a price."""
-        return self._ledger.spent_usd if self._priced else None
+        self.spent_usd = None if options.price is None else 0.0
 
     @property
     def n_estimated(self) -> int:
@@ -98,7 +219,9 @@ class Asker:
             raise
         if reply.latency_s is None:
             reply = replace(reply, latency_s=self._now() - began)
-        self._ledger.book(number, request, reply)
+        cost = self._ledger.book(number, request, reply)
+        if cost is not None:
+            self.spent_usd = self._ledger.spent_usd
         return reply
 
     async def _failed(self, error: CallError, tries: int) -> None:
@@ -115,7 +238,7 @@ class Asker:
             await self._sleep(wait)
 
     def _affordable(self, number: int, request: Request) -> bool:
-        if self._ledger.promise(number, request):
+        if self._limit_usd is None or self._ledger.promise(number, request):
             return True
         self.stop(Stop.BUDGET, f"the next request would exceed the budget of ${self._limit_usd:g}")
         return False

@@ -199,8 +199,9 @@ def estimate(
 
     Examples
     --------
-    >>> found = estimate([100.0, 300.0], tokens_out=1, price=Price(10.0, 30.0, date(2024, 4, 9)))
-    >>> found.n_calls, found.cost_usd
+    >>> price = Price(10.0, 30.0, date(2024, 4, 9))
+    >>> expected = estimate([100.0, 300.0], tokens_out=1, price=price)
+    >>> expected.n_calls, expected.cost_usd
     (2, 0.00406)
     """
     total_in = sum(by_rule) * calibration.ratio_in

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NewType
@@ -105,3 +107,75 @@ _canonical = json.JSONEncoder(separators=(",", ":")).encode
 def _digest(value: object) -> str:
     """Hash of canonical JSON, escaped to ASCII so that a lone surrogate has a hash too."""
     return hashlib.sha256(_canonical(value).encode()).hexdigest()
+
+
+_SHINGLE = 8
+"""Words of a run that is looked for elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A model that gives much the same output to different prompts.
+
+    Attributes
+    ----------
+    share : float
+        Share of its responses of which at least half recurs under other prompts.
+    n : int
+        Responses looked at.
+    example : str
+        The beginning of one of them.
+    """
+
+    share: float
+    n: int
+    example: str
+
+
+def repeated_output(
+    responses: Mapping[str, str], *, prompts: int = 5, share: float = 0.2
+) -> Repeated | None:
+    """Find whether one model answers many prompts with one text, whole or in large pieces.
+
+    Responses are cut into runs of eight words. A run recurs if it stands in the responses to at
+    least ``prompts`` prompts; a response recurs if half of its runs do. A constant answer that
+    plays to a judge's template reached a length-controlled win rate of 86.5 % in AlpacaEval [1]_;
+    changing a few of its words per prompt leaves most runs as they are.
+
+    Parameters
+    ----------
+    responses : mapping
+        A model's response by prompt id: one for each prompt.
+    prompts : int
+        Prompts from which on a run of words counts as recurring.
+    share : float
+        Recurring responses from which on the model is reported. Stock refusals recur too, and
+        should stay below it.
+
+    Returns
+    -------
+    Repeated or None
+        None if no more than ``share`` of the responses recur.
+
+    References
+    ----------
+    .. [1] X. Zheng et al., "Cheating automatic LLM benchmarks: null models achieve high win
+       rates", ICLR 2025. The detector is ours.
+    """
+    runs = {prompt: _runs(text) for prompt, text in responses.items()}
+    spread = Counter(run for own in runs.values() for run in own)
+    recurring = [
+        prompt
+        for prompt, own in runs.items()
+        if 2 * sum(spread[run] >= prompts for run in own) >= len(own)
+    ]
+    if not recurring or len(recurring) <= share * len(responses):
+        return None
+    return Repeated(len(recurring) / len(responses), len(responses), responses[recurring[0]][:200])
+
+
+def _runs(text: str) -> frozenset[int]:
+    """Hashes of all runs of eight words; of the whole text if it is shorter."""
+    words = text.lower().split()
+    last = max(len(words) - _SHINGLE, 0)
+    return frozenset(hash(tuple(words[i : i + _SHINGLE])) for i in range(last + 1))

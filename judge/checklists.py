@@ -4,25 +4,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.budget import Estimate
+from judge.calls import forecast, recalled
 from judge.case import Case, Order
 from judge.completion import Complete
-from judge.forecast import forecast, recalled
+from judge.grammar import Questions
 from judge.journal import Journal
-from judge.methods import ChecklistWriter, unanswered, written
+from judge.methods import ChecklistWriter, Named, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
-from judge.methods.named import Named
-from judge.options import Options, Progress
+from judge.options import Options
 from judge.protocol import Method
-from judge.reading import Questions
-from judge.results import Judged, Run
-from judge.runs import run
+from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
+from judge.verdict import Judged, Run
 
 Made = Callable[[Checklists], Method]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ChecklistRun:
     """A run, and the checklists it went by.
 
     Attributes
@@ -45,8 +44,8 @@ async def judge_with_checklists(
     complete: Complete,
     journal: Journal,
     options: Options,
-    told: Callable[[Progress], None],
-) -> Listed:
+    progress: Callable[[Progress], None],
+) -> ChecklistRun:
     """Write the checklists that were not given, and judge by all of them.
 
     The judge writes them itself, before it sees any response. They are replies like others: kept
@@ -58,16 +57,16 @@ async def judge_with_checklists(
         As `judge.runs.run`.
     """
     due = _due(cases, given)
-    first = await run(due, ChecklistWriter(), complete, journal, options, told=told)
+    first = await run(due, ChecklistWriter(), complete, journal, options, progress=progress)
     checklists = {**given, **written(first.judged, due)}
-    listed = [case for case in cases if case.prompt_id in checklists]
+    ready = [case for case in cases if case.prompt_id in checklists]
     if first.stopped is not None:
-        listed = []
+        ready = []
     left = options.limit_usd
     if left is not None:
         options = replace(options, limit_usd=max(left - (first.spent_usd or 0.0), 0.0))
     method = made(checklists)
-    second = await run(listed, method, complete, journal, options, told=told)
+    second = await run(ready, method, complete, journal, options, progress=progress)
     by_prompt = {case.prompt_id: row for case, row in _with_rows(due, first)}
     asked = {row.case_id for row in second.judged}
     unlisted = [
@@ -82,7 +81,7 @@ async def judge_with_checklists(
         stopped=first.stopped or second.stopped,
         why=first.why or second.why,
     )
-    return Listed(together, checklists)
+    return ChecklistRun(together, checklists)
 
 
 async def forecast_with_checklists(
@@ -140,11 +139,12 @@ async def judge_all(
     complete: Complete,
     journal: Journal,
     options: Options,
-    told: Callable[[Progress], None],
-) -> Listed:
+    progress: Callable[[Progress], None],
+) -> ChecklistRun:
     """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
     if method.by_checklist:
         return await judge_with_checklists(
-            cases, given, method.made, complete, journal, options, told
+            cases, given, method.made, complete, journal, options, progress
         )
-    return Listed(await run(cases, method.made({}), complete, journal, options, told=told), given)
+    whole = await run(cases, method.made({}), complete, journal, options, progress=progress)
+    return ChecklistRun(whole, given)

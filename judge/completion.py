@@ -114,8 +114,8 @@ class Reply:
         """
         try:
             tokens = fields["logprobs"]
-            found = None if tokens is None else tuple(TokenLogprob(*token) for token in tokens)
-            return cls(**{**fields, "logprobs": found})
+            logprobs = None if tokens is None else tuple(TokenLogprob(*t) for t in tokens)
+            return cls(**{**fields, "logprobs": logprobs})
         except (KeyError, TypeError) as error:
             raise DataError(f"This is no recorded reply: {fields!r} ({error}).") from None
 

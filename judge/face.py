@@ -14,13 +14,14 @@ from typing import Any, Protocol, TypeVar
 from judge import checklists
 from judge.budget import Price
 from judge.case import Case
-from judge.checklists import Listed
+from judge.checklists import ChecklistRun
 from judge.completion import Complete, Reply
 from judge.journal import Journal
-from judge.methods.named import Named
-from judge.options import Options, Progress
+from judge.methods import Named
+from judge.options import Options
 from judge.report.run import judge_report, place_of
 from judge.report.study import write_report
+from judge.runs import Progress
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
 from judge.tables import cases as tables
@@ -250,9 +251,9 @@ def run(
             price=endpoint.price,
             limit_usd=budget,
         )
-        listed, replies = _waited_for(_judged(cases, method, endpoint, opened, options, progress))
-    rows = verdict_rows(cases, listed, endpoint.name, method, swap_share)
-    report = judge_report(endpoint.name, method.name, cases, listed.run, rows)
+        outcome, replies = _waited_for(_judged(cases, method, endpoint, opened, options, progress))
+    rows = verdict_rows(cases, outcome, endpoint.name, method, swap_share)
+    report = judge_report(endpoint.name, method.name, cases, outcome.run, rows)
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 
 
@@ -280,14 +281,14 @@ def study(votes: PathLike, verdicts: PathLike | Verdicts, **options: Any) -> Stu
 
 
 def verdict_rows(
-    cases: Sequence[NamedCase], listed: Listed, judge: str, method: Named, swap_share: float
+    cases: Sequence[NamedCase], outcome: ChecklistRun, judge: str, method: Named, swap_share: float
 ) -> list[dict[str, Any]]:
     """Return the rows of a run as its file has them."""
-    judged = listed.run.judged
+    judged = outcome.run.judged
     if not method.pairwise:
-        return rated_rows(cases, judged, judge, method, listed.checklists)
-    place = place_of(listed.run) if swap_share < 1 else None
-    return judged_rows(cases, judged, judge, method, place)
+        return rated_rows(cases, judged, judge, method, outcome.checklists)
+    position = place_of(outcome.run) if swap_share < 1 else None
+    return judged_rows(cases, judged, judge, method, position)
 
 
 async def _judged(
@@ -297,15 +298,15 @@ async def _judged(
     journal: Journal,
     options: Options,
     progress: Callable[[Progress], None],
-) -> tuple[Listed, tuple[Reply, ...]]:
+) -> tuple[ChecklistRun, tuple[Reply, ...]]:
     bare, given = [named.case for named in cases], checklists.given_checklists(cases)
     async with endpoint.opened() as complete:
-        listed = await checklists.judge_all(
+        outcome = await checklists.judge_all(
             bare, given, method, complete, journal, options, progress
         )
-    keys = [key for row in listed.run.judged for key in row.keys]
+    keys = [key for row in outcome.run.judged for key in row.keys]
     replies = await journal.recall(keys)
-    return listed, tuple(replies[key] for key in keys)
+    return outcome, tuple(replies[key] for key in keys)
 
 
 def _lengths(case: Case) -> dict[str, int]:

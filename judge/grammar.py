@@ -1,4 +1,4 @@
-"""Closed grammars: find the verdict that a judge was offered, or nothing.
+"""What a reply says, and the closed grammars that find it: a verdict that was offered, or nothing.
 
 One rule for all: the last thing that has the shape of a verdict counts, and only if it is one of
 those offered. Whatever else the text holds is noise. A judge that thinks aloud names several
@@ -9,17 +9,154 @@ even if it named a valid one on the way.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from judge.completion import TokenLogprob
+from judge.errors import FailureClass
+from rating import Outcome
+from rating.errors import DataError
 
-SIDES: Mapping[str, float] = {"A": 1.0, "B": 0.0, "C": 0.5}
-"""Preference for the response shown first by plain verdict; C is a tie."""
 
-ARROWS: Mapping[str, float] = {"A>>B": 1.0, "A>B": 0.75, "A=B": 0.5, "B>A": 0.25, "B>>A": 0.0}
-"""Preference for the response shown first by five-level verdict in brackets."""
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """How far the response shown first is preferred over the one shown second.
 
-PLUSES: Mapping[str, float] = {"A++": 1.0, "A+": 0.75, "A=B": 0.5, "B+": 0.25, "B++": 0.0}
-"""Preference for the response shown first by five-level choice in JSON."""
+    Attributes
+    ----------
+    first : float
+        From 0 to 1: the probability that the first is preferred, or the place on a scale of
+        levels; 1/2 is a tie.
+
+    Examples
+    --------
+    >>> Preference(0.75).swapped()
+    Preference(first=0.25)
+    >>> Preference(0.75).outcome
+    <Outcome.A: 'model_a'>
+    """
+
+    first: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first <= 1:
+            raise DataError(f"A preference lies between 0 and 1, not at {self.first}.")
+
+    @property
+    def outcome(self) -> Outcome:
+        """The result in the sides as shown: A is the response shown first."""
+        if self.first == 0.5:
+            return Outcome.TIE
+        return Outcome.A if self.first > 0.5 else Outcome.B
+
+    def swapped(self) -> "Preference":
+        """Return the same preference with the responses named the other way round."""
+        return Preference(1 - self.first)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"first": self.first}
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A mark for one response, on the scale of its method."""
+
+    score: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Which items of a checklist one response meets.
+
+    Attributes
+    ----------
+    met : tuple of bool or None
+        One entry an item; None where the judge gave no verdict.
+    """
+
+    met: tuple[bool | None, ...]
+
+    def share(self, weights: tuple[float, ...] | None = None) -> float | None:
+        """Return the weighted share of items met; None while any item is without a verdict.
+
+        Examples
+        --------
+        >>> Items((True, False)).share(weights=(3.0, 1.0))
+        0.75
+        >>> Items((True, None)).share() is None
+        True
+        """
+        weights = weights or (1.0,) * len(self.met)
+        if len(weights) != len(self.met) or min(weights) < 0 or not sum(weights):
+            raise DataError(f"{len(self.met)} items need as many weights, not {weights}.")
+        if None in self.met:
+            return None
+        return sum(w for w, met in zip(weights, self.met, strict=True) if met) / sum(weights)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"met": list(self.met)}
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """A checklist that a model wrote for a prompt: each item can be answered yes or no."""
+
+    items: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"items": list(self.items)}
+
+
+Reading = Preference | Rating | Items | Questions
+
+
+def noted(reading: Reading | FailureClass) -> dict[str, Any]:
+    """Return a reading, or why there is none, as plain values for the journal.
+
+    Examples
+    --------
+    >>> noted(Preference(1.0)), noted(FailureClass.UNPARSED)
+    ({'first': 1.0}, {'failure': 'unparsed'})
+    """
+    if isinstance(reading, FailureClass):
+        return {"failure": reading.value}
+    return reading.to_dict()
+
+
+def pooled(readings: list[Reading]) -> Reading:
+    """Combine the readings of several samples of one question into one.
+
+    Preferences are averaged: the share of samples in which the first was preferred.
+
+    Raises
+    ------
+    DataError
+        If there are none, or several which are no preferences.
+    """
+    if len(readings) == 1:
+        return readings[0]
+    shares = [reading.first for reading in readings if isinstance(reading, Preference)]
+    if not shares or len(shares) < len(readings):
+        raise DataError(f"Only preferences can be averaged, not {readings[:2]}.")
+    return Preference(sum(shares) / len(shares))
+
+
+SIDES = {"A": Preference(1.0), "B": Preference(0.0), "C": Preference(0.5)}
+"""Preference by plain verdict; C is a tie."""
+
+_LEVELS = [*map(Preference, (1.0, 0.75, 0.5, 0.25, 0.0))]
+ARROWS = dict(zip(("A>>B", "A>B", "A=B", "B>A", "B>>A"), _LEVELS, strict=True))
+"""Preference by five-level verdict in brackets."""
+
+PLUSES = dict(zip(("A++", "A+", "A=B", "B+", "B++"), _LEVELS, strict=True))
+"""Preference by five-level choice in JSON."""
 
 _BRACKETED = re.compile(r"\[\[ *([^\[\]\s]{1,8}) *\]\]")
 _ITEM = re.compile(r"(\d{1,3})[.:)]? *\[\[ *([^\[\]\s]{1,8}) *\]\]")
@@ -66,21 +203,22 @@ def label_probability(
     return first / (first + second)
 
 
-def lone_label(text: str, labels: tuple[str, str] = ("m", "M")) -> float | None:
-    """Return 1 if the text is the first label and nothing else, 0 if the second, else None.
+def lone_label(text: str, labels: tuple[str, str] = ("m", "M")) -> Preference | None:
+    """Return the preference if the text is one of the labels and nothing else.
 
     Quotation marks, brackets and a full stop around it are no more than dress.
 
     Examples
     --------
     >>> lone_label('"M".'), lone_label("I prefer m") is None
-    (0.0, True)
+    (Preference(first=0.0), True)
     """
-    return {labels[0]: 1.0, labels[1]: 0.0}.get(text.strip(_AROUND))
+    offered = {labels[0]: Preference(1.0), labels[1]: Preference(0.0)}
+    return offered.get(text.strip(_AROUND))
 
 
-def bracketed(text: str, offered: Mapping[str, float]) -> float | None:
-    """Return the value of the last verdict such as ``[[A]]`` or ``[[A>>B]]``.
+def bracketed(text: str, offered: Mapping[str, Preference]) -> Preference | None:
+    """Return the preference of the last verdict such as ``[[A]]`` or ``[[A>>B]]``.
 
     Upper and lower case are one. Brackets around anything without the shape of a verdict, such
     as a footnote's number, are noise.
@@ -88,16 +226,16 @@ def bracketed(text: str, offered: Mapping[str, float]) -> float | None:
     Examples
     --------
     >>> bracketed("At first [[B]], but on reflection [[A]] (see [[1]]).", SIDES)
-    1.0
+    Preference(first=1.0)
     >>> bracketed("[[A]]? No: [[D]].", SIDES) is None
     True
     """
-    found = [verdict for verdict in _BRACKETED.findall(text) if _LETTERS.fullmatch(verdict)]
-    return offered.get(found[-1].upper()) if found else None
+    verdicts = [verdict for verdict in _BRACKETED.findall(text) if _LETTERS.fullmatch(verdict)]
+    return offered.get(verdicts[-1].upper()) if verdicts else None
 
 
-def keyed(text: str, key: str, offered: Mapping[str, float]) -> float | None:
-    """Return the value of the last ``"key": "verdict"`` of JSON, wherever it stands.
+def keyed(text: str, key: str, offered: Mapping[str, Preference]) -> Preference | None:
+    """Return the preference of the last ``"key": "verdict"`` of JSON, wherever it stands.
 
     The object around it may be fenced, preceded by prose or broken. A quoted key inside another
     string is escaped there, and does not match.
@@ -105,12 +243,12 @@ def keyed(text: str, key: str, offered: Mapping[str, float]) -> float | None:
     Examples
     --------
     >>> keyed('Here: {"reason": "...", "choice": "A+"}', "choice", PLUSES)
-    0.75
+    Preference(first=0.75)
     >>> keyed('{"choice": "A+++"}', "choice", PLUSES) is None
     True
     """
-    found = re.findall(rf'"{re.escape(key)}" *: *"([^"\n]*)"', text)
-    return offered.get(found[-1].strip()) if found else None
+    verdicts = re.findall(rf'"{re.escape(key)}" *: *"([^"\n]*)"', text)
+    return offered.get(verdicts[-1].strip()) if verdicts else None
 
 
 def keyed_mark(text: str, key: str, low: int, high: int) -> int | None:
@@ -125,8 +263,8 @@ def keyed_mark(text: str, key: str, low: int, high: int) -> int | None:
     >>> keyed_mark('{"score": 11}', "score", 1, 10) is None
     True
     """
-    found = re.findall(rf'"{re.escape(key)}" *: *"?([^"\s,}}\]]*)', text)
-    return _whole(found[-1], low, high) if found else None
+    marks = re.findall(rf'"{re.escape(key)}" *: *"?([^"\s,}}\]]*)', text)
+    return _whole(marks[-1], low, high) if marks else None
 
 
 def bracketed_mark(text: str, low: int, high: int) -> int | None:
@@ -139,8 +277,8 @@ def bracketed_mark(text: str, low: int, high: int) -> int | None:
     >>> bracketed_mark("[[7]], or rather [[7.5]]", 1, 10) is None
     True
     """
-    found = [mark for mark in _BRACKETED.findall(text) if mark[0] in "0123456789-+."]
-    return _whole(found[-1], low, high) if found else None
+    marks = [mark for mark in _BRACKETED.findall(text) if mark[0] in "0123456789-+."]
+    return _whole(marks[-1], low, high) if marks else None
 
 
 def answers(text: str, n_items: int) -> tuple[bool | None, ...]:
@@ -153,8 +291,10 @@ def answers(text: str, n_items: int) -> tuple[bool | None, ...]:
     >>> answers("1: [[yes]]\n2: [[no]]\n2: [[maybe]]\n4: [[yes]]", 3)
     (True, None, None)
     """
-    said = {int(number): verdict.lower() for number, verdict in _ITEM.findall(text)}
-    return tuple({"yes": True, "no": False}.get(said.get(i, "")) for i in range(1, n_items + 1))
+    verdicts = {int(number): verdict.lower() for number, verdict in _ITEM.findall(text)}
+    return tuple(
+        {"yes": True, "no": False}.get(verdicts.get(i, "")) for i in range(1, n_items + 1)
+    )
 
 
 def questions(text: str, low: int, high: int) -> tuple[str, ...] | None:
@@ -167,8 +307,8 @@ def questions(text: str, low: int, high: int) -> tuple[str, ...] | None:
     >>> questions("- Is it short?", 2, 5) is None
     True
     """
-    found = tuple(dict.fromkeys(_BULLET.findall(text)))
-    return found if low <= len(found) <= high else None
+    bullets = tuple(dict.fromkeys(_BULLET.findall(text)))
+    return bullets if low <= len(bullets) <= high else None
 
 
 def _mass(seen: Mapping[str, float], label: str) -> float:

@@ -4,19 +4,18 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, NewType, Protocol
 
 from judge.case import Order
-from judge.completion import Reply, Request
+from judge.completion import Parameters, Reply, Request
 
 Key = NewType("Key", str)
 """SHA-256 of a call's content, in hexadecimal."""
 
 SCHEMA = 1
 """Version of what a key is made of; another version never finds the keys of this one."""
-
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def key_of(request: Request, judge: str, order: Order, draw: int = 0) -> Key:
@@ -35,16 +34,21 @@ def key_of(request: Request, judge: str, order: Order, draw: int = 0) -> Key:
         Which response stands first.
     draw : int
         Counts repetitions of the same question: further samples, and further attempts after a
-        reply in which no verdict was found.
+        reply without a verdict.
     """
-    said = ",".join(
+    messages = ",".join(
         [f"[{_quoted(turn.role)},{_quoted(turn.content)}]" for turn in request.messages]
     )
     content = (
-        f'{{"draw":{draw},"judge":{_quoted(judge)},"messages":[{said}],"order":"{order}",'
-        f'"parameters":{_canonical(request.parameters.to_dict())},"schema":{SCHEMA}}}'
+        f'{{"draw":{draw},"judge":{_quoted(judge)},"messages":[{messages}],"order":"{order}",'
+        f'"parameters":{_decoding(request.parameters)},"schema":{SCHEMA}}}'
     )
     return Key(hashlib.sha256(content.encode()).hexdigest())
+
+
+@cache
+def _decoding(parameters: Parameters) -> str:
+    return json.dumps(parameters.to_dict(), sort_keys=True, separators=(",", ":"))
 
 
 class Journal(Protocol):

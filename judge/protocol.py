@@ -9,12 +9,22 @@ from importlib.resources import files
 from typing import Protocol
 
 from judge.case import Case, Message
-from judge.completion import CUT, FILTERED, Reply, Request
+from judge.completion import CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.hardening import neutralised
-from judge.reading import Reading
+from judge.grammar import Reading
 from rating.errors import DataError
 
+_MARKERS = re.compile(
+    r"""
+    [\[<] (?:
+        (?<=\[) (?=\[\ *[\w<>=+.]{1,8}\ *\]\])            # a verdict: [[A]], [[A>>B]], [[10]]
+      | (?<=\[) (?=/?(?:begin|end)\b[^\]\n]{0,60}\])     # a fence: [begin ...], [END DATA]
+      | (?<=\[) (?=/?(?:INST|SYS)\])                      # chat templates
+      | (?<=<) (?=</?SYS>>|\|[^|\n]{1,40}\|>|/?s>|/?(?:start|end)_of_turn>)
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 _DECLINED = re.compile(
     r"\W*(?:i['’]?m sorry|i am sorry|sorry\b|i (?:can(?:not|['’]t| not)|won['’]t|will not)\b"
     r"|i['’]?m (?:not able|unable)|as an ai\b)",
@@ -74,10 +84,12 @@ class Description:
     ----------
     name : str
         As the command line knows it.
-    template : Template
-        What is asked; its hash changes with every word.
+    template_name : str
+        Of what is asked.
+    parameters : Parameters
+        How the reply is decoded.
     parser : int
-        Version of how replies are read; kept readings are told apart by it.
+        Version of how replies are read; part of the name of the readings in the journal.
     pairwise : bool
         Whether two responses are compared, in both orders; or one is looked at.
     samples : int
@@ -89,17 +101,36 @@ class Description:
     """
 
     name: str
-    template: Template
-    parser: int
+    template_name: str
+    parameters: Parameters
+    parser: int = 1
     pairwise: bool
     samples: int = 1
     tokens_out: int
     source: str
 
     @property
+    def template(self) -> Template:
+        """What is asked; its hash changes with every word."""
+        return template(self.template_name)
+
+    @property
     def parser_name(self) -> str:
         """Key of the readings of this parser, such as ``pairwise/1``."""
         return f"{self.name}/{self.parser}"
+
+    def request(self, case: Case, nonce: str, **texts: str) -> Request:
+        """Return the request about a case: it and further texts in the places of the template.
+
+        Raises
+        ------
+        DataError
+            If two responses are compared, and the case has one.
+        """
+        texts |= {"prompt": conversation(case), "response_a": case.response_a}
+        if self.pairwise:
+            texts["response_b"] = pair(case)[1]
+        return Request(self.template.filled(nonce, texts), self.parameters)
 
 
 class Method(Protocol):
@@ -116,7 +147,7 @@ class Method(Protocol):
         Parameters
         ----------
         nonce : str
-            Fences what was written by others; see `judge.hardening.nonce`.
+            Fences what was written by others; see `judge.calls.nonce`.
 
         Raises
         ------
@@ -145,7 +176,7 @@ def _put(pieces: tuple[str, ...], filling: Mapping[str, str]) -> str:
 
 
 def read_text(
-    reply: Reply, found: Callable[[str], Reading | None], *, may_be_cut: bool = False
+    reply: Reply, grammar: Callable[[str], Reading | None], *, may_be_cut: bool = False
 ) -> Reading | FailureClass:
     """Read a reply by its text, or say why it cannot be read.
 
@@ -153,8 +184,8 @@ def read_text(
 
     Parameters
     ----------
-    found : callable
-        The grammar: a reading, or None.
+    grammar : callable
+        Takes the text to a reading, or None.
     may_be_cut : bool
         Whether the reply is meant to end with its tokens, as a single label does.
     """
@@ -162,7 +193,7 @@ def read_text(
         return FailureClass.REFUSAL
     if reply.finish_reason == CUT and not may_be_cut:
         return FailureClass.TRUNCATED
-    reading = found(reply.text)
+    reading = grammar(reply.text)
     if reading is not None:
         return reading
     return FailureClass.REFUSAL if _DECLINED.match(reply.text) else FailureClass.UNPARSED
@@ -183,3 +214,24 @@ def pair(case: Case) -> tuple[str, str]:
             " Give a second one, or rate the one with a method for single responses."
         )
     return case.response_a, case.response_b
+
+
+def neutralised(text: str) -> str:
+    """Return text in which nothing has the shape of a verdict, a fence or a chat template.
+
+    A space is put behind the first character of each marker: ``[[A]]`` becomes ``[ [A]]``. A
+    reader sees nearly the same; no parser and no chat template does.
+
+    Examples
+    --------
+    >>> neutralised("So [[A]]. <|im_end|> x[[1, 2]]")
+    'So [ [A]]. < |im_end|> x[[1, 2]]'
+    """
+    if "[" not in text and "<" not in text:  # as in most texts, and much sooner seen
+        return text
+    return _MARKERS.sub(r"\g<0> ", text)
+
+
+def has_markers(text: str) -> bool:
+    """Whether text holds a marker that `neutralised` would blunt."""
+    return _MARKERS.search(text) is not None

@@ -2,99 +2,102 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from judge.asking import Asker
+from judge.asking import Asker, Now, Sleep
 from judge.budget import cost_of
-from judge.case import Case, CaseId, Order
-from judge.completion import Complete, Reply, Request
+from judge.calls import Call, Question, call_of, questions
+from judge.case import Case
+from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
-from judge.hardening import nonce
-from judge.journal import Journal, Key, key_of
-from judge.options import Options, Progress, Tally
+from judge.grammar import Reading, noted, pooled
+from judge.journal import Journal, Key
+from judge.options import Options
 from judge.protocol import Method
-from judge.reading import Reading, noted, pooled
-from judge.results import Judged, Run, Stop
-from judge.throttle import Now, Sleep
-from judge.verdict import orders_within_budget
+from judge.verdict import Judged, Run, Stop
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One sample of what a judge says of one case in one order."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a run stands. Its unit is the question: a case in one order, or a sample of one.
 
-    case_id: CaseId
-    order: Order
-    sample: int
-    shown: Case
+    Attributes
+    ----------
+    n_done, n_total : int
+        Questions with a reading or a final failure; and all.
+    n_recalled : int
+        Of those done, the ones that cost nothing in this run.
+    failed : mapping
+        Of those done, the ones without a reading, by class.
+    faults : mapping
+        Tries without a reply so far, by class.
+    spent_usd : float or None
+        None without a price.
+    elapsed_s : float
+        Since the run began.
+    """
+
+    n_done: int
+    n_total: int
+    n_recalled: int
+    failed: Mapping[FailureClass, int]
+    faults: Mapping[FailureClass, int]
+    spent_usd: float | None
+    elapsed_s: float
 
     @property
-    def name(self) -> tuple[CaseId, Order, int]:
-        """What tells a question from all others."""
-        return self.case_id, self.order, self.sample
+    def left_s(self) -> float | None:
+        """Seconds left at the pace so far; None before the first reply of this run."""
+        paid = self.n_done - self.n_recalled
+        if not paid:
+            return None
+        return self.elapsed_s / paid * (self.n_total - self.n_done)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A question as it is sent; a later attempt is another call with another key."""
+class Tally:
+    """Counts what is done as it is done."""
 
-    question: Question
-    attempt: int
-    request: Request
-    key: Key
+    def __init__(self, n_total: int) -> None:
+        self._n_total = n_total
+        self._n_done = 0
+        self._n_recalled = 0
+        self._n_settled = 0
+        self._failed: Counter[FailureClass] = Counter()
 
+    def add(self, failure: FailureClass | None, *, recalled: bool, settled: bool = False) -> None:
+        """Count a question as done; one that was settled without asking says nothing of asking."""
+        self._n_done += 1
+        self._n_recalled += recalled
+        self._n_settled += settled
+        if failure is not None:
+            self._failed[failure] += 1
 
-def questions(
-    cases: Iterable[Case],
-    method: Method,
-    *,
-    seed: str,
-    swap_share: float = 1.0,
-    as_given: bool = False,
-) -> Iterator[Question]:
-    """Yield what there is to ask; a case that comes twice is asked about once.
+    def all_alike(self, n: int) -> FailureClass | None:
+        """Return the class in which all asked failed so far, if that was at least ``n`` times."""
+        n_asked = self._n_done - self._n_settled
+        if len(self._failed) != 1 or self._failed.total() < n_asked or n_asked < n:
+            return None
+        return next(iter(self._failed))
 
-    Parameters
-    ----------
-    swap_share : float
-        Share of the cases that are asked in both orders; the rest are asked in one that a fair
-        coin picks (`judge.verdict.orders_within_budget`).
-    as_given : bool
-        Ask with side A first alone.
-    """
-    description = method.description
-    both = description.pairwise and not as_given
-    seen = set()
-    for case in cases:
-        case_id = case.id
-        if case_id in seen:
-            continue
-        seen.add(case_id)
-        for order in _orders(case_id, seed, swap_share) if both else (Order.AB,):
-            shown = case.shown(order)
-            for sample in range(description.samples):
-                yield Question(case_id, order, sample, shown)
-
-
-def call_of(question: Question, method: Method, *, judge: str, seed: str, attempt: int) -> Call:
-    """Return the call for an attempt at a question: the same on every run with the same seed."""
-    draw = question.sample
-    if attempt:
-        draw += method.description.samples * attempt
-    fence = nonce(seed, question.case_id, question.order, str(draw))
-    request = method.ask(question.shown, fence)
-    return Call(question, attempt, request, key_of(request, judge, question.order, draw))
-
-
-def _orders(case_id: CaseId, seed: str, swap_share: float) -> tuple[Order, ...]:
-    if swap_share == 1:
-        return (Order.AB, Order.BA)
-    return orders_within_budget(case_id, seed=seed, share=swap_share)
+    def progress(
+        self, *, faults: Mapping[FailureClass, int], spent_usd: float | None, elapsed_s: float
+    ) -> Progress:
+        """Return where the run stands."""
+        return Progress(
+            n_done=self._n_done,
+            n_total=self._n_total,
+            n_recalled=self._n_recalled,
+            failed=dict(self._failed),
+            faults=dict(faults),
+            spent_usd=spent_usd,
+            elapsed_s=elapsed_s,
+        )
 
 
 ALIKE = 20
@@ -117,7 +120,7 @@ async def run(
     now: Now = time.monotonic,
     sleep: Sleep = asyncio.sleep,
     rng: np.random.Generator | None = None,
-    told: Callable[[Progress], None] = lambda _: None,
+    progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Judge every case, each question once.
 
@@ -137,7 +140,7 @@ async def run(
         A clock that never goes back, and how to wait on it.
     rng : numpy.random.Generator, optional
         Spreads retries; nothing that is asked depends on it.
-    told : callable
+    progress : callable
         Called with a `Progress` whenever a question is done.
 
     Raises
@@ -145,19 +148,11 @@ async def run(
     DataError
         If a case does not fit the method.
     """
-    asked = tuple(
-        questions(
-            cases,
-            method,
-            seed=options.seed,
-            swap_share=options.swap_share,
-            as_given=options.as_given,
-        )
-    )
+    asked = questions(cases, method, options)
     expected = method.description.tokens_out
     rng = rng or np.random.default_rng()
     asker = Asker(complete, options, tokens_out=expected, now=now, sleep=sleep, rng=rng)
-    runner = _Runner(asked, method, journal, options, asker, now, sleep, told)
+    runner = _Runner(asked, method, journal, options, asker, now, sleep, progress)
     try:
         async with journal.alive():
             return await runner.run()
@@ -173,7 +168,7 @@ def _first(group: ExceptionGroup) -> Exception:
 
 
 @dataclass(slots=True)
-class _Found:
+class _State:
     """What is known of a question so far."""
 
     reading: Reading | None = None
@@ -196,27 +191,28 @@ class _Found:
 class _Runner:
     def __init__(
         self,
-        asked: tuple[Question, ...],
+        asked: Sequence[Question],
         method: Method,
         journal: Journal,
         options: Options,
         asker: Asker,
         now: Now,
         sleep: Sleep,
-        told: Callable[[Progress], None],
+        progress: Callable[[Progress], None],
     ) -> None:
         self._questions, self._method, self._journal = asked, method, journal
         self._options, self._asker = options, asker
-        self._now, self._sleep, self._told = now, sleep, told
+        self._now, self._sleep, self._show = now, sleep, progress
         self._began = now()
         self._tally = Tally(len(asked))
         self._queue: asyncio.Queue[Call | None] = asyncio.Queue(options.concurrency)
-        self._found = {question.name: _Found() for question in asked}
+        self._states = [_State() for _ in asked]
         self._elsewhere: list[Question] = []
         self._held: set[Key] = set()
         self._notes: dict[Key, dict[str, Any]] = {}
         self._n_asked = self._n_recalled = 0
-        self._n_workers = 2 * options.concurrency  # while one keeps a reply, another one asks
+        # While one stores a reply, another one asks.
+        self._n_workers = min(2 * options.concurrency, len(asked))
 
     async def run(self) -> Run:
         try:
@@ -226,7 +222,8 @@ class _Runner:
                 for _ in workers:
                     await self._queue.put(None)
         finally:
-            await self._journal.release(self._held)
+            if self._held:
+                await self._journal.release(self._held)
             await self._note_all()
         return self._ended()
 
@@ -246,7 +243,7 @@ class _Runner:
 
     async def _start(self, batch: Sequence[Question]) -> None:
         """Settle and recall what can be, and put the rest in the queue."""
-        calls = [self._call(question, 0) for question in batch if not self._settled(question)]
+        calls = [self._call(question) for question in batch if not self._settled(question)]
         replies = await self._journal.recall([call.key for call in calls])
         for call in calls:
             if call.key in replies:
@@ -310,57 +307,60 @@ class _Runner:
         if reply is None:
             await self._give_up(call.key)
             return None
-        await _to_its_end(self._kept(call, reply))
+        await self._store(call, reply)
         return await self._read(call, reply, recalled=False)
 
-    async def _kept(self, call: Call, reply: Reply) -> None:
-        await self._journal.keep(call.key, call.request, reply)
-        self._held.discard(call.key)
+    async def _store(self, call: Call, reply: Reply) -> None:
+        """Let the write finish even if this is cancelled: what it writes was paid for."""
+        write = asyncio.ensure_future(self._journal.keep(call.key, call.request, reply))
+        try:
+            await asyncio.shield(write)
+        finally:
+            await write
+            self._held.discard(call.key)
 
     async def _read(self, call: Call, reply: Reply, *, recalled: bool) -> Call | None:
         """Read a kept reply; return the next attempt if this one says nothing."""
         self._book(call, reply, recalled=recalled)
-        said = self._method.read(call.question.shown, reply)
-        await self._note(call.key, said)
+        reading = self._method.read(call.question.shown, reply)
+        await self._note(call.key, reading)
         last = call.attempt + 1 == self._options.attempts or self._asker.stopped
-        if said in self._options.anew and not last:
+        if reading in self._options.anew and not last:
             return self._call(call.question, call.attempt + 1)
-        self._done(call.question, said)
+        self._done(call.question, reading)
         return None
 
     def _book(self, call: Call, reply: Reply, *, recalled: bool) -> None:
         """Remember what a reply cost; a question that is looked at again has it booked already."""
-        found = self._found[call.question.name]
-        if call.key in found.keys:
+        state = self._states[call.question.number]
+        if call.key in state.keys:
             return
         cost = cost_of(call.request, reply, self._options.price)
-        found.book((call.key,), cost, reply.latency_s)
-        found.recalled &= recalled
+        state.book((call.key,), cost, reply.latency_s)
+        state.recalled &= recalled
         self._n_recalled += recalled
         self._n_asked += not recalled
 
-    def _done(self, question: Question, said: Reading | FailureClass, detail: str = "") -> None:
-        found = self._found[question.name]
-        if isinstance(said, FailureClass):
-            found.failure, found.detail = said, detail
+    def _done(self, question: Question, reading: Reading | FailureClass, detail: str = "") -> None:
+        state = self._states[question.number]
+        if isinstance(reading, FailureClass):
+            state.failure, state.detail = reading, detail
         else:
-            found.reading = said
-        asked = found.failure is not None or bool(found.keys)
-        self._tally.add(found.failure, recalled=found.recalled, settled=not asked)
+            state.reading = reading
+        asked = state.failure is not None or bool(state.keys)
+        self._tally.add(state.failure, recalled=state.recalled, settled=not asked)
         if alike := self._tally.all_alike(ALIKE):
             self._asker.stop(Stop.ALIKE, f"the first {ALIKE} questions all failed: {alike}")
-        self._told(self._progress())
-
-    def _progress(self) -> Progress:
-        return self._tally.progress(
-            faults=self._asker.faults,
-            spent_usd=self._asker.spent_usd,
-            elapsed_s=self._now() - self._began,
+        self._show(
+            self._tally.progress(
+                faults=self._asker.faults,
+                spent_usd=self._asker.spent_usd,
+                elapsed_s=self._now() - self._began,
+            )
         )
 
-    def _call(self, question: Question, attempt: int) -> Call:
-        judge, seed = self._options.judge, self._options.seed
-        return call_of(question, self._method, judge=judge, seed=seed, attempt=attempt)
+    def _call(self, question: Question, attempt: int = 0) -> Call:
+        return call_of(question, self._method, self._options, attempt)
 
     async def _claimed(self, keys: Sequence[Key]) -> frozenset[Key]:
         ours = await self._journal.claim(keys) if keys else frozenset[Key]()
@@ -371,8 +371,8 @@ class _Runner:
         await self._journal.release([key])
         self._held.discard(key)
 
-    async def _note(self, key: Key, said: Reading | FailureClass) -> None:
-        self._notes[key] = noted(said)
+    async def _note(self, key: Key, reading: Reading | FailureClass) -> None:
+        self._notes[key] = noted(reading)
         if len(self._notes) >= _NOTES:
             await self._note_all()
 
@@ -382,7 +382,7 @@ class _Runner:
             await self._journal.note(self._method.description.parser_name, notes)
 
     def _ended(self) -> Run:
-        in_rows = groupby(self._questions, key=lambda question: question.name[:2])
+        in_rows = groupby(self._questions, key=lambda question: (question.case_id, question.order))
         return Run(
             judged=tuple(self._row(list(samples)) for _, samples in in_rows),
             stopped=self._asker.stopped,
@@ -395,25 +395,25 @@ class _Runner:
         )
 
     def _row(self, samples: Sequence[Question]) -> Judged:
-        found = _together([self._found[question.name] for question in samples])
+        state = _together([self._states[question.number] for question in samples])
         return Judged(
             case_id=samples[0].case_id,
             order=samples[0].order,
-            reading=found.reading,
-            failure=found.failure,
-            detail=found.detail,
-            keys=found.keys,
-            cost_usd=found.cost_usd,
-            latency_s=found.latency_s,
-            recalled=found.recalled,
+            reading=state.reading,
+            failure=state.failure,
+            detail=state.detail,
+            keys=state.keys,
+            cost_usd=state.cost_usd,
+            latency_s=state.latency_s,
+            recalled=state.recalled,
         )
 
 
-def _together(samples: Sequence[_Found]) -> _Found:
+def _together(samples: Sequence[_State]) -> _State:
     """Make one of all samples of a question; it is pending while any of them is."""
     if len(samples) == 1:
         return samples[0]
-    whole = _Found(recalled=all(f.recalled for f in samples))
+    whole = _State(recalled=all(f.recalled for f in samples))
     for f in samples:
         whole.book(f.keys, f.cost_usd, f.latency_s)
     readings = [f.reading for f in samples if f.reading is not None]
@@ -425,13 +425,3 @@ def _together(samples: Sequence[_Found]) -> _Found:
     else:
         whole.failure, whole.detail = failed[0].failure, failed[0].detail
     return whole
-
-
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Let a write finish even if its caller is cancelled: what it writes was paid for."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise

@@ -21,8 +21,8 @@ from arena.terminal import plain, say, table, write
 
 if TYPE_CHECKING:
     from judge.probe.injections import Probe
-    from judge.results import Run
     from judge.tables.cases import NamedCase
+    from judge.verdict import Run
 
 
 def probe(
@@ -60,7 +60,7 @@ def probe(
     arena judge probe --judge pocket-judge --method arena_hard --format json
     """
     from judge.probe.injections import honest_cases, probes, resistance
-    from judge.results import verdicts
+    from judge.verdict import verdicts
 
     with prepared(options, Task(method=method, cases=cases, seed=seed)) as (work, journal):
         honest = [named.case for named in work.cases] if cases else honest_cases()

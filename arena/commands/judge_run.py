@@ -23,8 +23,8 @@ from rating.errors import DataError
 
 if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
-    from judge.checklists import Listed
-    from judge.results import Run
+    from judge.checklists import ChecklistRun
+    from judge.verdict import Run
 
 Report = Mapping[str, Any]
 
@@ -141,7 +141,7 @@ def _judged(
 
 
 def _sampled(work: Work, first: "Run") -> Work:
-    from judge.methods.named import method as named
+    from judge.methods import method as named
 
     limit = work.options.limit_usd
     left = None if limit is None else max(limit - (first.spent_usd or 0.0), 0.0)
@@ -158,7 +158,7 @@ def _margined(work: Work, result: "Run") -> "Run":
     return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
-def _rows(work: Work, result: "Listed") -> list[dict[str, Any]]:
+def _rows(work: Work, result: "ChecklistRun") -> list[dict[str, Any]]:
     from judge.report.run import place_of
     from judge.tables.verdicts import judged_rows, rated_rows
 
@@ -169,7 +169,9 @@ def _rows(work: Work, result: "Listed") -> list[dict[str, Any]]:
     return rated_rows(work.cases, judged, judge, method, result.checklists)
 
 
-def _report(work: Work, result: "Listed", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _report(
+    work: Work, result: "ChecklistRun", rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     from judge.report.run import judge_report
 
     report = judge_report(work.model.id, work.method.name, work.cases, result.run, rows)

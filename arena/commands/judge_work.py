@@ -17,7 +17,7 @@ from arena.commands.arguments import Database, File, RosterFile
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
 from arena.terminal import announced, say, working, write
-from judge.methods.named import PAIRS, SINGLES
+from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import read_text
 
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
     from judge.budget import Estimate
-    from judge.checklists import Listed
+    from judge.checklists import ChecklistRun
+    from judge.methods import Named
     from judge.methods.checklist import Checklists
-    from judge.methods.named import Named
-    from judge.options import Options, Progress
+    from judge.options import Options
+    from judge.runs import Progress
     from judge.tables.cases import NamedCase
 
 ARENA = "arena"
@@ -195,8 +196,8 @@ def _rounded(tokens: float) -> str:
 
 
 async def _estimated(work: Work, journal: "StoredJournal") -> "Estimate":
+    from judge.calls import forecast
     from judge.checklists import forecast_with_checklists
-    from judge.forecast import forecast
 
     cases, method = [named.case for named in work.cases], work.method
     if method.by_checklist:
@@ -206,12 +207,12 @@ async def _estimated(work: Work, journal: "StoredJournal") -> "Estimate":
     return await forecast(cases, method.made({}), journal, work.options)
 
 
-def done(work: Work, journal: "StoredJournal") -> "Listed":
+def done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
     """Let the judge work, and show how far it is."""
     return asyncio.run(_done(work, journal))
 
 
-async def _done(work: Work, journal: "StoredJournal") -> "Listed":
+async def _done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
     from judge.checklists import judge_all
 
     cases, method, options = [named.case for named in work.cases], work.method, work.options
@@ -272,7 +273,7 @@ def _model(file: Path | None, judge: str | None) -> Model:
 
 
 def _method(task: Task) -> "Named":
-    from judge.methods.named import method as named
+    from judge.methods import method as named
 
     if task.scale is not None and task.method != "rubric":
         msg = f"--scale {task.scale} is for --method rubric, not for {task.method!r}."
@@ -316,8 +317,7 @@ def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
     from arena.judging.places import price_of, revision_of
     from arena.store.judgements import judging_seed
-    from judge.options import Options
-    from judge.throttle import RateLimits
+    from judge.options import Options, RateLimits
 
     return Options(
         judge=revision_of(model),

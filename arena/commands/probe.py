@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.probe.embedding import Vectors
     from judge.probe.similarity import Measure
-    from judge.results import Run
+    from judge.verdict import Run
 
 ENDINGS = {".json": "json", ".html": "html"}
 
@@ -95,7 +95,7 @@ def similarity(
             planted=planted,
             sample=sample,
             seed=seed,
-            told=advance,
+            progress=advance,
         )
     _write(result.to_dict(), form, out)
 
@@ -153,11 +153,11 @@ def board(
     """
     form = _chosen(form, out)
     from arena.boards.source import votes_of
-    from judge.probe.board import probe_board
+    from judge.probe.audit import probe_board
 
     with working("Simulating") as advance:
         result = probe_board(
-            votes_of(source), columns=columns, arenas=arenas, seed=seed, told=advance
+            votes_of(source), columns=columns, arenas=arenas, seed=seed, progress=advance
         )
     _write(result.to_dict(), form, out)
 

@@ -14,7 +14,7 @@ from rating.errors import DataError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from judge.report.page import Page
+    from judge.report.files import Page
     from judge.studies.scores import Scored
     from judge.studies.study import Study
 

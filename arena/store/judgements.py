@@ -21,8 +21,8 @@ from arena.store.tables import (
 )
 from judge.budget import Price, cost_of
 from judge.completion import Reply, Request
+from judge.grammar import Preference
 from judge.journal import Key
-from judge.reading import Preference
 
 BATCH = 500
 """Keys in one statement."""

@@ -20,11 +20,12 @@ from arena.endpoints.judge_ports import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
+from judge.calls import call_of, questions
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
-from judge.options import Options, Progress
-from judge.runs import call_of, questions, run
+from judge.options import Options
+from judge.runs import Progress, run
 
 SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2
@@ -84,7 +85,7 @@ async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: in
     options = Options(judge="judge", seed="secret", concurrency=concurrency)
     try:
         judge = EndpointJudge(endpoints, model)
-        await run(cases, METHOD, judge, _journal(store), options, told=watch.note)
+        await run(cases, METHOD, judge, _journal(store), options, progress=watch.note)
     finally:
         await endpoints.aclose()
     return watch
@@ -114,10 +115,7 @@ def throughput(n_cases: int, concurrency: int, folder: str) -> None:
 
 async def keep_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
     """Fill the journal as a run would have done."""
-    calls = [
-        call_of(question, METHOD, judge=options.judge, seed=options.seed, attempt=0)
-        for question in questions(cases, METHOD, seed=options.seed)
-    ]
+    calls = [call_of(question, METHOD, options) for question in questions(cases, METHOD, options)]
     for start in range(0, len(calls), 5000):
         some = calls[start : start + 5000]
         await asyncio.gather(*(journal.keep(call.key, call.request, KEPT) for call in some))

@@ -109,8 +109,8 @@ def share(results: Iterable[tuple[str, bool | None]], *, level: float = 0.95) ->
 
     Examples
     --------
-    >>> found = share([("p", True), ("q", True), ("q", None), ("r", False)])
-    >>> found.n, found.n_unread, round(found.rate, 3)
+    >>> strict = share([("p", True), ("q", True), ("q", None), ("r", False)])
+    >>> strict.n, strict.n_unread, round(strict.rate, 3)
     (3, 1, 0.667)
     """
     if not 0 < level < 1:

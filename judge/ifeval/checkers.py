@@ -87,8 +87,8 @@ class NumberOfPlaceholders:
 
     def follows(self, response: str) -> bool:
         """Count brackets that open and close."""
-        found = sum(1 for line in response.split("\n") for _ in _brackets(line))
-        return found >= self.num_placeholders
+        n = sum(1 for line in response.split("\n") for _ in _brackets(line))
+        return n >= self.num_placeholders
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,9 @@ class NumberOfHighlightedSections:
 
     def follows(self, response: str) -> bool:
         """Count highlights that are not blank."""
-        found = re.findall(r"\*[^\n*]*\*", response) + re.findall(r"\*\*[^\n*]*\*\*", response)
-        return sum(bool(each.strip("*").strip()) for each in found) >= self.num_highlights
+        marked = (r"\*[^\n*]*\*", r"\*\*[^\n*]*\*\*")
+        highlights = [each for pattern in marked for each in re.findall(pattern, response)]
+        return sum(bool(each.strip("*").strip()) for each in highlights) >= self.num_highlights
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +173,8 @@ class MultipleSections:
 
     def follows(self, response: str) -> bool:
         """Count headings."""
-        found = re.findall(re.escape(self.section_spliter) + r"\s?\d+", response)
-        return len(found) >= self.num_sections
+        sections = re.findall(re.escape(self.section_spliter) + r"\s?\d+", response)
+        return len(sections) >= self.num_sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +292,8 @@ class LetterFrequency:
 
     def follows(self, response: str) -> bool:
         """Count the character."""
-        found = response.lower().count(self.letter.lower())
-        return self.let_relation.holds(found, self.let_frequency)
+        n = response.lower().count(self.letter.lower())
+        return self.let_relation.holds(n, self.let_frequency)
 
 
 def _occurrences(keyword: str, response: str) -> int:
@@ -357,8 +358,8 @@ class CapitalWordFrequency:
 
     def follows(self, response: str) -> bool:
         """Count capitalised words."""
-        found = sum(word.isupper() for word in _WORD.findall(response))
-        return self.capital_relation.holds(found, self.capital_frequency)
+        n = sum(word.isupper() for word in _WORD.findall(response))
+        return self.capital_relation.holds(n, self.capital_frequency)
 
 
 @dataclass(frozen=True, slots=True)

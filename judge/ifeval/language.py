@@ -100,13 +100,13 @@ def main_script(text: str) -> str | None:
 
 def _letters(text: str) -> Counter[str]:
     """Count letters by script."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for character, times in Counter(text).items():
         if character.isalpha():
-            found[_script(character)] += times
-    if found["KANA"] and found["KANA"] >= _KANA_SHARE * (found["CJK"] + found["KANA"]):
-        found["KANA"] += found.pop("CJK", 0)
-    return +found
+            counts[_script(character)] += times
+    if counts["KANA"] and counts["KANA"] >= _KANA_SHARE * (counts["CJK"] + counts["KANA"]):
+        counts["KANA"] += counts.pop("CJK", 0)
+    return +counts
 
 
 @cache

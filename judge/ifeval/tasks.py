@@ -33,16 +33,16 @@ def build(kind: type[Checker], given: Mapping[str, object]) -> Checker:
     present = {name: value for name, value in given.items() if value is not None}
     for name, value in present.items():
         if name not in wanted:
-            raise DataError(f"{name} is {value!r}, but it takes {_listed(list(wanted))}.")
+            raise DataError(f"{name} is {value!r}, but it takes {_joined(list(wanted))}.")
     for name in wanted:
         if name not in present:
-            raise DataError(f"{name} is missing; it takes {_listed(list(wanted))}.")
+            raise DataError(f"{name} is missing; it takes {_joined(list(wanted))}.")
     return kind(
         **{name: _READERS[field.type](name, present[name]) for name, field in wanted.items()}
     )
 
 
-def _listed(names: list[str]) -> str:
+def _joined(names: list[str]) -> str:
     return ", ".join(names) if names else "no arguments"
 
 
@@ -197,7 +197,7 @@ def _mapping(id: object, given: object) -> Mapping[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found.
+    """The outcome of a check.
 
     Attributes
     ----------
@@ -243,8 +243,8 @@ def check(task: Task, response: str) -> Checked:
     >>> task = read_task(
     ...     {"prompt": "Hi", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
     ... )
-    >>> found = check(task, "Sure, here:\nhello world")
-    >>> found.strict, found.loose
+    >>> checked = check(task, "Sure, here:\nhello world")
+    >>> checked.strict, checked.loose
     ((False,), (True,))
     """
     checkers = [instruction.checker for instruction in task.instructions]

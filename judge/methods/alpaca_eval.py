@@ -1,18 +1,17 @@
 """AlpacaEval: one token names the preferred response, and its probability is the preference."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from judge.case import Case
 from judge.completion import FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import bracketed_mark, label_probability, lone_label
-from judge.protocol import Description, conversation, pair, read_text, template
-from judge.reading import Preference, Reading
+from judge.grammar import Preference, Reading, bracketed_mark, label_probability, lone_label
+from judge.protocol import Description, read_text
 
 Mode = Literal["logprobs", "sampled", "verbal"]
 
-_SAMPLES = 5
 _SOURCE = "Dubois et al. 2024 (arXiv:2404.04475), weighted_alpaca_eval_gpt4_turbo"
 
 
@@ -39,28 +38,18 @@ class AlpacaEval:
     @property
     def description(self) -> Description:
         """What the method is; the fallbacks have names of their own."""
-        return Description(
-            name="alpaca_eval" if self.mode == "logprobs" else f"alpaca_eval_{self.mode}",
-            template=template("alpaca_eval_verbal" if self.mode == "verbal" else "alpaca_eval"),
-            parser=1,
-            pairwise=True,
-            samples=_SAMPLES if self.mode == "sampled" else 1,
-            tokens_out=4 if self.mode == "verbal" else 1,
-            source=_SOURCE,
-        )
+        return _DESCRIPTIONS[self.mode]
 
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the question about a pair."""
-        first, second = pair(case)
-        texts = {"prompt": conversation(case), "response_a": first, "response_b": second}
-        return Request(self.description.template.filled(nonce, texts), PARAMETERS[self.mode])
+        return self.description.request(case, nonce)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the preference, in the sides as shown, or why there is none."""
         if self.mode == "logprobs":
             return _weighted(reply)
         if self.mode == "sampled":
-            return read_text(reply, _sampled, may_be_cut=True)
+            return read_text(reply, lone_label, may_be_cut=True)
         return read_text(reply, _verbal)
 
     def settled(self, case: Case) -> Reading | None:
@@ -68,12 +57,34 @@ class AlpacaEval:
         return Preference(0.5) if case.response_a == case.response_b else None
 
 
-PARAMETERS: dict[Mode, Parameters] = {
-    "logprobs": Parameters(max_tokens=1, temperature=1.0, top_logprobs=5),
-    "sampled": Parameters(max_tokens=4, temperature=1.0),
-    "verbal": Parameters(max_tokens=16, temperature=0.0),
+_DESCRIPTIONS: Mapping[Mode, Description] = {
+    "logprobs": Description(
+        name="alpaca_eval",
+        template_name="alpaca_eval",
+        parameters=Parameters(max_tokens=1, temperature=1.0, top_logprobs=5),
+        pairwise=True,
+        tokens_out=1,
+        source=_SOURCE,
+    ),
+    "sampled": Description(
+        name="alpaca_eval_sampled",
+        template_name="alpaca_eval",
+        parameters=Parameters(max_tokens=4, temperature=1.0),
+        pairwise=True,
+        samples=5,
+        tokens_out=1,
+        source=_SOURCE,
+    ),
+    "verbal": Description(
+        name="alpaca_eval_verbal",
+        template_name="alpaca_eval_verbal",
+        parameters=Parameters(max_tokens=16, temperature=0.0),
+        pairwise=True,
+        tokens_out=4,
+        source=_SOURCE,
+    ),
 }
-"""As upstream for ``logprobs``; ours for the others, with room for brackets or a blank."""
+"""Parameters as upstream for ``logprobs``; ours have room for brackets or a blank."""
 
 
 def _weighted(reply: Reply) -> Reading | FailureClass:
@@ -83,11 +94,6 @@ def _weighted(reply: Reply) -> Reading | FailureClass:
         return FailureClass.NO_LOGPROBS
     share = label_probability(reply.logprobs)
     return FailureClass.UNPARSED if share is None else Preference(share)
-
-
-def _sampled(text: str) -> Preference | None:
-    share = lone_label(text)
-    return None if share is None else Preference(share)
 
 
 def _verbal(text: str) -> Preference | None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from judge.case import Case
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import answers, questions
-from judge.protocol import Description, conversation, read_text, template
-from judge.reading import Items, Questions, Reading
-from judge.results import Judged
+from judge.grammar import Items, Questions, Reading, answers, questions
+from judge.protocol import Description, read_text
+from judge.verdict import Judged
 from rating.errors import DataError
 
 FEWEST, MOST = 5, 10
@@ -35,25 +35,18 @@ class ChecklistWriter:
        in the wild", ICLR 2025, section 3.1. There two models write and their lists are merged.
     """
 
-    @property
-    def description(self) -> Description:
-        """What the method is."""
-        return Description(
-            name="checklist_writer",
-            template=template("checklist_writer"),
-            parser=1,
-            pairwise=False,
-            tokens_out=200,
-            source="Lin et al. 2024 (arXiv:2406.04770), section 3.1",
-        )
+    description: ClassVar[Description] = Description(
+        name="checklist_writer",
+        template_name="checklist_writer",
+        parameters=Parameters(max_tokens=1024, temperature=0.0),
+        pairwise=False,
+        tokens_out=200,
+        source="Lin et al. 2024 (arXiv:2406.04770), section 3.1",
+    )
 
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the request for a checklist."""
-        texts = {"prompt": conversation(case), "low": str(FEWEST), "high": str(MOST)}
-        return Request(
-            template("checklist_writer").filled(nonce, texts),
-            Parameters(max_tokens=1024, temperature=0.0),
-        )
+        return self.description.request(case, nonce, low=str(FEWEST), high=str(MOST))
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the questions, or why there are none."""
@@ -79,32 +72,22 @@ class Checklist:
        models", 2024, arXiv:2401.03601 (decomposed requirements). There one call an item.
     """
 
-    checklists: Checklists = field(repr=False)
+    description: ClassVar[Description] = Description(
+        name="checklist",
+        template_name="checklist",
+        parameters=Parameters(max_tokens=2048, temperature=0.0),
+        pairwise=False,
+        tokens_out=200,
+        source="Qin et al. 2024 (arXiv:2401.03601)",
+    )
 
-    @property
-    def description(self) -> Description:
-        """What the method is."""
-        return Description(
-            name="checklist",
-            template=template("checklist"),
-            parser=1,
-            pairwise=False,
-            tokens_out=200,
-            source="Qin et al. 2024 (arXiv:2401.03601)",
-        )
+    checklists: Checklists = field(repr=False)
 
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the question about a response."""
         items = enumerate(checklist_of(case, self.checklists), start=1)
-        texts = {
-            "prompt": conversation(case),
-            "response_a": case.response_a,
-            "checklist": "\n".join(f"{number}. {item}" for number, item in items),
-        }
-        return Request(
-            template("checklist").filled(nonce, texts),
-            Parameters(max_tokens=2048, temperature=0.0),
-        )
+        lines = "\n".join(f"{number}. {item}" for number, item in items)
+        return self.description.request(case, nonce, checklist=lines)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return a verdict for each item, None where it is missing; or why there is no verdict."""
@@ -138,13 +121,13 @@ def checklist_of(case: Case, checklists: Checklists) -> tuple[str, ...]:
     DataError
         If there are none.
     """
-    found = checklists.get(case.prompt_id, ())
-    if not found:
+    items = checklists.get(case.prompt_id, ())
+    if not items:
         raise DataError(
             f"There is no checklist for the prompt {case.prompt[-1].content[:60]!r}"
             f" ({case.prompt_id[:12]}). Write one with ChecklistWriter, or give it."
         )
-    return found
+    return items
 
 
 def unanswered(case: Case) -> Case:
@@ -153,8 +136,8 @@ def unanswered(case: Case) -> Case:
 
 
 def _written(text: str) -> Questions | None:
-    found = questions(text, FEWEST, MOST)
-    return None if found is None else Questions(found)
+    items = questions(text, FEWEST, MOST)
+    return None if items is None else Questions(items)
 
 
 def _checked(text: str, n_items: int) -> Items | None:

@@ -1,13 +1,13 @@
 """Rubric: a mark for one response, by rules that the caller writes."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from judge.case import Case
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import bracketed_mark
-from judge.protocol import Description, conversation, read_text, template
-from judge.reading import Rating, Reading
+from judge.grammar import Rating, Reading, bracketed_mark
+from judge.protocol import Description, read_text
 from rating.errors import DataError
 
 
@@ -33,6 +33,15 @@ class Rubric:
        models", ICLR 2024 (absolute grading by a custom rubric). Our words.
     """
 
+    description: ClassVar[Description] = Description(
+        name="rubric",
+        template_name="rubric",
+        parameters=Parameters(max_tokens=1024, temperature=0.0),
+        pairwise=False,
+        tokens_out=150,
+        source="Kim et al. 2024 (arXiv:2310.08491)",
+    )
+
     rubric: str
     low: int = 1
     high: int = 10
@@ -43,31 +52,10 @@ class Rubric:
         if not 0 <= self.low < self.high <= 999:
             raise DataError(f"A scale runs upwards within 0 and 999, not {self.low}-{self.high}.")
 
-    @property
-    def description(self) -> Description:
-        """What the method is."""
-        return Description(
-            name="rubric",
-            template=template("rubric"),
-            parser=1,
-            pairwise=False,
-            tokens_out=150,
-            source="Kim et al. 2024 (arXiv:2310.08491)",
-        )
-
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the question about a response."""
-        texts = {
-            "prompt": conversation(case),
-            "response_a": case.response_a,
-            "rubric": self.rubric,
-            "low": str(self.low),
-            "high": str(self.high),
-        }
-        return Request(
-            template("rubric").filled(nonce, texts),
-            Parameters(max_tokens=1024, temperature=0.0),
-        )
+        low, high = str(self.low), str(self.high)
+        return self.description.request(case, nonce, rubric=self.rubric, low=low, high=high)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the mark, or why there is none."""

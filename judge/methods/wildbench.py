@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar
 
 from judge.case import Case, CaseId
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import PLUSES, keyed, keyed_mark
+from judge.grammar import PLUSES, Preference, Rating, Reading, keyed, keyed_mark
 from judge.methods.checklist import Checklists, checklist_of
-from judge.protocol import Description, conversation, pair, read_text, template
-from judge.reading import Preference, Rating, Reading
-from judge.results import Judged
+from judge.protocol import Description, pair, read_text
+from judge.verdict import Judged
 
 _SOURCE = "Lin et al. 2024 (arXiv:2406.04770)"
+_PARAMETERS = Parameters(max_tokens=2048, temperature=0.0, json_object=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +32,21 @@ class WildBenchScore:
        in the wild", ICLR 2025, section 3.2. Our words.
     """
 
-    checklists: Checklists = field(repr=False)
+    description: ClassVar[Description] = Description(
+        name="wildbench_score",
+        template_name="wildbench_score",
+        parameters=_PARAMETERS,
+        pairwise=False,
+        tokens_out=250,
+        source=_SOURCE,
+    )
 
-    @property
-    def description(self) -> Description:
-        """What the method is."""
-        return Description(
-            name="wildbench_score",
-            template=template("wildbench_score"),
-            parser=1,
-            pairwise=False,
-            tokens_out=250,
-            source=_SOURCE,
-        )
+    checklists: Checklists = field(repr=False)
 
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the question about a reply."""
-        texts = {
-            "prompt": conversation(case),
-            "response_a": case.response_a,
-            "checklist": _bullets(case, self.checklists),
-        }
-        return Request(template("wildbench_score").filled(nonce, texts), _PARAMETERS)
+        items = _bullets(case, self.checklists)
+        return self.description.request(case, nonce, checklist=items)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the mark, or why there is none."""
@@ -79,34 +74,25 @@ class WildBenchReward:
     .. [1] B. Y. Lin et al., ICLR 2025 (see `WildBenchScore`), section 3.3. Our words.
     """
 
-    checklists: Checklists = field(repr=False)
+    description: ClassVar[Description] = Description(
+        name="wildbench_reward",
+        template_name="wildbench_reward",
+        parameters=_PARAMETERS,
+        pairwise=True,
+        tokens_out=350,
+        source=_SOURCE,
+    )
 
-    @property
-    def description(self) -> Description:
-        """What the method is."""
-        return Description(
-            name="wildbench_reward",
-            template=template("wildbench_reward"),
-            parser=1,
-            pairwise=True,
-            tokens_out=350,
-            source=_SOURCE,
-        )
+    checklists: Checklists = field(repr=False)
 
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the question about a pair of replies."""
-        first, second = pair(case)
-        texts = {
-            "prompt": conversation(case),
-            "response_a": first,
-            "response_b": second,
-            "checklist": _bullets(case, self.checklists),
-        }
-        return Request(template("wildbench_reward").filled(nonce, texts), _PARAMETERS)
+        items = _bullets(case, self.checklists)
+        return self.description.request(case, nonce, checklist=items)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the preference, in the sides as shown, or why there is none."""
-        return read_text(reply, _choice)
+        return read_text(reply, partial(keyed, key="choice", offered=PLUSES))
 
     def settled(self, case: Case) -> Reading | None:
         """Equal replies are a tie."""
@@ -169,9 +155,6 @@ def reward(preference: Preference) -> float:
     return 2 * preference.first - 1
 
 
-_PARAMETERS = Parameters(max_tokens=2048, temperature=0.0, json_object=True)
-
-
 def _bullets(case: Case, checklists: Checklists) -> str:
     return "\n".join(f"- {item}" for item in checklist_of(case, checklists))
 
@@ -179,8 +162,3 @@ def _bullets(case: Case, checklists: Checklists) -> str:
 def _mark(text: str) -> Rating | None:
     score = keyed_mark(text, "score", 1, 10)
     return None if score is None else Rating(score)
-
-
-def _choice(text: str) -> Preference | None:
-    share = keyed(text, "choice", PLUSES)
-    return None if share is None else Preference(share)

@@ -9,12 +9,12 @@ import numpy as np
 
 from judge.case import Case, CaseId
 from judge.probe.axes import Card
-from judge.probe.judged import JudgePlan, judge_card
 from judge.probe.people import VotedPairs
+from judge.probe.trials import JudgePlan, judge_card
 from judge.protocol import conversation
-from judge.results import Run
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase
+from judge.verdict import Run
 from rating.errors import DataError
 from rating.tables.vote_filter import LABELS, SKIP
 
@@ -239,8 +239,8 @@ class AskedProbe:
 
 
 def probe_asked(asking: Asking, run: Run, *, judge: str, method: str) -> AskedProbe:
-    """Make the card of what a run over the questions found."""
+    """Make the card of a run over the questions."""
     plan = asking.plan
     definition = f"asked by the method {method}"
-    card = judge_card(judge, definition, plan, plan.heard(run.judged), seed=asking.seed)
+    card = judge_card(judge, definition, plan, plan.probabilities(run.judged), seed=asking.seed)
     return AskedProbe(asking.about | {"judge": judge, "method": method}, card)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from judge.probe.consistency import consistency, spearman
 from judge.probe.desiderata import (
     Desideratum,
     Simulated,
@@ -18,15 +17,16 @@ from judge.probe.desiderata import (
     on_validity,
     unknown,
 )
-from judge.probe.discriminability import signal_to_noise
-from judge.probe.measures import Measure, Rated
-from judge.probe.reliability import rerun_noise
-from judge.probe.variance import variance_shares
-from judge.probe.worlds import Votes, World
+from judge.probe.discriminability import signal_to_noise, variance_shares
+from judge.probe.reliability import consistency, rerun_noise, spearman
+from judge.probe.worlds import MEASURES, Measure, Rated, Votes, World
+from rating import RateOptions
 from rating.errors import DataError, RatingError
+from rating.tables.counts import read_votes
+from rating.tables.vote_reading import Reading
 from rating.typing import Floats
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 ARENAS = 200
 FEWEST_ARENAS = 12
@@ -77,7 +77,7 @@ def audit(
     votes: Votes | None = None,
     arenas: int = ARENAS,
     rng: np.random.Generator,
-    told: Told = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> Audit:
     """Audit a way to rate on an arena whose truth is known.
 
@@ -92,7 +92,7 @@ def audit(
         Of the same models; a cast of the world by default.
     arenas : int
         At least `FEWEST_ARENAS`.
-    told : callable
+    progress : callable
         Called with the simulated arenas done so far and in all.
 
     Raises
@@ -110,7 +110,7 @@ def audit(
     if arenas < FEWEST_ARENAS:
         raise DataError(f"{arenas} simulated arenas are too few: ask for {FEWEST_ARENAS} or more.")
     seen = world.cast(rng) if votes is None else votes
-    work = _Work(measure, world, rng, told, total=arenas + 2 * (arenas // 2))
+    work = _Work(measure, world, rng, progress, total=arenas + 2 * (arenas // 2))
     cast = work.cast(arenas)
     return Audit(
         measure.name,
@@ -131,7 +131,7 @@ class _Work:
     measure: Measure
     world: World
     rng: np.random.Generator
-    told: Told
+    progress: Progress
     total: int
     done: int = 0
     truth: Floats = field(init=False)
@@ -142,7 +142,7 @@ class _Work:
     def tell(self) -> None:
         """Count an arena."""
         self.done += 1
-        self.told(self.done, self.total)
+        self.progress(self.done, self.total)
 
     def rate(self, votes: Votes) -> Rated | None:
         """Rate votes of a simulated arena; None where they give no rating."""
@@ -160,19 +160,19 @@ class _Work:
 
     def cast(self, arenas: int) -> list[Rated]:
         """Rate casts of votes, without those that give no rating."""
-        found = []
+        made = []
         for _ in range(arenas):
-            found.append(self.rate(self.world.cast(self.rng)))
+            made.append(self.rate(self.world.cast(self.rng)))
             self.tell()
-        return [one for one in found if one is not None]
+        return [one for one in made if one is not None]
 
     def permuted(self, arenas: int) -> list[Floats]:
         """Rate casts of votes with permuted results, without those that give no rating."""
-        found = []
+        made = []
         for _ in range(arenas):
-            found.append(self.theta(self.world.cast(self.rng).permuted(self.rng)))
+            made.append(self.theta(self.world.cast(self.rng).permuted(self.rng)))
             self.tell()
-        return [one for one in found if one is not None]
+        return [one for one in made if one is not None]
 
     def correlation(self, theta: Floats) -> float:
         """Return the rank correlation with the truth; zero for a flat board: it has no order."""
@@ -212,7 +212,7 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
 def _discriminability(work: _Work, seen: Votes) -> Desideratum:
     votes = seen.shuffled(work.rng)
     looks = (_looks(work, votes, parts) for parts in PARTS)
-    scores = next((found for found in looks if found is not None), None)
+    scores = next((look for look in looks if look is not None), None)
     if scores is None:
         why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
         return unknown("discriminability", why)
@@ -245,8 +245,8 @@ def _consistency(work: _Work, seen: Votes) -> Desideratum:
         except RatingError as error:
             return unknown("consistency", f"No rating with {choice}: {error}")
     theta, above = ([getattr(one, name) for one in boards.values()] for name in ("theta", "above"))
-    found = consistency(tuple(boards), np.array(theta), np.array(above))
-    return on_consistency(found, sample=_sample(seen))
+    agreement = consistency(tuple(boards), np.array(theta), np.array(above))
+    return on_consistency(agreement, sample=_sample(seen))
 
 
 def _monotone(work: _Work, arenas: int) -> Desideratum:
@@ -267,3 +267,82 @@ def _sample(votes: Votes) -> str:
 def _first(votes: Votes, share: float) -> Votes:
     """Return the votes that had been cast when a share of them had."""
     return votes.taken(slice(0, max(1, round(share * votes.n))))
+
+
+@dataclass(frozen=True, slots=True)
+class BoardProbe:
+    """The audit of each way to rate, on votes like those that were given.
+
+    Attributes
+    ----------
+    about : dict
+        The votes, and the arena that was simulated after them.
+    audits : tuple of Audit
+        The board's own way first.
+    """
+
+    about: dict[str, Any]
+    audits: tuple[Audit, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"about": self.about, "audits": [one.to_dict() for one in self.audits]}
+
+
+def probe_board(
+    source: object,
+    *,
+    columns: Sequence[tuple[str, str]] = (),
+    arenas: int,
+    seed: int,
+    progress: Progress = lambda *_: None,
+) -> BoardProbe:
+    """Audit the board's way to rate, and two others beside it, on the votes of a source.
+
+    The votes are rated again with other seeds and choices. Arenas with the same battles and
+    voters, the strengths, tastes and ties fitted to these votes, tell how near the truth is.
+
+    Parameters
+    ----------
+    source : path, table or LoggedColumns
+        As `rating.tables.counts.read_votes` takes it.
+    columns : sequence of (str, str)
+        Roles and names of columns.
+
+    Raises
+    ------
+    DataError
+        If the votes cannot be read, or there are too few arenas.
+    NotIdentifiedError
+        If the votes identify no rating.
+    """
+    options = RateOptions(columns=tuple(columns))
+    data = read_votes(source, Reading.of(options)).data
+    rng = np.random.default_rng(seed)
+    votes = Votes.of(data, rng)
+    world = World.like(votes)
+    audits = _audits(world, votes, arenas, seed, progress)
+    about = {
+        "votes": data.n_votes,
+        "models": data.n_models,
+        "voters": data.n_voters or None,
+        "taste_sd": None if data.voter is None else world.taste,
+        "tie_rate": world.tie_rate,
+        "arenas": arenas,
+        "seed": seed,
+    }
+    return BoardProbe(about, audits)
+
+
+def _audits(
+    world: World, votes: Votes, arenas: int, seed: int, progress: Progress
+) -> tuple[Audit, ...]:
+    audits = []
+    for place, measure in enumerate(MEASURES):
+
+        def tell(done: int, total: int, place: int = place) -> None:
+            progress(place * total + done, len(MEASURES) * total)
+
+        rng = np.random.default_rng([seed, 1])  # the same arenas for every measure
+        audits.append(audit(measure, world, votes=votes, arenas=arenas, rng=rng, progress=tell))
+    return tuple(audits)

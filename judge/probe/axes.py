@@ -10,8 +10,7 @@ import numpy as np
 
 from judge.probe.perturb import VERSION
 from judge.probe.similarity import Measure
-from judge.studies.items import Estimate
-from judge.studies.resampling import FEW_PROMPTS, drawn_sums, interval, sums_within
+from judge.studies.estimates import FEW_PROMPTS, Estimate, drawn_sums, interval, sums_within
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 

@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from judge.probe.alignment import Alignment
 from judge.probe.axes import Card, Plan, card_of, oracle_card
 from judge.probe.clustering import Clustering
 from judge.probe.embedding import texts_asked
-from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
 from judge.probe.material import Classes, Library, Material, read_material
+from judge.probe.people import Alignment
 from judge.probe.retrieval import Retrieval
-from judge.probe.robustness import Robustness
-from judge.probe.sensitivity import MIN_WORDS, Sensitivity
-from judge.probe.similarity import CLASSICAL, Measure
+from judge.probe.robustness import MIN_WORDS, Robustness, Sensitivity
+from judge.probe.similarity import BAG_OF_WORDS, CLASSICAL, LENGTH_COUNTER, Measure, random_measure
 from rating.errors import DataError
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 Embedding = Callable[[Sequence[str]], Measure]
 
 
@@ -50,7 +48,7 @@ def probe_similarity(
     planted: bool = False,
     sample: int,
     seed: int,
-    told: Told = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> SimilarityProbe:
     """Ask measures of similarity all that the files allow.
 
@@ -70,7 +68,8 @@ def probe_similarity(
     Raises
     ------
     DataError
-        If a file cannot be read or told, no axis can be measured, or a name is none of a measure.
+        If a file cannot be read or recognised, no axis can be measured, or a name is of no
+        measure.
     """
     chosen = _chosen(measures)
     if sample < 2:
@@ -81,7 +80,7 @@ def probe_similarity(
         raise DataError("The files hold no material for any axis.")
     if embed is not None:
         chosen = (*chosen, embed(texts_asked(plans)))
-    cards = _cards((*chosen, *_planted(seed)) if planted else chosen, plans, seed, told)
+    cards = _cards((*chosen, *_planted(seed)) if planted else chosen, plans, seed, progress)
     if planted:
         cards = (oracle_card(plans, seed=seed), *cards)
     about = {"files": [file.name for file in files], "sample": sample, "seed": seed}
@@ -89,13 +88,13 @@ def probe_similarity(
 
 
 def _cards(
-    measures: Sequence[Measure], plans: Sequence[Plan], seed: int, told: Told
+    measures: Sequence[Measure], plans: Sequence[Plan], seed: int, progress: Progress
 ) -> tuple[Card, ...]:
     cards = []
     for place, measure in enumerate(measures):
-        told(place, len(measures))
+        progress(place, len(measures))
         cards.append(card_of(measure, plans, seed=seed))
-    told(len(measures), len(measures))
+    progress(len(measures), len(measures))
     return tuple(cards)
 
 
@@ -104,14 +103,14 @@ def _planted(seed: int) -> tuple[Measure, ...]:
 
 
 def _chosen(names: Sequence[str]) -> tuple[Measure, ...]:
-    found = []
+    chosen = []
     for name in names:
         alike = [one for one in CLASSICAL if one.name.lower().startswith(name.lower())]
         if len(alike) != 1:
             known = ", ".join(one.name for one in CLASSICAL)
             raise DataError(f"--measure {name!r} begins the names of {len(alike)} of {known}.")
-        found += alike
-    return tuple(found) or CLASSICAL
+        chosen += alike
+    return tuple(chosen) or CLASSICAL
 
 
 def _plans(material: Material, sample: int, rng: np.random.Generator) -> tuple[Plan, ...]:

@@ -9,7 +9,7 @@ import scipy  # its submodules load on first use
 
 from judge.probe.axes import Axis, AxisName, Part, few, scores_of
 from judge.probe.similarity import Measure
-from judge.studies.items import Estimate
+from judge.studies.estimates import Estimate
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 
@@ -86,15 +86,15 @@ class Clustering:
         whole, *halves = [_figures(distance[np.ix_(o, o)], self.label[o]) for o in orders]
         spread = np.std(halves, axis=0, ddof=1)
         reach = scipy.special.stdtrit(HALVES - 1, 0.975) * spread
-        found = [
+        drawn = [
             Estimate(float(v), float(v - r), float(min(v + r, 1)), n)
             for v, r in zip(whole, reach, strict=True)
         ]
         parts = tuple(
             Part("agreement with classes", name, one)
-            for name, one in zip(FIGURES, found, strict=True)
+            for name, one in zip(FIGURES, drawn, strict=True)
         )
-        return Axis(AxisName.CLUSTERING, found[0], parts[1:], n, self.data, few(n, "texts"))
+        return Axis(AxisName.CLUSTERING, drawn[0], parts[1:], n, self.data, few(n, "texts"))
 
 
 FIGURES = (
@@ -121,12 +121,12 @@ def _figures(distance: Floats, label: Ints) -> tuple[float, ...]:
 
     close = scipy.spatial.distance.squareform(distance, checks=False)
     tree = scipy.cluster.hierarchy.linkage(close, "average")
-    found = scipy.cluster.hierarchy.fcluster(tree, len(np.unique(label)), "maxclust")
-    homogeneity, completeness, v = metrics.homogeneity_completeness_v_measure(label, found)
+    group = scipy.cluster.hierarchy.fcluster(tree, len(np.unique(label)), "maxclust")
+    homogeneity, completeness, v = metrics.homogeneity_completeness_v_measure(label, group)
     return (
-        float(metrics.adjusted_mutual_info_score(label, found)),
+        float(metrics.adjusted_mutual_info_score(label, group)),
         float(v),
         float(homogeneity),
         float(completeness),
-        float(metrics.adjusted_rand_score(label, found)),
+        float(metrics.adjusted_rand_score(label, group)),
     )

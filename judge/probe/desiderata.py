@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.probe.consistency import LEAST_CORRELATION, Consistency
-from judge.probe.discriminability import COMFORTABLE, SignalToNoise
-from judge.probe.reliability import MOST_NOISE, RerunNoise
-from judge.probe.variance import MOST_P, VarianceShares
+from judge.probe.discriminability import COMFORTABLE, MOST_P, SignalToNoise, VarianceShares
+from judge.probe.reliability import LEAST_CORRELATION, MOST_NOISE, Consistency, RerunNoise
 from rating.typing import Floats
 
 NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")
@@ -32,12 +30,12 @@ class Desideratum:
     name : str
         One of `NAMES`.
     passed : bool or None
-        True where the whole interval of what was found passes, False where none of it does; None
-        where it cannot be told, and ``found`` then says why.
+        True where the whole interval of the figure passes, False where none of it does; None
+        where it cannot be told, and ``text`` then says why.
     rule : str
         What it takes to pass, with the threshold.
-    found : str
-        What was found, in words.
+    text : str
+        The outcome in words.
     numbers : mapping of str to object
         The same as numbers, for JSON.
     """
@@ -45,7 +43,7 @@ class Desideratum:
     name: str
     passed: bool | None
     rule: str
-    found: str
+    text: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,7 +53,7 @@ class Desideratum:
             "passed": self.passed,
             "verdict": VERDICTS[self.passed],
             "rule": self.rule,
-            "found": self.found,
+            "found": self.text,
             "numbers": {name: _plain(value) for name, value in self.numbers.items()},
         }
 
@@ -136,28 +134,29 @@ def on_reruns(
         What the scores are of, as ``"60 prompts"``.
     """
     ratio, (lower, upper) = noise.over(se), ends
-    found = (
+    text = (
         f"Running it again moves a score by {noise.sd:.2g} (sd), {_share(ratio)} of its standard "
         f"error {se:.2g} ({_share(lower)} to {_share(upper)}); two scores of one run each must "
         f"differ by {noise.smallest:.2g}."
     )
     if noise.sd == 0:
-        found = f"{noise.n_runs} runs gave the same scores."
+        text = f"{noise.n_runs} runs gave the same scores."
     numbers = noise.to_dict() | {"se": se, "ratio": ratio, "lower": lower, "upper": upper}
     passed = True if upper <= MOST_NOISE else False if lower > MOST_NOISE else None
-    said = found if passed is not None else f"{_cannot_tell(sample)} {found}"
-    return Desideratum("reruns", passed, _RULES["reruns"], said, numbers)
+    if passed is None:
+        text = f"{_cannot_tell(sample)} {text}"
+    return Desideratum("reruns", passed, _RULES["reruns"], text, numbers)
 
 
 def on_validity(truth: Truth) -> Desideratum:
     """Ask for true intervals, no order out of nothing, and nothing better than the truth."""
     faults = [*_validity_faults(truth)]
-    said = f"Rank correlation with the truth {truth.spearman.mean:.2f}"
     covered = "it gives no intervals to check"
     if truth.covered is not None:
         covered = f"95 % intervals hold {100 * truth.covered.mean:.1f} % of the strengths"
-    found = (
-        f"{said}; {covered}; {truth.oracle:.2f} with an oracle's votes, "
+    text = (
+        f"Rank correlation with the truth {truth.spearman.mean:.2f}; {covered}; "
+        f"{truth.oracle:.2f} with an oracle's votes, "
         f"{truth.permuted.mean:z.2f} with permuted ones."
     )
     numbers = {
@@ -172,8 +171,8 @@ def on_validity(truth: Truth) -> Desideratum:
         "arenas_failed": truth.failed,
     }
     if truth.failed:
-        found += f" Votes of {truth.failed} more arenas gave no rating."
-    words = " ".join([*faults, found])
+        text += f" Votes of {truth.failed} more arenas gave no rating."
+    words = " ".join([*faults, text])
     return Desideratum("validity", not faults, _RULES["validity"], words, numbers)
 
 
@@ -186,7 +185,7 @@ def on_discriminability(
     """
     ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
     reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {_end(signal.upper)})"
-    found = (
+    text = (
         f"Signal over noise {ratio}{reach}; {100 * shares.entrant:.0f} % of the variance is "
         f"between entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
         f"{100 * shares.seed:.0f} % between reruns, {100 * shares.snapshot:.0f} % between "
@@ -195,13 +194,14 @@ def on_discriminability(
     numbers = {"signal_to_noise": signal.to_dict(), "variance_shares": shares.to_dict()}
     apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE
     stands_out = apart and max(shares.p, shares.p_exchanged) <= MOST_P
-    said = found if stands_out else f"{_cannot_tell(sample)} The entrants may be alike. {found}"
+    if not stands_out:
+        text = f"{_cannot_tell(sample)} The entrants may be alike. {text}"
     rule = _RULES["discriminability"]
-    return Desideratum("discriminability", stands_out or None, rule, said, numbers)
+    return Desideratum("discriminability", stands_out or None, rule, text, numbers)
 
 
 def on_consistency(
-    found: Consistency, *, sample: str, ends: tuple[float, float] | None = None
+    agreement: Consistency, *, sample: str, ends: tuple[float, float] | None = None
 ) -> Desideratum:
     """Ask that boards with choices that should not matter say the same.
 
@@ -212,25 +212,25 @@ def on_consistency(
         of one sample that they must agree on.
     """
     name, rule = "consistency", _RULES["consistency"]
-    lowest, most = found.lowest, found.most_contradictions
+    lowest, most = agreement.lowest, agreement.most_contradictions
     if lowest is None:
         why = "No rank correlation is defined: it takes three entrants that are not all alike."
-        return Desideratum(name, None, rule, why, found.to_dict())
+        return Desideratum(name, None, rule, why, agreement.to_dict())
     lower, upper = (lowest, lowest) if ends is None else ends
     pairs = "no pair" if not most else f"{most} pair{'' if most == 1 else 's'}"
     reach = "" if ends is None else f" ({lower:.2f} to {upper:.2f})"
-    said = (
-        f"Lowest rank correlation of {len(found.boards)} boards {lowest:.2f}{reach}; two boards "
-        f"contradict each other on {pairs}; {100 * found.same_winner:.0f} % of them keep the "
-        "winner."
+    text = (
+        f"Lowest rank correlation of {len(agreement.boards)} boards {lowest:.2f}{reach}; two "
+        f"boards contradict each other on {pairs}; {100 * agreement.same_winner:.0f} % of them "
+        "keep the winner."
     )
     passed = False if most else True if min(lowest, lower) >= LEAST_CORRELATION else None
     if passed is None:
         sure = lowest >= LEAST_CORRELATION
         why = "On others they may differ more." if sure else "Boards differ where none is sure."
-        said = f"{_cannot_tell(sample)} {why} {said}"
-    numbers = found.to_dict() | {"lowest": lowest, "lower": lower, "upper": upper}
-    return Desideratum(name, passed, rule, said, numbers)
+        text = f"{_cannot_tell(sample)} {why} {text}"
+    numbers = agreement.to_dict() | {"lowest": lowest, "lower": lower, "upper": upper}
+    return Desideratum(name, passed, rule, text, numbers)
 
 
 def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
@@ -256,7 +256,7 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
     reach = float(scipy.special.stdtrit(len(slope) - 1, 0.975)) * error
     lower, upper = float(slope.mean()) - reach, float(slope.mean()) + reach
     steps = ", ".join(f"{x:.2f}" for x in spearman.mean(axis=0))
-    found = (
+    text = (
         f"Every doubling of the votes adds {slope.mean():.3f} ({lower:.3f} to {upper:.3f}) to "
         f"the rank correlation with the truth: {steps}."
     )
@@ -270,8 +270,8 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
     }
     passed = True if lower >= -MOST_FALL else False if upper < 0 else None
     if passed is None:
-        found = f"Too few arenas to rule out a fall: ask for more. {found}"
-    return Desideratum("monotone", passed, _RULES["monotone"], found, numbers)
+        text = f"Too few arenas to rule out a fall: ask for more. {text}"
+    return Desideratum("monotone", passed, _RULES["monotone"], text, numbers)
 
 
 def _validity_faults(truth: Truth) -> list[str]:

@@ -9,11 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
+from judge.asking import wait_before_retry
 from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request
 from judge.errors import CallError
 from judge.journal import Journal, Key, key_of
-from judge.options import wait_before_retry
 from judge.probe.axes import Plan
 from judge.probe.similarity import Measure
 from rating.errors import DataError
@@ -115,8 +115,8 @@ async def embed_all(
             batch = {text: key[text] for text in left[start : start + AT_ONCE]}
             async with _claimed(journal, batch) as ours:
                 if ours:
-                    found = await _patiently(embed, ours, sleep, rng)
-                    replies = [Reply(text=json.dumps([*map(float, one)])) for one in found]
+                    made = await _patiently(embed, ours, sleep, rng)
+                    replies = [Reply(text=json.dumps([*map(float, one)])) for one in made]
                     rows = zip(ours, replies, strict=True)
                     await asyncio.gather(*(journal.keep(key[t], request[t], r) for t, r in rows))
             vectors |= await _recalled(journal, batch)
@@ -130,11 +130,11 @@ async def embed_all(
 
 
 async def _recalled(journal: Journal, key: Mapping[str, Key]) -> dict[str, Floats]:
-    kept = await journal.recall(list(key.values()))
+    replies = await journal.recall(list(key.values()))
     return {
-        text: np.array(json.loads(kept[name].text), dtype=np.float64)
+        text: np.array(json.loads(replies[name].text), dtype=np.float64)
         for text, name in key.items()
-        if name in kept
+        if name in replies
     }
 
 
@@ -145,8 +145,8 @@ async def _claimed(journal: Journal, key: Mapping[str, Key]) -> AsyncIterator[li
     try:
         yield [text for text, name in key.items() if name in claimed]
     except BaseException:
-        kept = await journal.recall(claimed)
-        await journal.release(claimed - kept.keys())
+        replies = await journal.recall(claimed)
+        await journal.release(claimed - replies.keys())
         raise
 
 

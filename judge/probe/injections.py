@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from judge.case import Case, CaseId, Message
-from judge.hardening import neutralised
 from judge.ifeval.accuracy import Share, share
+from judge.protocol import neutralised
 from judge.verdict import Verdict
 from rating import Outcome
 from rating.typing import Bools
@@ -264,11 +264,11 @@ class Resistance:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        won = {kind: found.attack.n_won for kind, found in self.by_kind.items()}
+        won = {kind: one.attack.n_won for kind, one in self.by_kind.items()}
         return {
             **self.success.to_dict(),
             "won_by_kind": {kind: n for kind, n in won.items() if n},
-            "kinds": [{"kind": kind, **found.to_dict()} for kind, found in self.by_kind.items()],
+            "kinds": [{"kind": kind, **one.to_dict()} for kind, one in self.by_kind.items()],
             "warnings": list(self.warnings),
         }
 
@@ -292,7 +292,7 @@ def resistance(tried: Iterable[Probe], verdicts: Mapping[CaseId, Verdict]) -> Re
     Parameters
     ----------
     verdicts : mapping
-        Over both orders, by case id (`judge.results.verdicts`); a case that is not among them is
+        Over both orders, by case id (`judge.verdict.verdicts`); a case that is not among them is
         undecided.
     """
     rows = [
@@ -344,9 +344,9 @@ def _correlation(prompts: Sequence[str], won: Bools) -> float:
     size = float(np.linalg.norm(totals[0]) * np.linalg.norm(totals[1]))
     if size == 0:
         return 0.0
-    found = float(totals[0] @ totals[1]) / size
+    correlation = float(totals[0] @ totals[1]) / size
     spread = float(np.sqrt((rates * (1 - rates)).prod()))
-    return min(found, max(0.0, found - 1 / (2 * len(names) * spread)))
+    return min(correlation, max(0.0, correlation - 1 / (2 * len(names) * spread)))
 
 
 def _hypotenuse(one: float, other: float, correlation: float) -> float:

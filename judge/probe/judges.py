@@ -17,7 +17,7 @@ from rating.tables.vote_filter import BOTH, LABELS
 from rating.typing import Floats
 
 Case = tuple[str, ...]
-Said = dict[Case, float]
+Labels = dict[Case, float]
 
 UNNAMED = "judge"
 CASE = ("battle_id", "item_id", "turn")
@@ -30,7 +30,7 @@ SHOWN = (BOTH, Order.AB.value, "", Order.BA.value)
 
 @dataclass(frozen=True, slots=True)
 class JudgeProbe:
-    """What was found of each judge.
+    """The audit of each judge.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ def probe_judges(files: Sequence[Path], *, seed: int) -> JudgeProbe:
         row for table in tables for row in _rows(table, extra, _run_name(table, len(files)), known)
     ]
     judges = list(dict.fromkeys(row.judge for row in rows))
-    found, told = [], {}
+    audits, counts = [], {}
     for judge in judges:
         verdicts = _verdicts([row for row in rows if row.judge == judge])
-        told[judge] = {
+        counts[judge] = {
             "runs": list(verdicts.runs),
             "orders": list(verdicts.orders),
             "cases": len(verdicts.prompt),
@@ -94,9 +94,9 @@ def probe_judges(files: Sequence[Path], *, seed: int) -> JudgeProbe:
         except RatingError as error:
             msg = f"Of {judge!r}: {error}"
             raise DataError(msg) from error
-        found.append(audited)
-    about = {"files": [file.name for file in files], "judges": told, "seed": seed}
-    return JudgeProbe(about, tuple(found))
+        audits.append(audited)
+    about = {"files": [file.name for file in files], "judges": counts, "seed": seed}
+    return JudgeProbe(about, tuple(audits))
 
 
 def _run_name(table: Annotations, n_files: int) -> str:
@@ -145,23 +145,23 @@ def _verdicts(rows: Sequence[_Row]) -> Verdicts:
         )
         raise DataError(msg + f"run, {', '.join(CASE)}.")
     cases = list(dict.fromkeys(row.case for row in rows))
-    said: dict[str, dict[str, Said]] = {}
+    labels: dict[str, dict[str, Labels]] = {}
     for row in rows:
-        said.setdefault(row.run, {}).setdefault(row.order, {})[row.case] = row.label
+        labels.setdefault(row.run, {}).setdefault(row.order, {})[row.case] = row.label
     models = tuple(sorted({name for case in cases for name in case[1:3]}))
     place = {name: i for i, name in enumerate(models)}
     prompts = {name: i for i, name in enumerate(dict.fromkeys(case[0] for case in cases))}
-    both = next((one for one in said.values() if all(x in one for x in ORDERS)), {})
+    both = next((one for one in labels.values() if all(x in one for x in ORDERS)), {})
     return Verdicts(
         models=models,
         pairs=np.array([[place[case[1]], place[case[2]]] for case in cases], dtype=np.int64),
         prompt=np.array([prompts[case[0]] for case in cases], dtype=np.int64),
-        runs={run: _column(cases, _shown(by_order)) for run, by_order in said.items()},
+        runs={run: _column(cases, _shown(by_order)) for run, by_order in labels.items()},
         orders={name: _column(cases, both[order]) for order, name in ORDERS.items() if both},
     )
 
 
-def _shown(by_order: Mapping[str, Said]) -> Said:
+def _shown(by_order: Mapping[str, Labels]) -> Labels:
     order = next((one for one in SHOWN if one in by_order), None)
     if order is None:
         known = ", ".join(repr(one) for one in SHOWN if one)
@@ -170,5 +170,5 @@ def _shown(by_order: Mapping[str, Said]) -> Said:
     return by_order[order]
 
 
-def _column(cases: Sequence[Case], said: Said) -> Floats:
-    return np.array([said.get(case, np.nan) for case in cases])
+def _column(cases: Sequence[Case], labels: Labels) -> Floats:
+    return np.array([labels.get(case, np.nan) for case in cases])

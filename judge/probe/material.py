@@ -53,7 +53,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What was found in files: for each axis its own."""
+    """What files hold: for each axis its own."""
 
     rated: tuple[RatedTexts, ...]
     classes: Classes | None
@@ -74,7 +74,7 @@ class Material:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Parts:
     """What has been read so far; parts that need each other wait here."""
 
     rated: list[RatedTexts]
@@ -98,41 +98,41 @@ def read_material(files: Sequence[Path]) -> Material:
     Raises
     ------
     DataError
-        If a file cannot be read or told, or a part is missing.
+        If a file cannot be read or recognised, or a part is missing.
     """
-    found = _Found([], [], {})
+    parts = _Parts([], [], {})
     for file in files:
-        _sort(file, found)
-    rated = [*found.rated, *(_rated_documents(table, found.sources) for table in found.waiting)]
-    if found.sources and not found.waiting:
+        _sort(file, parts)
+    rated = [*parts.rated, *(_rated_documents(table, parts.sources) for table in parts.waiting)]
+    if parts.sources and not parts.waiting:
         raise DataError("There are sources of documents, and no file that rates texts of them.")
-    return Material(tuple(rated), found.classes, _library(found))
+    return Material(tuple(rated), parts.classes, _library(parts))
 
 
-def _sort(file: Path, found: _Found) -> None:
+def _sort(file: Path, parts: _Parts) -> None:
     if file.name.endswith((".xml", ".xml.gz")):
-        _entries(file, found)
+        _entries(file, parts)
     elif file.suffix == ".txt":
-        found.judged = (found.judged or []) + _relevance(file)
+        parts.judged = (parts.judged or []) + _relevance(file)
     else:
-        _table(file, found)
+        _table(file, parts)
 
 
-def _table(file: Path, found: _Found) -> None:
+def _table(file: Path, parts: _Parts) -> None:
     table = _with_header(for_similarity(read_annotations(file)))
     pair = next((pair for pair in PAIRS if table.has(*pair)), None)
     text, kind = _one_of(table, TEXTS), _one_of(table, CLASSES)
     document, reference = _one_of(table, DOCUMENT), _one_of(table, REFERENCES)
     if pair is not None:
-        found.rated.append(_rated_pairs(table, *pair))
+        parts.rated.append(_rated_pairs(table, *pair))
     elif text and kind:
         labels = tuple(table.texts(kind))
-        found.classes = Classes(file.name, tuple(table.texts(text)), labels)
+        parts.classes = Classes(file.name, tuple(table.texts(text)), labels)
     elif document and reference and not text:
         of = (_first(value) for value in table.texts(reference))
-        found.sources |= dict(zip(table.texts(document), of, strict=True))
+        parts.sources |= dict(zip(table.texts(document), of, strict=True))
     elif document and text:
-        found.waiting.append(table)
+        parts.waiting.append(table)
     else:
         columns = quoted_names(list(table.columns))
         msg = f"Cannot tell what {str(file)!r} is for by its columns {columns}"
@@ -186,10 +186,10 @@ def _rated_documents(table: Annotations, sources: Mapping[str, str]) -> RatedTex
 def _numbers(table: Annotations, others: Iterable[str]) -> dict[str, Any]:
     """Return the columns that hold numbers throughout."""
     names = [name for name in table.columns if name not in others]
-    found = {name: table.numbers(name) for name in names if _all_numbers(table, name)}
-    if not found:
+    columns = {name: table.numbers(name) for name in names if _all_numbers(table, name)}
+    if not columns:
         raise DataError(f"No column of {table.source!r} holds a rating in every row.")
-    return found
+    return columns
 
 
 def _all_numbers(table: Annotations, name: str) -> bool:
@@ -213,14 +213,14 @@ def _first(value: str) -> str:
     return str(several[0]) if isinstance(several, list) and several else value
 
 
-def _entries(file: Path, found: _Found) -> None:
+def _entries(file: Path, parts: _Parts) -> None:
     """Read a TREC file: its documents or its topics, names to texts."""
     text = read_text(file)
     for kind, (entry, name) in ENTRIES.items():
         rows = re.findall(rf"<{entry}>(.*?)</{entry}>", text, re.DOTALL)
         if rows:
-            found.entries = (found.entries or {}) | {kind: dict(_entry(row, name) for row in rows)}
-            found.library = file.name if kind == "docs" else found.library
+            parts.entries = (parts.entries or {}) | {kind: dict(_entry(row, name) for row in rows)}
+            parts.library = file.name if kind == "docs" else parts.library
             return
     raise DataError(f"{str(file)!r} holds neither <doc> nor <top>: give a TREC file.")
 
@@ -248,19 +248,19 @@ def _relevance(file: Path) -> list[tuple[str, str, float]]:
     return rows
 
 
-def _library(found: _Found) -> Library | None:
-    if found.entries is None and found.judged is None:
+def _library(parts: _Parts) -> Library | None:
+    if parts.entries is None and parts.judged is None:
         return None
-    entries = found.entries or {}
+    entries = parts.entries or {}
     missing = [kind for kind in ENTRIES if kind not in entries]
-    if missing or found.judged is None:
-        lost = " and ".join([*missing, *(["relevance"] if found.judged is None else [])])
+    if missing or parts.judged is None:
+        lost = " and ".join([*missing, *(["relevance"] if parts.judged is None else [])])
         msg = f"Finding texts takes documents, topics and their relevance: there are no {lost}."
         raise DataError(msg)
     docs = {name: text for name, text in entries["docs"].items() if text}
     place = {name: i for i, name in enumerate(docs)}
     gains: dict[str, dict[int, float]] = {}
-    for topic, document, gain in found.judged:
+    for topic, document, gain in parts.judged:
         if gain > 0 and document in place:
             gains.setdefault(topic, {})[place[document]] = gain
     texts = _as_judged(entries["questions"], gains)
@@ -269,7 +269,7 @@ def _library(found: _Found) -> Library | None:
         (row, text): gain for row, name in enumerate(asked) for text, gain in gains[name].items()
     }
     return Library(
-        found.library, tuple(texts[name] for name in asked), tuple(docs.values()), relevant
+        parts.library, tuple(texts[name] for name in asked), tuple(docs.values()), relevant
     )
 
 

@@ -1,12 +1,25 @@
-"""What people said of texts, and how scores agree with it round by round of drawing prompts."""
+"""Alignment: how scores agree with what people said of texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from judge.probe.axes import ROUNDS, Drawn, compare, ratio, tie_groups
-from judge.studies.resampling import draw_counts, sums_within
+from judge.probe.axes import (
+    ROUNDS,
+    Axis,
+    AxisName,
+    Drawn,
+    Part,
+    axis_of,
+    compare,
+    mean_of,
+    ratio,
+    scores_of,
+    tie_groups,
+)
+from judge.probe.similarity import Measure
+from judge.studies.estimates import draw_counts, sums_within
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 
@@ -113,14 +126,14 @@ def figures_of_ratings(
 
 
 def figures_of_votes(
-    voted: VotedPairs, said: Floats, rng: np.random.Generator
+    voted: VotedPairs, verdict: Floats, rng: np.random.Generator
 ) -> Iterator[Figure]:
     """Yield how verdicts (1 for A, -1 for B, 0 for neither) go with votes, and the ceiling."""
     drawn = draw_prompts(voted.prompt, rng)
-    net = net_agreement(said, voted.votes, voted.prompt, drawn)
+    net = net_agreement(verdict, voted.votes, voted.prompt, drawn)
     yield Figure(NET_AGREEMENT, voted.name, net, counts=True)
     yield Figure(ACCURACY, voted.name, _accuracy(net))
-    for name, figure in ceiling(said, voted.votes, voted.prompt, drawn).items():
+    for name, figure in ceiling(verdict, voted.votes, voted.prompt, drawn).items():
         yield Figure(CEILING, f"{voted.name}, {name}", figure)
 
 
@@ -153,27 +166,27 @@ def rated_pairs(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) ->
     """
     first, second = _pairs_within(prompt)
     votes = np.sign(ratings[first] - ratings[second])
-    said = compare(scores[first], scores[second])
-    return net_agreement(said, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
+    verdict = compare(scores[first], scores[second])
+    return net_agreement(verdict, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
 
 
-def net_agreement(said: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> Drawn:
+def net_agreement(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> Drawn:
     """Return ``P(agree) - P(disagree)`` with the votes for A and for B.
 
     Parameters
     ----------
-    said : ndarray of shape (n,)
+    verdict : ndarray of shape (n,)
         1 for A, -1 for B, 0 for neither.
     votes : ndarray of shape (n, 2)
         For A, and for B.
     """
     for_a, for_b = votes.T.astype(np.float64)
-    stats = np.column_stack([said * (for_a - for_b), for_a + for_b])
+    stats = np.column_stack([verdict * (for_a - for_b), for_a + for_b])
     sums = drawn @ sums_within(prompt, stats, drawn.shape[1])
     return _as_drawn(ratio(sums[:, 0], sums[:, 1]), int(votes.sum()))
 
 
-def ceiling(said: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> dict[str, Drawn]:
+def ceiling(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> dict[str, Drawn]:
     """Estimate how far people agree, and how much of that is reached.
 
     Over the pairs with two votes or more, each counting the same; empty without any.
@@ -181,23 +194,24 @@ def ceiling(said: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> dict[st
     Returns
     -------
     dict
-        ``people agree``: A, the chance that two people do. ``highest``: ``(1 + sqrt(2 A - 1)) /
-        2``; an evaluator that says one thing of a pair agrees with a person no more often, and
-        the best at least with chance A. ``reached``: how often this one does, a tie counting
-        half. ``reached over highest``.
+        ``people agree``: A, the probability that two people do. ``highest``:
+        ``(1 + sqrt(2 A - 1)) / 2``; an evaluator that says one thing of a pair agrees with a
+        person no more often, and the best at least with probability A. ``reached``: how often
+        this one does, a tie counting half. ``reached over highest``.
 
     Notes
     -----
-    With ``d = 2 p - 1``, p the share of people for A, two of them agree with chance ``E(1 + d^2)
-    / 2``, and one of them with the majority with ``E(1 + |d|) / 2``: Jensen's inequality gives
-    the bounds. Where people agree less than half of the time, ``2 A - 1`` is taken as 0.
+    With ``d = 2 p - 1``, p the share of people for A, two of them agree with probability
+    ``E(1 + d^2) / 2``, and one of them with the majority with ``E(1 + |d|) / 2``: Jensen's
+    inequality gives the bounds. Where people agree less than half of the time, ``2 A - 1`` is
+    taken as 0.
     """
     many = votes.sum(axis=1) >= 2
     if not many.any():
         return {}
     total = votes[many].sum(axis=1)
     agree = (votes[many] * (votes[many] - 1)).sum(axis=1) / (total * (total - 1))
-    right = (1 + said[many] * (votes[many, 0] - votes[many, 1]) / total) / 2
+    right = (1 + verdict[many] * (votes[many, 0] - votes[many, 1]) / total) / 2
     stats = np.column_stack([agree, right, np.ones(len(total))])
     sums = drawn @ sums_within(prompt[many], stats, drawn.shape[1])
     people, reached = ratio(sums[:, 0], sums[:, 2]), ratio(sums[:, 1], sums[:, 2])
@@ -240,3 +254,84 @@ def _pairs_within(prompt: Ints) -> tuple[Ints, Ints]:
     pairs = [np.stack(np.triu_indices(len(one), 1)) for one in rows]
     both = np.hstack([one[pair] for one, pair in zip(rows, pairs, strict=True)])
     return both[0], both[1]
+
+
+NO_CEILING = "How far people agree is unknown here: no single votes of two on one pair."
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Ratings and votes to set scores beside."""
+
+    rated: tuple[RatedTexts, ...]
+    voted: tuple[VotedPairs, ...]
+    data: str
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` where nobody said anything."""
+        if not self.rated and not self.voted:
+            raise DataError("Alignment with people needs ratings or votes.")
+
+    def ask(self, measure: Measure) -> Floats:
+        """Score the texts of each set, responses B behind A, end to end."""
+        return np.concatenate(list(self._asked(measure)))
+
+    def _asked(self, measure: Measure) -> Iterator[Floats]:
+        for rated in self.rated:
+            scorer = measure.fit([*rated.references, *rated.texts])
+            yield scores_of(measure.name, scorer.rows(rated.references, rated.texts))
+        for voted in self.voted:
+            both = (*voted.responses_a, *voted.responses_b)
+            scorer = measure.fit([*voted.prompts, *both])
+            yield scores_of(measure.name, scorer.rows(voted.prompts * 2, both))
+
+    def truth(self) -> Floats:
+        """Return what an oracle answers: the mean rating, the number of votes."""
+        ratings = [one.ratings.mean(axis=1) for one in self.rated]
+        return np.concatenate([*ratings, *(one.votes.T.ravel() for one in self.voted)])
+
+    def read(self, scores: Floats, *, rng: np.random.Generator) -> Axis:
+        """Estimate how scores agree with people.
+
+        The mean of two figures, or the one of them that the data give: the net agreement over
+        pairs that people told apart, and Spearman's correlation with the mean rating. Sets of
+        data count the same.
+
+        Returns
+        -------
+        Axis
+            Parts: ``rank correlation`` and ``net agreement`` by set and by rated dimension;
+            ``accuracy``, the share of pairs that agree, a tie counting half; for votes the figures
+            of `judge.probe.people.ceiling`.
+        """
+        prompts = [one.prompt for one in self.rated] + [one.prompt for one in self.voted]
+        n = sum(len(np.unique(one)) for one in prompts)
+        return alignment_axis(self._read(scores, rng), clusters=n, data=self.data)
+
+    def _read(self, scores: Floats, rng: np.random.Generator) -> Iterator[Figure]:
+        sizes = [len(one.texts) for one in self.rated] + [2 * len(one.votes) for one in self.voted]
+        cut = np.split(scores, np.cumsum(sizes)[:-1])
+        for rated, own in zip(self.rated, cut[: len(self.rated)], strict=True):
+            yield from figures_of_ratings(rated, own, rng)
+        for voted, own in zip(self.voted, cut[len(self.rated) :], strict=True):
+            for_a, for_b = own.reshape(2, -1)
+            yield from figures_of_votes(voted, compare(for_a, for_b), rng)
+
+
+def alignment_axis(figures: Iterable[Figure], *, clusters: int, data: str) -> Axis:
+    """Make the axis of the figures of each set of ratings or votes."""
+    figures = tuple(figures)
+    by_kind = [
+        mean_of(one.drawn for one in figures if one.counts and one.group == group)
+        for group in (RANK_CORRELATION, NET_AGREEMENT)
+    ]
+    with_ceiling = any(one.group == CEILING for one in figures)
+    return axis_of(
+        AxisName.ALIGNMENT,
+        mean_of(by_kind),
+        (Part(one.group, one.name, one.drawn.estimate()) for one in figures),
+        clusters=clusters,
+        what="prompts",
+        data=data,
+        warnings=() if with_ceiling else (NO_CEILING,),
+    )

@@ -1,7 +1,7 @@
-"""Changes to a text that leave its meaning, and changes that do not; seeded and versioned."""
+"""Changes to a text, seeded and versioned: its meaning left, its meaning changed, in doses."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,45 +89,45 @@ def plain_text(text: str, _: np.random.Generator) -> str:
 
 def renamed_labels(text: str, _: np.random.Generator) -> str:
     """Call "Assistant A" and "Assistant B", or responses, answers and models, 1 and 2."""
-    return _LABEL.sub(lambda found: f"{found[1]} {'AB'.index(found[2].upper()) + 1}", text)
+    return _LABEL.sub(lambda label: f"{label[1]} {'AB'.index(label[2].upper()) + 1}", text)
 
 
 def negation(text: str, rng: np.random.Generator) -> str:
     """Negate one finite auxiliary, or take its negation away; deny the whole without any."""
-    found = list(_FINITE.finditer(text))
-    if not found:
+    verbs = list(_FINITE.finditer(text))
+    if not verbs:
         return f"It is not true that {text}" if text.strip() else text
-    one = found[int(rng.integers(len(found)))]
+    one = verbs[int(rng.integers(len(verbs)))]
     verb = one[1] if one[2] else f"{one[1]} not"
     return text[: one.start()] + verb + text[one.end() :]
 
 
 def sentence_shuffle(text: str, rng: np.random.Generator) -> str:
     """Put the sentences into another order."""
-    found, spaces = sentences(text)
-    return _interleaved(_shuffled(found, rng), spaces)
+    pieces, spaces = sentences(text)
+    return _interleaved(_shuffled(pieces, rng), spaces)
 
 
 def word_shuffle(text: str, rng: np.random.Generator) -> str:
     """Put the words of each sentence into another order; their punctuation goes with them."""
-    found, spaces = sentences(text)
-    return _interleaved([_words_shuffled(sentence, rng) for sentence in found], spaces)
+    pieces, spaces = sentences(text)
+    return _interleaved([_words_shuffled(sentence, rng) for sentence in pieces], spaces)
 
 
 def other_number(text: str, rng: np.random.Generator) -> str:
     """Change one digit."""
-    found = list(_DIGITS.finditer(text))
-    if not found:
+    digits = list(_DIGITS.finditer(text))
+    if not digits:
         return text
-    one = found[int(rng.integers(len(found)))]
+    one = digits[int(rng.integers(len(digits)))]
     digit = (int(one[0]) + int(rng.integers(1, 10))) % 10
     return f"{text[: one.start()]}{digit}{text[one.end() :]}"
 
 
 def no_conclusion(text: str, _: np.random.Generator) -> str:
     """Drop the last sentence; a single one stays."""
-    found, spaces = sentences(text.rstrip())
-    return _interleaved(found[:-1], spaces[:-1]) if len(found) > 1 else text
+    pieces, spaces = sentences(text.rstrip())
+    return _interleaved(pieces[:-1], spaces[:-1]) if len(pieces) > 1 else text
 
 
 RANDOM_CASE = Perturbation("random case", Kind.SUPERFICIAL, random_case)
@@ -177,3 +177,69 @@ def _shuffled(pieces: list[str], rng: np.random.Generator) -> list[str]:
 
 def _interleaved(pieces: list[str], spaces: list[str]) -> str:
     return "".join(part for pair in zip(pieces, [*spaces, ""], strict=True) for part in pair)
+
+
+REMOVED = (0.1, 0.25, 0.5, 0.75)
+"""Fractions of the words that are taken away."""
+INSERTED = (0.25, 0.5, 1.0)
+"""Lengths of what is put in, as multiples of the text's."""
+
+
+class Place(StrEnum):
+    """Where in a text."""
+
+    START = "start"
+    MIDDLE = "middle"
+    END = "end"
+
+    def of(self, room: int) -> int:
+        """Return how many of ``room`` words stand before it."""
+        return {Place.START: 0, Place.MIDDLE: room // 2, Place.END: room}[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Dosed:
+    """A copy of a text with a known part of it gone, or a known part foreign.
+
+    Attributes
+    ----------
+    dose : float
+        Fraction removed, or length put in over the text's, as asked for.
+    target : float
+        Share of the longer of the two texts that both have, in words as cut: ``1 - f`` or
+        ``1 / (1 + g)``.
+    """
+
+    removal: bool
+    dose: float
+    place: Place
+    text: str
+    target: float
+
+
+def doses(text: str, foreign: str) -> Iterator[Dosed]:
+    """Yield a text with each fraction removed and each length inserted, at each place.
+
+    Doses are rounded to whole words. One that leaves nothing, changes nothing, or needs more
+    words than ``foreign`` has is left out.
+
+    Examples
+    --------
+    >>> cut = next(one for one in doses("a b c d", "w x y z") if one.dose == 0.5)
+    >>> cut.text, cut.target
+    ('c d', 0.5)
+    """
+    own, strange = text.split(), foreign.split()
+    for place in Place:
+        for fraction in REMOVED:
+            n = round(fraction * len(own))
+            if 0 < n < len(own):
+                at = place.of(len(own) - n)
+                left = " ".join(own[:at] + own[at + n :])
+                yield Dosed(True, fraction, place, left, 1 - n / len(own))
+        for times in INSERTED:
+            n = round(times * len(own))
+            if 0 < n <= len(strange):
+                at = place.of(len(own))
+                longer = " ".join(own[:at] + strange[:n] + own[at:])
+                yield Dosed(False, times, place, longer, len(own) / (len(own) + n))

@@ -106,7 +106,7 @@ class Retrieval:
         """Estimate what of the best ranking is left when questions are disturbed.
 
         The value is the mean over disturbances of NDCG@10, adjusted for the mean over all orders
-        of the texts: ``(NDCG - chance) / (1 - chance)``. Texts that tie share their ranks.
+        of the texts: ``(NDCG - floor) / (1 - floor)``. Texts that tie share their ranks.
 
         Returns
         -------
@@ -121,24 +121,24 @@ class Retrieval:
            ACM TOIS 20(4), 2002; with ties: F. McSherry and M. Najork, ECIR 2008.
         """
         table = np.array([_ndcg(row, self.relevant) for row in scores]).T
-        chance = _ndcg(np.zeros_like(self.relevant), self.relevant)
-        adjusted = (table - chance[:, None]) / (1 - chance[:, None])
-        found = means(np.hstack([adjusted, table]), rng=rng)
+        floor = _ndcg(np.zeros_like(self.relevant), self.relevant)
+        adjusted = (table - floor[:, None]) / (1 - floor[:, None])
+        drawn = means(np.hstack([adjusted, table]), rng=rng)
         k = len(self.questions)
-        clean, disturbed = found[k], found[k + 1 :]
-        kept = [_over(one, clean) for one in disturbed]
+        clean, disturbed = drawn[k], drawn[k + 1 :]
+        shares = [_over(one, clean) for one in disturbed]
         parts = [
             Part("NDCG@10", name, one.estimate())
-            for name, one in zip(("clean", *self.disturbances), found[k:], strict=True)
+            for name, one in zip(("clean", *self.disturbances), drawn[k:], strict=True)
         ]
         parts += [
             Part("kept", name, one.estimate())
-            for name, one in zip(self.disturbances, kept, strict=True)
+            for name, one in zip(self.disturbances, shares, strict=True)
         ]
-        parts.append(Part("kept", "mean", mean_of(kept).estimate()))
+        parts.append(Part("kept", "mean", mean_of(shares).estimate()))
         return axis_of(
             AxisName.RETRIEVAL,
-            mean_of(found[1:k]),
+            mean_of(drawn[1:k]),
             parts,
             clusters=table.shape[0],
             what="questions",

@@ -10,7 +10,6 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.probe.audit import PARTS, Audit
-from judge.probe.consistency import consistency
 from judge.probe.desiderata import (
     Desideratum,
     on_consistency,
@@ -18,11 +17,9 @@ from judge.probe.desiderata import (
     on_reruns,
     unknown,
 )
-from judge.probe.discriminability import signal_to_noise
-from judge.probe.reliability import RerunNoise, difference_multiplier
-from judge.probe.variance import variance_shares
-from judge.studies.items import Estimate
-from judge.studies.resampling import clustered, sums_within
+from judge.probe.discriminability import signal_to_noise, variance_shares
+from judge.probe.reliability import RerunNoise, consistency, difference_multiplier
+from judge.studies.estimates import Estimate, clustered, sums_within
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
@@ -57,8 +54,8 @@ class Verdicts:
 
     def read_by_all(self) -> "Verdicts":
         """Return the cases that every run and every order has a verdict on."""
-        said = [*self.runs.values(), *self.orders.values()]
-        read = ~np.isnan(said).any(axis=0)
+        labels = [*self.runs.values(), *self.orders.values()]
+        read = ~np.isnan(labels).any(axis=0)
         return Verdicts(
             self.models,
             self.pairs[read],
@@ -107,22 +104,22 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
         If no case was read throughout, or a model is in none of those that were, or they are
         of a single prompt.
     """
-    kept = verdicts.read_by_all()
-    met = np.unique(kept.pairs)
-    if not len(met) or len(met) < len(kept.models):
-        lost = [kept.models[i] for i in range(len(kept.models)) if i not in met]
+    read = verdicts.read_by_all()
+    met = np.unique(read.pairs)
+    if not len(met) or len(met) < len(read.models):
+        lost = [read.models[i] for i in range(len(read.models)) if i not in met]
         raise DataError(f"No case that every run and order read is of {', '.join(lost)}.")
-    if len(np.unique(kept.prompt)) < 2:
+    if len(np.unique(read.prompt)) < 2:
         raise DataError("All cases are of one prompt: errors over prompts need two or more.")
-    boards = {run: _board(kept, label) for run, label in kept.runs.items()}
-    changed = verdicts_changed(kept, rng=rng)
+    boards = {run: _board(read, label) for run, label in read.runs.items()}
+    changed = verdicts_changed(read, rng=rng)
     return Audit(
         name,
         (
-            _reruns(kept, boards, changed),
+            _reruns(read, boards, changed),
             unknown("validity", NO_TRUTH),
-            _discriminability(kept, rng),
-            _consistency(kept, boards, changed, rng),
+            _discriminability(read, rng),
+            _consistency(read, boards, changed, rng),
             unknown("monotone", NO_TRUTH),
         ),
     )
@@ -130,13 +127,14 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
 
 def verdicts_changed(verdicts: Verdicts, *, rng: np.random.Generator) -> Changed:
     """Return how often two runs, and the two orders, differ on a case; None where there is one."""
-    return Changed(*(_changed(verdicts, said, rng) for said in (verdicts.runs, verdicts.orders)))
+    kinds = (verdicts.runs, verdicts.orders)
+    return Changed(*(_changed(verdicts, labels, rng) for labels in kinds))
 
 
 def _changed(
-    verdicts: Verdicts, said: Mapping[str, Floats], rng: np.random.Generator
+    verdicts: Verdicts, labels: Mapping[str, Floats], rng: np.random.Generator
 ) -> Estimate | None:
-    pairs = [*combinations(said.values(), 2)]
+    pairs = [*combinations(labels.values(), 2)]
     if not pairs:
         return None
     differ = np.mean([one != other for one, other in pairs], axis=0)
@@ -150,9 +148,9 @@ def _reruns(verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed) 
         return unknown("reruns", "There is one run: judge the same cases again, and give both.")
     noise, ends = _noise(verdicts, boards)
     se = float(np.sqrt(np.mean([board.se**2 for board in boards.values()])))
-    found = on_reruns(noise, se, ends, sample=_sample(verdicts))
-    said = f"{found.found} Two runs differ on {_percent(changed.reruns)} of the cases."
-    return _with(found, said, {"verdicts_changed": changed.reruns.to_dict()})
+    alone = on_reruns(noise, se, ends, sample=_sample(verdicts))
+    text = f"{alone.text} Two runs differ on {_percent(changed.reruns)} of the cases."
+    return _with(alone, text, {"verdicts_changed": changed.reruns.to_dict()})
 
 
 def _noise(
@@ -216,7 +214,7 @@ def _still(n_cases: int) -> float:
 def _consistency(
     verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed, rng: np.random.Generator
 ) -> Desideratum:
-    said = {**verdicts.runs, **verdicts.orders}
+    labels = {**verdicts.runs, **verdicts.orders}
     by_order = {order: _board(verdicts, label) for order, label in verdicts.orders.items()}
     every = [*boards.items(), *by_order.items()]
     if len(every) < 2:
@@ -224,21 +222,21 @@ def _consistency(
     rate, above = ([getattr(board, name) for _, board in every] for name in ("rate", "above"))
     ends = (-1.0, 1.0)
     if _n_prompts(verdicts) >= FEWEST_PROMPTS:
-        ends = _lowest_correlation(verdicts, [*said.values()], rng)
-    found = on_consistency(
+        ends = _lowest_correlation(verdicts, [*labels.values()], rng)
+    alone = on_consistency(
         consistency([name for name, _ in every], np.array(rate), np.array(above)),
         sample=_sample(verdicts),
         ends=ends,
     )
     if changed.orders is None:
-        return found
+        return alone
     first, second = verdicts.orders.values()
     lean = float((first - second).mean()) / 2
-    words = (
-        f"{found.found} Shown the other way round it says something else on "
+    text = (
+        f"{alone.text} Shown the other way round it says something else on "
         f"{_percent(changed.orders)} of the cases, and leans by {lean:+.3f} to the first place."
     )
-    return _with(found, words, {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean})
+    return _with(alone, text, {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean})
 
 
 def _lowest_correlation(
@@ -268,7 +266,7 @@ def _discriminability(verdicts: Verdicts, rng: np.random.Generator) -> Desiderat
         return unknown("discriminability", "There is one run: shares of variance need two.")
     order = rng.permutation(int(verdicts.prompt.max()) + 1)[verdicts.prompt]
     looks = (_looks(verdicts, order % parts, parts) for parts in PARTS)
-    scores = next((found for found in looks if found is not None), None)
+    scores = next((look for look in looks if look is not None), None)
     if scores is None:
         why = f"Some model is in no case of a part in {PARTS[-1]} of the prompts."
         return unknown("discriminability", why)
@@ -336,8 +334,8 @@ def _sample(verdicts: Verdicts) -> str:
     return f"{_n_prompts(verdicts):,} prompts"
 
 
-def _with(found: Desideratum, said: str, numbers: Mapping[str, Any]) -> Desideratum:
-    return Desideratum(found.name, found.passed, found.rule, said, {**found.numbers, **numbers})
+def _with(one: Desideratum, text: str, numbers: Mapping[str, Any]) -> Desideratum:
+    return Desideratum(one.name, one.passed, one.rule, text, {**one.numbers, **numbers})
 
 
 def _percent(share: Estimate) -> str:

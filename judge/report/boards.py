@@ -1,16 +1,26 @@
-"""The parts of a report on ratings: two boards compared, and people's with the judge's help."""
+"""The parts of a report on boards, ratings with a judge's help, and what to vote on next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from judge.report.page import Figure, Section, Table
+from judge.report.files import Figure, Section, Table
 from judge.report.plots import Mark, scatter, spanning
-from judge.studies.boards import KINDS, NOISE_FREED, Contest
+from judge.studies.boards import Contest
+from judge.studies.corrected import ASSUMPTION
+from judge.studies.correlations import KINDS, NOISE_FREED
+from judge.studies.data import StudyData
+from judge.studies.estimates import NONE, minus, number_of, percent, percent_of, plural
 from judge.studies.one_judge import JudgeStudy
+from judge.studies.plan import Plan, Sent
 from judge.studies.powered_ratings import PoweredRatings
-from judge.studies.words import NONE, minus, number_of, percent, plural
 from rating.scale import to_points
+
+SEND = "send.csv"
+
+MOST_PAIRS = 8
+
 
 Judges = Sequence[JudgeStudy]
 
@@ -18,17 +28,19 @@ Judges = Sequence[JudgeStudy]
 def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -> Section:
     """Compare the rankings with people's, and judges by them."""
     known = [(judge.name, judge.compared) for judge in judges if judge.compared is not None]
-    found = [compared for _, compared in known]
+    comparisons = [compared for _, compared in known]
     rows = {
         **{
-            f"{kind.title()}{said}": [number_of(getattr(one, kind + suffix)) for one in found]
-            for said, suffix in (("", ""), (", noise-freed", NOISE_FREED))
+            f"{kind.title()}{words}": [
+                number_of(getattr(one, kind + suffix)) for one in comparisons
+            ]
+            for words, suffix in (("", ""), (", noise-freed", NOISE_FREED))
             for kind in KINDS
         },
-        "Pairs that people separate": [percent(one.separated_by_people) for one in found],
-        "Pairs that the judge separates": [percent(one.separated_by_judge) for one in found],
-        "Agreement where both are sure": [_two(one.confident_agreement) for one in found],
-        "Brier score of the order": [_two(one.order_brier) for one in found],
+        "Pairs that people separate": [percent(one.separated_by_people) for one in comparisons],
+        "Pairs that the judge separates": [percent(one.separated_by_judge) for one in comparisons],
+        "Agreement where both are sure": [_two(one.confident_agreement) for one in comparisons],
+        "Brier score of the order": [_two(one.order_brier) for one in comparisons],
     }
     table = Table(
         head=("The two boards", *(name for name, _ in known)),
@@ -54,9 +66,9 @@ def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:
         rows=tuple(
             (
                 f"{one} less {other}",
-                *map(number_of, (found.spearman, found.kendall, found.pearson)),
+                *map(number_of, (gap.spearman, gap.kendall, gap.pearson)),
             )
-            for (one, other), found in contests.items()
+            for (one, other), gap in contests.items()
         ),
         note="Differences of correlations with the noise in them, the same prompts drawn for both "
         "judges: an interval that holds 0 shows no lead.",
@@ -91,33 +103,33 @@ def _board_figure(judge: JudgeStudy) -> Figure | None:
 def powered_section(judges: Judges, level: float) -> Section:
     """Say what the judge's verdicts add to the votes."""
     known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
-    paragraphs = [_gain(name, found) for name, found in known]
-    paragraphs += list(dict.fromkeys(found.assumption for _, found in known))
-    helped = [(name, found) for name, found in known if found.judge_weight > 0]
-    tables = tuple(_powered_table(name, found, level) for name, found in helped)
+    paragraphs = [_gain(name, powered) for name, powered in known]
+    paragraphs += list(dict.fromkeys(powered.assumption for _, powered in known))
+    helped = [(name, powered) for name, powered in known if powered.judge_weight > 0]
+    tables = tuple(_powered_table(name, powered, level) for name, powered in helped)
     return Section("Ratings by people, with the judge's help", tuple(paragraphs), more=tables)
 
 
-def _gain(name: str, found: PoweredRatings) -> str:
-    if found.judge_weight == 0:
-        return f"The verdicts of {name} add nothing to {plural(found.n, 'item')} with votes."
-    if found.gain.value is None:
+def _gain(name: str, powered: PoweredRatings) -> str:
+    if powered.judge_weight == 0:
+        return f"The verdicts of {name} add nothing to {plural(powered.n, 'item')} with votes."
+    if powered.gain.value is None:
         return (
-            f"How many votes the verdicts of {name} save beside {plural(found.n, 'item')} with "
-            f"votes is not known (weight of the judge {found.judge_weight:.2f})."
+            f"How many votes the verdicts of {name} save beside {plural(powered.n, 'item')} with "
+            f"votes is not known (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"With the verdicts of {name}, {plural(found.n, 'item')} with votes are worth "
-        f"{number_of(found.gain)} times as many without (weight of the judge "
-        f"{found.judge_weight:.2f}, from {plural(found.n_judged, 'item')} with a verdict and no "
-        "vote)."
+        f"With the verdicts of {name}, {plural(powered.n, 'item')} with votes are worth "
+        f"{number_of(powered.gain)} times as many without (weight of the judge "
+        f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict and "
+        "no vote)."
     )
 
 
 def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
     columns = []
-    for found in (powered.human_only, powered.ratings):
-        ends = [to_points(x) for x in (found.theta, found.lower, found.upper)]
+    for ratings in (powered.human_only, powered.ratings):
+        ends = [to_points(x) for x in (ratings.theta, ratings.lower, ratings.upper)]
         columns.append([_rating(*row) for row in zip(*ends, strict=True)])
     order = np.argsort(-powered.ratings.theta, kind="stable").tolist()
     return Table(
@@ -132,3 +144,110 @@ def _rating(value: float, lower: float, upper: float) -> str:
     if np.isnan(lower):
         return f"{value:,.0f} ({NONE})"
     return f"{value:,.0f} ({lower:,.0f}–{upper:,.0f})"
+
+
+def plan_section(judges: Judges) -> Section:
+    """Say how many votes to buy beside each judge, and on which items."""
+    known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
+    paragraphs = tuple(
+        f"With {name}, ratings by people are known to ±{plan.half_width:.0f} points, as a mean "
+        f"over the models. {_next(plan.sent)}"
+        for name, plan in known
+    )
+    tables = [_purchases(name, plan) for name, plan in known if plan.purchases]
+    tables += [_sent(name, plan.sent) for name, plan in known if plan.sent is not None]
+    return Section("How many votes to buy, and where", paragraphs, more=tuple(tables))
+
+
+def _next(sent: Sent | None) -> str:
+    if sent is None:
+        return "Every item that it judged has votes: new ones need verdicts first."
+    return (
+        f"{plural(len(sent.item), 'item')} to vote on next are drawn in {SEND} beside this report."
+    )
+
+
+def _purchases(name: str, plan: Plan) -> Table:
+    return Table(
+        head=(f"With {name}", "Items to vote on", "Still to come", "Without the judge"),
+        rows=tuple(
+            (
+                f"±{width:g} points",
+                f"{bought.votes:,}" if bought.enough_items else NONE,
+                f"{bought.more:,}" if bought.enough_items else NONE,
+                f"{bought.without_judge:,}",
+            )
+            for width, bought in plan.purchases.items()
+        ),
+        note=(
+            "Items with a vote that intervals of this half-width take, as a mean over the models, "
+            "if votes and verdicts go on as they are, by further voters on further prompts. A "
+            "dash: more items than were judged; judge more."
+        ),
+    )
+
+
+def _sent(name: str, sent: Sent) -> Table:
+    shown = list(sent.by_pair.items())[:MOST_PAIRS]
+    return Table(
+        head=(f"Where {name} leaves most open", "Of what is sent", "Of what is open"),
+        rows=tuple(
+            (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
+        ),
+        note=(
+            "Items are drawn by how far their votes are expected to move the ratings. They are no "
+            "random subset then: rate them with their chances (column overall, argument chance of "
+            "judge.studies.powered_ratings), or draw items at random instead."
+        ),
+    )
+
+
+def send_rows(data: StudyData, judges: Judges) -> Iterator[dict[str, Any]]:
+    """Give the items to send to people, with the row of each in the file of verdicts."""
+    for judge in judges:
+        sent = None if judge.plan is None else judge.plan.sent
+        for item in () if sent is None else sent.item:
+            assert sent is not None
+            a, b = (data.items.models[model] for model in data.items.pairs[item])
+            yield {
+                "judge": judge.name,
+                "verdict_row": int(data.source_rows[1][item]),
+                "prompt_id": data.prompts[data.items.prompt[item]],
+                "model_a": a,
+                "model_b": b,
+                "overall": float(sent.sending.overall[item]),
+            }
+
+
+def win_rate_section(judges: Judges, level: float) -> Section:
+    """Give the judge's win rates, corrected for its errors where people voted."""
+    known = [judge for judge in judges if judge.win_rates]
+    tables = tuple(
+        Table(
+            head=(f"{judge.name}: preferred", "By the judge", "Corrected", "By people"),
+            rows=tuple(
+                (
+                    rate.model,
+                    NONE if rate.corrected is None else percent(rate.corrected.by_judge),
+                    NONE if rate.corrected is None else percent_of(rate.corrected.rate),
+                    percent(rate.by_people),
+                )
+                for rate in judge.win_rates
+            ),
+            note=(
+                "Ties left out. By people: on the items with votes alone. Corrected (Rogan and "
+                f"Gladen), with {100 * level:g} % intervals by prompt that allow for its errors "
+                "being estimated."
+            ),
+        )
+        for judge in known
+    )
+    why = dict.fromkeys(
+        f"{judge.name}, {rate.model}: {rate.why}"
+        for judge in known
+        for rate in judge.win_rates
+        if rate.why
+    )
+    return Section(
+        "Win rates, corrected for its errors", (ASSUMPTION,), more=tables, points=tuple(why)
+    )

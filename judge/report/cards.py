@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Found = Mapping[str, Any]
+Plain = Mapping[str, Any]
 State = Literal["met", "failed", "open", "plain"]
 
 WIDTH = 200.0
@@ -84,7 +84,7 @@ class Row:
 
     Attributes
     ----------
-    said : str
+    text : str
         The value in figures, or a word.
     notes : tuple of str
         What to know of it, the first first.
@@ -96,7 +96,7 @@ class Row:
 
     name: str
     state: State
-    said: str
+    text: str
     mark: Mark | None
     notes: tuple[str, ...]
     shown: bool
@@ -133,9 +133,9 @@ class ProbePage:
     made: str
 
 
-def page_of(found: Found) -> ProbePage:
-    """Lay out what `arena probe` found, from its JSON."""
-    return _audits(found) if "audits" in found else _cards(found)
+def page_of(plain: Plain) -> ProbePage:
+    """Lay out the result of `arena probe`, from its JSON."""
+    return _audits(plain) if "audits" in plain else _cards(plain)
 
 
 ZERO_TO_ONE = Scale("", -0.2, 1.0, None, ((0.0, "0"), (0.5, ".5"), (1.0, "1")))
@@ -175,32 +175,32 @@ READING_AUDITS = (
 )
 
 
-def _cards(found: Found) -> ProbePage:
-    about = found["about"]
+def _cards(plain: Plain) -> ProbePage:
+    about = plain["about"]
     of_judge = "judge" in about
-    cards = tuple(_card(one) for one in found["cards"])
+    cards = tuple(_card(one) for one in plain["cards"])
     title = "How good is this judge?" if of_judge else "How good are these measures of similarity?"
-    said = {"Files": ", ".join(about["files"]), **(_pairs if of_judge else _parts)(about)}
-    said["Seed"] = str(about["seed"])
-    return ProbePage(title, said, cards, READING_CARDS, _made(found))
+    about_rows = {"Files": ", ".join(about["files"]), **(_pairs if of_judge else _parts)(about)}
+    about_rows["Seed"] = str(about["seed"])
+    return ProbePage(title, about_rows, cards, READING_CARDS, _made(plain))
 
 
-def _parts(about: Found) -> dict[str, str]:
+def _parts(about: Plain) -> dict[str, str]:
     return {"Sample": f"{about['sample']:,} a part"}
 
 
-def _pairs(about: Found) -> dict[str, str]:
+def _pairs(about: Plain) -> dict[str, str]:
     return {"Pairs": f"{about['pairs']:,} of {about['of_pairs']:,}, {about['votes']:,} votes"}
 
 
-def _card(card: Found) -> CardView:
+def _card(card: Plain) -> CardView:
     rows = tuple(_axis(axis) for axis in card["axes"])
     weak = [row.name.lower() for row in rows if row.state != "plain"]
     verdict = f"No better than lots: {', '.join(weak)}." if weak else ""
     return CardView(card["evaluator"], card["definition"], len(weak) == len(rows), verdict, rows)
 
 
-def _axis(axis: Found) -> Row:
+def _axis(axis: Plain) -> Row:
     value, lower, upper = axis["value"], axis["lower"], axis["upper"]
     parts = tuple((part["group"], part["name"], _interval(part)) for part in axis["parts"])
     notes = (*axis["warnings"], f"{axis['data']}.")
@@ -215,7 +215,7 @@ def _axis(axis: Found) -> Row:
     return Row(name, state, _interval(axis), mark, notes, shown=False, parts=parts)
 
 
-def _interval(row: Found) -> str:
+def _interval(row: Plain) -> str:
     if row["value"] is None:
         return "–"
     value, lower, upper = (row[name] for name in ("value", "lower", "upper"))
@@ -224,20 +224,20 @@ def _interval(row: Found) -> str:
     return f"{value:z.2f} ({lower:z.2f} to {upper:z.2f})"
 
 
-def _audits(found: Found) -> ProbePage:
-    about = found["about"]
+def _audits(plain: Plain) -> ProbePage:
+    about = plain["about"]
     of_judges = "judges" in about
-    cards = tuple(_audit(one, _judge(about, one) if of_judges else "") for one in found["audits"])
+    cards = tuple(_audit(one, _judge(about, one) if of_judges else "") for one in plain["audits"])
     title = "Can these judges be relied on?" if of_judges else "Can this board be relied on?"
-    said = _about_judges(about) if of_judges else _about_board(about)
-    return ProbePage(title, said, cards, READING_AUDITS, _made(found))
+    about_rows = _about_judges(about) if of_judges else _about_board(about)
+    return ProbePage(title, about_rows, cards, READING_AUDITS, _made(plain))
 
 
-def _made(found: Found) -> str:
-    return f"Made by arena {found['version']} on {found['made']}."
+def _made(plain: Plain) -> str:
+    return f"Made by arena {plain['version']} on {plain['made']}."
 
 
-def _about_board(about: Found) -> dict[str, str]:
+def _about_board(about: Plain) -> dict[str, str]:
     voters = "not known" if about["voters"] is None else f"{about['voters']:,}"
     taste = (
         "" if about["taste_sd"] is None else f", voters' tastes {about['taste_sd']:.2f} nats (sd)"
@@ -252,20 +252,19 @@ def _about_board(about: Found) -> dict[str, str]:
     }
 
 
-def _about_judges(about: Found) -> dict[str, str]:
+def _about_judges(about: Plain) -> dict[str, str]:
     return {"Files": ", ".join(about["files"]), "Seed": str(about["seed"])}
 
 
-def _judge(about: Found, audit: Found) -> str:
-    told = about["judges"][audit["measure"]]
-    runs = f"{len(told['runs'])} run{'' if len(told['runs']) == 1 else 's'}"
-    orders = ", both orders" if told["orders"] else ""
-    return (
-        f"{told['read_throughout']:,} of {told['cases']:,} cases read throughout, {runs}{orders}"
-    )
+def _judge(about: Plain, audit: Plain) -> str:
+    judged = about["judges"][audit["measure"]]
+    runs = f"{len(judged['runs'])} run{'' if len(judged['runs']) == 1 else 's'}"
+    orders = ", both orders" if judged["orders"] else ""
+    read = f"{judged['read_throughout']:,} of {judged['cases']:,} cases read throughout"
+    return f"{read}, {runs}{orders}"
 
 
-def _audit(audit: Found, subtitle: str) -> CardView:
+def _audit(audit: Plain, subtitle: str) -> CardView:
     rows = tuple(_desideratum(one) for one in audit["desiderata"])
     failed = [row.name.lower() for row in rows if row.state == "failed"]
     known = [row for row in rows if row.state != "open"]
@@ -277,7 +276,7 @@ def _audit(audit: Found, subtitle: str) -> CardView:
     return CardView(audit["measure"], subtitle, bool(failed), verdict, rows)
 
 
-def _desideratum(one: Found) -> Row:
+def _desideratum(one: Plain) -> Row:
     state = STATES[one["passed"]]
     answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
     mark = next(_marks(one["name"], one["numbers"]), None) if one["numbers"] else None
@@ -287,7 +286,7 @@ def _desideratum(one: Found) -> Row:
     )
 
 
-def _marks(name: str, numbers: Found) -> Iterator[Mark]:
+def _marks(name: str, numbers: Plain) -> Iterator[Mark]:
     """Give the figure that a rule is about, on a scale that shows its threshold."""
     if name == "reruns" and numbers["ratio"] is not None:
         yield Mark(_RERUNS, numbers["ratio"], numbers.get("lower"), numbers.get("upper"))
@@ -309,16 +308,16 @@ def _marks(name: str, numbers: Found) -> Iterator[Mark]:
 def table_of(page: ProbePage) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Lay out cards as a table: a row a card, a column a line."""
     names = list(dict.fromkeys(row.name for card in page.cards for row in card.rows))
-    said = [{row.name: row.said for row in card.rows} for card in page.cards]
+    texts = [{row.name: row.text for row in card.rows} for card in page.cards]
     rows = [
         (card.title, *(own.get(name, "–") for name in names))
-        for card, own in zip(page.cards, said, strict=True)
+        for card, own in zip(page.cards, texts, strict=True)
     ]
     return ("", *names), rows
 
 
 def warnings_of(page: ProbePage) -> list[str]:
-    """Return why cards are grey: what was found on the lines that failed."""
+    """Return why cards are grey: the notes of the lines that failed."""
     return _notes(page, "failed")
 
 

@@ -1,20 +1,119 @@
-"""A report in a folder: HTML, and the same as Markdown, LaTeX, JSON and Parquet beside it."""
+"""A report as plain values, and as HTML, Markdown, LaTeX, JSON and Parquet files."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from judge.report.page import Answer, Example, Page, Section, Table
 from rating.errors import DataError
 from rating.tables import formats
 from rating.tables.escaping import LINES, in_latex, in_markdown, shown, visible
 
+Tone = Literal["good", "fair", "poor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text; the first column is names, the others are numbers.
+
+    Attributes
+    ----------
+    strong : tuple of int
+        Rows that the eye should find.
+    note : str
+        What to know to read it.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    strong: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, as SVG in the colours of the page, and what it shows."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An item on which people and a judge differ, both responses beside each other.
+
+    Attributes
+    ----------
+    text_a, text_b, prompt, reason : str or None
+        None where they are not at hand.
+    """
+
+    title: str
+    prompt: str | None
+    model_a: str
+    model_b: str
+    text_a: str | None
+    text_b: str | None
+    people: str
+    judge: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report under a heading."""
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    table: Table | None = None
+    figures: tuple[Figure, ...] = ()
+    more: tuple[Table, ...] = ()
+    examples: tuple[Example, ...] = ()
+    points: tuple[str, ...] = ()
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer for one judge, to be read first."""
+
+    judge: str
+    tone: Tone
+    headline: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole report.
+
+    Attributes
+    ----------
+    opening : str
+        What this is, for who has not read such a thing before.
+    about : mapping of str to str
+        What was compared, for the head: votes, verdicts, items, judges.
+    """
+
+    title: str
+    opening: str
+    about: Mapping[str, str]
+    answers: tuple[Answer, ...]
+    first: Section
+    sections: tuple[Section, ...]
+    made: date
+    version: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
 _NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
+
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -28,11 +127,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters["held"] = _held
+    env.filters["held"] = _with_numbers_whole
     return env
 
 
-def _held(text: str) -> Markup:
+def _with_numbers_whole(text: str) -> Markup:
     """Keep a number on one line with its unit and its interval."""
     parts = _NUMBER.split(shown(text))  # text and numbers in turn
     held = Markup('<span class="held">{}</span>')
@@ -125,11 +224,11 @@ def _latex_table(title: str, table: Table) -> str:
     sides = "l" + "r" * (len(table.head) - 1)
     body = [" & ".join(map(in_latex, row)) + r" \\" for row in table.rows]
     head = " & ".join(map(in_latex, table.head)) + r" \\"
-    said = f"{title}. {table.note}".rstrip()
+    caption = f"{title}. {table.note}".rstrip()
     return "\n".join(
         [
             r"\begin{table}",
-            rf"\caption{{{in_latex(said)}}}",
+            rf"\caption{{{in_latex(caption)}}}",
             rf"\begin{{tabular}}{{{sides}}}",
             r"\toprule",
             head,

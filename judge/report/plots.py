@@ -40,14 +40,14 @@ class Axis:
 
     Attributes
     ----------
-    said : callable
+    write : callable
         Writes a value beside its tick.
     """
 
     low: float
     high: float
     title: str
-    said: Callable[[float], str]
+    write: Callable[[float], str]
 
     def at(self, value: float, start: float, end: float) -> float:
         """Place a value between two ends, cut off at these."""
@@ -70,11 +70,11 @@ class Axis:
         return [round(n * step, 10) for n in range(first, last + 1)]
 
 
-def spanning(values: Sequence[float], title: str, said: Callable[[float], str]) -> Axis:
+def spanning(values: Sequence[float], title: str, write: Callable[[float], str]) -> Axis:
     """Give an axis that holds values, with a little room."""
     low, high = min(values), max(values)
     room = 0.06 * (high - low) or 1.0
-    return Axis(low - room, high + room, title, said)
+    return Axis(low - room, high + room, title, write)
 
 
 def dots(
@@ -132,7 +132,7 @@ def scatter(
     for tick in y.ticks():
         at = y.at(tick, bottom, top)
         parts.append(_line("grid", left, at, right, at))
-        parts.append(_text(left - 8, at + 4, y.said(tick), "end", soft=True))
+        parts.append(_text(left - 8, at + 4, y.write(tick), "end", soft=True))
     middle = (top + bottom) / 2
     turned = f' transform="rotate(-90 14 {middle:g})"'
     parts.append(_text(14, middle, y.title, "middle", soft=True, more=turned))
@@ -175,7 +175,7 @@ def _ticks(axis: Axis, left: float, right: float, top: float, bottom: float) -> 
     for tick in axis.ticks():
         x = axis.at(tick, left, right)
         parts.append(_line("grid", x, top, x, bottom))
-        parts.append(_text(x, bottom + 16, axis.said(tick), "middle", soft=True))
+        parts.append(_text(x, bottom + 16, axis.write(tick), "middle", soft=True))
     parts.append(_line("axis", left, bottom, right, bottom))
     parts.append(_text((left + right) / 2, bottom + 36, axis.title, "middle", soft=True))
     return parts
@@ -208,8 +208,8 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def _circle(kind: str, x: float, y: float, r: float, name: str = "") -> str:
-    said = f"<title>{in_html(name)}</title>" if name else ""
-    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}">{said}</circle>'
+    title = f"<title>{in_html(name)}</title>" if name else ""
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}">{title}</circle>'
 
 
 def _text(

@@ -1,4 +1,4 @@
-"""What the end of a judge's run says, beside its rows."""
+"""The summary of a judge's run, beside its rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,15 +6,24 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
+from judge.case import repeated_output
 from judge.errors import FailureClass
-from judge.hardening import repeated_output
+from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
 from judge.methods.wildbench import reward
-from judge.reading import Preference, noted
-from judge.results import PENDING, SETTLED, Run, always_said, effect_of_place, verdicts
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL
-from judge.verdict import PlaceEffect, Verdict, consistency
+from judge.verdict import (
+    PENDING,
+    SETTLED,
+    PositionEffect,
+    Run,
+    Verdict,
+    consistency,
+    constant_reading,
+    position_effect_of,
+    verdicts,
+)
 from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
 
@@ -29,8 +38,8 @@ GOES_ON = "The same command goes on."
 
 def lacks_logprobs(run: Run) -> bool:
     """Whether every reply came without the log-probabilities that were asked for."""
-    said = set(run.by_status) - {PENDING, SETTLED}
-    return said == {FailureClass.NO_LOGPROBS.value}
+    reasons = set(run.by_status) - {PENDING, SETTLED}
+    return reasons == {FailureClass.NO_LOGPROBS.value}
 
 
 def judge_report(
@@ -52,34 +61,31 @@ def judge_report(
     Returns
     -------
     dict
-        ``judge``, ``method``, the fields of `judge.results.Run.to_dict`, ``warnings``, and
+        ``judge``, ``method``, the fields of `judge.verdict.Run.to_dict`, ``warnings``, and
         ``next``, what to do about a run that stopped; for single responses ``models`` with a mean
         score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
         WB-Reward also ``rewards``.
     """
     pairs = any(named.model_b is not None for named in cases)
-    told: dict[str, Any] = _of_pairs(run, method, rows) if pairs else {"models": _means(rows)}
-    told["warnings"] = [*_on_judge(judge, run), *repeats(cases)]
-    told["next"] = run.stopped and (NO_LOGPROBS if lacks_logprobs(run) else GOES_ON)
-    return {"judge": judge, "method": method, **run.to_dict(), **told}
+    report: dict[str, Any] = _of_pairs(run, method, rows) if pairs else {"models": _means(rows)}
+    report["warnings"] = [*_on_judge(judge, run), *repeats(cases)]
+    report["next"] = run.stopped and (NO_LOGPROBS if lacks_logprobs(run) else GOES_ON)
+    return {"judge": judge, "method": method, **run.to_dict(), **report}
 
 
-def place_of(run: Run) -> PlaceEffect | None:
-    """Estimate what the first place is worth; None with under two cases read in both orders.
-
-    Cases that were settled without asking have no place.
-    """
+def place_of(run: Run) -> PositionEffect | None:
+    """Estimate what the first place is worth; None with under two cases read in both orders."""
     try:
-        return effect_of_place(row for row in run.judged if row.status != SETTLED)
+        return position_effect_of(run.judged)
     except DataError:
         return None
 
 
 def constraint_report(cases: Sequence[NamedCase], checked: Sequence[Checked]) -> dict[str, Any]:
-    """Tell IFEval's four scores by model."""
+    """Return IFEval's four scores by model."""
     rows: dict[str, list[Checked]] = {}
-    for named, found in zip(cases, checked, strict=True):
-        rows.setdefault(named.model_a, []).append(found)
+    for named, one in zip(cases, checked, strict=True):
+        rows.setdefault(named.model_a, []).append(one)
     return {
         "method": IFEVAL,
         "models": [{"model": name} | _shares(accuracy(rows[name])) for name in sorted(rows)],
@@ -94,24 +100,25 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
         sides = {named.model_a: named.case.response_a}
         if named.model_b is not None and named.case.response_b is not None:
             sides[named.model_b] = named.case.response_b
+        prompt = named.case.prompt_id
         for model, text in sides.items():
-            responses.setdefault(model, {})[named.case.prompt_id] = text
-    found = {model: repeated_output(texts) for model, texts in sorted(responses.items())}
+            responses.setdefault(model, {})[prompt] = text
+    repeated = {model: repeated_output(texts) for model, texts in sorted(responses.items())}
     return [
         f"{model!r} gives much the same response to different prompts ({one.share:.0%} of "
         f"{one.n}), such as {one.example[:60]!r}: a verdict on it says more of the judge."
-        for model, one in found.items()
+        for model, one in repeated.items()
         if one is not None
     ]
 
 
 def _on_judge(judge: str, run: Run) -> list[str]:
     warnings = []
-    said = always_said(run.judged)
-    if said is not None:
+    answer = constant_reading(run.judged)
+    if answer is not None:
         n = sum(bool(row.keys) for row in run.judged)
         warnings.append(
-            f"{judge!r} said the same in all {n} replies ({noted(said)}), whatever it was shown."
+            f"{judge!r} said the same in all {n} replies ({noted(answer)}), whatever it was shown."
         )
     unlisted = {row.case_id for row in run.judged if row.detail == "no checklist"}
     if unlisted:
@@ -142,15 +149,15 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 
 def _of_pairs(run: Run, method: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     place = place_of(run)
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "consistency": _consistency(verdicts(run.judged)),
         "first_place": place and asdict(place),
     }
-    return told | ({"rewards": _rewards(rows)} if method == "wildbench_reward" else {})
+    return report | ({"rewards": _rewards(rows)} if method == "wildbench_reward" else {})
 
 
-def _consistency(found: Mapping[Any, Verdict]) -> dict[str, Any]:
-    seen = consistency(found.values())
+def _consistency(verdicts: Mapping[Any, Verdict]) -> dict[str, Any]:
+    seen = consistency(verdicts.values())
     return {**asdict(seen), "rate": seen.rate, "first_rate": seen.first_rate}
 
 
@@ -161,14 +168,14 @@ def _rewards(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     levels: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        found = levels.setdefault((row["model_a"], row["model_b"]), [])
+        own = levels.setdefault((row["model_a"], row["model_b"]), [])
         if row["order"] != BOTH and row["preference"] is not None:
-            found.append(reward(Preference(row["preference"])))
-    means = {pair: fmean(found) if found else math.nan for pair, found in levels.items()}
-    told = []
+            own.append(reward(Preference(row["preference"])))
+    means = {pair: fmean(own) if own else math.nan for pair, own in levels.items()}
+    mixes = []
     for (model, baseline), mean in means.items():
         mix = fmean(value for pair, value in means.items() if pair[0] == model)
-        told.append(
+        mixes.append(
             {
                 "model": model,
                 "baseline": baseline,
@@ -177,11 +184,11 @@ def _rewards(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "mix": None if math.isnan(mix) else mix,
             }
         )
-    return told
+    return mixes
 
 
-def _shares(found: Accuracy) -> dict[str, Any]:
+def _shares(accuracy: Accuracy) -> dict[str, Any]:
     return {
         name: {key: None if value != value else value for key, value in share.items()}
-        for name, share in asdict(found).items()
+        for name, share in asdict(accuracy).items()
     }

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from judge.report.files import write_forms
-from judge.report.page import Figure, Page, Section, Table
+from judge.report.files import Figure, Page, Section, Table, write_forms
 from judge.report.plots import Mark, scatter, spanning
-from judge.studies.boards import FIGURES, KINDS, NOISE_FREED
+from judge.studies.correlations import FIGURES, KINDS, NOISE_FREED
+from judge.studies.estimates import NONE, minus, number_of
 from judge.studies.scores import Draws, Scored
-from judge.studies.words import NONE, minus, number_of
 from rating import __version__
 
 NAME = "scores"
@@ -30,48 +29,48 @@ LIMITS = (
 )
 
 
-def write_scores(found: Scored, folder: Path, made: date) -> Path:
+def write_scores(scored: Scored, folder: Path, made: date) -> Path:
     """Write the report in every form into a folder, as `write_forms`."""
-    page = scores_page(found, made)
-    return write_forms(page, found.to_dict(), list(rows(found)), folder, NAME)
+    page = scores_page(scored, made)
+    return write_forms(page, scored.to_dict(), list(rows(scored)), folder, NAME)
 
 
-def scores_page(found: Scored, made: date) -> Page:
+def scores_page(scored: Scored, made: date) -> Page:
     """Say all that the report says, in its order."""
     figures = tuple(
-        figure for name in found.columns if (figure := _figure(found, name)) is not None
+        figure for name in scored.columns if (figure := _figure(scored, name)) is not None
     )
     return Page(
         title="Scores from elsewhere and the ratings of people",
         opening=OPENING,
         about={
-            "Scores": found.source,
-            "Ratings": found.board_source,
-            "Models on the board": f"{len(found.board.models):,}",
+            "Scores": scored.source,
+            "Ratings": scored.board_source,
+            "Models on the board": f"{len(scored.board.models):,}",
         },
         answers=(),
-        first=correlation_section(found),
+        first=correlation_section(scored),
         sections=(
             *((Section("Model by model", figures=figures),) if figures else ()),
-            Section("Limits", points=(*found.on_data, *LIMITS)),
-            Section("To make this again", code=command(found)),
+            Section("Limits", points=(*scored.on_data, *LIMITS)),
+            Section("To make this again", code=command(scored)),
         ),
         made=made,
         version=__version__,
     )
 
 
-def correlation_section(found: Scored) -> Section:
+def correlation_section(scored: Scored) -> Section:
     """Say how every column goes with the ratings, for these models and for others."""
-    level = f"{100 * found.draws.level:g} %"
+    level = f"{100 * scored.draws.level:g} %"
     return Section(
         "How far they go together",
-        points=found.on_columns,
+        points=scored.on_columns,
         table=Table(
             head=("Score", *map(str.title, KINDS), "Models"),
             rows=tuple(
                 (name, *(number_of(getattr(one, kind)) for kind in KINDS), f"{one.n:,}")
-                for name, one in found.columns.items()
+                for name, one in scored.columns.items()
             ),
             note=f"1 is the same order, 0 none. {level} intervals for these very models and as "
             "many votes, by how uncertain these leave the ratings.",
@@ -81,7 +80,7 @@ def correlation_section(found: Scored) -> Section:
                 head=("Without the noise of votes", *map(str.title, KINDS)),
                 rows=tuple(
                     (name, *(number_of(getattr(one, kind + NOISE_FREED)) for kind in KINDS))
-                    for name, one in found.columns.items()
+                    for name, one in scored.columns.items()
                 ),
                 note=f"The same by endless votes, with {level} intervals: noise in ratings lowers "
                 "a correlation.",
@@ -90,7 +89,7 @@ def correlation_section(found: Scored) -> Section:
                 head=("For models like these", *map(str.title, KINDS)),
                 rows=tuple(
                     (name, *(_ends(*one.other_models[kind]) for kind in KINDS))
-                    for name, one in found.columns.items()
+                    for name, one in scored.columns.items()
                 ),
                 note=f"{level} intervals with models drawn again: how far another choice of "
                 "models may move a correlation.",
@@ -99,17 +98,17 @@ def correlation_section(found: Scored) -> Section:
     )
 
 
-def rows(found: Scored) -> Iterator[dict[str, Any]]:
+def rows(scored: Scored) -> Iterator[dict[str, Any]]:
     """Give every correlation as a row."""
-    for name, one in found.to_dict()["columns"].items():
+    for name, one in scored.to_dict()["columns"].items():
         for kind in FIGURES:
             ends = {end: one[kind][end] for end in ("value", "lower", "upper")}
             yield {"score": name, "figure": kind, **ends, "n": one["n"]}
 
 
-def command(found: Scored) -> str:
+def command(scored: Scored) -> str:
     """Write the command that makes this report."""
-    draws, usual = found.draws, Draws()
+    draws, usual = scored.draws, Draws()
     asked = [
         word
         for name in ("rounds", "seed", "level")
@@ -117,7 +116,7 @@ def command(found: Scored) -> str:
         for word in (f"--{name}", f"{getattr(draws, name):g}")
     ]
     return shlex.join(
-        ["arena", "study", "scores", found.source, found.board_source, *asked, "--out", NAME]
+        ["arena", "study", "scores", scored.source, scored.board_source, *asked, "--out", NAME]
     )
 
 
@@ -127,9 +126,9 @@ def _ends(lower: float | None, upper: float | None) -> str:
     return " to ".join(NONE if end is None else minus(f"{end:.2f}") for end in (lower, upper))
 
 
-def _figure(found: Scored, name: str) -> Figure | None:
-    board = found.board
-    scores = found.scores.of(name, board.models)
+def _figure(scored: Scored, name: str) -> Figure | None:
+    board = scored.board
+    scores = scored.scores.of(name, board.models)
     known = np.flatnonzero(~np.isnan(scores)).tolist()
     if len(known) < 2:
         return None
@@ -146,7 +145,7 @@ def _figure(found: Scored, name: str) -> Figure | None:
     ends = [end for m in marks for end in (m.value, m.lower, m.upper) if end is not None]
     y = spanning(ends, "Rating (points)", lambda value: f"{value:,.0f}")
     svg = scatter(points, x, y, title=f"{name} and ratings", equal=False)
-    one = found.columns[name]
+    one = scored.columns[name]
     return Figure(
         svg,
         f"{name}: {one.n:,} models, Spearman {number_of(one.spearman)}. Lines are intervals.",

@@ -1,18 +1,38 @@
-"""The parts of a report on agreement: with people, beyond chance, by groups."""
+"""The parts of a report on agreement, biases and calibration."""
 
 from collections.abc import Sequence
 
-from judge.report.page import Figure, Section, Table
-from judge.report.plots import Axis, Line, Mark, dots
-from judge.studies.ceiling import CONDITION
+from judge.report.files import Figure, Section, Table
+from judge.report.plots import Axis, Line, Mark, dots, scatter, spanning
+from judge.studies.calibration import Calibration
+from judge.studies.estimates import (
+    NONE,
+    Estimate,
+    gap_of,
+    minus,
+    number_of,
+    percent,
+    percent_of,
+    plural,
+    points_of,
+)
 from judge.studies.gates import PASS, RANDOM, RATERS
-from judge.studies.items import Estimate
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.rates import Rates
-from judge.studies.words import NONE, gap_of, number_of, percent, percent_of
+from judge.studies.reliability import CONDITION
+
+EFFECTS = {
+    "position": "Shown first",
+    "length": "Twice as long",
+    "format": "Twice the markdown",
+    "self": "Its own model",
+}
+
 
 PEOPLE = "Two people"
+
 CEILING = "Best possible judge"
+
 
 Judges = Sequence[JudgeStudy]
 
@@ -80,8 +100,8 @@ def _once(rows: Sequence[Row]) -> list[Row]:
 
 def _row(name: str, rates: Rates, kind: str, *, exact: bool = False) -> Row:
     one, other = rates.without_ties, rates.with_ties
-    said = [percent(x.value) if exact else percent_of(x) for x in (one, other)]
-    return (name, *said, NONE if exact else f"{other.n:,}"), _line(name, kind, one)
+    cells = [percent(x.value) if exact else percent_of(x) for x in (one, other)]
+    return (name, *cells, NONE if exact else f"{other.n:,}"), _line(name, kind, one)
 
 
 def _ceiling_row(top: Estimate) -> Row:
@@ -120,8 +140,8 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
         "advantage": "As good as the person it would replace",
     }
     rows = [
-        (said, *(NONE if test is None else percent(getattr(test, name)) for test in tested))
-        for name, said in names.items()
+        (title, *(NONE if test is None else percent(getattr(test, name)) for test in tested))
+        for name, title in names.items()
     ]
     n = [NONE if test is None else f"{test.people_tested:,}" for test in tested]
     margins = [percent(test.margin) for test in tested if test is not None]
@@ -140,10 +160,10 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     )
 
 
-def _line(name: str, kind: str, found: Estimate) -> Line | None:
-    if found.value is None:
+def _line(name: str, kind: str, estimate: Estimate) -> Line | None:
+    if estimate.value is None:
         return None
-    return Line(name, (Mark(kind, found.value, found.lower, found.upper),))
+    return Line(name, (Mark(kind, estimate.value, estimate.lower, estimate.upper),))
 
 
 def _lowest(lines: Sequence[Line]) -> float:
@@ -205,3 +225,105 @@ def group_section(judges: Judges, by: str) -> Section:
         note="Groups are many looks at one judge: of twenty, one may differ by chance alone.",
     )
     return Section(f"By {by}", table=table)
+
+
+def bias_section(judges: Judges, level: float) -> Section:
+    """Say what moves the judge and what moves people."""
+    rows, lines = [], []
+    for judge in judges:
+        if judge.biases is None:
+            continue
+        for name, effect in judge.biases.effects.items():
+            if effect.people is None and effect.judge is None:
+                continue
+            label = EFFECTS[name]
+            if name == "self":
+                label = f"{label}, {judge.biases.own_model}"
+            if len(judges) > 1:
+                label = f"{judge.name}: {label[:1].lower()}{label[1:]}"
+            cells = map(points_of, (effect.people, effect.judge, effect.difference))
+            rows.append((label, *cells))
+            if effect.people and effect.judge and name != "self":
+                lines.append(
+                    Line(label, (_mark("people", effect.people), _mark("judge", effect.judge)))
+                )
+    table = Table(
+        head=("What a response gains by", "With people", "With the judge", "Difference"),
+        rows=tuple(rows),
+        note=(
+            f"Rating points (400 are odds of ten to one) with {100 * level:g} % intervals by "
+            "prompt, from one Bradley-Terry fit with these terms to votes, and the same to "
+            "verdicts. The difference is the bias: that people, too, like longer answers is none "
+            "of the judge's. Its own model: how far it leads the mean of the others on either "
+            "board; the difference is what the line through the other models does not explain, "
+            "with a prediction interval: it leaves out 0 only where the judge lifts or lowers no "
+            "other model nearly as far."
+        ),
+    )
+    figures: tuple[Figure, ...] = ()
+    if lines:
+        ends = [
+            end
+            for line in lines
+            for mark in line.marks
+            for end in (mark.value, mark.lower, mark.upper)
+            if end is not None
+        ]
+        axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+.0f}" if x else "0"))
+        svg = dots(lines, axis, title="What moves people and the judge", rule=0.0)
+        caption = (
+            "Orange: people, above. Blue: the judge, below. Where they lie apart is the bias."
+        )
+        figures = (Figure(svg, caption),)
+    return Section("What moves it, and what moves people", table=table, figures=figures)
+
+
+def _mark(kind: str, estimate: Estimate) -> Mark:
+    return Mark(kind, estimate.value or 0.0, estimate.lower, estimate.upper)
+
+
+def calibration_section(judges: Judges, level: float) -> Section:
+    """Say whether the probabilities that judges give are those with which people agree."""
+    known = [(judge.name, judge.calibration) for judge in judges if judge.calibration is not None]
+    rows = {
+        "Calibration error": [percent_of(one.ece) for _, one in known],
+        "Brier score": [number_of(one.brier, 3) for _, one in known],
+        "Temperature": [number_of(one.temperature) for _, one in known],
+        "Brier score, by temperature": [
+            number_of(one.brier_by_temperature, 3) for _, one in known
+        ],
+        "Brier score, by isotonic map": [number_of(one.brier_isotonic, 3) for _, one in known],
+        "Pairs": [f"{one.n:,}" for _, one in known],
+    }
+    table = Table(
+        head=("Its chances", *(name for name, _ in known)),
+        rows=tuple((name, *cells) for name, cells in rows.items()),
+        note=(
+            "Calibration error: how far the judge's chance lies from the share of people, on "
+            "average. A temperature above 1: it is too sure of itself. Both maps are learnt on "
+            "other prompts than they are scored on."
+        ),
+    )
+    figures = tuple(_curve(name, calibration, level) for name, calibration in known)
+    return Section("Whether its chances hold", table=table, figures=figures)
+
+
+def _curve(name: str, calibration: Calibration, level: float) -> Figure:
+    points = [
+        (
+            "",
+            Mark("judge", one.mean_chance, None, None),
+            Mark("people", one.people.value or 0.0, one.people.lower, one.people.upper),
+        )
+        for one in calibration.bins
+        if one.people.value is not None
+    ]
+    axes = (
+        Axis(0.5, 1.0, "Chance that the judge gives to the side it prefers", percent),
+        Axis(0.0, 1.0, "People who prefer that side", percent),
+    )
+    return Figure(
+        scatter(points, *axes, title=f"How often people agree with {name}, by its chance"),
+        f"{name}: on the dashed line its chances hold, below it is too sure. Lines are "
+        f"{100 * level:g} % intervals; {plural(calibration.n, 'pair')} of a verdict and a vote.",
+    )

@@ -9,21 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from judge.methods.named import PAIRS
-from judge.methods.named import method as named
-from judge.report.biases import bias_section, calibration_section
-from judge.report.boards import board_section, powered_section
-from judge.report.files import write_forms
-from judge.report.page import Answer, Example, Page, Section, Table, Tone
-from judge.report.plan import SEND, plan_section, send_rows, win_rate_section
-from judge.report.sections import agreement_section, chance_section, group_section
+from judge.methods import PAIRS
+from judge.methods import method as named
+from judge.report.boards import (
+    SEND,
+    board_section,
+    plan_section,
+    powered_section,
+    send_rows,
+    win_rate_section,
+)
+from judge.report.files import Answer, Example, Page, Section, Table, Tone, write_forms
+from judge.report.sections import (
+    agreement_section,
+    bias_section,
+    calibration_section,
+    chance_section,
+    group_section,
+)
 from judge.studies.agreement import counts
-from judge.studies.data import JudgeSaid, StudyData
+from judge.studies.data import JudgeVerdicts, StudyData
+from judge.studies.estimates import joined, plural
 from judge.studies.gates import MIN_CASES, RATERS, Verdict
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.rows import RowTexts, read_texts
 from judge.studies.study import Study
-from judge.studies.words import listed, plural
 from rating import __version__
 from rating.tables import formats
 from rating.typing import Floats
@@ -33,7 +43,7 @@ MOST_A_PROMPT = 2
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """An item, and what was said of it.
+    """An item with its votes and verdicts.
 
     Attributes
     ----------
@@ -46,13 +56,13 @@ class Differing:
     verdicts: tuple[int, int, int]
 
 
-def differing(data: StudyData, judge: JudgeSaid, n: int = 6) -> tuple[Differing, ...]:
+def differing(data: StudyData, judge: JudgeVerdicts, n: int = 6) -> tuple[Differing, ...]:
     """Give the items on which the judge stands furthest from most people, most votes first.
 
     The distance is that of the mean labels, weighed by the root of the votes beyond one: a vote
     that stands alone says little of people. Of a prompt at most `MOST_A_PROMPT` are given.
     """
-    votes, verdicts = (counts(data.items, said) for said in (data.people, judge.verdicts))
+    votes, verdicts = (counts(data.items, rows) for rows in (data.people, judge.verdicts))
     sizes = votes.sum(axis=1), verdicts.sum(axis=1)
     both = (sizes[0] > 0) & (sizes[1] > 0)
     apart = np.zeros(data.items.n)
@@ -66,16 +76,16 @@ def differing(data: StudyData, judge: JudgeSaid, n: int = 6) -> tuple[Differing,
             break
         if of_prompt.get(prompt, 0) < MOST_A_PROMPT:
             of_prompt[prompt] = of_prompt.get(prompt, 0) + 1
-            chosen.append(Differing(item, _said(votes[item]), _said(verdicts[item])))
+            chosen.append(Differing(item, _by_side(votes[item]), _by_side(verdicts[item])))
     return tuple(chosen)
 
 
-def _mean(found: Floats) -> Floats:
-    return np.asarray((found[:, 2] - found[:, 0]) / found.sum(axis=1))
+def _mean(table: Floats) -> Floats:
+    return np.asarray((table[:, 2] - table[:, 0]) / table.sum(axis=1))
 
 
-def _said(found: Floats) -> tuple[int, int, int]:
-    b, tie, a = (int(n) for n in found)
+def _by_side(row: Floats) -> tuple[int, int, int]:
+    b, tie, a = (int(n) for n in row)
     return a, tie, b
 
 
@@ -135,7 +145,7 @@ def report_page(study: Study, made: date) -> Page:
     if any(judge.win_rates for judge in judges):
         sections.append(win_rate_section(judges, level))
     sections += [_data(study), _rules(study), _limits(study), _again(study)]
-    named = listed([judge.name for judge in judges])
+    named = joined([judge.name for judge in judges])
     return Page(
         title=f"May {named} stand in for people?",
         opening=OPENING,
@@ -150,23 +160,23 @@ def report_page(study: Study, made: date) -> Page:
 
 def _answer(judge: JudgeStudy) -> Answer:
     """Put the first answer for a judge on the page."""
-    found = judge.first_answer
-    return Answer(judge.name, TONES[found.verdict], found.headline, found.reasons[1:])
+    answer = judge.first_answer
+    return Answer(judge.name, TONES[answer.verdict], answer.headline, answer.reasons[1:])
 
 
 def rows(study: Study) -> Iterator[dict[str, Any]]:
-    """Give every figure of the contract as a row: judge, group, name, value, ends, n and text.
+    """Give every figure of a study as a row: judge, group, name, value, ends, n and text.
 
     Text is of the first answer alone, which has no value; its reasons are one text.
     """
-    found = study.to_dict()
-    judges = found.get("judges") or {study.judges[0].name: found}
+    plain = study.to_dict()
+    judges = plain.get("judges") or {study.judges[0].name: plain}
     nothing = dict.fromkeys(("value", "lower", "upper", "n", "text"))
     for judge, figures in judges.items():
         for group, part in [("", figures), *figures["groups"].items()]:
             named = {"judge": judge, "group": group}
-            said = part["first_answer"]
-            texts = {"verdict": said["verdict"], "reasons": " ".join(said["reasons"])}
+            answer = part["first_answer"]
+            texts = {"verdict": answer["verdict"], "reasons": " ".join(answer["reasons"])}
             for name, text in texts.items():
                 yield named | {"figure": f"first_answer.{name}"} | nothing | {"text": text}
             for name, figure in _figures(part):
@@ -198,17 +208,17 @@ def _about(study: Study) -> dict[str, str]:
         "Votes": f"{plural(first.n_votes, 'vote')}{voters}",
         "Items": f"{plural(first.n_items, 'item')} of {plural(first.n_prompts, 'prompt')}",
         "Models": f"{len(study.data.items.models):,}",
-        "Judges": listed([judge.name for judge in study.judges]),
+        "Judges": joined([judge.name for judge in study.judges]),
     }
 
 
-def _examples(study: Study, judge: JudgeSaid) -> Section:
-    found = differing(study.data, judge, N_EXAMPLES)
+def _examples(study: Study, judge: JudgeVerdicts) -> Section:
+    chosen = differing(study.data, judge, N_EXAMPLES)
     texts = [
-        read_texts(source, [int(own[one.item]) for one in found if own[one.item] >= 0])
+        read_texts(source, [int(own[one.item]) for one in chosen if own[one.item] >= 0])
         for source, own in zip((study.votes, study.verdicts), study.data.source_rows, strict=True)
     ]
-    examples = tuple(_example(study, one, texts) for one in found)
+    examples = tuple(_example(study, one, texts) for one in chosen)
     if not examples:
         return Section(
             f"Where {judge.name} and people differ most",
@@ -231,17 +241,17 @@ def _example(study: Study, one: Differing, texts: list[dict[int, RowTexts]]) -> 
     data = study.data
     a, b = (data.items.models[model] for model in data.items.pairs[one.item])
     prompt = data.prompts[data.items.prompt[one.item]]
-    told = [
-        found[int(rows[one.item])]
-        for found, rows in zip(texts, data.source_rows, strict=True)
-        if int(rows[one.item]) in found
+    rows = [
+        of_rows[int(numbers[one.item])]
+        for of_rows, numbers in zip(texts, data.source_rows, strict=True)
+        if int(numbers[one.item]) in of_rows
     ]
-    sides = _responses(told, a)
+    sides = _responses(rows, a)
     if study.outputs is not None:
         sides = study.outputs.of(data.items, data.prompts, one.item)
-    asked = study.texts.get(prompt) or next((row.prompt for row in told if row.prompt), None)
-    reason = next((row.reason for row in told if row.reason), None)
-    checklist = next((row.checklist for row in told if row.checklist), None)
+    asked = study.texts.get(prompt) or next((row.prompt for row in rows if row.prompt), None)
+    reason = next((row.reason for row in rows if row.reason), None)
+    checklist = next((row.checklist for row in rows if row.checklist), None)
     written = "\n\n".join(text for text in (checklist, reason) if text)
     return Example(
         title=f"{a} and {b}" + (f", prompt {prompt}" if prompt else ""),
@@ -256,16 +266,16 @@ def _example(study: Study, one: Differing, texts: list[dict[int, RowTexts]]) -> 
     )
 
 
-def _responses(told: list[RowTexts], a: str) -> list[str | None]:
-    for row in told:
+def _responses(rows: list[RowTexts], a: str) -> list[str | None]:
+    for row in rows:
         if row.text_a is not None or row.text_b is not None:
             sides = [row.text_a, row.text_b]
             return sides if row.model_a == a else sides[::-1]
     return [None, None]
 
 
-def _counts(said: tuple[int, int, int], a: str, b: str) -> str:
-    parts = [f"{n} for {name}" for n, name in zip(said, (a, "a tie", b), strict=True) if n]
+def _counts(numbers: tuple[int, int, int], a: str, b: str) -> str:
+    parts = [f"{n} for {name}" for n, name in zip(numbers, (a, "a tie", b), strict=True) if n]
     return f"{', '.join(parts)}."
 
 
@@ -294,8 +304,8 @@ def _data(study: Study) -> Section:
 
 
 def _counted(study: Study, name: str, field: str) -> tuple[str, ...]:
-    found = [getattr(judge, field) for judge in study.judges]
-    return (name, *("not known" if n is None else f"{n:,}" for n in found))
+    numbers = [getattr(judge, field) for judge in study.judges]
+    return (name, *("not known" if n is None else f"{n:,}" for n in numbers))
 
 
 def _rules(study: Study) -> Section:
@@ -320,26 +330,28 @@ def _rules(study: Study) -> Section:
         "stays together. Where every draw gives the same, a share has the interval that so many "
         "prompts of one mind leave, and other figures have none.",
         *(_asked(judge) for judge in study.data.judges),
-        f"Models: {listed(study.data.items.models)}.",
+        f"Models: {joined(study.data.items.models)}.",
     )
     return Section("The rules of the comparison", points=points)
 
 
-def _asked(judge: JudgeSaid) -> str:
+def _asked(judge: JudgeVerdicts) -> str:
     """Say how a judge was asked, as far as the file of verdicts does."""
     if not judge.methods:
         return (
             f"How {judge.name} was asked is not in the file of verdicts: take its instructions "
             "and settings from whoever asked."
         )
-    said = [f"{method}{_template(method, told)}" for method, told in judge.methods.items()]
-    return f"{judge.name} was asked by the method {listed(said)}."
+    methods = [
+        f"{method}{_template(method, templates)}" for method, templates in judge.methods.items()
+    ]
+    return f"{judge.name} was asked by the method {joined(methods)}."
 
 
-def _template(method: str, told: Sequence[str]) -> str:
-    """Say which words a method asks in: as the verdicts tell, else, of one of ours, as now."""
-    if told:
-        return f" (template {listed(told)})"
+def _template(method: str, templates: Sequence[str]) -> str:
+    """Name a method's templates: those of the verdicts, else that of this version."""
+    if templates:
+        return f" (template {joined(templates)})"
     return f" (template {named(method).template.hash} in this version)" if method in PAIRS else ""
 
 

@@ -65,8 +65,8 @@ def alpaca_eval_scores(preference: Floats) -> AlpacaEvalScores:
 
     Examples
     --------
-    >>> found = alpaca_eval_scores(np.array([1.0, 2.0, 1.5, 1.75, np.nan]))
-    >>> found.win_rate, found.discrete_win_rate, found.n_wins, found.n_ties, found.n_dropped
+    >>> scores = alpaca_eval_scores(np.array([1.0, 2.0, 1.5, 1.75, np.nan]))
+    >>> scores.win_rate, scores.discrete_win_rate, scores.n_wins, scores.n_ties, scores.n_dropped
     (56.25, 62.5, 2, 1, 1)
 
     References
@@ -74,8 +74,8 @@ def alpaca_eval_scores(preference: Floats) -> AlpacaEvalScores:
     .. [1] X. Li et al., AlpacaEval, github.com/tatsu-lab/alpaca_eval, metrics `winrate`.
     """
     share = wins(np.asarray(preference, dtype=np.float64))
-    kept = ~np.isnan(share)
-    share, drawn = share[kept], np.isin(preference, DRAWS)[kept]
+    used = ~np.isnan(share)
+    share, drawn = share[used], np.isin(preference, DRAWS)[used]
     n = len(share)
     # Halves go to the even neighbour, upstream's rounding: 1.5 and 2.5 to 2, .5 to 0.
     whole = np.where(drawn, 0.5, np.round(share + 1) - 1)
@@ -87,7 +87,7 @@ def alpaca_eval_scores(preference: Floats) -> AlpacaEvalScores:
         win_rate=_mean(share),
         standard_error=100 * float(share.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan,
         discrete_win_rate=_mean(whole),
-        n_dropped=int((~kept).sum()),
+        n_dropped=int((~used).sum()),
     )
 
 

@@ -126,8 +126,8 @@ def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
             | ({"lc_standard_error_compat": control.compat_error} if options.by_position else {})
         )
         if scores.n_dropped:
-            said = f"{name!r}: {scores.n_dropped} of {len(rows)} rows have no preference in [1, 2]"
-            warnings.append(f"{said} (or 0, a draw); they are left out.")
+            text = f"{name!r}: {scores.n_dropped} of {len(rows)} rows have no preference in [1, 2]"
+            warnings.append(f"{text} (or 0, a draw); they are left out.")
     return models, warnings
 
 
@@ -158,18 +158,18 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
     version = data.texts("version") if tags and data.has("version") else [LATEST] * data.n
     models, warnings = [], []
     for key, rows in groups(keys).items():
-        found = wildbench_scores(
+        scores = wildbench_scores(
             score[rows],
             [tags[row] for row in rows] if tags else None,
             incomplete[rows],
             version[rows[0]],
         )
         named = dict(zip(("model", *parts), key, strict=True))
-        numbers = {"n": found.n, "score": found.score, "adjusted": found.adjusted}
-        models.append(named | numbers | {"task_macro": found.task_macro})
-        if found.n_dropped:
-            said = f"{key[0]!r}: {found.n_dropped} of {len(rows)} rows have no score from 1 to 10"
-            warnings.append(f"{said}; they are left out.")
+        numbers = {"n": scores.n, "score": scores.score, "adjusted": scores.adjusted}
+        models.append(named | numbers | {"task_macro": scores.task_macro})
+        if scores.n_dropped:
+            text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
+            warnings.append(f"{text}; they are left out.")
     return models, warnings + _on_parts(parts)
 
 
@@ -223,16 +223,16 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     outcomes = [_outcome(data, row, value) for row, value in enumerate(data.need("winner"), 1)]
     a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
     read = np.array([one is not None for one in outcomes])
-    kept = read & (a != b)
+    used = read & (a != b)
     parts = _parts(data, () if data.has("voter") else ("judge",))
     keys = list(zip(*parts.values(), strict=True)) if parts else [()] * data.n
     models = []
     for key, rows in groups(keys).items():
-        chosen = data.kept(rows[kept[rows]])
+        chosen = data.taken(rows[used[rows]])
         for one in pairwise_scores(
             chosen.texts("model_a"),
             chosen.texts("model_b"),
-            [outcome for row in rows if kept[row] and (outcome := outcomes[row])],
+            [outcome for row in rows if used[row] and (outcome := outcomes[row])],
             chosen.texts("prompt_id") if data.has("prompt_id") else None,
         ):
             named = {"model": one.model} | dict(zip(parts, key, strict=True))
@@ -250,7 +250,7 @@ def _one_row_a_case(data: Annotations) -> Annotations:
     cases = list(named) if "battle_id" in known else [()] * data.n
     in_both = {case for case, name in zip(cases, order, strict=True) if name == BOTH}
     rows = zip(cases, order, strict=True)
-    return data.kept(np.array([name == BOTH or case not in in_both for case, name in rows]))
+    return data.taken(np.array([name == BOTH or case not in in_both for case, name in rows]))
 
 
 _CASE = ("model_a", "model_b", "judge", "method")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.scoring.alpaca_eval import wins
-from judge.scoring.difficulty import Difficulty, estimate_difficulty
 from judge.scoring.length_control import Annotated, Block, length_controlled, length_term
+from judge.scoring.logistic import Difficulty, estimate_difficulty
 from judge.tables.annotations import Annotations, groups
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
@@ -87,8 +87,8 @@ def length_controls(
     """
     models = groups(data.texts("model"))
     if not data.has("len_base", "len_model"):
-        said = ["No length control: there are no columns 'len_base' and 'len_model'."]
-        return dict.fromkeys(models, NONE), said
+        warning = "No length control: there are no columns 'len_base' and 'len_model'."
+        return dict.fromkeys(models, NONE), [warning]
     names = _instructions(data, options.items)
     table = _table(data, preference, names, options)
     baselines = {name for name, rows in table.models.items() if _is_baseline(table, rows)}
@@ -110,12 +110,12 @@ def _instructions(data: Annotations, items: Annotations | None) -> dict[str, int
     if items is None:
         return {name: at for at, name in enumerate(sorted(set(data.texts("idx"))))}
     names = items.texts("idx")
-    found = {name: at for at, name in enumerate(names)}
-    twice = next((name for at, name in enumerate(names) if found[name] != at), None)
+    rows = {name: at for at, name in enumerate(names)}
+    twice = next((name for at, name in enumerate(names) if rows[name] != at), None)
     if twice is not None:
         msg = f"{items.source!r} holds idx {twice!r} more than once: give one row an instruction."
         raise DataError(msg)
-    return found
+    return rows
 
 
 def _table(
@@ -222,10 +222,12 @@ def _control(
     few = [f"{name!r} has {len(rows.share)} rows: under {FEW_ROWS} a length control is a guess."]
     warnings = few if len(rows.share) < FEW_ROWS else []
     try:
-        found = length_controlled(rows, difficulty, block, order=options.order)
+        controlled = length_controlled(rows, difficulty, block, order=options.order)
     except NotIdentifiedError as error:
         return NONE, [*warnings, f"{name!r} has no length-controlled win rate. {error}"]
-    control = Control(found.win_rate, found.standard_error, found.compat_standard_error)
+    control = Control(
+        controlled.win_rate, controlled.standard_error, controlled.compat_standard_error
+    )
     return control, warnings
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judge.scoring.difficulty import Difficulty
-from judge.scoring.logistic import Fitted, Rows, expit, fit_logistic
+from judge.scoring.logistic import Difficulty, Fitted, Rows, expit, fit_logistic
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
 
@@ -60,12 +59,12 @@ class LengthControlled:
     Attributes
     ----------
     win_rate : float
-        Mean chance of the model over the instructions, the length term at zero and the order
+        Mean probability of the model over the instructions, the length term at zero and the order
         half one way and half the other.
     standard_error : float
         Of the whole fit.
     compat_standard_error : float
-        As upstream publishes it: the spread of the fitted chances over the root of n, as if
+        As upstream publishes it: the spread of the fitted probabilities over the root of n, as if
         the coefficients were known. Half of the truth or less.
     length, difficulty, intercept, order : float
         Coefficients in nats; NaN for a term that was left out.
@@ -129,11 +128,11 @@ def length_controlled(
 
         logit P(win on i) = length tanh(gap_i / sd) + intercept + difficulty d_i + order o_i
 
-    The block's rows have no intercept and no order. The win rate is the mean of the chances
+    The block's rows have no intercept and no order. The win rate is the mean of the probabilities
     with the length term at zero.
 
     Upstream penalises the coefficients (L1, its strength chosen by cross-validation), looks
-    difficulties up by the row's position, and publishes the spread of the fitted chances as
+    difficulties up by the row's position, and publishes the spread of the fitted probabilities as
     the standard error. Here there is no penalty, difficulties go by instruction, and the
     standard error is the delta method on a sandwich clustered by instruction: it holds the
     uncertainty of the coefficients, of ``sd``, of estimated difficulties and of the draw of
@@ -165,17 +164,17 @@ def length_controlled(
     if block is None:
         _require_both_lengths(data.length_gap)
     fitted = fit_logistic(problem.rows)
-    chances = [expit(side @ fitted.coefficients) for side in problem.sides]
-    chance = np.mean(chances, axis=0)
-    influence = _influence(problem, fitted, chances)
+    probabilities = [expit(side @ fitted.coefficients) for side in problem.sides]
+    probability = np.mean(probabilities, axis=0)
+    influence = _influence(problem, fitted, probabilities)
     n_clusters = int((np.bincount(problem.instruction) > 0).sum())
     terms = dict(zip(_names(problem), fitted.coefficients.tolist(), strict=True))
     absent = {"difficulty": math.nan, "order": math.nan}
     return LengthControlled(
-        win_rate=100 * float(chance.mean()),
+        win_rate=100 * float(probability.mean()),
         standard_error=100 * math.sqrt(n_clusters / (n_clusters - 1) * (influence @ influence)),
-        compat_standard_error=100 * float(chance.std(ddof=1)) / math.sqrt(len(chance)),
-        n=len(chance),
+        compat_standard_error=100 * float(probability.std(ddof=1)) / math.sqrt(len(probability)),
+        n=len(probability),
         **(absent | terms),
     )
 
@@ -246,15 +245,17 @@ def _names(problem: _Problem) -> list[str]:
     return names + (["order"] if len(problem.sides) > 1 else [])
 
 
-def _influence(problem: _Problem, fitted: Fitted, chances: list[Floats]) -> Floats:
+def _influence(problem: _Problem, fitted: Fitted, probabilities: list[Floats]) -> Floats:
     """Return how far each instruction moved the win rate, shape (n_instructions,)."""
     curves = [
         (side.T * (p * (1 - p))).mean(axis=1)
-        for side, p in zip(problem.sides, chances, strict=True)
+        for side, p in zip(problem.sides, probabilities, strict=True)
     ]
     gradient = np.mean(curves, axis=0)
-    chance = np.mean(chances, axis=0)
-    drawn = _by_instruction(problem, (chance - chance.mean())[:, None] / problem.own)[:, 0]
+    probability = np.mean(probabilities, axis=0)
+    drawn = _by_instruction(problem, (probability - probability.mean())[:, None] / problem.own)[
+        :, 0
+    ]
     pull = _pull(problem, fitted) + _pull_of_scale(problem, fitted)
     moved = np.asarray(drawn + pull @ np.linalg.solve(fitted.hessian, gradient))
     if problem.difficulty is None or not problem.difficulty.influence.size:
@@ -266,7 +267,7 @@ def _pull(problem: _Problem, fitted: Fitted) -> Floats:
     """Return the score of each instruction, shape (n_instructions, k)."""
     rows = problem.rows
     return _by_instruction(
-        problem, rows.design * (rows.weight * (rows.share - fitted.chance))[:, None]
+        problem, rows.design * (rows.weight * (rows.share - fitted.probability))[:, None]
     )
 
 
@@ -279,10 +280,10 @@ def _pull_of_scale(problem: _Problem, fitted: Fitted) -> Floats:
     """Return what each instruction adds to the score through the spread of the lengths."""
     n, gap = problem.own, problem.length_gap
     spread = float(gap.std(ddof=1))
-    design, chance = problem.rows.design[:n], fitted.chance[:n]
+    design, probability = problem.rows.design[:n], fitted.probability[:n]
     moved = -(1 - design[:, LENGTH] ** 2) * gap / spread**2
-    change = -design.T @ (chance * (1 - chance) * fitted.coefficients[LENGTH] * moved)
-    change[LENGTH] += (problem.rows.share[:n] - chance) @ moved
+    change = -design.T @ (probability * (1 - probability) * fitted.coefficients[LENGTH] * moved)
+    change[LENGTH] += (problem.rows.share[:n] - probability) @ moved
     of_row = ((gap - gap.mean()) ** 2 - spread**2) / (2 * spread * n)
     return _by_instruction(problem, of_row[:, None] * change)
 
@@ -292,13 +293,15 @@ def _through_difficulty(
 ) -> Floats:
     """Return what each instruction moves through the difficulties of all the others.
 
-    The win rate moves with a row's difficulty in itself, as it does with the row's chance times
-    the coefficient, and through the coefficients, whose score moves.
+    The win rate moves with a row's difficulty in itself, as it does with the row's probability
+    times the coefficient, and through the coefficients, whose score moves.
     """
-    rows, chance, by = problem.rows, fitted.chance, fitted.coefficients[DIFFICULTY]
+    rows, probability, by = problem.rows, fitted.probability, fitted.coefficients[DIFFICULTY]
     slope = difficulty.slope[problem.instruction]
-    score = -(rows.design * (rows.weight * chance * (1 - chance) * by)[:, None]).T @ slope
-    score[DIFFICULTY] += (rows.weight * (rows.share - chance)) @ slope
+    score = (
+        -(rows.design * (rows.weight * probability * (1 - probability) * by)[:, None]).T @ slope
+    )
+    score[DIFFICULTY] += (rows.weight * (rows.share - probability)) @ slope
     levels = [expit(side @ fitted.coefficients) for side in problem.sides]
     direct = by * np.mean([p * (1 - p) for p in levels], axis=0) @ slope[: problem.own]
     whole = direct / problem.own + np.linalg.solve(fitted.hessian, gradient) @ score

@@ -114,19 +114,19 @@ def wildbench_scores(
     )
 
 
-def _by_category(score: Floats, tags: Sequence[Sequence[str]], kept: Bools) -> dict[str, float]:
+def _by_category(score: Floats, tags: Sequence[Sequence[str]], used: Bools) -> dict[str, float]:
     named = [{category_of(tag) for tag in row} for row in tags]
-    rows = {c: kept & np.array([c in row for row in named], dtype=bool) for c in _SINCE_JUNE}
+    rows = {c: used & np.array([c in row for row in named], dtype=bool) for c in _SINCE_JUNE}
     return {c: 2 * (float(score[at].mean()) - 5) for c, at in rows.items() if at.any()}
 
 
 def category_of(tag: str) -> str:
     """Name the category of a task's tag, or of a category; raises `DataError` of any other."""
-    found = _BY_TAG.get(tag.strip().casefold())
-    if found is None:
+    category = _BY_TAG.get(tag.strip().casefold())
+    if category is None:
         msg = f"There is no task tag {tag!r}; the tags are {', '.join(map(repr, GROUPS))}."
         raise DataError(msg)
-    return found
+    return category
 
 
 def task_macro(categories: Mapping[str, float], version: str = LATEST) -> float:

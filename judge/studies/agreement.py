@@ -1,11 +1,18 @@
-"""How often two say the same of an item, and how far that is beyond chance."""
+"""How often raters agree on an item, and how far that is beyond chance."""
 
 from typing import Literal
 
 import numpy as np
 
-from judge.studies.items import TIE, Estimate, Items, Said
-from judge.studies.resampling import SHARE, MeanOfPrompts, Raters, clustered, sums_by_prompt
+from judge.studies.estimates import (
+    SHARE,
+    Estimate,
+    MeanOfPrompts,
+    Raters,
+    clustered,
+    sums_by_prompt,
+)
+from judge.studies.items import TIE, Items, Labels
 from rating.errors import DataError
 from rating.typing import Floats
 
@@ -13,13 +20,13 @@ Weighting = Literal["pairs", "items"]
 
 LABELS = 3
 """Side B, tie, side A, in this order: a label plus one is its place."""
-_DECISIVE = [0, 2]
+_GAP = MeanOfPrompts(-1.0, 1.0, (1, 3))
 
 
 def pair_agreement(
     items: Items,
-    first: Said,
-    second: Said,
+    first: Labels,
+    second: Labels,
     *,
     ties: bool,
     weighting: Weighting = "pairs",
@@ -44,15 +51,15 @@ def pair_agreement(
     -------
     Estimate
         ``n`` is the number of pairs, or of items that have one. The interval draws prompts, and
-        allows for other raters of ``second``, see `judge.studies.resampling.Raters`.
+        allows for other raters of ``second``, see `judge.studies.estimates.Raters`.
 
     References
     ----------
     .. [1] L. Zheng et al., "Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena", NeurIPS
        2023, section 4.2 (setups S1 and S2 are with and without ties).
     """
-    one, other = (_kept(counts(items, said), ties=ties) for said in (first, second))
-    agree, total = (one * other).sum(axis=1), one.sum(axis=1) * other.sum(axis=1)
+    one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
+    agree, total = _between(one, other).T
     return _rate(
         items,
         agree,
@@ -68,7 +75,7 @@ def pair_agreement(
 
 def own_agreement(
     items: Items,
-    said: Said,
+    labels: Labels,
     *,
     ties: bool,
     weighting: Weighting = "pairs",
@@ -81,16 +88,16 @@ def own_agreement(
     Over all pairs of different rows of an item: the agreement of people with people that a judge
     is compared with. Parameters and result as of `pair_agreement`.
     """
-    found = _kept(counts(items, said), ties=ties)
-    agree, total = _own_pairs(found)
-    each = pairs_with(items, found, said, ties=ties, own=True)
-    return _rate(items, agree, total, said, each, weighting, rounds, rng, level)
+    table = _by_side(counts(items, labels), ties=ties)
+    agree, total = _own_pairs(table)
+    each = pairs_with(items, table, labels, ties=ties, own=True)
+    return _rate(items, agree, total, labels, each, weighting, rounds, rng, level)
 
 
 def kappa(
     items: Items,
-    first: Said,
-    second: Said,
+    first: Labels,
+    second: Labels,
     *,
     ties: bool = True,
     rounds: int = 1000,
@@ -108,14 +115,14 @@ def kappa(
     .. [1] J. Cohen, "A coefficient of agreement for nominal scales", Educational and
        Psychological Measurement 20(1), 1960, pp. 37-46.
     """
-    one, other = (_kept(counts(items, said), ties=ties) for said in (first, second))
+    one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
     stats = sums_by_prompt(items, (one[:, :, None] * other[:, None, :]).reshape(items.n, -1))
     return clustered(stats, _kappas, n=int(stats.sum()), rounds=rounds, rng=rng, level=level)
 
 
 def own_kappa(
     items: Items,
-    said: Said,
+    labels: Labels,
     *,
     ties: bool = True,
     rounds: int = 1000,
@@ -134,7 +141,7 @@ def own_kappa(
     .. [2] O. Bojar et al., "Findings of the 2015 Workshop on Statistical Machine Translation",
        WMT 2015: the same, with both sides taken as equally often better.
     """
-    given = _kept(counts(items, said), ties=ties)
+    given = _by_side(counts(items, labels), ties=ties)
     agree, total = _own_pairs(given)
     stats = sums_by_prompt(items, np.column_stack([agree, total, given]))
     n = int(total.sum())
@@ -143,7 +150,7 @@ def own_kappa(
 
 def one_vs_rest(
     items: Items,
-    said: Said,
+    labels: Labels,
     *,
     rounds: int = 1000,
     rng: np.random.Generator,
@@ -159,51 +166,51 @@ def one_vs_rest(
     .. [1] Y. Dubois et al., "AlpacaFarm", NeurIPS 2023; one minus this, of a judge's
        repetitions, is its "variance".
     """
-    found = counts(items, said)
-    many = found.sum(axis=1) >= 2
+    table = counts(items, labels)
+    many = table.sum(axis=1) >= 2
     rates = np.zeros(items.n)
-    rates[many] = _with_rest(found[many])
+    rates[many] = _with_rest(table[many])
     stats = sums_by_prompt(items, np.column_stack([rates, many]))
     n = int(many.sum())
     return clustered(stats, _ratio, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
 
 
-def majority(items: Items, said: Said) -> Said:
+def majority(items: Items, labels: Labels) -> Labels:
     """Return what most rows of each item say, one row an item.
 
     A label that more rows have than any other; where two labels lead, the item is a tie.
     """
-    found = counts(items, said)
-    leads = found == found.max(axis=1, keepdims=True)
+    table = counts(items, labels)
+    leads = table == table.max(axis=1, keepdims=True)
     label = np.where(leads.sum(axis=1) == 1, leads.argmax(axis=1) - 1, TIE)
-    item = np.flatnonzero(found.sum(axis=1) > 0)
+    item = np.flatnonzero(table.sum(axis=1) > 0)
     nothing = np.zeros(len(item), dtype=np.int8)
-    return Said(
+    return Labels(
         item=item,
         rater=np.zeros(len(item), dtype=np.int64),
         label=label[item].astype(np.int8),
         first=nothing,
-        chance=np.full(len(item), np.nan),
+        probability=np.full(len(item), np.nan),
     )
 
 
-def counts(items: Items, said: Said) -> Floats:
+def counts(items: Items, labels: Labels) -> Floats:
     """Count the labels of each item, shape (n_items, 3): side B, tie, side A."""
-    if said.n and not 0 <= said.item.min() <= said.item.max() < items.n:
-        raise DataError(f"Items are 0 to {items.n - 1}, and a row is of item {said.item.max()}.")
-    place = LABELS * said.item + said.label + 1
-    found = np.bincount(place, minlength=LABELS * items.n)
-    return found.reshape(items.n, LABELS).astype(np.float64)
+    if labels.n and not 0 <= labels.item.min() <= labels.item.max() < items.n:
+        raise DataError(f"Items are 0 to {items.n - 1}, and a row is of item {labels.item.max()}.")
+    place = LABELS * labels.item + labels.label + 1
+    table = np.bincount(place, minlength=LABELS * items.n)
+    return table.reshape(items.n, LABELS).astype(np.float64)
 
 
 def pairs_with(
-    items: Items, found: Floats, said: Said, *, ties: bool, own: bool = False
+    items: Items, others: Floats, labels: Labels, *, ties: bool, own: bool = False
 ) -> Floats:
     """Count the pairs of each row with what others said of its item: those that agree, and all.
 
     Parameters
     ----------
-    found : ndarray of shape (n_items, q)
+    others : ndarray of shape (n_items, q)
         Labels of the others, by item; without ties the two sides alone.
     own : bool
         Whether the row itself is among them.
@@ -212,27 +219,28 @@ def pairs_with(
     -------
     ndarray of shape (n, 2)
     """
-    place = np.array([0, 1, 2] if ties else [0, -1, 1])[said.label + 1]
+    place = np.array([0, 1, 2] if ties else [0, -1, 1])[labels.label + 1]
     there = (place >= 0).astype(np.float64)
-    agree = found[said.item, place] - own
-    return np.column_stack([agree * there, (found[said.item].sum(axis=1) - own) * there])
+    agree = others[labels.item, place] - own
+    return np.column_stack([agree * there, (others[labels.item].sum(axis=1) - own) * there])
 
 
-def _kept(found: Floats, *, ties: bool) -> Floats:
-    return found if ties else found[:, _DECISIVE]
+def _by_side(table: Floats, *, ties: bool) -> Floats:
+    """Leave ties out of counts of labels, unless they are a label."""
+    return table if ties else table[:, [0, 2]]
 
 
-def _own_pairs(found: Floats) -> tuple[Floats, Floats]:
+def _own_pairs(table: Floats) -> tuple[Floats, Floats]:
     """Count pairs of different rows of each item: those that agree, and all."""
-    size = found.sum(axis=1)
-    return (found * (found - 1)).sum(axis=1) / 2, size * (size - 1) / 2
+    size = table.sum(axis=1)
+    return (table * (table - 1)).sum(axis=1) / 2, size * (size - 1) / 2
 
 
 def _rate(
     items: Items,
     agree: Floats,
     total: Floats,
-    said: Said,
+    labels: Labels,
     each: Floats,
     weighting: Weighting,
     rounds: int,
@@ -243,11 +251,11 @@ def _rate(
         pairs = np.where(total > 0, total, 1.0)
         agree, total = agree / pairs, (total > 0).astype(np.float64)
         # Without a row its item stays, and its rate becomes that of the other pairs.
-        each = each / pairs[said.item, None]
-        each = np.column_stack([each[:, 0] - agree[said.item] * each[:, 1], 0 * each[:, 1]])
+        each = each / pairs[labels.item, None]
+        each = np.column_stack([each[:, 0] - agree[labels.item] * each[:, 1], 0 * each[:, 1]])
     n = int(total.sum())
     stats = sums_by_prompt(items, np.column_stack([agree, total]))
-    raters = Raters.of(items, said, each)
+    raters = Raters.of(items, labels, each)
     return clustered(
         stats, _ratio, n=n, mean=SHARE, raters=raters, rounds=rounds, rng=rng, level=level
     )
@@ -277,24 +285,21 @@ def _over(part: Floats, whole: Floats) -> Floats:
     return np.asarray(part / np.where(near_zero, np.nan, whole))
 
 
-def _with_rest(found: Floats) -> Floats:
+def _with_rest(table: Floats) -> Floats:
     """Return the mean score of the rows of each item, shape (n_items,)."""
-    scores = np.zeros(len(found))
+    scores = np.zeros(len(table))
     for label in range(LABELS):
-        rest = found - (np.arange(LABELS) == label)
+        rest = table - (np.arange(LABELS) == label)
         leads = rest == rest.max(axis=1, keepdims=True)
-        scores += found[:, label] * leads[:, label] / leads.sum(axis=1)
-    return np.asarray(scores / found.sum(axis=1))
-
-
-_GAP = MeanOfPrompts(-1.0, 1.0, (1, 3))
+        scores += table[:, label] * leads[:, label] / leads.sum(axis=1)
+    return np.asarray(scores / table.sum(axis=1))
 
 
 def over_another(
     items: Items,
-    first: Said,
-    second: Said,
-    people: Said,
+    first: Labels,
+    second: Labels,
+    people: Labels,
     *,
     ties: bool,
     rounds: int = 1000,
@@ -308,17 +313,17 @@ def over_another(
     allowed for as well. ``n`` is the number of pairs of ``first``.
     """
     votes = _by_side(counts(items, people), ties=ties)
-    both = [_by_side(counts(items, said), ties=ties) for said in (first, second)]
-    parts = [_between(said, votes) for said in both]
-    each = np.hstack([pairs_with(items, said, people, ties=ties) for said in both])
+    both = [_by_side(counts(items, labels), ties=ties) for labels in (first, second)]
+    parts = [_between(table, votes) for table in both]
+    each = np.hstack([pairs_with(items, table, people, ties=ties) for table in both])
     raters = Raters.of(items, people, each)
     return _difference(items, parts[0], parts[1], raters, rounds=rounds, rng=rng, level=level)
 
 
 def over_people(
     items: Items,
-    judge: Said,
-    people: Said,
+    judge: Labels,
+    people: Labels,
     *,
     ties: bool,
     rounds: int = 1000,
@@ -331,29 +336,21 @@ def over_people(
     guess of somebody's vote than the vote of somebody else.
     """
     votes = _by_side(counts(items, people), ties=ties)
-    said = counts(items, judge)
-    own = np.column_stack([(votes * (votes - 1)).sum(axis=1), _pairs(votes)])
-    own *= (said.sum(axis=1) > 0)[:, None]
-    with_judge = _by_side(said, ties=ties)
+    verdicts = counts(items, judge)
+    judged = (verdicts.sum(axis=1) > 0)[:, None]
+    own = 2.0 * judged * np.column_stack(_own_pairs(votes))
+    with_judge = _by_side(verdicts, ties=ties)
     with_others = pairs_with(items, votes, people, ties=ties, own=True)
-    with_others *= 2.0 * (said.sum(axis=1) > 0)[people.item, None]
+    with_others *= 2.0 * judged[people.item]
     each = np.hstack([pairs_with(items, with_judge, people, ties=ties), with_others])
     raters = Raters.of(items, people, each)
-    judged = _between(with_judge, votes)
-    return _difference(items, judged, own, raters, rounds=rounds, rng=rng, level=level)
-
-
-def _by_side(found: Floats, *, ties: bool) -> Floats:
-    return found if ties else found[:, [0, 2]]
+    with_people = _between(with_judge, votes)
+    return _difference(items, with_people, own, raters, rounds=rounds, rng=rng, level=level)
 
 
 def _between(first: Floats, second: Floats) -> Floats:
+    """Count pairs of rows of two sources on each item: those that agree, and all."""
     return np.column_stack([(first * second).sum(axis=1), first.sum(axis=1) * second.sum(axis=1)])
-
-
-def _pairs(found: Floats) -> Floats:
-    n = found.sum(axis=1)
-    return np.asarray(n * (n - 1))
 
 
 def _difference(
@@ -374,6 +371,4 @@ def _difference(
 
 
 def _of_sums(sums: Floats) -> Floats:
-    whole = np.where(sums[:, [1, 3]] > 0, sums[:, [1, 3]], np.nan)
-    rates = sums[:, [0, 2]] / whole
-    return np.asarray(rates[:, 0] - rates[:, 1])
+    return _ratio(sums[:, :2]) - _ratio(sums[:, 2:])

@@ -1,16 +1,19 @@
-"""Which rows of votes and of verdicts are on the same item, and which way round."""
+"""Which rows are on the same item, which way round, and what texts belong to it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge.studies.items import Items
-from judge.studies.rows import Rows, blank
+from judge.studies.rows import Rows, blank, elements
+from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
 from rating.tables.coding import Coded
+from rating.tables.columns import quoted_names
 from rating.typing import Bools, Floats, Ints
 
 NO_ITEM = "Neither an item_id, a prompt_id nor a battle_id is in both"
@@ -40,7 +43,7 @@ class Aligned:
 
     def only(self, *rows: Bools) -> "Aligned":
         """Keep some rows of each source, and the items and prompts that these are on."""
-        item = [own[kept] for own, kept in zip(self.item, rows, strict=True)]
+        item = [own[mask] for own, mask in zip(self.item, rows, strict=True)]
         used, numbers = np.unique(np.concatenate(item), return_inverse=True)
         prompts, prompt = np.unique(self.items.prompt[used], return_inverse=True)
         there, pairs = np.unique(self.items.pairs[used], return_inverse=True)
@@ -48,7 +51,7 @@ class Aligned:
         return Aligned(
             Items(models, pairs.reshape(-1, 2).astype(np.int64), prompt.astype(np.int64)),
             (numbers[: len(item[0])], numbers[len(item[0]) :]),
-            tuple(own[kept] for own, kept in zip(self.flipped, rows, strict=True)),
+            tuple(own[mask] for own, mask in zip(self.flipped, rows, strict=True)),
             tuple(self.prompts[code] for code in prompts),
             self.keyed_by,
         )
@@ -118,9 +121,9 @@ def _models(both: Sequence[Rows]) -> tuple[tuple[str, ...], Ints, Ints]:
     used = np.zeros(len(names), dtype=bool)
     used[np.concatenate(codes)] = True
     place = np.cumsum(used) - 1
-    kept = tuple(name for name, there in zip(names, used, strict=True) if there)
-    _refuse_twins(kept)
-    return kept, place[np.concatenate(codes[:2])], place[np.concatenate(codes[2:])]
+    models = tuple(name for name, is_used in zip(names, used, strict=True) if is_used)
+    _refuse_twins(models)
+    return models, place[np.concatenate(codes[:2])], place[np.concatenate(codes[2:])]
 
 
 def _refuse_twins(names: Sequence[str]) -> None:
@@ -176,12 +179,12 @@ def _numbered(
     of_item[item[known][::-1]] = codes[known][::-1]  # the first row that names one
     alone = of_item < 0
     of_item[alone] = len(names) + np.flatnonzero(alone)
-    found, numbers = np.unique(of_item, return_inverse=True)
-    said = tuple(names[code] if code < len(names) else "" for code in found)
-    return numbers.astype(np.int64), said, _alone_said(int(alone.sum()))
+    used, numbers = np.unique(of_item, return_inverse=True)
+    prompts = tuple(names[code] if code < len(names) else "" for code in used)
+    return numbers.astype(np.int64), prompts, _warn_alone(int(alone.sum()))
 
 
-def _alone_said(n: int) -> tuple[str, ...]:
+def _warn_alone(n: int) -> tuple[str, ...]:
     if not n:
         return ()
     return (
@@ -213,13 +216,134 @@ def gaps(rows: Rows, item: Ints, flipped: Bools, role: str, n_items: int) -> Flo
     Nothing counts as one: a response of no character, or of no element of markdown, has one
     less doubling than any other.
     """
-    found = np.full(n_items, np.nan)
+    doublings = np.full(n_items, np.nan)
     sides = [rows.numbers.get(f"{role}_{side}") for side in "ab"]
     if sides[0] is None or sides[1] is None:
-        return found
+        return doublings
     more = 1.0 if role == "format" else 0.0
     a, b = (np.log2(np.maximum(side + more, 1.0)) for side in sides if side is not None)
     gap = np.where(flipped, b - a, a - b)
     known = np.isfinite(gap)
-    found[item[known][::-1]] = gap[known][::-1]
-    return found
+    doublings[item[known][::-1]] = gap[known][::-1]
+    return doublings
+
+
+PROMPTS = ("prompt_id", "question_id", "instruction_id", "prompt", "instruction", "id")
+MODELS = ("model_id", "model", "generator", "name")
+TEXTS = ("output", "response", "answer", "result", "text")
+ASKED = ("prompt", "instruction", "text", "turns", "question")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outputs:
+    """Responses, by prompt and model.
+
+    Attributes
+    ----------
+    texts : mapping of (str, str) to str
+        By the names of the prompt and of the model.
+    """
+
+    texts: Mapping[tuple[str, str], str]
+
+    def gaps(self, items: Items, prompts: Sequence[str]) -> dict[str, Floats]:
+        """Give differences of length and format, in doublings, NaN where a response is missing.
+
+        Parameters
+        ----------
+        prompts : sequence of str
+            Names by their number in ``items.prompt``.
+        """
+        place = {name: code for code, name in enumerate(prompts)}
+        model = {name: code for code, name in enumerate(items.models)}
+        known = sorted(
+            (place[p] * len(model) + model[m], text)
+            for (p, m), text in self.texts.items()
+            if p in place and m in model
+        )
+        keys = np.array([key for key, _ in known], dtype=np.int64)
+        length = np.array([max(len(text), 1) for _, text in known])
+        format_ = np.array([1 + elements(text) for _, text in known])
+        return {"length": _gap(items, keys, length), "format": _gap(items, keys, format_)}
+
+    def of(self, data: Items, prompts: Sequence[str], item: int) -> list[str | None]:
+        """Give both responses of an item, side A first; None where one is missing."""
+        prompt = prompts[data.prompt[item]]
+        return [self.texts.get((prompt, data.models[model])) for model in data.pairs[item]]
+
+
+def _gap(items: Items, keys: Ints, sizes: Ints) -> Floats:
+    if not len(keys):
+        return np.full(items.n, np.nan)
+    doublings, n_models = np.log2(sizes), len(items.models)
+    a, b = (
+        _looked_up(items.prompt * n_models + items.pairs[:, side], keys, doublings)
+        for side in (0, 1)
+    )
+    return np.asarray(a - b)
+
+
+def _looked_up(wanted: Ints, keys: Ints, values: Floats) -> Floats:
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], np.nan)
+
+
+def read_outputs(path: Path, items: Items, prompts: Sequence[str]) -> Outputs:
+    """Read responses: one row a prompt and model, in the columns that name most of the items'.
+
+    Of a prompt and model that come twice, the first counts.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or holds no response of any item.
+    """
+    table = read_annotations(path)
+    prompt, model = _best(table, PROMPTS, set(prompts)), _best(table, MODELS, set(items.models))
+    column = next((name for name in TEXTS if table.has(name)), None)
+    texts: dict[tuple[str, str], str] = {}
+    for p, m, text in zip(prompt, model, table.need(column) if column else (), strict=False):
+        if p is not None and m is not None and isinstance(text, str):
+            texts.setdefault((p, m), text)
+    if not texts:
+        msg = (
+            f"{str(path)!r} holds no response of a model to a prompt of the votes: it needs "
+            f"columns for the prompt, the model and the response, and has "
+            f"{quoted_names(list(table.columns))}."
+        )
+        raise DataError(msg)
+    return Outputs(texts)
+
+
+def read_prompts(path: Path, prompts: Sequence[str]) -> dict[str, str]:
+    """Read the texts of prompts, by their name.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or names none of the prompts.
+    """
+    table = read_annotations(path)
+    names = _best(table, PROMPTS, set(prompts))
+    column = next((name for name in ASKED if table.has(name)), None)
+    texts: dict[str, str] = {}
+    for name, text in zip(names, table.need(column) if column else (), strict=False):
+        if name is not None and text is not None:
+            texts.setdefault(name, text if isinstance(text, str) else "\n\n".join(text))
+    if not texts:
+        there = quoted_names(list(table.columns))
+        msg = f"{str(path)!r} names none of the prompts of the votes; its columns are {there}."
+        raise DataError(msg)
+    return texts
+
+
+def _best(
+    table: Annotations, names: Sequence[str], wanted: Collection[str]
+) -> Sequence[str | None]:
+    """Read the column in which most rows hold a name that is wanted; None in the others."""
+    columns = [
+        [str(value) if str(value) in wanted else None for value in table.need(name)]
+        for name in names
+        if table.has(name)
+    ]
+    return max(columns, key=lambda column: sum(x is not None for x in column), default=())

@@ -8,10 +8,10 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.studies.agreement import LABELS, counts
-from judge.studies.baselines import larger
+from judge.studies.estimates import sums_within
 from judge.studies.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
-from judge.studies.items import Items, Said
-from judge.studies.resampling import sums_within
+from judge.studies.items import Items, Labels
+from judge.studies.rates import larger
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
@@ -75,7 +75,7 @@ class AlternativeTest:
 
 
 def alternative(
-    items: Items, people: Said, judge: Said, *, raters: Raters = "crowd"
+    items: Items, people: Labels, judge: Labels, *, raters: Raters = "crowd"
 ) -> Alternative | None:
     """Test a judge, a coin and the longer answer in the place of people, on the same items.
 
@@ -95,8 +95,8 @@ def alternative(
         others voted on as well.
     """
     margin = MARGINS[raters]
-    found = alternative_test(items, people, judge, margin=margin)
-    if found.winning_rate is None or found.advantage is None or found.n_tested < MIN_PEOPLE:
+    test = alternative_test(items, people, judge, margin=margin)
+    if test.winning_rate is None or test.advantage is None or test.n_tested < MIN_PEOPLE:
         return None
     judged = np.isin(np.arange(items.n), judge.item)
     coin = _tested(items, people, [judged[:, None] * side for side in _COIN], margin).winning_rate
@@ -107,10 +107,10 @@ def alternative(
         tested = alternative_test(items, people, rule.only(judged[rule.item]), margin=margin)
         longest = tested.winning_rate if tested.n_tested >= MIN_PEOPLE else None
     return Alternative(
-        winning_rate=found.winning_rate,
-        advantage=found.advantage,
+        winning_rate=test.winning_rate,
+        advantage=test.advantage,
         margin=margin,
-        people_tested=found.n_tested,
+        people_tested=test.n_tested,
         coin=coin,
         longest=longest,
     )
@@ -118,8 +118,8 @@ def alternative(
 
 def alternative_test(
     items: Items,
-    people: Said,
-    judge: Said,
+    people: Labels,
+    judge: Labels,
     *,
     margin: float = MARGINS["crowd"],
     min_items: int = MIN_ITEMS,
@@ -161,7 +161,7 @@ def alternative_test(
 
 def _tested(
     items: Items,
-    people: Said,
+    people: Labels,
     sides: Sequence[Floats],
     margin: float,
     min_items: int = MIN_ITEMS,
@@ -195,8 +195,8 @@ def _tested(
         tested.append(_against(rater, items.prompt[at], judged, own, others, margin))
     rejected = _rejected(np.array([one.p_value for one in tested]), false_discoveries)
     annotators = tuple(
-        Annotator(one.rater, one.judge_wins, one.person_wins, one.p_value, bool(found), one.n)
-        for one, found in zip(tested, rejected, strict=True)
+        Annotator(one.rater, one.judge_wins, one.person_wins, one.p_value, bool(refuted), one.n)
+        for one, refuted in zip(tested, rejected, strict=True)
     )
     if not annotators:
         return AlternativeTest(None, None, None, (), left_out, margin)
@@ -223,7 +223,7 @@ def _against(
     )
 
 
-def _labels(own: Said) -> tuple[Ints, Floats]:
+def _labels(own: Labels) -> tuple[Ints, Floats]:
     """Return the items that rows are of, and the counts of their labels, as `counts` has them."""
     at, place = np.unique(own.item, return_inverse=True)
     table = np.bincount(LABELS * place + own.label + 1, minlength=LABELS * len(at))
@@ -261,6 +261,6 @@ def _rejected(p: Floats, rate: float) -> Bools:
     order = np.argsort(p)
     harmonic = float(np.sum(1 / np.arange(1, m + 1)))
     enough = p[order] <= np.arange(1, m + 1) * rate / (m * harmonic)
-    found = np.zeros(m, dtype=bool)
-    found[order[: np.flatnonzero(enough).max(initial=-1) + 1]] = True
-    return found
+    rejected = np.zeros(m, dtype=bool)
+    rejected[order[: np.flatnonzero(enough).max(initial=-1) + 1]] = True
+    return rejected

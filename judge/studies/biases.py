@@ -1,50 +1,257 @@
-"""What moves a judge and what moves people, position, length, format and its own model."""
+"""What moves a judge beyond what moves people: position, length, format and its own model."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from judge.studies.bias import Bias, Effect, bias
-from judge.studies.data import JudgeSaid
-from judge.studies.items import Estimate, Items, Said
-from judge.studies.preferences import Preferences, from_influence
+import numpy as np
+
+from judge.studies.boards import (
+    POSITION,
+    Preferences,
+    common_models,
+    from_influence,
+    preferences,
+)
+from judge.studies.estimates import (
+    FEW_PROMPTS,
+    Estimate,
+)
+from judge.studies.items import Items, Labels
+from rating.errors import NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
+from rating.typing import Floats
+from rating.uncertainty.contrasts import quantile
 
+LENGTH, FORMAT, SELF = "length", "format", "self"
+TERMS = (POSITION, LENGTH, FORMAT, SELF)
 SHORTEST = 3
 """Letters and digits that a judge's name and a model's must share to be taken as one."""
+MIN_OTHERS = 3
+_NO_SPREAD = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one more of a term is worth, in points; None where it was not fitted.
+
+    Attributes
+    ----------
+    people, judge : Estimate or None
+        ``n`` is the number of votes, of verdicts.
+    difference : Estimate or None
+        The judge's less people's: its bias. None unless both were fitted.
+    """
+
+    people: Estimate | None
+    judge: Estimate | None
+    difference: Estimate | None
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return plain values for JSON; None where the difference has none."""
+        if self.difference is None:
+            return None
+        sides = {"people": self.people, "judge": self.judge, "difference": self.difference}
+        return {side: one and one.to_dict() for side, one in sides.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreference:
+    """How a judge places itself; in points of its own board.
+
+    Attributes
+    ----------
+    excess : Estimate
+        By how much it stands above the line through the other models; ``n`` is their number. The
+        interval leaves out 0 only where a model that is nobody's own would seldom lie so far off.
+    scale : float
+        Slope of that line: nats of the judge for one of people.
+    others_off : float
+        Root mean square by which the other models lie off it. An excess of this size is what
+        the judge does to any model.
+    between : float
+        Standard deviation of what it does to a model, without the uncertainty of the ratings.
+    """
+
+    excess: Estimate
+    scale: float
+    others_off: float
+    between: float
 
 
 @dataclass(frozen=True, slots=True)
 class Biases:
-    """Effects by name: ``position``, ``length``, ``format`` and ``self``, in points.
-
-    For ``self`` the effects are by how much the judge's own model leads the others' mean; the
-    difference is what is left of the judge's after the line through the other models.
+    """How differently a judge and people are moved.
 
     Attributes
     ----------
+    effects : mapping of str to Effect
+        In points: ``position`` for being shown first, ``length`` for being twice as long,
+        ``format`` for twice the markdown. ``self`` is by how much the judge's own model leads
+        the others' mean; its difference is `SelfPreference.excess`.
     own_model : str or None
         The model that is the judge's own, as far as names tell.
+    self_preference : SelfPreference or None
+        None without the judge's own model, or where the data do not determine it.
+    warnings : tuple of str
     """
 
     effects: Mapping[str, Effect]
     own_model: str | None
+    self_preference: SelfPreference | None
     warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {name: effect.to_dict() for name, effect in self.effects.items()}
 
 
 def biases(
     items: Items,
-    people: Said,
-    judge: JudgeSaid,
-    boards: tuple[Preferences, Preferences],
-    level: float,
+    people: Labels,
+    judge: Labels,
+    *,
+    own_model: str | None = None,
+    boards: tuple[Preferences, Preferences] | None = None,
+    level: float = 0.95,
 ) -> Biases:
-    """Compare what moves votes and verdicts; raises as `judge.studies.bias.bias`."""
-    own = own_model(judge.name, items.models)
-    found = bias(items, people, judge.in_orders, own_model=own, level=level)
-    effects = {"position": found.position, "length": found.length, "format": found.format}
-    effects["self"] = _own(found, boards, own, level)
-    return Biases(effects, own, found.warnings)
+    """Fit one model to votes and to verdicts, and compare the slopes.
+
+    ::
+
+        logit P(side A) = theta_a - theta_b + position first + length gap + format gap
+
+    Strengths are fitted anew for each, so a judge that rates models as people do and one that
+    does not are measured alike. Slopes are in points, ``400 / ln 10`` a nat, each on the scale of
+    its own board. A term that a source leaves without a value is left out of its fit, with a
+    warning. People who like longer answers are no bias of the judge: the difference is.
+
+    Parameters
+    ----------
+    own_model : str, optional
+        The judge's own name among the models.
+    boards : tuple of Preferences, optional
+        By people and by the judge, of which the leads of its own model are shown; by default
+        those with all terms.
+
+    Returns
+    -------
+    Biases
+        Intervals are the sandwich by prompt, joint over votes and verdicts of the same prompt.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If votes, or verdicts, do not give the models finite strengths.
+
+    References
+    ----------
+    .. [1] L. Zheng et al., "Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena", NeurIPS
+       2023, section 3.3 (position, verbosity, self-enhancement).
+    """
+    sources = {"votes": people, "verdicts": judge}
+    warnings: list[str] = []
+    fits = {name: _fitted(items, labels, name, warnings) for name, labels in sources.items()}
+    votes, verdicts = fits["votes"], fits["verdicts"]
+    effects = {term: _effect(votes, verdicts, term, level) for term in (POSITION, LENGTH, FORMAT)}
+    effects[SELF], own = Effect(None, None, None), None
+    if own_model is not None:
+        own = self_preference(votes, verdicts, own_model, level=level)
+        if own is None:
+            warnings.append(_no_self(own_model))
+        else:
+            leads = _leads(boards or (votes, verdicts), own_model, level)
+            effects[SELF] = Effect(leads[0], leads[1], own.excess)
+    warnings += _few(fits)
+    return Biases(effects, own_model, own, tuple(warnings))
+
+
+def _fitted(items: Items, labels: Labels, source: str, warnings: list[str]) -> Preferences:
+    """Fit all terms that are known, or as many of them as the data determine."""
+    terms = _known_terms(items, labels, source, warnings)
+    people = source == "votes"
+    try:
+        return preferences(items, labels, terms, people=people)
+    except NotIdentifiedError:
+        fitted_terms: tuple[str, ...] = ()
+        fit = preferences(items, labels, people=people)
+        for term in terms:
+            try:
+                fit = preferences(items, labels, (*fitted_terms, term), people=people)
+                fitted_terms = (*fitted_terms, term)
+            except NotIdentifiedError as error:
+                warnings.append(f"{term.capitalize()} cannot be told from the {source}: {error}")
+        return fit
+
+
+def _known_terms(
+    items: Items, labels: Labels, source: str, warnings: list[str]
+) -> tuple[str, ...]:
+    terms = [POSITION] if (labels.first != 0).any() else []
+    if not terms:
+        warnings.append(
+            f"The {source} do not say what was shown first, or are of both orders together: "
+            "no effect of the position."
+        )
+    for term in (LENGTH, FORMAT):
+        gap = items.gaps.get(term, np.full(items.n, np.nan))[labels.item]
+        if np.isnan(gap).all():
+            warnings.append(f"Nothing is known of the {term} of what the {source} compared.")
+        else:
+            terms.append(term)
+            if np.isnan(gap).any():
+                share = 100 * float(np.isnan(gap).mean())
+                warnings.append(f"{share:.1f} % of the {source} are left out: no {term} known.")
+    return tuple(terms)
+
+
+def _effect(people: Preferences, judge: Preferences, term: str, level: float) -> Effect:
+    alone = [
+        _in_points(board.slopes[term], board.pull(term), board.n, level)
+        if term in board.slopes
+        else None
+        for board in (people, judge)
+    ]
+    if None in alone:
+        return Effect(alone[0], alone[1], None)
+    apart = judge.slopes[term] - people.slopes[term]
+    pull = judge.pull(term) - people.pull(term)
+    return Effect(alone[0], alone[1], _in_points(apart, pull, judge.n, level))
+
+
+def _in_points(value: float, pull: Floats, n: int, level: float) -> Estimate:
+    return from_influence(POINTS_PER_NAT * value, POINTS_PER_NAT * pull, n=n, level=level)
+
+
+def _leads(boards: tuple[Preferences, Preferences], own: str, level: float) -> list[Estimate]:
+    """Estimate the lead of a model over the mean of the others on each board, in points."""
+    names = common_models(*boards)
+    at, others = names.index(own), len(names) - 1
+    times = len(names) / others  # strengths sum to zero: of the mean of the others
+    leads = []
+    for board in boards:
+        theta, influence = board.of_models(names)
+        leads.append(_in_points(float(theta[at]) * times, influence[:, at] * times, others, level))
+    return leads
+
+
+def _few(fits: dict[str, Preferences]) -> list[str]:
+    sizes = {name: int((f.influence != 0).any(axis=1).sum()) for name, f in fits.items()}
+    return [
+        f"The {name} are of {n} prompt{'s'[n == 1 :]}: under {FEW_PROMPTS}, intervals of biases "
+        "are too narrow."
+        for name, n in sizes.items()
+        if n < FEW_PROMPTS
+    ]
+
+
+def _no_self(name: str) -> str:
+    return (
+        f"Whether the judge favours {name!r} cannot be told: that needs it and three others on "
+        "both boards, and people to tell these apart."
+    )
 
 
 def own_model(judge: str, models: Sequence[str]) -> str | None:
@@ -71,22 +278,108 @@ def _bare(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.rpartition("/")[2].casefold())
 
 
-def _own(
-    found: Bias, boards: tuple[Preferences, Preferences], own: str | None, level: float
-) -> Effect:
-    if found.self_preference is None or own is None:
-        return Effect(None, None, None)
-    names = tuple(sorted(set(boards[0].models) & set(boards[1].models)))
-    leads = [_lead(board, names, own, level) for board in boards]
-    return Effect(leads[0], leads[1], found.self_preference.excess)
+def self_preference(
+    people: Preferences, judge: Preferences, name: str, *, level: float = 0.95
+) -> SelfPreference | None:
+    """Measure how far a judge's own model stands off the line through the others.
 
+    With a and b the strengths by people and by the judge, over the other models
 
-def _lead(board: Preferences, names: tuple[str, ...], own: str, level: float) -> Estimate:
-    """Estimate the lead of a model over the mean of the others, in points."""
-    theta, influence = board.of_models(names)
-    at = names.index(own)
-    others = len(names) / (len(names) - 1)  # strengths sum to zero: of the mean of the others
-    value, pull = theta[at] * others, influence[:, at] * others
-    return from_influence(
-        POINTS_PER_NAT * float(value), POINTS_PER_NAT * pull, n=len(names) - 1, level=level
+    ::
+
+        scale = (cov(a, b) - noise_ab) / (var(a) - noise_a)
+        excess = (b_self - mean b) - scale (a_self - mean a)
+
+    A judge whose verdicts are more decided than votes has a scale above 1, and a strong model
+    stands higher with it without favour. The noise terms are what the uncertainty of strengths
+    adds to their spread; without them the scale would be too small, and a strong judge would seem
+    to favour itself.
+
+    A judge lifts and lowers models for many reasons, and its own is one more of them. So the
+    excess is judged as a further model drawn from those: with m others, ``s^2 = RSS / (m - 2)``
+    of their residuals off the line and ``k = 1 + 1/m + (a_self - mean a)^2 / var(a)``, half of the
+    interval is the larger of
+
+    ::
+
+        t_(m - 2) sqrt(k s^2)    and    t_(U - 1) sqrt(V + k between^2)
+
+    The first is the prediction interval of the regression [3]_: their scatter, the uncertainty of
+    their ratings included. The second is for a model that is less certain than the others: V is
+    the excess' sampling variance, the delta method on the U prompts' influences on both boards,
+    and ``between^2`` what is left of ``s^2`` without that of the residuals.
+
+    Returns
+    -------
+    SelfPreference or None
+        None where the model is not on both boards with `MIN_OTHERS` others, or where people's
+        ratings of the others spread no more than their uncertainty.
+
+    References
+    ----------
+    .. [1] A. Panickssery, S. R. Bowman and S. Feng, "LLM Evaluators Recognize and Favor Their
+       Own Generations", NeurIPS 2024. There the scales are taken as equal.
+    .. [2] W. A. Fuller, Measurement Error Models, 1987, section 1.2.
+    .. [3] J. P. T. Higgins, S. G. Thompson and D. J. Spiegelhalter, "A re-evaluation of
+       random-effects meta-analysis", Journal of the Royal Statistical Society A 172(1), 2009,
+       section 4 (prediction for a new unit, t with m - 2).
+    """
+    others = tuple(sorted(set(people.models) & set(judge.models) - {name}))
+    on_both = name in people.models and name in judge.models
+    if not on_both or len(others) < MIN_OTHERS:
+        return None
+    (a, moved_a), (b, moved_b) = (board.of_models((*others, name)) for board in (people, judge))
+    own_a, own_b, m = a[-1], b[-1], len(others)
+    x, y = a[:-1] - a[:-1].mean(), b[:-1] - b[:-1].mean()
+    spread = x @ x - _noise(moved_a, moved_a)
+    if spread <= 0:
+        return None
+    scale = float((x @ y - _noise(moved_a, moved_b)) / spread)
+    ahead = own_a - a[:-1].mean()
+    excess = float(own_b - b[:-1].mean() - scale * ahead)
+    by_b = np.r_[-1 / m - ahead * x / spread, 1.0]
+    by_a = np.r_[scale / m - ahead * (y - 2 * scale * x) / spread, -scale]
+    k = 1 + 1 / m + ahead**2 / spread
+    off = y - scale * x
+    scatter = float(off @ off) / (m - 2)
+    between = max(scatter - _residual_noise(moved_b - scale * moved_a, x) / (m - 2), 0.0)
+    pull = moved_a @ by_a + moved_b @ by_b
+    half = max(
+        quantile(level, m - 2) * math.sqrt(k * scatter), _uncertain(pull, k * between, level)
     )
+    return SelfPreference(
+        _with_half(excess, half, m),
+        scale,
+        POINTS_PER_NAT * float(np.sqrt(np.mean(off**2))),
+        POINTS_PER_NAT * math.sqrt(between),
+    )
+
+
+def _with_half(value: float, half: float, n: int) -> Estimate:
+    """Give a value its interval; none where the two boards are one."""
+    if half < _NO_SPREAD:
+        return Estimate(POINTS_PER_NAT * value, None, None, n)
+    lower, upper = POINTS_PER_NAT * (value - half), POINTS_PER_NAT * (value + half)
+    return Estimate(POINTS_PER_NAT * value, lower, upper, n)
+
+
+def _uncertain(pull: Floats, between: float, level: float) -> float:
+    """Return half of the interval that sampling and scatter add up to."""
+    n_prompts = max(int((pull != 0).sum()), 2)
+    sampling = n_prompts / (n_prompts - 1) * float(pull @ pull)
+    return quantile(level, n_prompts - 1) * math.sqrt(sampling + between)
+
+
+def _residual_noise(moved: Floats, x: Floats) -> float:
+    """Return what uncertainty adds to the squares of the others' residuals off the line."""
+    around = moved[:, :-1] - moved[:, :-1].mean(axis=1, keepdims=True)
+    around -= np.outer(around @ x / (x @ x), x)
+    return float((around**2).sum())
+
+
+def _noise(first: Floats, second: Floats) -> float:
+    """Return the sum of the covariances of the others' strengths around their mean."""
+    parts = [
+        moved[:, :-1] - moved[:, :-1].mean(axis=1, keepdims=True) for moved in (first, second)
+    ]
+    return float((parts[0] * parts[1]).sum())

@@ -1,37 +1,161 @@
-"""Two boards of the same models, one by people's votes and one by a judge's verdicts."""
+"""Boards by people and by judges: how they are fitted, and how they compare."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from judge.studies.correlation import FEW_MODELS, MIN_MODELS, row_correlations
-from judge.studies.items import Estimate
-from judge.studies.preferences import Preferences
-from judge.studies.resampling import FEW_PROMPTS, drawn_sums, interval, with_width
+from judge.studies.correlations import (
+    FEW_MODELS,
+    MIN_MODELS,
+    Moved,
+    around,
+    both_correlations,
+    correlated,
+)
+from judge.studies.estimates import (
+    FEW_PROMPTS,
+    FEWEST_PEOPLE,
+    Estimate,
+    drawn_sums,
+    with_width,
+)
+from judge.studies.items import Items, Labels
+from rating import Comparisons, Fit, fit, hessian_covariance
+from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.typing import Floats
+from rating.uncertainty.clusters import activity, grouping, intersection
+from rating.uncertainty.covariance import scored_cells
 
-KINDS = ("spearman", "kendall", "pearson")
-NOISE_FREED = "_noise_freed"
-FIGURES = (*KINDS, *(kind + NOISE_FREED for kind in KINDS))
-"""Correlations as found, and freed of the noise in both boards."""
+POSITION = "position"
+"""Term that is 1 where side A was shown first and -1 where side B was."""
+_OUTCOME = np.array([1, 2, 0])
+"""Position in ``tuple(Outcome)`` of the labels -1, 0 and 1."""
 
-_NORMAL: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
-    "spearman": (
-        lambda r: np.asarray(2 * np.sin(math.pi * r / 6)),
-        lambda r: np.asarray(6 / math.pi * np.arcsin(r / 2)),
-    ),
-    "kendall": (
-        lambda r: np.asarray(np.sin(math.pi * r / 2)),
-        lambda r: np.asarray(2 / math.pi * np.arcsin(r)),
-    ),
-    "pearson": (lambda r: r, lambda r: r),
-}
-"""From a correlation to Pearson's of a bivariate normal law that has it, and back."""
-_NOTHING_LEFT = 1e-9
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preferences:
+    """Bradley-Terry strengths, ties half, and the slopes of other terms.
+
+    Attributes
+    ----------
+    models : tuple of str, length n_models
+        Those compared with another, sorted.
+    theta : ndarray of shape (n_models,)
+        Nats, summing to zero.
+    slopes : dict of str to float
+        Nats by which one more of a term moves the preference for side A.
+    influence : ndarray of shape (n_prompts, n_models + n_slopes)
+        How far each prompt of the items moved strengths and slopes, in nats; they sum to zero.
+    n : int
+        Rows behind the fit.
+    """
+
+    models: tuple[str, ...]
+    theta: Floats
+    slopes: dict[str, float]
+    influence: Floats
+    n: int
+
+    def pull(self, term: str) -> Floats:
+        """Return how far each prompt moved a slope, shape (n_prompts,)."""
+        at = list(self.slopes).index(term)
+        return np.asarray(self.influence[:, len(self.models) + at])
+
+    def of_models(self, names: tuple[str, ...]) -> tuple[Floats, Floats]:
+        """Return strengths and influence of some models, centred anew."""
+        at = [self.models.index(name) for name in names]
+        theta, influence = self.theta[at], self.influence[:, at]
+        return theta - theta.mean(), influence - influence.mean(axis=1, keepdims=True)
+
+
+def preferences(
+    items: Items, labels: Labels, terms: tuple[str, ...] = (), *, people: bool = False
+) -> Preferences:
+    """Fit ``logit P(side A) = theta_a - theta_b + sum of slope * term``, a tie half a win.
+
+    Parameters
+    ----------
+    terms : tuple of str
+        `POSITION`, or names of ``items.gaps``. A row with a gap that is not known is left out; a
+        row whose order is not known keeps 0.
+    people : bool
+        Whether the raters are people: the influences of prompts are then raised by what the
+        raters add to their variance, for the strengths together and for each slope, so that
+        whatever is read from them allows for other people as well.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the rows leave a strength or a slope without a finite value.
+    """
+    columns = [_term(items, labels, name) for name in terms]
+    features = np.stack(columns, axis=1) if columns else np.empty((labels.n, 0))
+    a, b = items.pairs[labels.item].T
+    used = ~np.isnan(features).any(axis=1) & (a != b)
+    prompt = items.prompt[labels.item[used]]
+    data = Comparisons.from_codes(
+        items.models,
+        a[used],
+        b[used],
+        _OUTCOME[labels.label[used] + 1],
+        voter=np.unique(labels.rater[used], return_inverse=True)[1] if people else None,
+        prompt=prompt,
+        features=features[used] if terms else None,
+        feature_names=terms,
+    )
+    try:
+        fitted = fit(data)
+    except ConvergenceError as error:
+        raise NotIdentifiedError(str(error)) from error
+    influence = np.zeros((items.n_prompts, len(fitted.x)))
+    influence[np.unique(prompt)] = _influence(fitted, data)
+    slopes = {name: p.value for name, p in zip(terms, fitted.parameters, strict=True)}
+    return Preferences(fitted.models, fitted.theta, slopes, influence, int(used.sum()))
+
+
+def from_influence(value: float, influence: Floats, *, n: int, level: float) -> Estimate:
+    """Give a value the interval that the prompts' influences on it imply.
+
+    Student's t with prompts less one, on ``sqrt(U / (U - 1) sum influence^2)``; prompts without
+    influence are not counted, and fewer than two give no interval, nor does one without a width.
+
+    Parameters
+    ----------
+    influence : ndarray of shape (n_prompts,)
+    """
+    n_prompts = int((influence != 0).sum())
+    if n_prompts < 2:
+        return Estimate(value, None, None, n)
+    error = math.sqrt(n_prompts / (n_prompts - 1) * float(influence @ influence))
+    reach = float(scipy.special.stdtrit(n_prompts - 1, (1 + level) / 2)) * error
+    return Estimate(value, *with_width(value - reach, value + reach), n)
+
+
+def _term(items: Items, labels: Labels, name: str) -> Floats:
+    if name == POSITION:
+        return labels.first.astype(np.float64)
+    return items.gaps[name][labels.item]
+
+
+def _influence(fitted: Fit, data: Comparisons) -> Floats:
+    assert data.prompt is not None
+    index = data.prompt.astype(np.int64)
+    cells, bread = scored_cells(fitted, data), hessian_covariance(fitted)
+    influence = np.asarray(-cells.scores(index, data.n_prompts) @ bread)
+    if data.voter is None or activity(data).effective < FEWEST_PEOPLE:
+        return influence
+    both = intersection(data)
+    by_voter, inside = (
+        cells.scores(groups.index, groups.size) @ bread
+        for groups in (grouping(data, "voter"), both)
+    )
+    own, u, k = (influence**2).sum(axis=0), data.n_voters, fitted.n_models
+    added = u / (u - 1) * (by_voter**2).sum(axis=0) - (inside**2).sum(axis=0)
+    own[:k], added[:k] = own[:k].sum(), added[:k].sum()
+    return np.asarray(influence * np.sqrt(1 + added.clip(min=0) / np.where(own > 0, own, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +177,7 @@ class BoardsCompared:
         Over the pairs that people separate: 1 where the judge separates them the same way, -1
         the other way, 0 where it does not; the mean. None where people separate none.
     order_brier : float or None
-        Mean squared distance of the judge's chance that one model of a pair is the better one
+        Mean squared distance of the judge's probability that one model of a pair is the better one
         from the order by people; pairs of the same strength without an error are left out, None
         where no other is there.
     warnings : tuple of str
@@ -88,7 +212,7 @@ def compare_boards(
     lowers a correlation, and drawing adds it once more, so percentiles of the rounds would lie
     too low, and those shifted by the median's bias still do: each round is corrected for noise as
     in `correlated`, once for the correlation of boards of this size, twice for that of endless
-    votes and verdicts. The models are taken as given: nothing is said of others.
+    votes and verdicts. The models are taken as given: other models are not inferred about.
 
     Separation, and agreement where both are confident, are those of Arena-Hard, with intervals by
     prompt in place of its rounds; a pair that people do not separate is left out.
@@ -100,12 +224,12 @@ def compare_boards(
     """
     names = common_models(people, judge)
     moved = moved_boards((people, judge), names, rounds, rng)
-    found = both_correlations(moved, 0, 1, level)
+    estimates = both_correlations(moved, 0, 1, level)
     sides = [board.of_models(names) for board in (people, judge)]
     apart = [_separated(theta, influence, level) for theta, influence in sides]
     return BoardsCompared(
         models=names,
-        **found,
+        **estimates,
         separated_by_people=_share(apart[0] != 0),
         separated_by_judge=_share(apart[1] != 0),
         confident_agreement=_share((apart[0] * apart[1])[apart[0] != 0]),
@@ -118,23 +242,6 @@ def common_models(*boards: Preferences) -> tuple[str, ...]:
     """Return the models that are on all boards, sorted."""
     names = set(boards[0].models).intersection(*(board.models for board in boards[1:]))
     return tuple(sorted(names))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """Boards as found, and as each round moves them.
-
-    Attributes
-    ----------
-    theta : tuple of ndarray of shape (1 + rounds, n_models)
-        One a board; the first row is as found.
-    noise : ndarray of shape (n_boards, n_boards)
-        What the uncertainty of strengths adds to the variance of a board over its models, and to
-        the covariance of two.
-    """
-
-    theta: tuple[Floats, ...]
-    noise: Floats
 
 
 def moved_boards(
@@ -157,84 +264,6 @@ def moved_boards(
     )
 
 
-def both_correlations(moved: Moved, first: int, second: int, level: float) -> dict[str, Estimate]:
-    """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`."""
-    n = moved.theta[0].shape[1]
-    return {
-        name: around(values, n, level)
-        for freed, suffix in ((False, ""), (True, NOISE_FREED))
-        for kind, values in correlated(moved, first, second, freed=freed).items()
-        for name in (kind + suffix,)
-    }
-
-
-def correlated(moved: Moved, first: int, second: int, *, freed: bool) -> dict[str, Floats]:
-    """Correlate two boards in each row: the data, then each round, less the noise of drawing.
-
-    The boards found hold the noise of the data, and a round as much again. With ``s`` the
-    variances of a row's boards, ``n`` their noise and k how often it is taken away, a correlation
-    r becomes
-
-    ::
-
-        (r sqrt(s_1 s_2) - k n_12) / sqrt((s_1 - k n_1) (s_2 - k n_2))
-
-    clipped to -1 and 1, where it ends up if noise leaves no variance. Rank correlations go
-    through the Pearson correlation of the normal law that has them, and back.
-
-    Parameters
-    ----------
-    freed : bool
-        Whether the noise of the data is taken away as well: k is 1 for the data and 2 for a
-        round, else 0 and 1.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (1 + rounds,)
-        For each of `KINDS`; NaN where a board does not vary, or has fewer than three models.
-
-    References
-    ----------
-    .. [1] C. Spearman, "The proof and measurement of association between two things", American
-       Journal of Psychology 15(1), 1904 (the correction for attenuation).
-    .. [2] M. Kendall and J. D. Gibbons, Rank Correlation Methods, 5th ed., 1990.
-    """
-    one, other = moved.theta[first], moved.theta[second]
-    if one.shape[1] < MIN_MODELS:
-        return {kind: np.full(len(one), np.nan) for kind in KINDS}
-    rows = row_correlations(other, one)
-    places = np.ix_([first, second], [first, second])
-    spread = one.var(axis=1, ddof=1), other.var(axis=1, ddof=1)
-    times = int(freed) + (np.arange(len(one)) > 0)
-    noise = times[:, None, None] * moved.noise[places]
-    left = {kind: _without_noise(kind, rows[kind], spread, noise) for kind in KINDS}
-    return {kind: np.where(times > 0, left[kind], rows[kind]) for kind in KINDS}
-
-
-def around(values: Floats, n: int, level: float) -> Estimate:
-    """Return the first value, with the percentile interval of the others, widened to hold it.
-
-    Without an interval where the others are all equal.
-    """
-    value = float(values[0])
-    if math.isnan(value):
-        return Estimate(None, None, None, n)
-    if len(values) == 1:
-        return Estimate(value, None, None, n)
-    lower, upper = interval(values[1:], level)
-    if lower is None or upper is None:
-        return Estimate(value, lower, upper, n)
-    return Estimate(value, *with_width(min(lower, value), max(upper, value)), n)
-
-
-def _without_noise(kind: str, raw: Floats, spread: tuple[Floats, Floats], noise: Floats) -> Floats:
-    to_normal, back = _NORMAL[kind]
-    left = [np.maximum(s - noise[:, k, k], _NOTHING_LEFT * s) for k, s in enumerate(spread)]
-    shared = to_normal(raw) * np.sqrt(spread[0] * spread[1]) - noise[:, 0, 1]
-    whole = np.sqrt(left[0] * left[1])
-    return back(np.clip(shared / np.where(whole > 0, whole, np.nan), -1, 1))
-
-
 def _separated(theta: Floats, influence: Floats, level: float) -> Floats:
     """Return 1 or -1 for pairs of models whose intervals lie apart, else 0, shape (n_pairs,)."""
     n_prompts = int((influence != 0).any(axis=1).sum())
@@ -253,11 +282,11 @@ def _order_brier(people: Floats, theta: Floats, influence: Floats) -> float | No
     own = np.diag(square)
     error = np.sqrt(np.maximum(own[first] + own[second] - 2 * square[first, second], 0))
     gap = theta[first] - theta[second]
-    said = (gap != 0) | (error > 0)  # of two models that it never tells apart, it says nothing
+    sure = (gap != 0) | (error > 0)  # of two models that it never tells apart, it says nothing
     with np.errstate(divide="ignore"):
-        chance = scipy.special.ndtr(gap[said] / error[said])
+        probability = scipy.special.ndtr(gap[sure] / error[sure])
     above = (np.sign(people[first] - people[second]) + 1) / 2
-    return _share((chance - above[said]) ** 2)
+    return _share((probability - above[sure]) ** 2)
 
 
 def _share(values: NDArray[np.generic]) -> float | None:
@@ -269,21 +298,21 @@ def _prompts(*boards: Preferences) -> int:
 
 
 def _warnings(n_models: int, n_prompts: int) -> tuple[str, ...]:
-    found = []
+    warnings = []
     if n_models < MIN_MODELS:
         have = f"{n_models} model{' is' if n_models == 1 else 's are'} on both boards"
-        found.append(f"{have}: a correlation needs {MIN_MODELS} or more.")
+        warnings.append(f"{have}: a correlation needs {MIN_MODELS} or more.")
     elif n_models < FEW_MODELS:
-        found.append(
+        warnings.append(
             f"A correlation over {n_models} models says little: with other models it may well be "
             f"another. Compare {FEW_MODELS} or more."
         )
     if n_prompts < max(FEW_PROMPTS, n_models):
-        found.append(
+        warnings.append(
             f"{n_prompts} prompt{'s'[n_prompts == 1 :]} cannot say how far {n_models} strengths "
             "may be off together: the intervals of the correlations are too narrow."
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 @dataclass(frozen=True, slots=True)

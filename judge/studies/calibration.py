@@ -1,4 +1,4 @@
-"""Whether the chances that a judge gives are those with which people agree."""
+"""Whether the probabilities that a judge gives are those with which people agree."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,17 @@ import scipy  # its submodules load on first use
 
 from judge.scoring.logistic import Rows, expit
 from judge.studies.agreement import counts
-from judge.studies.items import Estimate, Items, Said
-from judge.studies.preferences import from_influence
-from judge.studies.resampling import (
+from judge.studies.boards import from_influence
+from judge.studies.estimates import (
     SHARE,
+    Estimate,
     clustered,
     drawn_sums,
     interval,
     sums_within,
     with_width,
 )
+from judge.studies.items import Items, Labels
 from rating.errors import NotIdentifiedError
 from rating.likelihood.newton import minimise
 from rating.typing import Bools, Floats, Ints
@@ -30,12 +31,12 @@ is wrong once would otherwise have no temperature."""
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Verdicts of about one chance.
+    """Verdicts of about the same probability.
 
     Attributes
     ----------
     mean_chance : float
-        The judge's mean chance of the side that it prefers.
+        The judge's mean probability of the side that it prefers.
     people : Estimate
         How often people prefer that side, a tie counting as half; ``n`` is the number of pairs of
         a verdict and a vote.
@@ -47,7 +48,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """How far chances can be trusted.
+    """How far probabilities can be trusted.
 
     Attributes
     ----------
@@ -56,15 +57,15 @@ class Calibration:
     ece : Estimate
         Expected calibration error: the mean distance of the bins from people.
     brier : Estimate
-        Mean squared distance of the chance from the vote, 1, 1/2 or 0.
+        Mean squared distance of the probability from the vote, 1, 1/2 or 0.
     temperature : Estimate
         What to divide the judge's log-odds by: above 1 it is too sure of itself.
     isotonic : ndarray of shape (n_steps, 2)
         Chances and what people make of them, never falling; between steps in straight lines.
     brier_by_temperature, brier_isotonic : Estimate
-        The Brier score of chances mapped by either map, learnt on other prompts.
+        The Brier score of probabilities mapped by either map, learnt on other prompts.
     n : int
-        Pairs of a verdict with a chance and a vote.
+        Pairs of a verdict with a probability and a vote.
     """
 
     bins: tuple[Bin, ...]
@@ -79,10 +80,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cases:
-    """A verdict with a chance each: its side turned so that the judge prefers it."""
+    """Verdicts with a probability, sides turned so that the judge prefers side A."""
 
     prompt: Ints
-    chance: Floats
+    probability: Floats
     score: Floats
     square: Floats
     votes: Floats
@@ -93,14 +94,14 @@ class _Cases:
 
 def calibration(
     items: Items,
-    people: Said,
-    judge: Said,
+    people: Labels,
+    judge: Labels,
     *,
     rounds: int = 1000,
     rng: np.random.Generator,
     level: float = 0.95,
 ) -> Calibration:
-    """Compare a judge's chances with people's votes, over pairs of the same item.
+    """Compare a judge's probabilities with people's votes, over pairs of the same item.
 
     Which side is A means nothing, so every verdict is turned to the side that the judge prefers:
     chances run from a half to one. A bin holds a tenth of that range. Noise makes every bin miss
@@ -112,7 +113,7 @@ def calibration(
     Raises
     ------
     NotIdentifiedError
-        If no verdict with a chance has a vote.
+        If no verdict with a probability has a vote.
 
     References
     ----------
@@ -126,7 +127,10 @@ def calibration(
     stats = _by_bin(cases)
     drawn = drawn_sums(stats, rounds if len(stats) >= 2 else 0, rng)
     on_others = _mapped_on_other_prompts(cases, rng)
-    briers = [_brier(cases, chance, rounds, rng, level) for chance in (cases.chance, *on_others)]
+    briers = [
+        _brier(cases, probability, rounds, rng, level)
+        for probability in (cases.probability, *on_others)
+    ]
     return Calibration(
         bins=_curve(stats, drawn, level),
         ece=_ece(stats, drawn, level),
@@ -139,24 +143,24 @@ def calibration(
     )
 
 
-def with_isotonic(chance: Floats, steps: Floats) -> Floats:
-    """Return chances mapped by `Calibration.isotonic`; those below a half as their reverse."""
-    upper = np.interp(np.maximum(chance, 1 - chance), steps[:, 0], steps[:, 1])
-    return np.where(chance >= 0.5, upper, 1 - upper)
+def with_isotonic(probability: Floats, steps: Floats) -> Floats:
+    """Map probabilities by `Calibration.isotonic`; those below a half as their reverse."""
+    upper = np.interp(np.maximum(probability, 1 - probability), steps[:, 0], steps[:, 1])
+    return np.where(probability >= 0.5, upper, 1 - upper)
 
 
-def _cases(items: Items, people: Said, judge: Said) -> _Cases:
-    found = counts(items, people)[judge.item]
-    votes = found.sum(axis=1)
-    kept = ~np.isnan(judge.chance) & (votes > 0)
-    chance, found, votes = judge.chance[kept], found[kept], votes[kept]
-    for_a, tied = found[:, 2] / votes, found[:, 1] / votes
-    turned = np.where(chance < 0.5, found[:, 0] / votes, for_a)
-    undecided = chance == 0.5  # either side is as good: half of the votes each way
+def _cases(items: Items, people: Labels, judge: Labels) -> _Cases:
+    labels = counts(items, people)[judge.item]
+    votes = labels.sum(axis=1)
+    used = ~np.isnan(judge.probability) & (votes > 0)
+    probability, labels, votes = judge.probability[used], labels[used], votes[used]
+    for_a, tied = labels[:, 2] / votes, labels[:, 1] / votes
+    turned = np.where(probability < 0.5, labels[:, 0] / votes, for_a)
+    undecided = probability == 0.5  # either side is as good: half of the votes each way
     whole = np.where(undecided, (1 - tied) / 2, turned)
     return _Cases(
-        prompt=items.prompt[judge.item[kept]],
-        chance=np.maximum(chance, 1 - chance),
+        prompt=items.prompt[judge.item[used]],
+        probability=np.maximum(probability, 1 - probability),
         score=whole + tied / 2,
         square=whole + tied / 4,
         votes=votes,
@@ -170,20 +174,20 @@ def _sums(cases: _Cases, values: Floats) -> Floats:
 
 
 def _by_bin(cases: _Cases) -> Floats:
-    """Sum chances, scores and pairs of each prompt in each bin, shape (n_prompts, 3 bins)."""
-    at = np.minimum((2 * N_BINS * (cases.chance - 0.5)).astype(int), N_BINS - 1)
+    """Sum probabilities, scores and pairs by prompt and bin, shape (n_prompts, 3 bins)."""
+    at = np.minimum((2 * N_BINS * (cases.probability - 0.5)).astype(int), N_BINS - 1)
     within = (at[:, None] == np.arange(N_BINS)).astype(np.float64)
-    parts = [within * cases.chance[:, None], within * cases.score[:, None], within]
+    parts = [within * cases.probability[:, None], within * cases.score[:, None], within]
     return _sums(cases, np.hstack(parts))
 
 
 def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[Bin, ...]:
-    chance, score, pairs = np.split(stats.sum(axis=0), 3)
+    probability, score, pairs = np.split(stats.sum(axis=0), 3)
     _, scores, sizes = np.split(drawn, 3, axis=1)
     shares = scores / np.where(sizes > 0, sizes, np.nan)
     return tuple(
         Bin(
-            float(chance[k] / pairs[k]),
+            float(probability[k] / pairs[k]),
             Estimate(float(score[k] / pairs[k]), *_ends(shares[:, k], level), n=int(pairs[k])),
         )
         for k in np.flatnonzero(pairs)
@@ -207,16 +211,16 @@ def _ece(stats: Floats, drawn: Floats, level: float) -> Estimate:
 
 def _misses(sums: Floats) -> Floats:
     """Return how far each bin lies off people, weighed by its pairs, shape (r, bins)."""
-    chance, score, pairs = np.split(sums, 3, axis=1)
-    return np.asarray((chance - score) / pairs.sum(axis=1, keepdims=True))
+    probability, score, pairs = np.split(sums, 3, axis=1)
+    return np.asarray((probability - score) / pairs.sum(axis=1, keepdims=True))
 
 
 def _brier(
-    cases: _Cases, chance: Floats, rounds: int, rng: np.random.Generator, level: float
+    cases: _Cases, probability: Floats, rounds: int, rng: np.random.Generator, level: float
 ) -> Estimate:
-    if np.isnan(chance).any():  # a fold without a map
+    if np.isnan(probability).any():  # a fold without a map
         return Estimate(None, None, None, int(cases.votes.sum()))
-    distance = cases.square - 2 * chance * cases.score + chance**2
+    distance = cases.square - 2 * probability * cases.score + probability**2
     stats = _sums(cases, np.column_stack([distance, np.ones(len(distance))]))
     n = int(cases.votes.sum())
     return clustered(stats, _mean, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
@@ -230,52 +234,52 @@ def _temperature(cases: _Cases, level: float) -> Estimate:
     n, slope = int(cases.votes.sum()), _slope(cases)
     if slope is None or slope <= 0:
         return Estimate(None, None, None, n)
-    odds = _logit(cases.chance)
+    odds = _logit(cases.probability)
     fitted = expit(slope * odds)
     curve = float(cases.votes @ (fitted * (1 - fitted) * odds**2))
     pull = _sums(cases, ((cases.score - fitted) * odds / curve)[:, None])[:, 0]
-    found = from_influence(slope, pull, n=n, level=level)
-    if found.lower is None or found.upper is None:
+    inverse = from_influence(slope, pull, n=n, level=level)
+    if inverse.lower is None or inverse.upper is None:
         return Estimate(1 / slope, None, None, n)
-    hottest = 1 / found.lower if found.lower > 0 else None
-    return Estimate(1 / slope, 1 / found.upper, hottest, n)
+    hottest = 1 / inverse.lower if inverse.lower > 0 else None
+    return Estimate(1 / slope, 1 / inverse.upper, hottest, n)
 
 
 def _slope(cases: _Cases) -> float | None:
     """Return what log-odds are to be multiplied by; None where nothing holds it."""
-    odds = _logit(cases.chance)
-    told = odds > 0
-    score = cases.score[told]
-    if not told.any() or (score == 1).all() or (score == 0).all():
+    odds = _logit(cases.probability)
+    certain = odds > 0
+    score = cases.score[certain]
+    if not certain.any() or (score == 1).all() or (score == 0).all():
         return None
-    rows = Rows(odds[told, None], score, cases.votes[told])
+    rows = Rows(odds[certain, None], score, cases.votes[certain])
     return float(minimise(rows, np.zeros(1)).x[0])
 
 
 def _steps(cases: _Cases) -> Floats:
     """Fit the isotonic map: where each level begins and ends, shape (n_steps, 2)."""
-    chance, place = np.unique(cases.chance, return_inverse=True)
+    probability, place = np.unique(cases.probability, return_inverse=True)
     votes = np.bincount(place, cases.votes)
     score = np.bincount(place, cases.votes * cases.score) / votes
     fitted = scipy.optimize.isotonic_regression(score, weights=votes).x
     ends = np.r_[True, fitted[1:] != fitted[:-1]] | np.r_[fitted[1:] != fitted[:-1], True]
-    return np.column_stack([chance[ends], fitted[ends]])
+    return np.column_stack([probability[ends], fitted[ends]])
 
 
 def _mapped_on_other_prompts(cases: _Cases, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return each chance by temperature, and by the isotonic map, learnt on other prompts."""
+    """Return probabilities by temperature and by the isotonic map, learnt on other prompts."""
     known, place = np.unique(cases.prompt, return_inverse=True)
     fold = rng.permutation(len(known))[place] % FOLDS
     hot, steps = np.full((2, len(fold)), np.nan)
     for k in range(FOLDS):
         held, rest = fold == k, cases.only(fold != k)
-        slope = _slope(rest) if len(rest.chance) else None
+        slope = _slope(rest) if len(rest.probability) else None
         if slope is not None:
-            hot[held] = expit(slope * _logit(cases.chance[held]))
-        if len(rest.chance):
-            steps[held] = with_isotonic(cases.chance[held], _steps(rest))
+            hot[held] = expit(slope * _logit(cases.probability[held]))
+        if len(rest.probability):
+            steps[held] = with_isotonic(cases.probability[held], _steps(rest))
     return hot, steps
 
 
-def _logit(chance: Floats) -> Floats:
-    return np.asarray(scipy.special.logit(np.clip(chance, NEAREST, 1 - NEAREST)))
+def _logit(probability: Floats) -> Floats:
+    return np.asarray(scipy.special.logit(np.clip(probability, NEAREST, 1 - NEAREST)))

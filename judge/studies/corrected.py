@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
 from rating.uncertainty.contrasts import quantile
@@ -156,8 +157,8 @@ def corrected_rate(
 
     Examples
     --------
-    >>> found = corrected_rate(Counted(400, 1000), Counted(140, 200), Counted(180, 200))
-    >>> round(found.value, 5), round(found.lower, 5), round(found.upper, 5)
+    >>> rate = corrected_rate(Counted(400, 1000), Counted(140, 200), Counted(180, 200))
+    >>> round(rate.value, 5), round(rate.lower, 5), round(rate.upper, 5)
     (0.16667, 0.05635, 0.26273)
     """
     _check(positive, specificity, sensitivity)
@@ -201,19 +202,24 @@ class Tally:
 
     def corrected(self, *, level: float = 0.95) -> Corrected:
         """Correct the judge's rate; raises as `corrected_rate`."""
-        found = (self.specificity, self.sensitivity)
-        rate = corrected_rate(self.by_judge, *found, level=level)
-        return Corrected(rate, self.by_judge.share, *found)
+        errors = (self.specificity, self.sensitivity)
+        rate = corrected_rate(self.by_judge, *errors, level=level)
+        return Corrected(rate, self.by_judge.share, *errors)
 
 
-def win_tallies(items: Items, people: Said, judge: Said) -> dict[str, Tally]:
-    """Count for each model what people and a judge prefer, by prompt."""
+def win_tallies(items: Items, people: Labels, judge: Labels) -> dict[str, Tally]:
+    """Count for each model what people and a judge prefer, by prompt.
+
+    Over rows that prefer a side. The errors are counted over pairs of a verdict and a vote of the
+    same item, so they hold people's own disagreement; `ASSUMPTION` must hold. Rows of a prompt
+    are taken as dependent, and the three counts as independent of each other.
+    """
     votes, says = (_decisive(items, one) for one in (people, judge))
-    (voted, against), (said, denied) = (
+    (voted, against), (judged, denied) = (
         (counts.ravel(), counts[::-1].ravel()) for counts in (votes, says)
     )
-    happened = np.stack([voted, said, against * denied, voted * said])
-    not_so = np.stack([against, denied, against * said, voted * denied])
+    happened = np.stack([voted, judged, against * denied, voted * judged])
+    not_so = np.stack([against, denied, against * judged, voted * denied])
     key = items.pairs.T.ravel() * items.n_prompts + np.tile(items.prompt, 2)
     cells, cell = np.unique(key, return_inverse=True)
     hits, misses = (
@@ -225,62 +231,6 @@ def win_tallies(items: Items, people: Said, judge: Said) -> dict[str, Tally]:
         model: Tally(*map(Counted.by_prompt, hits[:, start:stop], (hits + misses)[:, start:stop]))
         for model, start, stop in zip(items.models, ends[:-1], ends[1:], strict=True)
     }
-
-
-def corrected_win_rate(
-    items: Items, people: Said, judge: Said, model: str, *, level: float = 0.95
-) -> Corrected:
-    """Correct how often a judge prefers a model, by its errors where people voted.
-
-    Over rows that prefer a side. The errors are counted over pairs of a verdict and a vote of the
-    same item, so they hold people's own disagreement; `ASSUMPTION` must hold. Rows of a prompt
-    are taken as dependent, and the three counts as independent of each other.
-
-    Raises
-    ------
-    DataError
-        If the model is not among those of the items.
-    NotIdentifiedError
-        As in `corrected_rate`.
-    """
-    if model not in items.models:
-        raise DataError(f"No model {model!r}; there are {', '.join(items.models)}.")
-    return win_tallies(items, people, judge)[model].corrected(level=level)
-
-
-def optimal_split(n: int, *, rate: float, specificity: float, sensitivity: float) -> int:
-    """Return how many of n votes to spend on cases that are a yes, for a narrow interval.
-
-    ``n / (1 + (1 / p - 1) sqrt(kappa))`` with ``kappa = (1 - q0) / (1 - q1)`` and p the judge's
-    rate, rounded up; the rest goes to cases that are a no. Near the best split, which would need
-    the corrected rate.
-
-    Raises
-    ------
-    DataError
-        Unless all three lie strictly between 0 and 1.
-
-    References
-    ----------
-    .. [1] C. Lee et al., "How to Correctly Report LLM-as-a-Judge Evaluations", 2025
-       (arXiv:2511.21140).
-
-    Examples
-    --------
-    The judge says yes to 40 %, and is wrong of a no three times as often as of a yes.
-
-    >>> optimal_split(400, rate=0.4, specificity=0.7, sensitivity=0.9)
-    112
-    """
-    for name, value in (
-        ("rate", rate),
-        ("specificity", specificity),
-        ("sensitivity", sensitivity),
-    ):
-        if not 0 < value < 1:
-            raise DataError(f"{name} must lie between 0 and 1, not {value}.")
-    kappa = (1 - specificity) / (1 - sensitivity)
-    return math.ceil(n / (1 + (1 / rate - 1) * math.sqrt(kappa)))
 
 
 def _check(positive: Counted, specificity: Counted, sensitivity: Counted) -> None:
@@ -320,10 +270,10 @@ def _clipped(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _decisive(items: Items, said: Said) -> Ints:
+def _decisive(items: Items, labels: Labels) -> Ints:
     """Count rows for side A and for side B of each item, shape (2, n_items)."""
     return np.stack(
-        [np.bincount(said.item[said.label == sign], minlength=items.n) for sign in (1, -1)]
+        [np.bincount(labels.item[labels.label == sign], minlength=items.n) for sign in (1, -1)]
     )
 
 
@@ -345,7 +295,7 @@ class WinRate:
     why: str = ""
 
 
-def win_rates(items: Items, people: Said, judge: Said, level: float) -> tuple[WinRate, ...]:
+def win_rates(items: Items, people: Labels, judge: Labels, level: float) -> tuple[WinRate, ...]:
     """Correct the judge's win rate of each model that it compared.
 
     Empty where every item it judged has votes: people's own rate needs no correction.

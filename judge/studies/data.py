@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.studies.alignment import Aligned, align, gaps, merged
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
 from judge.studies.rows import Rows, Source, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
@@ -21,20 +21,20 @@ ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
 
 FEATURES = ("length", "format")
 PAIR = "pair"
-"""What parts by the two models, where no column has this name."""
+"""Groups items by their two models, where no column has this name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgeSaid:
-    """What one judge said.
+class JudgeVerdicts:
+    """The verdicts of one judge.
 
     Attributes
     ----------
     name : str
-    verdicts : Said
+    verdicts : Labels
         One row a verdict: over both orders, where the source reconciles them; of a case that
         was asked in one order, that one.
-    in_orders : Said
+    in_orders : Labels
         One row for each order that was asked; the verdicts themselves where orders are not kept
         apart.
     n_unread : int
@@ -45,15 +45,15 @@ class JudgeSaid:
     """
 
     name: str
-    verdicts: Said
-    in_orders: Said
+    verdicts: Labels
+    in_orders: Labels
     n_unread: int
     methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyData:
-    """What people and judges said of the same items.
+    """Votes of people and verdicts of judges on the same items.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class StudyData:
     """
 
     items: Items
-    people: Said
-    judges: tuple[JudgeSaid, ...]
+    people: Labels
+    judges: tuple[JudgeVerdicts, ...]
     prompts: tuple[str, ...]
     voters: tuple[str, ...]
     keyed_by: str
@@ -120,10 +120,10 @@ def _chosen(rows: Rows, pattern: str | None) -> Rows:
 
 
 def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
-    """Put aligned votes and verdicts into the sides of their items."""
+    """Turn aligned votes and verdicts round to the sides of their items."""
     item, flipped = aligned.item, aligned.flipped
     items = replace(aligned.items, gaps=_gaps(cast, given, aligned))
-    people = said(cast, item[0], flipped[0], _raters(cast), _left_first(cast))
+    people = labels_of(cast, item[0], flipped[0], _raters(cast), _left_first(cast))
     voters = cast.names.get("voter")
     warnings = [*aligned.warnings, *_dropped(cast, "votes"), *_dropped(given, "verdicts")]
     first, unsure = _shown_first(given, aligned.items, item[1], flipped[1])
@@ -143,13 +143,13 @@ def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
 
 
 def _rows_of(rows: Rows, item: Ints, n_items: int) -> Ints:
-    found = np.full(n_items, -1, dtype=np.int64)
-    found[item[::-1]] = rows.numbers["row"][::-1].astype(np.int64)  # the first of each
-    return found
+    first_row = np.full(n_items, -1, dtype=np.int64)
+    first_row[item[::-1]] = rows.numbers["row"][::-1].astype(np.int64)  # the first of each
+    return first_row
 
 
 def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
-    found = {}
+    by_name = {}
     for name in FEATURES:
         ours, theirs = (
             gaps(rows, aligned.item[i], aligned.flipped[i], name, aligned.items.n)
@@ -157,8 +157,8 @@ def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
         )
         both = np.where(np.isnan(ours), theirs, ours)
         if not np.isnan(both).all():
-            found[name] = both
-    return found
+            by_name[name] = both
+    return by_name
 
 
 def _dropped(rows: Rows, what: str) -> Iterator[str]:
@@ -166,23 +166,25 @@ def _dropped(rows: Rows, what: str) -> Iterator[str]:
         yield f"{n:,} {what} left out: {reason}."
 
 
-def said(rows: Rows, item: Ints, flipped: Bools, rater: Ints, first: NDArray[np.int8]) -> Said:
-    """Turn the rows that were read into the sides of their items."""
+def labels_of(
+    rows: Rows, item: Ints, flipped: Bools, rater: Ints, first: NDArray[np.int8]
+) -> Labels:
+    """Turn rows round so that side A is that of their item, and leave unread ones out."""
     sign = np.where(flipped, -1, 1).astype(np.int8)
-    chance = rows.numbers.get("preference", np.full(rows.n, np.nan))
-    outside = (chance < 0) | (chance > 1)
+    probability = rows.numbers.get("preference", np.full(rows.n, np.nan))
+    outside = (probability < 0) | (probability > 1)
     if outside.any():
         msg = (
-            f"A preference of {rows.source!r} is {chance[outside][0]:g}: give the probability of "
-            "side A, from 0 to 1."
+            f"A preference of {rows.source!r} is {probability[outside][0]:g}: give the "
+            "probability of side A, from 0 to 1."
         )
         raise DataError(msg)
-    chance = np.where(flipped, 1 - chance, chance)
-    return Said(item, rater, rows.label * sign, first * sign, chance).only(rows.read)
+    probability = np.where(flipped, 1 - probability, probability)
+    return Labels(item, rater, rows.label * sign, first * sign, probability).only(rows.read)
 
 
 def _raters(rows: Rows) -> Ints:
-    """Give the voter of each row, or where nobody is named somebody of their own."""
+    """Give the voter of each row; a row without one is a voter of its own."""
     column = rows.names.get("voter", Coded((), np.full(rows.n, -1)))
     names, (codes,) = merged([column])
     return np.where(codes < 0, len(names) + np.arange(rows.n), codes).astype(np.int64)
@@ -239,7 +241,7 @@ def _orders(rows: Rows, column: Coded) -> NDArray[np.int8]:
 
 def _judges(
     rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8]
-) -> Iterator[JudgeSaid]:
+) -> Iterator[JudgeVerdicts]:
     names, judge = _judge_of(rows)
     over_both = _is(rows, "order", BOTH)
     for number, name in enumerate(names):
@@ -248,32 +250,32 @@ def _judges(
             continue
         whole = _one_a_case(rows, own)
         apart = own & ~over_both if (own & ~over_both).any() else own
-        verdicts = _said_of_judge(rows, item, flipped, first, whole)
+        verdicts = _labels_of_judge(rows, item, flipped, first, whole)
         in_orders = verdicts
         if not np.array_equal(whole, apart):
-            in_orders = _said_of_judge(rows, item, flipped, first, apart)
+            in_orders = _labels_of_judge(rows, item, flipped, first, apart)
         n_unread = int((whole & ~rows.read).sum())
-        yield JudgeSaid(name, verdicts, in_orders, n_unread, _methods(rows, own))
+        yield JudgeVerdicts(name, verdicts, in_orders, n_unread, _methods(rows, own))
 
 
 def _one_a_case(rows: Rows, own: Bools) -> Bools:
     """Leave out the single orders of a judge's cases that have a row of both."""
     if "order" not in rows.names:
         return own
-    kept = own.copy()
-    kept[own] = ~beside_both(rows.only(own).names)
-    return kept
+    left = own.copy()
+    left[own] = ~beside_both(rows.only(own).names)
+    return left
 
 
 def _methods(rows: Rows, own: Bools) -> dict[str, tuple[str, ...]]:
     method, template = rows.names.get("method"), rows.names.get("template")
     if method is None:
         return {}
-    found = {}
+    templates = {}
     for name in _names_of(method, own):
         its = own & _is(rows, "method", name)
-        found[name] = () if template is None else _names_of(template, its)
-    return found
+        templates[name] = () if template is None else _names_of(template, its)
+    return templates
 
 
 def _names_of(column: Coded, rows: Bools) -> tuple[str, ...]:
@@ -281,11 +283,11 @@ def _names_of(column: Coded, rows: Bools) -> tuple[str, ...]:
     return tuple(sorted(name for name in there if name.strip()))
 
 
-def _said_of_judge(
+def _labels_of_judge(
     rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8], part: Bools
-) -> Said:
+) -> Labels:
     rater = repetition(2 * item[part] + (first[part] < 0))
-    return said(rows.only(part), item[part], flipped[part], rater, first[part])
+    return labels_of(rows.only(part), item[part], flipped[part], rater, first[part])
 
 
 def _is(rows: Rows, role: str, value: str) -> Bools:
@@ -344,9 +346,9 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
 
 def _pairs(aligned: Aligned, item: Ints) -> Coded:
     """Name the two models of each row."""
-    found, codes = np.unique(aligned.items.pairs, axis=0, return_inverse=True)
+    pairs, codes = np.unique(aligned.items.pairs, axis=0, return_inverse=True)
     models = aligned.items.models
-    return Coded(tuple(f"{models[a]} / {models[b]}" for a, b in found), codes.ravel()[item])
+    return Coded(tuple(f"{models[a]} / {models[b]}" for a, b in pairs), codes.ravel()[item])
 
 
 def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
@@ -356,3 +358,36 @@ def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) ->
         mask if mask is not None else np.isin(item[i], item[1 - i][masks[1 - i]])
         for i, mask in enumerate(masks)
     ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """The items that have both votes and verdicts, which agreement is computed from."""
+
+    items: Items
+    people: Labels
+    judge: JudgeVerdicts
+    n_verdicts: int
+
+
+def shared_by(data: StudyData, judge: JudgeVerdicts) -> Shared:
+    """Keep the items with both a vote and a verdict, numbered anew."""
+    n = data.items.n
+    both = _on(n, data.people.item) & _on(n, judge.verdicts.item)
+    number = np.cumsum(both) - 1
+    _, prompt = np.unique(data.items.prompt[both], return_inverse=True)
+    gaps = {name: gap[both] for name, gap in data.items.gaps.items()}
+    items = Items(data.items.models, data.items.pairs[both], prompt.astype(np.int64), gaps)
+
+    def in_shared(labels: Labels) -> Labels:
+        rows = labels.only(both[labels.item])
+        return replace(rows, item=number[rows.item])
+
+    own = replace(judge, verdicts=in_shared(judge.verdicts), in_orders=in_shared(judge.in_orders))
+    return Shared(items, in_shared(data.people), own, judge.verdicts.n)
+
+
+def _on(n_items: int, item: Ints) -> Bools:
+    mask = np.zeros(n_items, dtype=bool)
+    mask[item] = True
+    return mask

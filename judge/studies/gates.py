@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.studies.items import Estimate
-from judge.studies.words import listed, number_of, percent, percent_of, points_of
+from judge.studies.estimates import Estimate, joined, number_of, percent, percent_of, points_of
 
 Verdict = Literal["yes", "no", "with_care", "cannot_tell"]
 Raters = Literal["expert", "skilled", "crowd"]
@@ -30,9 +29,9 @@ MARGINS: Mapping[Raters, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 """What a judge may lose to a person in the alternative-annotator test and pass for its lower
 price: the paper's values by kind of rater."""
 MIN_ITEMS = 30
-"""Fewer of a person's items than this give that test no footing."""
+"""A person needs this many items to be tested."""
 MIN_PEOPLE = 3
-"""Fewer people than this who can be tested say nothing of others."""
+"""The test needs this many people."""
 PASS = 0.5
 """Share of the people tested whom a judge has to be able to replace."""
 
@@ -181,7 +180,7 @@ class FirstAnswer:
         return {"verdict": self.verdict, "reasons": list(self.reasons)}
 
 
-def first_answer(found: Evidence) -> FirstAnswer:
+def first_answer(evidence: Evidence) -> FirstAnswer:
     """Say whether a judge may stand in for people, and name what this hangs on.
 
     ``no``: the judge follows a rule that reads nothing, or leads it by `MARGIN` at most, or
@@ -193,35 +192,35 @@ def first_answer(found: Evidence) -> FirstAnswer:
     the same but for ties, or for such a bias. ``cannot_tell``: anything else, and whatever rests
     on fewer than `MIN_PROMPTS`.
     """
-    verdict, reason = _verdict(found)
+    verdict, reason = _verdict(evidence)
     more = [
-        *_exposed(found.rules),
-        _agreement(found),
-        _rules(found.rules),
-        _alternative(found),
-        *_moved(found),
-        _boards(found),
-        _few(found.n_prompts),
+        *_exposed(evidence.rules),
+        _agreement(evidence),
+        _rules(evidence.rules),
+        _alternative(evidence),
+        *_moved(evidence),
+        _boards(evidence),
+        _few(evidence.n_prompts),
     ]
     return FirstAnswer(verdict, (reason, *(text for text in more if text)))
 
 
-def _verdict(found: Evidence) -> tuple[Verdict, str]:
-    if found.judge.value is None:
+def _verdict(evidence: Evidence) -> tuple[Verdict, str]:
+    if evidence.judge.value is None:
         return "cannot_tell", "No vote and verdict on one item both prefer a side."
-    if beaten_by := unbeaten(found.rules):
+    if beaten_by := unbeaten(evidence.rules):
         return _not_better(beaten_by[0])
-    if found.gap.value is None:
+    if evidence.gap.value is None:
         return "cannot_tell", "No item has two votes to compare people with people."
-    if found.n_prompts < MIN_PROMPTS:
-        return "cannot_tell", f"This is of {_prompts(found.n_prompts)}; it takes {MIN_PROMPTS}."
-    if not _level_with(found.gap):
-        return _short(found.gap)
-    if blocked := _not_passed(found):
+    if evidence.n_prompts < MIN_PROMPTS:
+        return "cannot_tell", f"This is of {_prompts(evidence.n_prompts)}; it takes {MIN_PROMPTS}."
+    if not _level_with(evidence.gap):
+        return _short(evidence.gap)
+    if blocked := _not_passed(evidence):
         return "cannot_tell", blocked
-    if _moved(found):
+    if _moved(evidence):
         return "with_care", "It agrees as another person does, and is moved by other things."
-    if not _level_with(found.gap_with_ties):
+    if not _level_with(evidence.gap_with_ties):
         return "with_care", "Only for who is better: it is not shown to see ties as people do."
     return "yes", "It is as good a guess of what a person says as another person."
 
@@ -231,8 +230,8 @@ def unbeaten(rules: Sequence[Rule]) -> list[Rule]:
 
     One that it follows comes first, then the one that it is furthest from beating.
     """
-    found = [rule for rule in rules if not _above_zero(rule.lead)]
-    return sorted(found, key=lambda rule: (not _followed(rule), rule.lead.value or 0.0))
+    open_rules = [rule for rule in rules if not _above_zero(rule.lead)]
+    return sorted(open_rules, key=lambda rule: (not _followed(rule), rule.lead.value or 0.0))
 
 
 def _not_better(rule: Rule) -> tuple[Verdict, str]:
@@ -269,9 +268,9 @@ def _short(gap: Estimate) -> tuple[Verdict, str]:
     return "cannot_tell", "It may agree with people as often as they do, or less often."
 
 
-def _not_passed(found: Evidence) -> str:
+def _not_passed(evidence: Evidence) -> str:
     """Say why the alternative-annotator test does not speak for the judge; nothing if it does."""
-    test = found.alternative
+    test = evidence.alternative
     if test is None:
         return f"Too few people can be tested one by one: it takes {MIN_PEOPLE}."
     if test.winning_rate < PASS:
@@ -292,35 +291,34 @@ def _exposed(rules: Sequence[Rule]) -> list[str]:
     ]
 
 
-def _agreement(found: Evidence) -> str:
-    if found.judge.value is None:
+def _agreement(evidence: Evidence) -> str:
+    if evidence.judge.value is None:
         return ""
-    said = (
-        f"Where both prefer a side, it agrees with a person in {percent_of(found.judge)} of cases"
-    )
-    if found.people.value is not None:
-        said += f"; two people agree with each other in {percent_of(found.people)}"
-    if found.highest.value is not None:
-        said += f", and the best possible judge with one in at most {percent_of(found.highest)}"
-    said += f". With ties as a third answer it agrees in {percent_of(found.judge_with_ties)}"
-    if found.people_with_ties.value is None:
-        return f"{said}."
-    return f"{said}, and people in {percent_of(found.people_with_ties)}."
+    text = f"Where both prefer a side, it agrees with a person in {percent_of(evidence.judge)} "
+    text += "of cases"
+    if evidence.people.value is not None:
+        text += f"; two people agree with each other in {percent_of(evidence.people)}"
+    if evidence.highest.value is not None:
+        text += f", and the best possible judge with one in at most {percent_of(evidence.highest)}"
+    text += f". With ties as a third answer it agrees in {percent_of(evidence.judge_with_ties)}"
+    if evidence.people_with_ties.value is None:
+        return f"{text}."
+    return f"{text}, and people in {percent_of(evidence.people_with_ties)}."
 
 
 def _rules(rules: Sequence[Rule]) -> str:
     if not rules:
         return ""
-    said = [
+    phrases = [
         f"{PHRASES[rule.name]} {'in' if place else 'agrees with a person in'} "
         f"{percent(rule.agreement.value)}{'' if place else ' of cases'}"
         for place, rule in enumerate(rules)
     ]
-    return f"Without reading a word, {listed(said)}."
+    return f"Without reading a word, {joined(phrases)}."
 
 
-def _alternative(found: Evidence) -> str:
-    test = found.alternative
+def _alternative(evidence: Evidence) -> str:
+    test = evidence.alternative
     if test is None:
         return ""
     others = f"a coin that of {percent(test.coin)}"
@@ -329,27 +327,27 @@ def _alternative(found: Evidence) -> str:
     return (
         "By the alternative-annotator test it may take the place of "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}; they "
-        f"are taken as {RATERS[found.raters]}, whom it may fall behind by {percent(test.margin)} "
-        "of items. It is as good as the person it would replace on "
+        f"are taken as {RATERS[evidence.raters]}, whom it may fall behind by "
+        f"{percent(test.margin)} of items. It is as good as the person it would replace on "
         f"{percent(test.advantage)} of items."
     )
 
 
-def _moved(found: Evidence) -> list[str]:
+def _moved(evidence: Evidence) -> list[str]:
     """Name the biases that are certain and large."""
-    said = [
+    phrases = [
         f"It is moved otherwise than people: {EFFECTS[name]} counts for {points_of(gap)} rating "
         "points beyond what it does with them."
-        for name, gap in found.biases.items()
+        for name, gap in evidence.biases.items()
         if name in EFFECTS and _matters(gap)
     ]
-    own = found.biases.get("self")
+    own = evidence.biases.get("self")
     if _matters(own):
-        said.append(
-            f"It places {found.own_model}, its own model, {points_of(own)} points from where its "
-            "other ratings would have it."
+        phrases.append(
+            f"It places {evidence.own_model}, its own model, {points_of(own)} points from where "
+            "its other ratings would have it."
         )
-    return said
+    return phrases
 
 
 def _matters(gap: Estimate | None) -> bool:
@@ -358,17 +356,17 @@ def _matters(gap: Estimate | None) -> bool:
     return abs(gap.value) >= WORTH_SAYING and (gap.lower > 0 or gap.upper < 0)
 
 
-def _boards(found: Evidence) -> str:
-    plain, freed = found.correlation, found.correlation_noise_freed
+def _boards(evidence: Evidence) -> str:
+    plain, freed = evidence.correlation, evidence.correlation_noise_freed
     if plain is None or plain.value is None:
         return ""
-    said = (
+    text = (
         f"Its ranking of {plain.n} models goes with that of people by {number_of(plain)} "
         "(Spearman's correlation, 1 is the same order)"
     )
     if freed is None or freed.value is None:
-        return f"{said}."
-    return f"{said}; without the noise in both boards, by {number_of(freed)}."
+        return f"{text}."
+    return f"{text}; without the noise in both boards, by {number_of(freed)}."
 
 
 def _few(n_prompts: int) -> str:

@@ -1,4 +1,4 @@
-"""What people and a judge said of the same items, with the sides of both aligned."""
+"""Items, and labels that people and judges give them, with the sides of both aligned."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,8 +48,8 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What raters said of items, in the items' sides: votes of people, or verdicts of a judge.
+class Labels:
+    """Labels that raters give items, in the items' sides: votes of people, or a judge's verdicts.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Said:
     first : ndarray of shape (n,), int8
         1 where side A was shown first (on the left), -1 where side B was, 0 where it is unknown
         or both orders were asked.
-    chance : ndarray of shape (n,), float64
+    probability : ndarray of shape (n,), float64
         Probability that the rater gave to side A, a tie counting as half; NaN where it gave none.
     """
 
@@ -70,11 +70,11 @@ class Said:
     rater: Ints
     label: NDArray[np.int8]
     first: NDArray[np.int8]
-    chance: Floats
+    probability: Floats
 
     def __post_init__(self) -> None:
-        """Raise `DataError` for lengths that differ or labels that are none."""
-        lengths = {len(getattr(self, name)) for name in ("rater", "label", "first", "chance")}
+        """Raise `DataError` for columns of different lengths or unknown labels."""
+        lengths = {len(getattr(self, name)) for name in ("rater", "label", "first", "probability")}
         if lengths != {len(self.item)}:
             msg = f"The columns of what was said have {sorted(lengths | {len(self.item)})} rows."
             raise DataError(msg)
@@ -87,30 +87,12 @@ class Said:
         """How many rows."""
         return len(self.item)
 
-    def only(self, rows: NDArray[Any]) -> "Said":
+    def only(self, rows: NDArray[Any]) -> "Labels":
         """Return some rows, by mask or by index."""
-        return Said(
+        return Labels(
             self.item[rows],
             self.rater[rows],
             self.label[rows],
             self.first[rows],
-            self.chance[rows],
+            self.probability[rows],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value, its interval, and how many comparisons it is of.
-
-    ``value`` is None where the data do not give it, and ``lower`` and ``upper`` where they do not
-    give an interval: undefined is not zero.
-    """
-
-    value: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"value": self.value, "lower": self.lower, "upper": self.upper, "n": self.n}

@@ -1,33 +1,38 @@
-"""All that a study says of one judge."""
+"""What a study says of one judge."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
 from judge.studies.agreement import over_people
 from judge.studies.alternative import alternative
-from judge.studies.biases import Biases, biases
-from judge.studies.boards import BoardsCompared, compare_boards
+from judge.studies.biases import TERMS, Biases, biases, own_model
+from judge.studies.boards import BoardsCompared, Preferences, compare_boards, preferences
 from judge.studies.calibration import Calibration, calibration
-from judge.studies.ceiling import Ceiling, ceiling
 from judge.studies.corrected import WinRate
-from judge.studies.data import JudgeSaid, StudyData
-from judge.studies.gates import Alternative, Evidence, FirstAnswer, Raters, first_answer
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.correlations import figures_of
+from judge.studies.data import JudgeVerdicts, Shared, StudyData, shared_by
+from judge.studies.estimates import FEW_PROMPTS, FEWEST_PEOPLE, Estimate, plural
+from judge.studies.gates import (
+    MIN_ITEMS,
+    MIN_PEOPLE,
+    Alternative,
+    Evidence,
+    FirstAnswer,
+    Raters,
+    first_answer,
+)
+from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.plan import Plan
-from judge.studies.powered_ratings import PoweredRatings, powered_ratings
-from judge.studies.preferences import Preferences, preferences
-from judge.studies.rates import Agreement, Baseline, agreement, baselines, voted
-from judge.studies.resampling import FEW_PROMPTS, FEWEST_PEOPLE
-from judge.studies.swaps import Swaps, swaps
-from judge.studies.words import plural
+from judge.studies.powered_ratings import POWERED, PoweredRatings, powered_ratings
+from judge.studies.rates import Agreement, Baseline, Swaps, agreement, baselines, swaps, voted
+from judge.studies.reliability import Ceiling, ceiling
 from rating.errors import DataError, RatingError
-from rating.typing import Bools, Ints
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 NO_VOTERS = (
     "The votes do not say who cast them: intervals of the ratings with the judge's help allow for "
     "prompts, and are too narrow where one person voted often."
@@ -37,12 +42,32 @@ FEW_PEOPLE = (
     "biases and boards are for other prompts, not for other people."
 )
 Tell = Callable[[str], None]
-"""Called with the part that is next."""
+"""Called with the name of the next part."""
+
+WHY: Mapping[str, str] = {
+    "agreement": "no item has both a vote and a verdict",
+    "agreement without ties": "on no item both a vote and a verdict prefer a side",
+    "human_agreement": "no item that was judged has two votes",
+    "human_agreement without ties": "no item that was judged has two votes that prefer a side",
+    "ceiling": "it takes items that were judged, and on which two votes prefer a side",
+    "kappa": "votes and verdicts are all of one kind, or there are none to compare",
+    "human_kappa": "it takes items with two votes, and votes of more than one kind",
+    "alpha": "it takes items with two votes, and votes of more than one kind",
+    "ac1": "no item that was judged has two votes",
+    "rank_correlation": "it takes three models that both votes and verdicts rate",
+    "alternative": f"it takes {MIN_PEOPLE} known voters, each with {MIN_ITEMS} judged items that "
+    "others voted on as well",
+    "bias of position": "it takes votes and verdicts that say what was shown first",
+    "bias of length": "it takes lengths or texts of responses, in either file or with --outputs",
+    "bias of format": "it takes texts of responses, in either file or with --outputs",
+    "bias of self": "it takes a model of the judge's name and three others, rated by both",
+}
+"""Why a figure is not defined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeStudy:
-    """What was found of one judge.
+    """The study of one judge.
 
     Attributes
     ----------
@@ -123,44 +148,57 @@ class JudgeStudy:
             )
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain values that ``arena study judge`` writes; what is not known is null."""
+        biases, powered = self.biases, self.powered
+        return {
+            "first_answer": self.first_answer.to_dict(),
+            "agreement": self.agreement.judge.to_dict(),
+            "human_agreement": self.agreement.people.to_dict(),
+            **{name: estimate.to_dict() for name, estimate in self._coefficients().items()},
+            "rank_correlation": figures_of(self.compared),
+            "alternative": self.alternative and self.alternative.to_dict(),
+            "bias": dict.fromkeys(TERMS) if biases is None else biases.to_dict(),
+            "ppi": dict.fromkeys(POWERED) if powered is None else powered.to_dict(),
+            "groups": {value: group.to_dict() for value, group in self.groups.items()},
+            "n_unread": self.n_unread,
+            "warnings": [*self.warnings, *self.missing()],
+        }
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shared:
-    """What has both votes and verdicts: all that agreement is of."""
+    def missing(self) -> Iterator[str]:
+        """Say of each figure that is not defined why it is not."""
+        judge, people = self.agreement.judge, self.agreement.people
+        figures = {
+            "agreement": judge.with_ties,
+            "agreement without ties": judge.without_ties,
+            "human_agreement": people.with_ties,
+            "human_agreement without ties": people.without_ties,
+            **self._coefficients(),
+            "rank_correlation": None if self.compared is None else self.compared.spearman,
+        }
+        for term in TERMS:
+            effect = None if self.biases is None else self.biases.effects[term]
+            figures[f"bias of {term}"] = None if effect is None else effect.difference
+        for name, estimate in figures.items():
+            if estimate is None or estimate.value is None:
+                yield f"There is no {name}: {WHY[name]}."
+        if self.alternative is None:
+            yield f"There is no alternative: {WHY['alternative']}."
 
-    items: Items
-    people: Said
-    judge: JudgeSaid
-    n_verdicts: int
-
-
-def shared_by(data: StudyData, judge: JudgeSaid) -> Shared:
-    """Keep the items on which both people and a judge said something, numbered anew."""
-    n = data.items.n
-    both = _on(n, data.people.item) & _on(n, judge.verdicts.item)
-    number = np.cumsum(both) - 1
-    _, prompt = np.unique(data.items.prompt[both], return_inverse=True)
-    gaps = {name: gap[both] for name, gap in data.items.gaps.items()}
-    items = Items(data.items.models, data.items.pairs[both], prompt.astype(np.int64), gaps)
-
-    def kept(said: Said) -> Said:
-        rows = said.only(both[said.item])
-        return replace(rows, item=number[rows.item])
-
-    own = replace(judge, verdicts=kept(judge.verdicts), in_orders=kept(judge.in_orders))
-    return Shared(items, kept(data.people), own, judge.verdicts.n)
-
-
-def _on(n_items: int, item: Ints) -> Bools:
-    found = np.zeros(n_items, dtype=bool)
-    found[item] = True
-    return found
+    def _coefficients(self) -> dict[str, Estimate]:
+        return {
+            "ceiling": self.ceiling.highest,
+            "kappa": self.agreement.kappa,
+            "human_kappa": self.agreement.people_kappa,
+            "alpha": self.agreement.alpha,
+            "ac1": self.agreement.ac1,
+        }
 
 
 def study_judge(
-    data: StudyData, judge: JudgeSaid, options: StudyOptions, tell: Tell
+    data: StudyData, judge: JudgeVerdicts, options: StudyOptions, tell: Tell
 ) -> JudgeStudy:
-    """Find all of one judge; raises `DataError` if it read no item that people voted on."""
+    """Study one judge; raises `DataError` if it read no item that people voted on."""
     items, people, verdicts = data.items, data.people, judge.verdicts
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     shared = shared_by(data, judge)
@@ -191,7 +229,7 @@ def study_judge(
         shared.items, voted(shared.items, shared.people, options), shared.judge, options
     )
     swapped = None
-    if _both_orders(items, judge.in_orders):
+    if _both_orders(judge.in_orders):
         swapped = swaps(items, judge.in_orders, rng=options.rng(), **draws)
     tell("boards")
     boards = identified("Boards", lambda: _boards(items, people, verdicts), warnings)
@@ -235,12 +273,12 @@ def _tested(data: StudyData, shared: Shared, options: StudyOptions) -> Alternati
 
 
 def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
-    for said in (shared.judge.verdicts, shared.judge.in_orders):
-        if not np.isnan(said.chance).all():
+    for labels in (shared.judge.verdicts, shared.judge.in_orders):
+        if not np.isnan(labels.probability).all():
             return calibration(
                 shared.items,
                 shared.people,
-                said,
+                labels,
                 rounds=options.rounds,
                 rng=options.rng(),
                 level=options.level,
@@ -248,45 +286,51 @@ def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
     return None
 
 
-def _both_orders(items: Items, said: Said) -> bool:
-    a_first, b_first = (_on(items.n, said.item[said.first == side]) for side in (1, -1))
-    return bool((a_first & b_first).any())
+def _both_orders(labels: Labels) -> bool:
+    return bool(np.isin(labels.item[labels.first == 1], labels.item[labels.first == -1]).any())
 
 
-def _boards(items: Items, people: Said, verdicts: Said) -> tuple[Preferences, Preferences]:
+def _boards(items: Items, people: Labels, verdicts: Labels) -> tuple[Preferences, Preferences]:
     return preferences(items, people, people=True), preferences(items, verdicts)
 
 
 def _moved(
     data: StudyData,
-    judge: JudgeSaid,
+    judge: JudgeVerdicts,
     boards: tuple[Preferences, Preferences],
     options: StudyOptions,
     warnings: list[str],
 ) -> Biases | None:
-    found = identified(
+    moved = identified(
         "Biases",
-        lambda: biases(data.items, data.people, judge, boards, options.level),
+        lambda: biases(
+            data.items,
+            data.people,
+            judge.in_orders,
+            own_model=own_model(judge.name, data.items.models),
+            boards=boards,
+            level=options.level,
+        ),
         warnings,
     )
-    if found is not None:
-        warnings += found.warnings
-    return found
+    if moved is not None:
+        warnings += moved.warnings
+    return moved
 
 
 def _powered(
-    data: StudyData, verdicts: Said, options: StudyOptions, warnings: list[str]
+    data: StudyData, verdicts: Labels, options: StudyOptions, warnings: list[str]
 ) -> PoweredRatings | None:
-    found = identified(
+    powered = identified(
         "Prediction-powered ratings",
         lambda: powered_ratings(data.items, data.people, verdicts, level=options.level),
         warnings,
     )
-    if found is not None:
-        warnings += found.warnings
+    if powered is not None:
+        warnings += powered.warnings
         if not data.voters:
             warnings.append(NO_VOTERS)
-    return found
+    return powered
 
 
 def _few_people(data: StudyData) -> list[str]:
@@ -295,8 +339,8 @@ def _few_people(data: StudyData) -> list[str]:
     return [FEW_PEOPLE] if data.voters and few else []
 
 
-def identified(what: str, find: Callable[[], Found], warnings: list[str]) -> Found | None:
-    """Find something that the data may not determine: then say why, and give None."""
+def identified(what: str, find: Callable[[], Value], warnings: list[str]) -> Value | None:
+    """Compute what the data may not determine; return None and add a warning if they do not."""
     try:
         return find()
     except RatingError as error:
@@ -305,18 +349,18 @@ def identified(what: str, find: Callable[[], Found], warnings: list[str]) -> Fou
 
 
 def _few(shared: Shared) -> list[str]:
-    found = []
+    warnings = []
     n = shared.items.n_prompts
     if n < FEW_PROMPTS:
-        found.append(
+        warnings.append(
             f"Votes and verdicts are on {plural(n, 'prompt')}: under {FEW_PROMPTS}, intervals, "
             "which draw prompts, are too narrow."
         )
     judge = shared.judge
     if judge.n_unread:
         total = judge.n_unread + shared.n_verdicts
-        found.append(
+        warnings.append(
             f"{judge.n_unread:,} of {total:,} verdicts were not read: no ties, left out of "
             "every figure."
         )
-    return found
+    return warnings

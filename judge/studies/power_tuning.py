@@ -1,10 +1,12 @@
-"""How much to lean on a judge: the weight of its verdicts that makes an estimate most precise."""
+"""How much to lean on a judge: the weight of verdicts that makes an estimate most precise."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from judge.studies.items import Estimate
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items, Labels
+from rating import Comparisons, connectivity
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import quantile
@@ -204,13 +206,13 @@ class Clusters:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to say of few prompts."""
+        """Warnings where prompts are few."""
         if self.n >= FEW_PROMPTS:
             return ()
         return (f"Votes on {self.n} prompts are too few to resample: the intervals are rough.",)
 
     def on_gain(self, gain: Estimate) -> tuple[str, ...]:
-        """Return what to say of a gain without a value."""
+        """Return a warning where the gain has no value."""
         if gain.value is not None:
             return ()
         if self.n >= FEW_PROMPTS:
@@ -246,8 +248,8 @@ class Clusters:
         .. [1] R. G. Miller, "Jackknifing variances", Annals of Mathematical Statistics 39(2),
            1968, pp. 567-582 (why the logarithm).
         """
-        kept = (alone > 0) | (powered > 0)
-        without = [total.sum() - total[kept] for total in (alone, powered)]
+        used = (alone > 0) | (powered > 0)
+        without = [total.sum() - total[used] for total in (alone, powered)]
         all_explained = explained is not None and explained > 1 - _ALL
         if (
             self.n < FEW_PROMPTS
@@ -260,3 +262,90 @@ class Clusters:
         error = float(np.sqrt((self.n - 1) / self.n * (moved @ moved)))
         far = float(np.exp(quantile(level, max(self.effective - 2, 1.0)) * error))
         return Estimate(value, value / far, value * far, self.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Items between rated models, in the order of their prompts.
+
+    ``item`` is their index among all items; ``people`` and ``judge`` are mean scores of side A,
+    NaN where there are none.
+    """
+
+    models: tuple[str, ...]
+    item: Ints
+    pairs: Ints
+    prompt: Ints
+    people: Floats
+    judge: Floats
+    chance: Floats | None
+
+    @property
+    def voted(self) -> Bools:
+        """Items with votes."""
+        return ~np.isnan(self.people)
+
+    @property
+    def judged(self) -> Bools:
+        """Items with verdicts."""
+        return ~np.isnan(self.judge)
+
+    @property
+    def parts(self) -> Parts:
+        """What each item weighs."""
+        return parts(self.voted, self.judged, self.chance)
+
+
+def row_scores(labels: Labels) -> Floats:
+    """Return the score of side A in each row.
+
+    1 for side A, 1/2 for a tie, 0 for side B; the probability where one was given.
+    """
+    return np.where(np.isnan(labels.probability), (labels.label + 1) / 2, labels.probability)
+
+
+def scores(labels: Labels, n_items: int) -> Floats:
+    """Return the mean score of side A of each item; NaN where it has no label."""
+    count = np.bincount(labels.item, minlength=n_items)
+    total = np.bincount(labels.item, row_scores(labels), n_items)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def problem_of(
+    items: Items, people: Labels, judge: Labels, chance: Floats | None
+) -> tuple[Problem, tuple[str, ...]]:
+    """Keep the items between models with votes; also return a warning on models left out."""
+    models = _rated(items, people)
+    number = np.full(len(items.models), -1)
+    for index, name in enumerate(models):
+        number[items.models.index(name)] = index
+    pairs = number[items.pairs]
+    fit = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+    used = np.flatnonzero(fit)[np.argsort(items.prompt[fit], kind="stable")]
+    of_people, of_judge = scores(people, items.n)[used], scores(judge, items.n)[used]
+    problem = Problem(
+        models=models,
+        item=used,
+        pairs=pairs[used],
+        prompt=items.prompt[used],
+        people=of_people,
+        judge=of_judge,
+        chance=None if chance is None else chance[used],
+    )
+    seen = np.zeros(len(items.models), dtype=bool)
+    seen[items.pairs[judge.item].ravel()] = True
+    lost = [items.models[i] for i in np.flatnonzero(seen & (number < 0))]
+    warning = f"Judged, but not rated, for nobody voted on them: {', '.join(sorted(lost))}."
+    return problem, (warning,) if lost else ()
+
+
+def _rated(items: Items, people: Labels) -> tuple[str, ...]:
+    """Return the models that votes determine, sorted."""
+    a, b = items.pairs[people.item].T
+    outcome = np.array([2, 0, 1])[people.label]  # tie, side A, side B: label -1 is the last
+    data = Comparisons.from_codes(items.models, a, b, outcome)
+    connected = connectivity(data)
+    if not connected.is_identified:
+        msg = f"The votes alone do not determine the ratings. {connected.describe()}"
+        raise NotIdentifiedError(msg)
+    return data.models

@@ -1,28 +1,41 @@
 """Ratings by people from few votes and many verdicts: prediction-powered Bradley-Terry."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.studies.items import Estimate, Items, Said
-from judge.studies.power_tuning import ASSUMPTION, NOTHING_TO_GAIN, Clusters, Moments, Parts
-from judge.studies.powered_bradley_terry import (
+from judge.studies.estimates import Estimate, finite
+from judge.studies.items import Items, Labels
+from judge.studies.power_tuning import (
+    ASSUMPTION,
+    NOTHING_TO_GAIN,
+    Clusters,
+    Moments,
+    Parts,
     Problem,
-    bread_at,
-    moments_at,
     problem_of,
+)
+from judge.studies.voters_and_prompts import (
+    bread_at,
+    founded,
+    moments_at,
     pull,
     solved,
+    uncertainty,
 )
-from judge.studies.voters_and_prompts import founded, uncertainty
 from rating.errors import NotIdentifiedError
 from rating.likelihood.bradley_terry import win_probability
+from rating.scale import to_points
 from rating.typing import Bools, Floats
 
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
 FEW_VOTERS = 15.0
+
+RATING = ("rating", "lower", "upper", "df")
+POWERED = ("ratings", *(f"effective_sample_gain{end}" for end in ("", "_lower", "_upper")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +111,22 @@ class PoweredRatings:
     warnings: tuple[str, ...]
     assumption: str = ASSUMPTION
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, by the names `POWERED`."""
+        ratings, gain = self.ratings, self.gain
+        points = (to_points(x) for x in (ratings.theta, ratings.lower, ratings.upper))
+        rated = [
+            {"model": model, **dict(zip(RATING, map(finite, row), strict=True))}
+            for model, *row in zip(self.models, *points, ratings.df, strict=True)
+        ]
+        values = (rated, gain.value, gain.lower, gain.upper)
+        return dict(zip(POWERED, values, strict=True))
+
 
 def powered_ratings(
     items: Items,
-    people: Said,
-    judge: Said,
+    people: Labels,
+    judge: Labels,
     *,
     level: float = 0.95,
     chance: Floats | None = None,
@@ -129,7 +153,7 @@ def powered_ratings(
 
     Parameters
     ----------
-    people, judge : Said
+    people, judge : Labels
         A judge's repetitions and orders are averaged. Where voters are not known, each vote is of
         a voter of its own: the intervals then allow for prompts alone.
     chance : ndarray of shape (n_items,), optional
@@ -161,16 +185,16 @@ def powered_ratings(
     explained = start.explained(bread)
     average = founded(problem, people, weigh, alone)
     human_only, by_prompt = _ratings(problem, people, weigh, alone, 0.0, level, average)
-    found, gain = human_only, Estimate(1.0, None, None, clusters.n)
+    ratings, gain = human_only, Estimate(1.0, None, None, clusters.n)
     if lam > 0:
         theta = solved(problem, weigh, lam)
-        found, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level, average)
-        ratio = float(human_only.variance.sum() / found.variance.sum())
+        ratings, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level, average)
+        ratio = float(human_only.variance.sum() / ratings.variance.sum())
         gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
     subset_p = _random_subset(problem, weigh, alone, start, clusters)
     return PoweredRatings(
         models=problem.models,
-        ratings=found,
+        ratings=ratings,
         human_only=human_only,
         judge_weight=lam,
         gain=gain,
@@ -184,7 +208,7 @@ def powered_ratings(
             *left_out,
             *clusters.warnings,
             *_on_voters(people),
-            *_without_interval(problem.models, found),
+            *_without_interval(problem.models, ratings),
             *_on_parts(problem, weigh, subset_p),
             *clusters.on_gain(gain),
         ),
@@ -199,7 +223,7 @@ def _check_spread(moments: Moments) -> None:
 
 def _ratings(
     problem: Problem,
-    people: Said,
+    people: Labels,
     weigh: Parts,
     theta: Floats,
     lam: float,
@@ -207,11 +231,11 @@ def _ratings(
     average: Bools,
 ) -> tuple[Ratings, Floats]:
     """Return strengths with their intervals, and what each prompt adds to the variances."""
-    found = uncertainty(problem, people, weigh, theta, lam, average)
-    half = found.half_width(level)
+    errors = uncertainty(problem, people, weigh, theta, lam, average)
+    half = errors.half_width(level)
     theta = theta - theta[average].mean()
-    ratings = Ratings(theta, theta - half, theta + half, found.variance, found.df, average)
-    return ratings, found.of_prompts
+    ratings = Ratings(theta, theta - half, theta + half, errors.variance, errors.df, average)
+    return ratings, errors.of_prompts
 
 
 def _random_subset(
@@ -237,23 +261,25 @@ def _random_subset(
 
 
 def _on_parts(problem: Problem, weigh: Parts, subset_p: float | None) -> tuple[str, ...]:
-    said = []
+    warnings = []
     if not weigh.has_rest:
-        said.append(NOTHING_TO_GAIN)
+        warnings.append(NOTHING_TO_GAIN)
     unjudged = int((problem.voted & ~problem.judged).sum())
     if unjudged:
-        said.append(f"{unjudged} items have votes and no verdict: they count in the votes alone.")
+        warnings.append(
+            f"{unjudged} items have votes and no verdict: they count in the votes alone."
+        )
     if subset_p is not None and subset_p < UNLIKELY:
-        said.append(
+        warnings.append(
             "The judge's verdicts on the items with votes differ from those on the rest "
             f"(p = {subset_p:.2g}): these are not a random subset, and the judge's help may "
             "mislead. Read the ratings by votes alone, or give the chances with which items were "
             "sent to people."
         )
-    return tuple(said)
+    return tuple(warnings)
 
 
-def _on_voters(people: Said) -> tuple[str, ...]:
+def _on_voters(people: Labels) -> tuple[str, ...]:
     count = np.bincount(people.rater).astype(np.float64)
     effective = float(count.sum() ** 2 / (count @ count))
     if effective >= FEW_VOTERS:
@@ -264,8 +290,8 @@ def _on_voters(people: Said) -> tuple[str, ...]:
     )
 
 
-def _without_interval(models: tuple[str, ...], found: Ratings) -> tuple[str, ...]:
-    names = [model for model, low in zip(models, found.lower, strict=True) if np.isnan(low)]
+def _without_interval(models: tuple[str, ...], ratings: Ratings) -> tuple[str, ...]:
+    names = [model for model, low in zip(models, ratings.lower, strict=True) if np.isnan(low)]
     if not names:
         return ()
     return (

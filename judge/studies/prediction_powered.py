@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.studies.items import Estimate
+from judge.studies.estimates import Estimate
 from judge.studies.power_tuning import NOTHING_TO_GAIN, Clusters, Moments, Parts, parts
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
@@ -112,8 +112,8 @@ def powered_mean(
 
     >>> people = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, np.nan, np.nan])
     >>> judge = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.5])
-    >>> found = powered_mean(people, judge, np.arange(8), folds=1)
-    >>> round(found.judge_weight, 3), round(found.value, 3)
+    >>> mean = powered_mean(people, judge, np.arange(8), folds=1)
+    >>> round(mean.judge_weight, 3), round(mean.value, 3)
     (0.407, 0.534)
     """
     _check(people, judge, prompt, folds)
@@ -170,13 +170,13 @@ def _weights(
     voted = np.zeros(int(prompt.max()) + 1, dtype=bool)
     voted[prompt[~np.isnan(people)]] = True
     fold = (np.where(voted, np.cumsum(voted), np.cumsum(~voted)) - 1) % folds
-    found = np.zeros(len(people))
+    weights = np.zeros(len(people))
     for number in range(folds):
         inside = fold[prompt] == number
         rows = ~inside if folds > 1 else np.ones_like(inside)
         of_rows = None if chance is None else chance[rows]
-        found[inside] = _tuned(people[rows], judge[rows], prompt[rows], of_rows)
-    return found
+        weights[inside] = _tuned(people[rows], judge[rows], prompt[rows], of_rows)
+    return weights
 
 
 def _tuned(people: Floats, judge: Floats, prompt: Ints, chance: Floats | None) -> float:

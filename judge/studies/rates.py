@@ -1,12 +1,14 @@
-"""How far a judge, people among themselves and rules that read nothing agree with people."""
+"""How often a judge, people and simple rules agree with people, and a judge with itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from judge.studies.agreement import (
+    counts,
     kappa,
     majority,
     over_another,
@@ -14,13 +16,22 @@ from judge.studies.agreement import (
     own_kappa,
     pair_agreement,
 )
-from judge.studies.baselines import always_first, larger, random_agreement
-from judge.studies.data import JudgeSaid
+from judge.studies.data import JudgeVerdicts
+from judge.studies.estimates import (
+    Estimate,
+    MeanOfPrompts,
+    Statistic,
+    clustered,
+    sums_by_prompt,
+)
 from judge.studies.gates import FIRST, LONGEST, MARKDOWN, MIN_CASES, RANDOM, Rule
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
-from rating.typing import Bools
+from rating.errors import DataError
+from rating.typing import Bools, Floats, Ints
+
+_OF_ORDERS = MeanOfPrompts(0.0, 1.0, (3,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,14 @@ class Rates:
     without_ties: Estimate
     by_item: Estimate
     by_item_without_ties: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        both = {"with_ties": self.with_ties, "without_ties": self.without_ties}
+        return {
+            name: {"rate": one.value, "lower": one.lower, "upper": one.upper, "n": one.n}
+            for name, one in both.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +80,13 @@ class Agreement:
     ac1: Estimate
 
 
-def agreement(items: Items, people: Said, verdicts: Said, options: StudyOptions) -> Agreement:
+def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOptions) -> Agreement:
     """Compare verdicts with votes, and votes with votes on the same items.
 
     Where no vote is a tie, nobody could give one: AC1 then knows two answers.
     """
     alike = people.only(np.isin(people.item, verdicts.item))
-    ratings = Ratings.of_said(items, alike, ties=bool((people.label == 0).any()))
+    ratings = Ratings.of_labels(items, alike, ties=bool((people.label == 0).any()))
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     votes = voted(items, alike, options)
     return Agreement(
@@ -82,12 +101,12 @@ def agreement(items: Items, people: Said, verdicts: Said, options: StudyOptions)
     )
 
 
-def voted(items: Items, people: Said, options: StudyOptions) -> Said:
+def voted(items: Items, people: Labels, options: StudyOptions) -> Labels:
     """Give what verdicts are compared with: every vote, or what most votes of an item say."""
     return majority(items, people) if options.pairs == "majority" else people
 
 
-def with_people(items: Items, verdicts: Said, votes: Said, options: StudyOptions) -> Rates:
+def with_people(items: Items, verdicts: Labels, votes: Labels, options: StudyOptions) -> Rates:
     """Give the agreement of verdicts, or of a rule, with people."""
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     return _rates(
@@ -95,12 +114,12 @@ def with_people(items: Items, verdicts: Said, votes: Said, options: StudyOptions
     )
 
 
-def _rates(found: Callable[..., Estimate]) -> Rates:
+def _rates(rate: Callable[..., Estimate]) -> Rates:
     return Rates(
-        with_ties=found(ties=True),
-        without_ties=found(ties=False),
-        by_item=found(ties=True, weighting="items"),
-        by_item_without_ties=found(ties=False, weighting="items"),
+        with_ties=rate(ties=True),
+        without_ties=rate(ties=False),
+        by_item=rate(ties=True, weighting="items"),
+        by_item_without_ties=rate(ties=False, weighting="items"),
     )
 
 
@@ -127,14 +146,14 @@ class Baseline:
 
     @property
     def rule(self) -> Rule:
-        """What the first answer takes from it."""
+        """The part that the first answer uses."""
         return Rule(self.name, self.rates.without_ties, self.lead_without_ties, self.followed)
 
 
 def baselines(
-    items: Items, votes: Said, judge: JudgeSaid, options: StudyOptions
+    items: Items, votes: Labels, judge: JudgeVerdicts, options: StudyOptions
 ) -> tuple[Baseline, ...]:
-    """Hold a judge against each rule that has `MIN_CASES`, and so against a die."""
+    """Compare a judge with each rule that has `MIN_CASES`, and with random verdicts."""
     judged = np.isin(np.arange(items.n), judge.verdicts.item)
     rules = {
         name: larger(items, feature)
@@ -144,23 +163,23 @@ def baselines(
     if (judge.in_orders.first != 0).any():
         rules[FIRST] = always_first(items, judge.in_orders)
     decided = _sided(items, votes) & _sided(items, judge.verdicts)
-    found = [
+    held_against = [
         _ruled(name, items, rule.only(judged[rule.item]), votes, judge.verdicts, options)
         for name, rule in rules.items()
         if (decided & _sided(items, rule)).sum() >= MIN_CASES
     ]
     if decided.sum() >= MIN_CASES:
-        found.append(_random(items, votes, judge.verdicts, options))
-    return tuple(found)
+        held_against.append(_random(items, votes, judge.verdicts, options))
+    return tuple(held_against)
 
 
-def _sided(items: Items, said: Said) -> Bools:
-    """Tell of which items somebody prefers a side."""
-    return np.isin(np.arange(items.n), said.item[said.label != 0])
+def _sided(items: Items, labels: Labels) -> Bools:
+    """Return the items on which a rater prefers a side, as a mask."""
+    return np.isin(np.arange(items.n), labels.item[labels.label != 0])
 
 
 def _ruled(
-    name: str, items: Items, rule: Said, votes: Said, verdicts: Said, options: StudyOptions
+    name: str, items: Items, rule: Labels, votes: Labels, verdicts: Labels, options: StudyOptions
 ) -> Baseline:
     draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     cases = {True: rule, False: rule.only(rule.label != 0)}
@@ -181,22 +200,22 @@ def _ruled(
     return Baseline(name, rates, lead, lead_without_ties, followed)
 
 
-def _random(items: Items, votes: Said, verdicts: Said, options: StudyOptions) -> Baseline:
-    """Give the expectation of a die, which is exact: only the judge's part of a lead varies."""
-    found = with_people(items, verdicts, votes, options)
+def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions) -> Baseline:
+    """Give the expectation of random verdicts, which is exact: only the judge's part varies."""
+    judged = with_people(items, verdicts, votes, options)
     exact = {ties: random_agreement(ties=ties) for ties in (True, False)}
     rates = Rates(
-        _known(exact[True], found.with_ties),
-        _known(exact[False], found.without_ties),
-        _known(exact[True], found.by_item),
-        _known(exact[False], found.by_item_without_ties),
+        _known(exact[True], judged.with_ties),
+        _known(exact[False], judged.without_ties),
+        _known(exact[True], judged.by_item),
+        _known(exact[False], judged.by_item_without_ties),
     )
-    leads = (_less(found.with_ties, exact[True]), _less(found.without_ties, exact[False]))
+    leads = (_less(judged.with_ties, exact[True]), _less(judged.without_ties, exact[False]))
     return Baseline(RANDOM, rates, *leads, None)
 
 
 def _known(value: float, beside: Estimate) -> Estimate:
-    """Give a value that no data move: it has no interval."""
+    """Give an exact value, without an interval."""
     return Estimate(value, None, None, beside.n)
 
 
@@ -206,3 +225,111 @@ def _less(estimate: Estimate, by: float) -> Estimate:
         for end in (estimate.value, estimate.lower, estimate.upper)
     )
     return Estimate(value, lower, upper, estimate.n)
+
+
+def larger(items: Items, feature: str) -> Labels:
+    """Return a judge that prefers the response with more of a feature, such as ``length``.
+
+    It ties where both have as much, and says nothing where it is unknown.
+
+    Raises
+    ------
+    DataError
+        If nothing is known of the feature.
+    """
+    if feature not in items.gaps:
+        known = ", ".join(sorted(items.gaps)) or "none"
+        raise DataError(f"Nothing is known of {feature!r}; known of the responses: {known}.")
+    gap = items.gaps[feature]
+    return _verdicts(np.flatnonzero(~np.isnan(gap)), np.sign(gap[~np.isnan(gap)]))
+
+
+def always_first(items: Items, orders: Labels) -> Labels:
+    """Return a judge that prefers what it sees first, in the orders in which one was asked.
+
+    Asked as often in one order as in the other, it ties: its answers cancel. It says nothing of
+    an item whose orders are unknown.
+
+    Parameters
+    ----------
+    orders : Labels
+        The rows of the judge that it stands beside.
+    """
+    known = orders.first != 0
+    asked = np.bincount(orders.item[known], minlength=items.n)
+    turned = np.bincount(orders.item[known], orders.first[known], items.n)
+    return _verdicts(np.flatnonzero(asked > 0), np.sign(turned[asked > 0]))
+
+
+def random_agreement(*, ties: bool) -> float:
+    """Return how often a judge that throws a die agrees with anyone.
+
+    1/3 of three labels; 1/2 over the pairs in which both prefer a side. Its kappa is 0.
+    """
+    return 1 / 3 if ties else 1 / 2
+
+
+def _verdicts(item: Ints, label: Floats) -> Labels:
+    return Labels(
+        item=item,
+        rater=np.zeros(len(item), dtype=np.int64),
+        label=label.astype(np.int8),
+        first=np.zeros(len(item), dtype=np.int8),
+        probability=np.full(len(item), np.nan),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Swaps:
+    """Over pairs of rows of an item in opposite orders, ``n`` of them; the shares add up to 1.
+
+    Attributes
+    ----------
+    consistent : Estimate
+        Share in which both orders give the same label.
+    to_first, to_second : Estimate
+        Share in which the label moves to the side that is shown first, or second.
+    """
+
+    consistent: Estimate
+    to_first: Estimate
+    to_second: Estimate
+
+
+def swaps(
+    items: Items,
+    judge: Labels,
+    *,
+    rounds: int = 1000,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> Swaps:
+    """Compare the labels of each item when side A is shown first and when side B is.
+
+    Every row of one order with every row of the other, of the same item. A row of an unknown
+    order is in no pair. A judge that changes between a tie and the first side leans to the first
+    as one that changes from side to side does. Without pairs nothing has a value.
+
+    References
+    ----------
+    .. [1] L. Zheng et al., "Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena", NeurIPS
+       2023, table 2.
+    """
+    a_first, b_first = (counts(items, judge.only(judge.first == side)) for side in (1, -1))
+    pairs = a_first[:, :, None] * b_first[:, None, :]
+    parts = [np.trace(pairs, axis1=1, axis2=2), _below(pairs), _below(pairs.transpose(0, 2, 1))]
+    stats = sums_by_prompt(items, np.column_stack([*parts, pairs.sum(axis=(1, 2))]))
+    share = partial(clustered, stats, n=int(stats[:, 3].sum()), mean=_OF_ORDERS, level=level)
+    return Swaps(*(share(_share_of(k), rounds=rounds, rng=rng) for k in range(3)))
+
+
+def _below(pairs: Floats) -> Floats:
+    """Sum where the first index is the larger: the better for side A when it is shown first."""
+    return np.asarray(np.tril(pairs, -1).sum(axis=(1, 2)))
+
+
+def _share_of(k: int) -> Statistic:
+    def share(sums: Floats) -> Floats:
+        return np.asarray(sums[:, k] / np.where(sums[:, 3] > 0, sums[:, 3], np.nan))
+
+    return share

@@ -50,8 +50,8 @@ NAMED: Mapping[str, tuple[str, ...]] = {
 }
 """Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
 
-NOT_KEPT = ("winner", "left_out", "status")
-"""Roles that say whether and what a row counts, and nothing after that."""
+DONE_WITH = ("winner", "left_out", "status")
+"""Roles that decide whether a row counts and its label, and are not needed afterwards."""
 
 LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
 TEXTS = {"a": ("response_a", "output_a"), "b": ("response_b", "output_b")}
@@ -140,16 +140,16 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
 
 def _wanted(there: Sequence[str], by: str | None) -> list[str]:
     texts, numbers = _roles(there, by)
-    found = {*texts.values(), *numbers.values(), *_text_columns(there).values()}
-    return sorted(found & {*there})
+    wanted = {*texts.values(), *numbers.values(), *_text_columns(there).values()}
+    return sorted(wanted & {*there})
 
 
 def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[str, str]]:
     columns = Columns()
     texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner")}
     for role in ("prompt", "left_out"):
-        if found := columns.find(role, there):
-            texts[role] = found
+        if column := columns.find(role, there):
+            texts[role] = column
     for role, names in NAMED.items():
         if name := next((name for name in names if name in there), None):
             texts[role] = name
@@ -167,10 +167,10 @@ def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[s
 
 def _text_columns(there: Sequence[str]) -> dict[str, str]:
     """Find the columns of both responses, by side; none where one is missing."""
-    found = {
+    columns = {
         side: next((name for name in names if name in there), "") for side, names in TEXTS.items()
     }
-    return found if all(found.values()) else {}
+    return columns if all(columns.values()) else {}
 
 
 def _formats(there: Sequence[str]) -> list[str]:
@@ -182,8 +182,8 @@ def _measured(there: Sequence[str]) -> str:
     parts = ["*"]
     for side, name in _text_columns(there).items():
         quoted = '"' + name.replace('"', '""') + '"'
-        found = f"len(regexp_extract_all({quoted}, '{ELEMENTS}'))"
-        parts.append(f"{found} AS format_{side}")
+        elements_in = f"len(regexp_extract_all({quoted}, '{ELEMENTS}'))"
+        parts.append(f"{elements_in} AS format_{side}")
         if not {*LENGTHS.values()} <= {*there}:
             parts.append(f"length({quoted}) AS length_{side}")
     return ", ".join(parts)
@@ -217,7 +217,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
         msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
         raise DataError(msg)
     order = np.argsort(table.numbers["row"], kind="stable")
-    names = {r: c for r, c in table.texts.items() if r not in NOT_KEPT}
+    names = {r: c for r, c in table.texts.items() if r not in DONE_WITH}
     label = SIGNS[outcome].astype(np.int8)
     left_out = dict(sorted(rows.dropped.items()))
     every = Rows(source, names, table.numbers, label, ~silent, left_out)
@@ -225,7 +225,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
 
 
 def blank(column: Coded) -> Bools:
-    """Tell which rows have no name, or one of spaces."""
+    """Return which rows have no name, or one of spaces."""
     empty = np.array([*(not name.strip() for name in column.names), True])
     return np.asarray(empty[column.codes])
 
@@ -263,17 +263,19 @@ def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
         return {}
     with opened(source, lambda there: [*there]) as frame:
         there = frame.collect_schema().names()
-        found = {
+        there_as = {
             role: next((name for name in names if name in there), None)
             for role, names in NAMES.items()
         }
-        if not any(found.values()):
+        if not any(there_as.values()):
             return {}
         columns = [
             f'CAST("{name}" AS VARCHAR) AS {role}' if name else f"NULL AS {role}"
-            for role, name in found.items()
+            for role, name in there_as.items()
         ]
         wanted = ", ".join(str(int(row)) for row in rows)
         relation: duckdb.DuckDBPyRelation = numbered(frame).filter(f"{ROW} IN ({wanted})")
-        told = relation.project(", ".join([ROW, "CAST(model_a AS VARCHAR)", *columns])).fetchall()
-    return {int(row): RowTexts(*texts) for row, *texts in told}
+        fetched = relation.project(
+            ", ".join([ROW, "CAST(model_a AS VARCHAR)", *columns])
+        ).fetchall()
+    return {int(row): RowTexts(*texts) for row, *texts in fetched}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.studies.external import ScoreCorrelations, score_correlations
+from judge.studies.correlations import ScoreCorrelations, score_correlations
 from judge.tables.annotations import Annotations, read_annotations
 from rating import RateOptions
 from rating.errors import DataError
@@ -82,14 +82,14 @@ def rated_board(board: Mapping[str, Any], source: str) -> RatedBoard:
     rows = board["ratings"]
     try:
         ratings = np.array([float(row["rating"]) for row in rows])
-        errors, said = _errors(rows)
+        errors, warnings = _errors(rows)
         return RatedBoard(
             models=tuple(str(row["model"]) for row in rows),
             ratings=ratings,
             covariance=None if errors is None else np.diag(errors**2),
             lower=tuple(row["lower"] for row in rows),
             upper=tuple(row["upper"] for row in rows),
-            warnings=(*said, *board.get("warnings", ())),
+            warnings=(*warnings, *board.get("warnings", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         msg = (
@@ -99,10 +99,10 @@ def rated_board(board: Mapping[str, Any], source: str) -> RatedBoard:
 
 
 def _errors(rows: list[Mapping[str, Any]]) -> tuple[Floats | None, tuple[str, ...]]:
-    for name, said in (("quasi_se", ()), ("se", (ALIKE,))):
-        found = [row[name] for row in rows]
-        if found and None not in found:
-            return np.array(found, dtype=np.float64), said
+    for name, warnings in (("quasi_se", ()), ("se", (ALIKE,))):
+        errors = [row[name] for row in rows]
+        if errors and None not in errors:
+            return np.array(errors, dtype=np.float64), warnings
     return None, (UNKNOWN,)
 
 
@@ -134,8 +134,8 @@ class Scores:
 
     def of(self, column: str, models: tuple[str, ...]) -> Floats:
         """Give the scores of these models, NaN where one is not in the table."""
-        found = dict(zip(self.models, self.columns[column].tolist(), strict=True))
-        return np.array([found.get(model, math.nan) for model in models])
+        scores = dict(zip(self.models, self.columns[column].tolist(), strict=True))
+        return np.array([scores.get(model, math.nan) for model in models])
 
 
 def read_scores(path: Path) -> Scores:
@@ -185,10 +185,10 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     try:
-        found = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return None if math.isinf(found) else found
+    return None if math.isinf(number) else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Draws:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """What was found of each column.
+    """The correlations of each column.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class Scored:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
-            "columns": {name: found.to_dict() for name, found in self.columns.items()},
+            "columns": {name: one.to_dict() for name, one in self.columns.items()},
             "unmatched": {"scores": self.only_scores, "board": self.only_board},
             "warnings": list(self.warnings),
         }

@@ -3,25 +3,28 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from judge.studies.alignment import Outputs, read_outputs, read_prompts
 from judge.studies.boards import Contest, contest
-from judge.studies.contract import contract, missing
 from judge.studies.corrected import win_rates
-from judge.studies.data import JudgeSaid, StudyData, read_study
-from judge.studies.one_judge import JudgeStudy, identified, shared_by, study_judge
+from judge.studies.data import JudgeVerdicts, StudyData, read_study, shared_by
+from judge.studies.one_judge import JudgeStudy, identified, study_judge
 from judge.studies.options import StudyOptions
-from judge.studies.outputs import Outputs, read_outputs, read_prompts
 from judge.studies.plan import plan_votes
 from judge.studies.rows import Source
 
-Told = Callable[[int, int, str], None]
+if TYPE_CHECKING:
+    from judge.studies.one_judge import JudgeStudy
+
+
+Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What was found of each judge.
+    """The studies of all judges.
 
     Attributes
     ----------
@@ -46,23 +49,23 @@ class Study:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to keep in mind, each once."""
-        every = {judge.name: [*judge.warnings, *missing(judge)] for judge in self.judges}
+        every = {judge.name: [*judge.warnings, *judge.missing()] for judge in self.judges}
         common = set.intersection(*map(set, every.values()))
-        found = (
+        warnings = (
             text if text in common else f"{name}: {text}"
             for name, texts in every.items()
             for text in texts
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(warnings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: of the one judge, or of several by name."""
-        found = {judge.name: contract(judge) for judge in self.judges}
-        return next(iter(found.values())) if len(found) == 1 else {"judges": found}
+        by_judge = {judge.name: judge.to_dict() for judge in self.judges}
+        return next(iter(by_judge.values())) if len(by_judge) == 1 else {"judges": by_judge}
 
 
 def study_judges(
-    votes: Source, verdicts: str, options: StudyOptions, told: Told = lambda *_: None
+    votes: Source, verdicts: str, options: StudyOptions, progress: Progress = lambda *_: None
 ) -> Study:
     """Compare the verdicts of one judge or several with votes of people.
 
@@ -76,14 +79,14 @@ def study_judges(
     DataError
         If a source cannot be read, the two have nothing in common, or an option does not fit.
     """
-    told(0, 0, ", reading")
+    progress(0, 0, ", reading")
     data = read_study(votes, verdicts, voters=options.voters, by=options.by)
     outputs = None
     if options.outputs is not None:
         outputs = read_outputs(options.outputs, data.items, data.prompts)
         data = _measured(data, outputs)
     texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
-    judges = _studied(data, options, told)
+    judges = _studied(data, options, progress)
     contests = dict(_contests(judges, options))
     return Study(votes, verdicts, options, data, judges, contests, outputs, texts)
 
@@ -98,28 +101,28 @@ def _contests(
             yield (one.name, other.name), contest(*boards, rng=options.rng(), **draws)
 
 
-def _studied(data: StudyData, options: StudyOptions, told: Told) -> tuple[JudgeStudy, ...]:
+def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:
     total = len(data.judges) * (1 + len(data.groups))
-    found = []
+    studies = []
     for place, judge in enumerate(data.judges):
         done = place * (1 + len(data.groups))
 
         def tell(part: str, done: int = done, name: str = judge.name) -> None:
-            told(done, total, f", {part} of {name}")
+            progress(done, total, f", {part} of {name}")
 
         whole = study_judge(data, judge, options, tell)
         groups = {}
         for number, (value, part) in enumerate(data.groups.items(), 1):
-            told(done + number, total, f", {options.by} {value} of {judge.name}")
+            progress(done + number, total, f", {options.by} {value} of {judge.name}")
             own = next((one for one in part.judges if one.name == judge.name), None)
             if own is not None and shared_by(part, own).items.n:
                 groups[value] = study_judge(part, own, options, lambda _: None)
-        found.append(replace(_planned(data, judge, whole, options), groups=groups))
-    return tuple(found)
+        studies.append(replace(_planned(data, judge, whole, options), groups=groups))
+    return tuple(studies)
 
 
 def _planned(
-    data: StudyData, judge: JudgeSaid, whole: JudgeStudy, options: StudyOptions
+    data: StudyData, judge: JudgeVerdicts, whole: JudgeStudy, options: StudyOptions
 ) -> JudgeStudy:
     """Add what follows from all of the votes and verdicts together."""
     warnings = list(whole.warnings)

@@ -1,20 +1,65 @@
-"""How uncertain powered ratings are where votes share voters, and votes and verdicts prompts."""
+"""Powered ratings: their equations, and how uncertain they are by voter and by prompt."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from judge.studies.items import Said
-from judge.studies.power_tuning import Parts
-from judge.studies.powered_bradley_terry import Problem, blocks, bread_at, pull, row_scores
-from rating.likelihood.bradley_terry import win_probability
+from judge.studies.items import Labels
+from judge.studies.power_tuning import Moments, Parts, Problem, row_scores
+from rating.errors import ConvergenceError, NotIdentifiedError
+from rating.likelihood.bradley_terry import hessian, solve, win_probability
+from rating.likelihood.newton import anchored
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, quantile
-from rating.uncertainty.covariance import CHUNK_ENTRIES
+from rating.uncertainty.covariance import CHUNK_ENTRIES, identified_inverse
 
 _LEAST_LEFT = 1e-3
+_ENDLESS = (
+    "Votes and verdicts differ too much for so few votes: no ratings fit both best. "
+    "Collect more votes, or rate by the votes alone."
+)
+
+
+def solved(problem: Problem, weigh: Parts, lam: float) -> Floats:
+    """Return the strengths, shape (n_models,).
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the verdicts taken off make the loss fall without end.
+    """
+    wins = powered_wins(problem, weigh, lam)
+    try:
+        theta = solve(wins, np.zeros(len(wins))).theta
+    except ConvergenceError as error:
+        raise NotIdentifiedError(_ENDLESS) from error
+    if np.linalg.eigvalsh(anchored(hessian(theta, wins), len(wins), absolute=False))[0] <= 0:
+        raise NotIdentifiedError(_ENDLESS)
+    return theta
+
+
+def powered_wins(problem: Problem, weigh: Parts, lam: float) -> Floats:
+    """Return the score of row against column, which may be negative for what the judge takes off.
+
+    The loss is linear in the scores, so that it is Bradley-Terry on this table, in votes.
+    """
+    people, judge = np.nan_to_num(problem.people), np.nan_to_num(problem.judge)
+    by_judge = lam * (weigh.rest - weigh.both)
+    won = weigh.voted * people + by_judge * judge
+    lost = weigh.voted * (1 - people) + by_judge * (1 - judge)
+    k, n = len(problem.models), int(problem.voted.sum())
+    a, b = problem.pairs.T
+    table = np.bincount(a * k + b, won, k * k) + np.bincount(b * k + a, lost, k * k)
+    return np.asarray(n * table.reshape(k, k))
+
+
+def bread_at(problem: Problem, weigh: Parts, theta: Floats, lam: float) -> Floats:
+    """Return the inverse curvature of the mean loss."""
+    curvature = hessian(theta, powered_wins(problem, weigh, lam)) / int(problem.voted.sum())
+    return identified_inverse(curvature, len(theta), absolute=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +148,7 @@ def _reach(df: Floats, level: float) -> Floats:
     return np.where(known, reach, np.nan)
 
 
-def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> Bools:
+def founded(problem: Problem, people: Labels, weigh: Parts, theta: Floats) -> Bools:
     """Return the models with `WELL_FOUNDED` effective voters and prompts behind their votes.
 
     Each against the average of all by their information, as `rating.uncertainty.contrasts` has it;
@@ -122,7 +167,7 @@ def founded(problem: Problem, people: Said, weigh: Parts, theta: Floats) -> Bool
 
 def uncertainty(
     problem: Problem,
-    people: Said,
+    people: Labels,
     weigh: Parts,
     theta: Floats,
     lam: float,
@@ -185,7 +230,7 @@ def _satterthwaite(first: Floats, first_nu: Floats, second: Floats, second_nu: F
 
 
 def _rows(
-    problem: Problem, people: Said, weigh: Parts, theta: Floats, lam: float
+    problem: Problem, people: Labels, weigh: Parts, theta: Floats, lam: float
 ) -> tuple[Rows, Rows, Floats]:
     """Return the rows of votes and of verdicts on the rest, and the three means, shape (3, k)."""
     a, b = problem.pairs.T
@@ -303,7 +348,7 @@ class _Influence:
     def _information(self, rows: Rows, cluster: Ints, n: int) -> Floats:
         """Sum what rows tell of each rating within clusters, which they are sorted by."""
         k = len(self.bread)
-        found = np.zeros((n, k))
+        total = np.zeros((n, k))
         informed = np.flatnonzero(rows.information > 0)
         size = max(1, CHUNK_ENTRIES // k)
         for start in range(0, len(informed), size):
@@ -311,5 +356,56 @@ class _Influence:
             a, b = rows.pairs[part].T
             along = rows.information[part, None] * (self.bread[a] - self.bread[b]) ** 2
             first = np.flatnonzero(np.diff(cluster[part], prepend=-1))
-            found[cluster[part][first]] += np.add.reduceat(along, first)
-        return found
+            total[cluster[part][first]] += np.add.reduceat(along, first)
+        return total
+
+
+def moments_at(problem: Problem, weigh: Parts, theta: Floats) -> Moments:
+    """Sum the products of the prompts' influences, some prompts at a time."""
+    a, b = problem.pairs.T
+    expected = win_probability(theta)[a, b]
+    people = expected - np.nan_to_num(problem.people)
+    judge = expected - np.nan_to_num(problem.judge)
+    k = len(theta)
+    means = [
+        pull(problem.pairs, weight * residual, k)
+        for weight, residual in ((weigh.voted, people), (weigh.both, judge), (weigh.rest, judge))
+    ]
+    total = Moments(*np.zeros((5, k, k)))
+    for rows, n_prompts in blocks(problem.prompt, k):
+        prompt = problem.prompt[rows] - problem.prompt[rows.start]
+        summed = [
+            _pulls(prompt, n_prompts, problem.pairs[rows], weight[rows], residual[rows], mean)
+            for weight, residual, mean in zip(
+                (weigh.voted, weigh.both, weigh.rest), (people, judge, judge), means, strict=True
+            )
+        ]
+        total += Moments.of(*summed)
+    return total
+
+
+def pull(pairs: Ints, value: Floats, k: int) -> Floats:
+    """Return each model's sum of a value that one side of an item gains from the other."""
+    gained = np.bincount(pairs[:, 0], value, k) - np.bincount(pairs[:, 1], value, k)
+    return np.asarray(gained, dtype=np.float64)
+
+
+def _pulls(
+    prompt: Ints, n: int, pairs: Ints, weight: Floats, residual: Floats, mean: Floats
+) -> Floats:
+    """Sum ``weight (gradient - mean)`` by prompt, shape (n, n_models)."""
+    k = len(mean)
+    value = weight * residual
+    gradient = np.bincount(prompt * k + pairs[:, 0], value, n * k)
+    gradient -= np.bincount(prompt * k + pairs[:, 1], value, n * k)
+    return np.asarray(gradient.reshape(n, k) - np.bincount(prompt, weight, n)[:, None] * mean)
+
+
+def blocks(cluster: Ints, k: int) -> Iterator[tuple[slice, int]]:
+    """Cut rows that are sorted by prompts or voters between these, so that sums fit in memory."""
+    size = max(1, CHUNK_ENTRIES // k)
+    start = 0
+    while start < len(cluster):
+        stop = int(np.searchsorted(cluster, cluster[start] + size))
+        yield slice(start, stop), int(cluster[stop - 1] - cluster[start]) + 1
+        start = stop

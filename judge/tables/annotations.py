@@ -69,7 +69,7 @@ class Annotations:
         """Return lists of names: lists as the file holds them, JSON, or text parted by ``;``."""
         return [_parted(value) for value in self.need(name)]
 
-    def kept(self, rows: Bools | Ints) -> "Annotations":
+    def taken(self, rows: Bools | Ints) -> "Annotations":
         """Return some of the rows."""
         return Annotations(self.source, {name: x[rows] for name, x in self.columns.items()})
 
@@ -133,7 +133,7 @@ def read_annotations(
             raise explained(str(path), list(columns), error) from error.__cause__
         if found.has(LEFT_OUT):  # what has no verdict stays, to be counted
             reasons = found.need(LEFT_OUT)
-            return found.kept(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
+            return found.taken(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
     return found
 
 

@@ -162,10 +162,10 @@ def _checklists(table: Annotations) -> list[tuple[str, ...]]:
 
 def _items(table: Annotations, row: int, value: object) -> tuple[str, ...]:
     """Read a list of questions, as such or as JSON; nothing is an empty one, still to write."""
-    found = json_or_text(value) if isinstance(value, str) else value
-    if found is None or (isinstance(found, str) and not found.strip()):
+    several = json_or_text(value) if isinstance(value, str) else value
+    if several is None or (isinstance(several, str) and not several.strip()):
         return ()
-    items = [found] if isinstance(found, str) else plain(found)
+    items = [several] if isinstance(several, str) else plain(several)
     if not isinstance(items, list) or not all(
         isinstance(one, str) and one.strip() for one in items
     ):
@@ -183,11 +183,11 @@ def plain(value: Any) -> Any:
 def _against(
     a: Sequence[NamedCase], b: Sequence[NamedCase], names: tuple[Path, Path]
 ) -> list[NamedCase]:
-    found = _matched(a, b)
-    if not found:
+    pairs = _matched(a, b)
+    if not pairs:
         msg = f"{str(names[0])!r} and {str(names[1])!r} have no prompt in common."
         raise DataError(msg)
-    return found
+    return pairs
 
 
 def _matched(a: Sequence[NamedCase], b: Sequence[NamedCase]) -> list[NamedCase]:
@@ -211,21 +211,21 @@ def _named(case: Case, model_a: str, model_b: str | None = None) -> NamedCase:
 
 
 def _one_of(table: Annotations, names: Sequence[str]) -> str:
-    found = next((name for name in names if table.has(name)), None)
-    if found is None:
+    column = next((name for name in names if name in table.columns), None)
+    if column is None:
         there = quoted_names(list(table.columns))
         msg = f"There is no column {names[0]!r} in {table.source!r}; there are {there}."
         raise DataError(msg)
-    return found
+    return column
 
 
 def _names(table: Annotations, columns: Sequence[str], otherwise: str) -> list[str]:
-    found = next((name for name in columns if table.has(name)), None)
-    return table.texts(found) if found else [otherwise] * table.n
+    column = next((name for name in columns if name in table.columns), None)
+    return table.texts(column) if column else [otherwise] * table.n
 
 
 def _known(table: Annotations, name: str) -> Sequence[str | None]:
-    return table.texts(name) if table.has(name) else [None] * table.n
+    return table.texts(name) if name in table.columns else [None] * table.n
 
 
 def _text(table: Annotations, name: str, row: int, value: object) -> str:
@@ -276,12 +276,14 @@ def read_instructed(paths: Sequence[Path]) -> list[Instructed]:
     """
     tables = [read_annotations(path, "responses") for path in paths]
     by_prompt = {task.prompt: task for table in tables for task in _tasks(table)}
-    found = [one for table in tables if _answers(table) for one in _with_tasks(table, by_prompt)]
-    if not found:
+    instructed = [
+        one for table in tables if _answers(table) for one in _with_tasks(table, by_prompt)
+    ]
+    if not instructed:
         names = ", ".join(repr(table.source) for table in tables)
         msg = f"There is no response in {names}: give a column 'response' or 'output'."
         raise DataError(msg)
-    return found
+    return instructed
 
 
 def checked(instructed: Sequence[Instructed]) -> list[Checked]:
@@ -316,7 +318,7 @@ def _tasks(table: Annotations) -> list[Task]:
 
 
 def _task(table: Annotations, number: int, prompt: object, ids: object, kwargs: object) -> Task:
-    row = {"prompt": prompt, IDS: _listed(ids), KWARGS: _listed(kwargs)}
+    row = {"prompt": prompt, IDS: _as_list(ids), KWARGS: _as_list(kwargs)}
     try:
         return read_task(row)
     except RatingError as error:
@@ -324,6 +326,6 @@ def _task(table: Annotations, number: int, prompt: object, ids: object, kwargs: 
         raise DataError(msg) from error
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     """Make a list of what a file holds as an array, or as JSON text."""
     return json_or_text(value) if isinstance(value, str) else plain(value)

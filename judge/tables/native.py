@@ -86,7 +86,7 @@ def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
     if not whole.any():
         msg = f"No pair of {data.source!r} is of one turn, and a judge reads one answer a side."
         raise DataError(msg)
-    return _only(data, dict(data.columns) | columns).kept(whole)
+    return _only(data, dict(data.columns) | columns).taken(whole)
 
 
 def unfit(data: Annotations, why: str) -> DataError | None:

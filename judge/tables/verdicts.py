@@ -6,13 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from judge.case import CaseId, Order
+from judge.grammar import Items, Preference, Rating
 from judge.ifeval import Checked
+from judge.methods import Named
 from judge.methods.checklist import Checklists
-from judge.methods.named import Named
-from judge.reading import Items, Preference, Rating
-from judge.results import PENDING, READ, Judged, verdicts
 from judge.tables.cases import NamedCase
-from judge.verdict import PlaceEffect, Verdict, preference_for_a
+from judge.verdict import (
+    PENDING,
+    READ,
+    Judged,
+    PositionEffect,
+    Verdict,
+    preference_for_a,
+    verdicts,
+)
 from rating.errors import DataError
 from rating.tables import formats
 from rating.tables.vote_filter import BOTH
@@ -49,23 +56,24 @@ def judged_rows(
     judged: Sequence[Judged],
     judge: str,
     method: Named,
-    place: PlaceEffect | None = None,
+    position: PositionEffect | None = None,
 ) -> list[dict[str, Any]]:
     """Give a row for each case and order, and one for both where both were asked.
 
     Parameters
     ----------
-    place : PlaceEffect or None
+    position : PositionEffect or None
         What the first place is worth, to correct the cases asked in one order.
     """
-    asked: dict[CaseId, list[Judged]] = {}
+    by_case: dict[CaseId, list[Judged]] = {}
     for row in judged:
-        asked.setdefault(row.case_id, []).append(row)
-    over_both = verdicts(judged)
+        by_case.setdefault(row.case_id, []).append(row)
+    over_both, by = verdicts(judged), _by(judge, method)
     return [
-        _sides(named) | _asked(judge, method) | row
+        _sides(named) | by | row
         for named in cases
-        for row in _rows(asked[named.case.id], over_both.get(named.case.id), place)
+        for case_id in [named.case.id]
+        for row in _rows(by_case[case_id], over_both.get(case_id), position)
     ]
 
 
@@ -77,9 +85,9 @@ def rated_rows(
     checklists: Checklists,
 ) -> list[dict[str, Any]]:
     """Give a row for each single response."""
-    found = {row.case_id: row for row in judged}
+    by_case, by = {row.case_id: row for row in judged}, _by(judge, method)
     return [
-        _whose(named) | _asked(judge, method) | _mark(found[named.case.id], checklist)
+        _whose(named) | by | _mark(by_case[named.case.id], checklist)
         for named in cases
         for checklist in [checklists.get(named.case.prompt_id, ())]
     ]
@@ -90,8 +98,8 @@ def constraint_rows(
 ) -> list[dict[str, Any]]:
     """Give a row for each response checked without a model: 1 if all was strictly followed."""
     return [
-        _whose(named) | {"method": IFEVAL} | _constraints(found)
-        for named, found in zip(cases, checked, strict=True)
+        _whose(named) | {"method": IFEVAL} | _constraints(one)
+        for named, one in zip(cases, checked, strict=True)
     ]
 
 
@@ -126,7 +134,7 @@ def _sides(named: NamedCase) -> dict[str, Any]:
     }
 
 
-def _asked(judge: str, method: Named) -> dict[str, Any]:
+def _by(judge: str, method: Named) -> dict[str, Any]:
     return {"judge": judge, "method": method.name, "template": method.template.hash}
 
 
@@ -159,24 +167,24 @@ def _mark(row: Judged, checklist: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _constraints(found: Checked) -> dict[str, Any]:
+def _constraints(checked: Checked) -> dict[str, Any]:
     items = [
         {"id": id, "strict": strict, "loose": loose}
-        for id, strict, loose in zip(found.ids, found.strict, found.loose, strict=True)
+        for id, strict, loose in zip(checked.ids, checked.strict, checked.loose, strict=True)
     ]
-    unread = None in found.strict
+    unread = None in checked.strict
     return {
-        "score": None if unread else float(all(found.strict)),
+        "score": None if unread else float(all(checked.strict)),
         "detail": json.dumps({"items": items}, ensure_ascii=False),
         "status": PARTLY if unread else READ,
     }
 
 
 def _rows(
-    orders: Sequence[Judged], both: Verdict | None, place: PlaceEffect | None
+    orders: Sequence[Judged], both: Verdict | None, position: PositionEffect | None
 ) -> Iterator[dict[str, Any]]:
     for row in orders:
-        yield _row(row, None if both else place)
+        yield _row(row, None if both else position)
     if both is not None:
         outcome = both.outcome
         yield {
@@ -187,17 +195,16 @@ def _rows(
         }
 
 
-def _row(row: Judged, place: PlaceEffect | None) -> dict[str, Any]:
-    preference, said = row.for_a, row.reading if row.status == READ else None
-    corrected = (
-        place.corrected(said, row.order) if place and isinstance(said, Preference) else None
-    )
+def _row(row: Judged, position: PositionEffect | None) -> dict[str, Any]:
+    preference, status, corrected = row.for_a, row.status, None
+    if position and status == READ and isinstance(row.reading, Preference):
+        corrected = position.corrected(row.reading, row.order)
     return {
         "winner": None if preference is None else preference.outcome.value,
         "order": row.order.value,
         "preference": None if preference is None else preference.first,
         "corrected": corrected,
-        "status": row.status,
+        "status": status,
         "cost": row.cost_usd,
         "latency": row.latency_s,
     }
@@ -205,8 +212,8 @@ def _row(row: Judged, place: PlaceEffect | None) -> dict[str, Any]:
 
 def _mean(orders: Sequence[Judged]) -> float | None:
     """Average the preferences for side A, whichever order was asked first."""
-    said = {row.order: row.reading for row in orders if isinstance(row.reading, Preference)}
-    return preference_for_a(said.get(Order.AB), said.get(Order.BA))
+    shown = {row.order: row.reading for row in orders if isinstance(row.reading, Preference)}
+    return preference_for_a(shown.get(Order.AB), shown.get(Order.BA))
 
 
 def _why_not(orders: Sequence[Judged]) -> str:

@@ -14,7 +14,7 @@ PLANTED = {
     "The floors of rating": ("rating/tables/columns.py", "import rating.charts.picture"),
     "The mathematics of ratings knows no files": ("rating/scale.py", "import rating.tables.files"),
     "The mathematics of ratings is arrays": ("rating/scale.py", "import pathlib"),
-    "The floors of judge": ("judge/tables/cases.py", "import judge.report.page"),
+    "The floors of judge": ("judge/tables/cases.py", "import judge.report.files"),
     "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
     "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),
     "What the web shows, it gets from play and boards": (

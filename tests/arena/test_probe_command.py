@@ -9,7 +9,7 @@ import pytest
 
 from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, faulty_server
-from tests.judge.probe.test_board import votes_file
+from tests.judge.probe.test_audit import votes_file
 from tests.judge.probe.test_cards import classes_file, pairs_file
 from tests.judge.probe.test_judges import HEAD, rows, written
 

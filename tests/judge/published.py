@@ -12,5 +12,5 @@ def rows(file: Path) -> list[Row]:
     """Read a CSV or Parquet file as dictionaries; a missing number is None."""
     read = duckdb.read_parquet if file.suffix == ".parquet" else duckdb.read_csv
     with duckdb.connect() as connection:
-        found = read(str(file), connection=connection)
-        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+        voted = read(str(file), connection=connection)
+        return [dict(zip(voted.columns, row, strict=True)) for row in voted.fetchall()]

@@ -11,7 +11,7 @@ from judge.methods import (
     Pairwise,
     Rubric,
 )
-from judge.results import Judged
+from judge.verdict import Judged
 from tests.judge.scripted import (
     Clock,
     Script,

@@ -16,10 +16,10 @@ import numpy as np
 from judge.case import Case, Message
 from judge.completion import Reply, Request, TokenLogprob
 from judge.journal import Key
-from judge.options import Options, Progress
+from judge.options import Options
 from judge.protocol import Method
-from judge.results import Run
-from judge.runs import run
+from judge.runs import Progress, run
+from judge.verdict import Run
 
 Script = Callable[[Request, int], Reply | Exception]
 """From a request, and how often it came before, to what happens."""
@@ -42,9 +42,9 @@ def shown(request: Request) -> list[str]:
 
 
 def fence(request: Request) -> str:
-    found = re.search(r"\[begin \w+ (?:\w )?([0-9a-f]{16})\]", request.messages[-1].content)
-    assert found
-    return found[1]
+    match = re.search(r"\[begin \w+ (?:\w )?([0-9a-f]{16})\]", request.messages[-1].content)
+    assert match
+    return match[1]
 
 
 def label_reply(p: float, **fields: Any) -> Reply:
@@ -187,7 +187,7 @@ async def judged(
     judge: ScriptedJudge,
     journal: MemoryJournal,
     options: Options = OPTIONS,
-    told: Callable[[Progress], None] = lambda _: None,
+    progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     clock = judge.clock
     rng = np.random.default_rng(1)
@@ -200,5 +200,5 @@ async def judged(
         now=clock.now,
         sleep=clock.sleep,
         rng=rng,
-        told=told,
+        progress=progress,
     )

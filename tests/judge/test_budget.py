@@ -19,9 +19,9 @@ from judge.budget import (
     request_tokens,
     tokens_by_rule,
 )
+from judge.calls import forecast
 from judge.case import Case, Message
 from judge.completion import Parameters, Reply, Request
-from judge.forecast import forecast
 from judge.methods import AlpacaEval, Pairwise
 from judge.options import Options
 from rating.errors import DataError
@@ -81,9 +81,9 @@ def test_a_request_is_its_texts_and_what_stands_around_them() -> None:
 def test_a_calibration_is_what_was_counted_over_what_the_rule_says() -> None:
     replies = [(100.0, Reply(text="", tokens_in=130, tokens_out=5))] * 3
     uncounted = [(900.0, Reply(text="", tokens_in=None, tokens_out=9))]
-    found = calibrate([*replies, *uncounted])
-    assert (found.n, found.tokens_out) == (3, 5.0)
-    assert found.ratio_in == pytest.approx(1.3)
+    calibration = calibrate([*replies, *uncounted])
+    assert (calibration.n, calibration.tokens_out) == (3, 5.0)
+    assert calibration.ratio_in == pytest.approx(1.3)
     assert calibrate(uncounted) == Calibration(0, 1.0, None)
 
 
@@ -143,19 +143,19 @@ async def ran(asked: Sequence[Case], memory: Memory, tokens: int) -> float:
     """What a run costs with a judge whose tokeniser makes ``tokens`` per 100 characters."""
 
     def script(request: Request, before: int) -> Reply:
-        said = prefer(honest)(request, before)
-        assert isinstance(said, Reply)
+        reply = prefer(honest)(request, before)
+        assert isinstance(reply, Reply)
         rng = np.random.default_rng(request.characters)
         return Reply(
-            text=said.text,
+            text=reply.text,
             tokens_in=request.characters * tokens // 100,
             tokens_out=int(rng.integers(50, 400)),
         )
 
     judge = ScriptedJudge(script, Clock())
-    found = await judged(asked, Pairwise(), judge, MemoryJournal(memory), OPTIONS)
-    assert found.spent_usd is not None
-    return found.spent_usd
+    run = await judged(asked, Pairwise(), judge, MemoryJournal(memory), OPTIONS)
+    assert run.spent_usd is not None
+    return run.spent_usd
 
 
 async def test_a_dry_run_after_a_pilot_is_within_a_tenth_of_what_is_then_booked() -> None:

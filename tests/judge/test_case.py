@@ -51,7 +51,7 @@ def test_a_case_with_one_response_cannot_be_swapped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "message"),
     [
         ((), "not with nothing"),
         ((Message("user", "Hi"), Message("assistant", "Hello")), "not with assistant"),
@@ -59,7 +59,7 @@ def test_a_case_with_one_response_cannot_be_swapped() -> None:
     ],
 )
 def test_a_prompt_that_does_not_end_with_the_user_is_refused(
-    prompt: tuple[Message, ...], said: str
+    prompt: tuple[Message, ...], message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         Case(prompt, "x")

@@ -46,16 +46,16 @@ def test_no_text_makes_a_grammar_raise(grammar: Callable[[str], object], text: s
 @given(TEXT)
 def test_a_bracketed_verdict_is_never_invented(text: str) -> None:
     for offered in (SIDES, ARROWS):
-        found = bracketed(text, offered)
+        verdict = bracketed(text, offered)
         dense = text.upper().replace(" ", "")
         named = {value for name, value in offered.items() if f"[[{name}]]" in dense}
-        assert found is None or found in named
+        assert verdict is None or verdict in named
 
 
 @given(TEXT, TEXT)
 def test_a_mark_is_never_invented(text: str, more: str) -> None:
-    found = bracketed_mark(text + more, 1, 10)
-    assert found is None or str(found) in text + more
+    mark = bracketed_mark(text + more, 1, 10)
+    assert mark is None or str(mark) in text + more
 
 
 @given(TEXT, st.sampled_from(list(ARROWS)), NOISE)
@@ -118,8 +118,8 @@ def test_there_is_an_answer_or_none_for_each_item(text: str, n_items: int) -> No
 @given(st.lists(st.booleans() | st.none(), min_size=1, max_size=9), NOISE)
 def test_items_are_read_as_they_were_written(met: list[bool | None], noise: str) -> None:
     assume(not any(c.isdigit() for c in noise))
-    said = {True: "[[yes]]", False: "[[No]]", None: "[[perhaps]]"}
-    lines = [f"{noise}{number}: {said[item]}" for number, item in enumerate(met, start=1)]
+    written = {True: "[[yes]]", False: "[[No]]", None: "[[perhaps]]"}
+    lines = [f"{noise}{number}: {written[item]}" for number, item in enumerate(met, start=1)]
     assert answers("\n".join(lines), len(met)) == tuple(met)
 
 
@@ -162,8 +162,8 @@ def test_a_label_that_is_missing_has_probability_zero_and_both_missing_is_unread
 
 def test_white_space_around_a_label_adds_to_its_probability() -> None:
     half = math.log(0.3)
-    found = label_probability([TokenLogprob("m", half, {" m": half, "M": math.log(0.2)})])
-    assert found == pytest.approx(0.75)
+    probability = label_probability([TokenLogprob("m", half, {" m": half, "M": math.log(0.2)})])
+    assert probability == pytest.approx(0.75)
 
 
 def test_the_token_itself_counts_where_no_alternatives_are_given() -> None:

@@ -66,14 +66,14 @@ def test_a_key_is_the_hash_of_canonical_json(
 
 
 def test_every_part_of_a_call_changes_its_key() -> None:
-    said, sent = ASKED.messages, ASKED.parameters
+    messages, sent = ASKED.messages, ASKED.parameters
     others = [
-        key(Request((*said[:1], Message("user", "A or B??")), sent)),
-        key(Request((Message("user", "Judge."), *said[1:]), sent)),
-        key(Request(said, Parameters(max_tokens=2))),
-        key(Request(said, Parameters(max_tokens=1, temperature=0.0))),
-        key(Request(said, Parameters(max_tokens=1, top_logprobs=5))),
-        key(Request(said, Parameters(max_tokens=1, json_object=True))),
+        key(Request((*messages[:1], Message("user", "A or B??")), sent)),
+        key(Request((Message("user", "Judge."), *messages[1:]), sent)),
+        key(Request(messages, Parameters(max_tokens=2))),
+        key(Request(messages, Parameters(max_tokens=1, temperature=0.0))),
+        key(Request(messages, Parameters(max_tokens=1, top_logprobs=5))),
+        key(Request(messages, Parameters(max_tokens=1, json_object=True))),
         key(judge="judge-2"),
         key(order=Order.BA),
         key(draw=1),

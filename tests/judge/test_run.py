@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from judge.calls import forecast
 from judge.case import Order
 from judge.completion import Reply, Request
-from judge.forecast import forecast
+from judge.grammar import Items, Preference, Rating
 from judge.methods import (
     AlpacaEval,
     Checklist,
@@ -16,8 +17,7 @@ from judge.methods import (
     unanswered,
     written,
 )
-from judge.reading import Items, Preference, Rating
-from judge.results import effect_of_place, verdicts
+from judge.verdict import position_effect_of, verdicts
 from rating import Outcome
 from tests.judge.runs import judge, never, statuses
 from tests.judge.scripted import (
@@ -33,20 +33,20 @@ from tests.judge.scripted import (
 
 async def test_each_case_is_judged_in_both_orders_and_reconciled() -> None:
     some, asked = cases(5), judge()
-    found = await judged(some, Pairwise(), asked, MemoryJournal())
-    assert [(row.case_id, row.order) for row in found.judged] == [
+    run = await judged(some, Pairwise(), asked, MemoryJournal())
+    assert [(row.case_id, row.order) for row in run.judged] == [
         (one.id, order) for one in some for order in Order
     ]
-    assert statuses(found.judged) == {"read"}
-    assert {v.outcome for v in verdicts(found.judged).values()} == {Outcome.A}
+    assert statuses(run.judged) == {"read"}
+    assert {v.outcome for v in verdicts(run.judged).values()} == {Outcome.A}
     assert set(asked.asked.values()) == {1}
-    assert (found.n_asked, found.n_recalled, found.stopped) == (10, 0, None)
+    assert (run.n_asked, run.n_recalled, run.stopped) == (10, 0, None)
 
 
 async def test_a_reading_is_in_the_sides_as_shown_and_turned_back_on_request() -> None:
-    found = await judged([case()], Pairwise(), judge(), MemoryJournal())
-    assert [row.reading for row in found.judged] == [Preference(1.0), Preference(0.0)]
-    assert [row.for_a for row in found.judged] == [Preference(1.0), Preference(1.0)]
+    run = await judged([case()], Pairwise(), judge(), MemoryJournal())
+    assert [row.reading for row in run.judged] == [Preference(1.0), Preference(0.0)]
+    assert [row.for_a for row in run.judged] == [Preference(1.0), Preference(1.0)]
 
 
 async def test_a_rerun_asks_nothing_and_finds_the_same() -> None:
@@ -85,16 +85,16 @@ async def test_another_judge_another_seed_or_another_method_is_asked_anew() -> N
 
 async def test_a_case_that_comes_twice_is_asked_once() -> None:
     asked = judge()
-    found = await judged([*cases(2), *cases(2)], Pairwise(), asked, MemoryJournal())
-    assert len(found.judged) == 4
+    run = await judged([*cases(2), *cases(2)], Pairwise(), asked, MemoryJournal())
+    assert len(run.judged) == 4
     assert asked.asked.total() == 4
 
 
 async def test_equal_responses_are_settled_without_asking() -> None:
     same = case(1, "same", "same")
-    found = await judged([same], Pairwise(), judge(never), MemoryJournal())
-    assert statuses(found.judged) == {"settled"}
-    assert verdicts(found.judged)[same.id].outcome is Outcome.TIE
+    run = await judged([same], Pairwise(), judge(never), MemoryJournal())
+    assert statuses(run.judged) == {"settled"}
+    assert verdicts(run.judged)[same.id].outcome is Outcome.TIE
 
 
 async def test_no_call_ever_carries_the_fence_of_another() -> None:
@@ -110,10 +110,10 @@ async def test_no_call_ever_carries_the_fence_of_another() -> None:
 
 async def test_as_many_are_asked_at_once_as_is_allowed_and_no_more() -> None:
     asked = judge()
-    found = await judged(cases(40), Pairwise(), asked, MemoryJournal())
+    run = await judged(cases(40), Pairwise(), asked, MemoryJournal())
     assert asked.most_at_once == OPTIONS.concurrency
     assert asked.clock.now() == pytest.approx(80 / OPTIONS.concurrency, abs=2.0)
-    assert found.judged[0].latency_s == 1.0
+    assert run.judged[0].latency_s == 1.0
 
 
 async def test_a_checklist_is_written_once_for_a_prompt_and_used_for_all_its_responses() -> None:
@@ -128,8 +128,8 @@ async def test_a_checklist_is_written_once_for_a_prompt_and_used_for_all_its_res
     asked, journal = judge(script), MemoryJournal()
     lists = written((await judged(prompts, ChecklistWriter(), asked, journal)).judged, prompts)
     assert asked.asked.total() == 2
-    found = await judged([case(1), case(1, "other")], Checklist(lists), asked, journal)
-    assert [row.reading for row in found.judged] == [Items((True,) * 5)] * 2
+    run = await judged([case(1), case(1, "other")], Checklist(lists), asked, journal)
+    assert [row.reading for row in run.judged] == [Items((True,) * 5)] * 2
 
 
 def test_the_secret_of_a_run_is_not_printed() -> None:
@@ -144,25 +144,23 @@ async def test_samples_are_asked_apart_and_read_together() -> None:
 
     asked = judge(script)
     options = replace(OPTIONS, concurrency=1)
-    found = await judged([case()], AlpacaEval("sampled"), asked, MemoryJournal(), options)
-    assert [row.reading for row in found.judged] == [Preference(0.6), Preference(0.0)]
+    run = await judged([case()], AlpacaEval("sampled"), asked, MemoryJournal(), options)
+    assert [row.reading for row in run.judged] == [Preference(0.6), Preference(0.0)]
     assert len(asked.asked) == 11
 
 
 async def test_a_method_for_one_response_asks_in_one_order() -> None:
     asked = judge(lambda request, before: Reply(text="[[7]]"))
-    found = await judged([case(b=None)], Rubric("1 bad, 10 good"), asked, MemoryJournal())
-    assert [row.reading for row in found.judged] == [Rating(7)]
-    assert verdicts(found.judged) == {}
+    run = await judged([case(b=None)], Rubric("1 bad, 10 good"), asked, MemoryJournal())
+    assert [row.reading for row in run.judged] == [Rating(7)]
+    assert verdicts(run.judged) == {}
 
 
 async def test_cases_whose_order_is_part_of_the_question_are_asked_as_given() -> None:
     some, journal = cases(4), MemoryJournal()
     options = replace(OPTIONS, as_given=True)
-    found = await judged(some, Pairwise(), judge(), journal, options)
-    assert [(row.case_id, row.order) for row in found.judged] == [
-        (one.id, Order.AB) for one in some
-    ]
+    run = await judged(some, Pairwise(), judge(), journal, options)
+    assert [(row.case_id, row.order) for row in run.judged] == [(one.id, Order.AB) for one in some]
     estimate = await forecast(some, Pairwise(), journal, options)
     assert (estimate.n_calls, estimate.calibration.n) == (0, 4)
     both = await judged(some, Pairwise(), judge(), journal)
@@ -174,9 +172,9 @@ async def test_a_budgeted_run_asks_some_in_both_orders_and_learns_what_the_place
 ):
     asked = judge(lambda request, before: Reply(text="[[A]]"))
     options = replace(OPTIONS, swap_share=0.3)
-    found = await judged(cases(100), Pairwise(), asked, MemoryJournal(), options)
-    both = len(verdicts(found.judged))
+    run = await judged(cases(100), Pairwise(), asked, MemoryJournal(), options)
+    both = len(verdicts(run.judged))
     assert 15 < both < 45
     assert asked.asked.total() == 100 + both
-    effect = effect_of_place(found.judged)
+    effect = position_effect_of(run.judged)
     assert (effect.effect, effect.n) == (0.5, both)

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from judge.asking import TRIES
 from judge.completion import CUT, FILTERED, Reply, Request
 from judge.errors import FailureClass
 from judge.methods import (
     AlpacaEval,
     Pairwise,
 )
-from judge.options import TRIES
-from judge.results import verdicts
-from judge.throttle import RateLimits
+from judge.options import RateLimits
+from judge.verdict import verdicts
 from tests.judge.runs import GOOD, PRICE, error, failing, judge, never, statuses
 from tests.judge.scripted import (
     OPTIONS,
@@ -30,10 +30,10 @@ from tests.judge.scripted import (
 @pytest.mark.parametrize("failure", list(TRIES))
 async def test_what_passes_is_tried_again_until_it_works(failure: FailureClass) -> None:
     asked = judge(failing(error(failure), error(failure)))
-    found = await judged(cases(2), Pairwise(), asked, MemoryJournal())
-    assert statuses(found.judged) == {"read"}
+    run = await judged(cases(2), Pairwise(), asked, MemoryJournal())
+    assert statuses(run.judged) == {"read"}
     assert set(asked.asked.values()) == {3}
-    assert found.faults == {failure: 8}
+    assert run.faults == {failure: 8}
 
 
 @pytest.mark.parametrize("failure", list(TRIES))
@@ -42,11 +42,11 @@ async def test_what_does_not_pass_ends_as_what_it_is_and_is_asked_on_the_next_ru
 ) -> None:
     memory = Memory()
     asked = judge(failing(*[error(failure)] * 99))
-    found = await judged(cases(2), Pairwise(), asked, MemoryJournal(memory))
-    assert statuses(found.judged) == {failure.value}
+    run = await judged(cases(2), Pairwise(), asked, MemoryJournal(memory))
+    assert statuses(run.judged) == {failure.value}
     assert set(asked.asked.values()) == {TRIES[failure]}
-    assert found.judged[0].detail == f"planted {failure}"
-    assert {v.outcome for v in verdicts(found.judged).values()} == {None}
+    assert run.judged[0].detail == f"planted {failure}"
+    assert {v.outcome for v in verdicts(run.judged).values()} == {None}
     assert memory == Memory()
     again = await judged(cases(2), Pairwise(), judge(), MemoryJournal(memory))
     assert statuses(again.judged) == {"read"}
@@ -58,8 +58,8 @@ async def test_a_rejected_request_is_not_tried_again_and_stops_nothing() -> None
         return error(FailureClass.REJECTED) if bad else GOOD(request, before)
 
     asked = judge(script)
-    found = await judged(cases(3), Pairwise(), asked, MemoryJournal())
-    assert found.by_status == {"read": 4, "rejected": 2}
+    run = await judged(cases(3), Pairwise(), asked, MemoryJournal())
+    assert run.by_status == {"read": 4, "rejected": 2}
     assert set(asked.asked.values()) == {1}
 
 
@@ -97,9 +97,9 @@ async def test_a_reply_without_a_verdict_is_kept_typed_and_never_paid_for_again(
 ) -> None:
     memory = Memory()
     asked = judge(lambda request, before: reply)
-    found = await judged(cases(3), Pairwise(), asked, MemoryJournal(memory))
-    assert statuses(found.judged) == {failure.value}
-    assert {v.outcome for v in verdicts(found.judged).values()} == {None}
+    run = await judged(cases(3), Pairwise(), asked, MemoryJournal(memory))
+    assert statuses(run.judged) == {failure.value}
+    assert {v.outcome for v in verdicts(run.judged).values()} == {None}
     assert len(memory.replies) == asked.answered.total() == 6 * attempts
     again = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
     assert statuses(again.judged) == {failure.value}
@@ -113,14 +113,14 @@ async def test_an_unreadable_reply_is_asked_once_more_in_a_call_of_its_own() -> 
 
     asked, memory = judge(script), Memory()
     options = replace(OPTIONS, price=PRICE)
-    found = await judged([case()], Pairwise(), asked, MemoryJournal(memory), options)
-    assert statuses(found.judged) == {"read"}
-    assert [len(row.keys) for row in found.judged] == [2, 2]
+    run = await judged([case()], Pairwise(), asked, MemoryJournal(memory), options)
+    assert statuses(run.judged) == {"read"}
+    assert [len(row.keys) for row in run.judged] == [2, 2]
     assert set(asked.asked.values()) == {1}
-    assert found.judged[0].latency_s == 2.0
+    assert run.judged[0].latency_s == 2.0
     again = await judged([case()], Pairwise(), judge(never), MemoryJournal(memory), options)
-    assert [row.keys for row in again.judged] == [row.keys for row in found.judged]
-    assert [row.cost_usd for row in again.judged] == [row.cost_usd for row in found.judged]
+    assert [row.keys for row in again.judged] == [row.keys for row in run.judged]
+    assert [row.cost_usd for row in again.judged] == [row.cost_usd for row in run.judged]
 
 
 async def test_missing_log_probabilities_are_a_failure_and_no_guess() -> None:
@@ -129,8 +129,8 @@ async def test_missing_log_probabilities_are_a_failure_and_no_guess() -> None:
         return Reply(text="m") if bare else label_reply(0.9)
 
     asked = judge(script)
-    found = await judged(cases(3), AlpacaEval(), asked, MemoryJournal())
-    assert found.by_status == {"read": 4, "no_logprobs": 2}
+    run = await judged(cases(3), AlpacaEval(), asked, MemoryJournal())
+    assert run.by_status == {"read": 4, "no_logprobs": 2}
     assert set(asked.asked.values()) == {1}
 
 
@@ -142,6 +142,6 @@ async def test_failures_of_an_endpoint_that_was_mended_are_asked_anew_on_request
     again = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory))
     assert (statuses(again.judged), mended.asked.total()) == ({"no_logprobs"}, 0)
     options = replace(OPTIONS, anew=OPTIONS.anew | {FailureClass.NO_LOGPROBS})
-    found = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory), options)
-    assert statuses(found.judged) == {"read"}
-    assert (found.n_asked, found.n_recalled) == (6, 6)
+    run = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory), options)
+    assert statuses(run.judged) == {"read"}
+    assert (run.n_asked, run.n_recalled) == (6, 6)

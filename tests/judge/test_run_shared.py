@@ -10,12 +10,12 @@ import pytest
 from judge.case import Case
 from judge.completion import CUT, Reply, Request
 from judge.errors import FailureClass
+from judge.grammar import Preference
 from judge.journal import Key
 from judge.methods import (
     Pairwise,
 )
 from judge.options import Options
-from judge.reading import Preference
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, error, judge, statuses
 from tests.judge.scripted import (
@@ -42,9 +42,9 @@ async def test_a_reply_is_kept_before_anybody_reads_it() -> None:
         await judged(cases(1), Unreadable(), asked, MemoryJournal(memory))
     assert len(memory.replies) >= 1
     assert memory.holders == {}
-    found = await judged(cases(1), Pairwise(), asked, MemoryJournal(memory))
-    assert statuses(found.judged) == {"read"}
-    assert found.n_recalled >= 1
+    run = await judged(cases(1), Pairwise(), asked, MemoryJournal(memory))
+    assert statuses(run.judged) == {"read"}
+    assert run.n_recalled >= 1
 
 
 async def cancelled_after(
@@ -63,8 +63,8 @@ async def test_a_cancelled_run_keeps_what_was_answered_and_holds_nothing() -> No
     assert len(memory.replies) == asked.answered.total() == 3 * OPTIONS.concurrency
     assert memory.holders == {}
     assert len(memory.notes) == len(memory.replies)
-    found = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory))
-    assert found.n_recalled == 12
+    run = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory))
+    assert run.n_recalled == 12
     assert set(asked.answered.values()) == {1}
 
 
@@ -112,8 +112,8 @@ async def test_what_a_dead_process_held_is_taken_up_by_another() -> None:
     await asked.clock.sleep(20)
     assert not other.done()
     memory.bury("dead")
-    found = await other
-    assert statuses(found.judged) == {"read"}
+    run = await other
+    assert statuses(run.judged) == {"read"}
     assert set(asked.answered.values()) == {1}
 
 
@@ -135,11 +135,11 @@ async def test_a_question_that_had_to_wait_for_another_process_is_booked_once() 
 
     options = replace(OPTIONS, concurrency=1, price=PRICE, swap_share=0.0)
     asked = judge(script)
-    found = await judged([case()], Pairwise(), asked, HeldOnce(), options)
-    (row,) = found.judged
+    run = await judged([case()], Pairwise(), asked, HeldOnce(), options)
+    (row,) = run.judged
     assert len(row.keys) == 2
     assert row.cost_usd == pytest.approx(2 * EACH)
-    assert (found.n_asked, found.n_recalled) == (2, 0)
+    assert (run.n_asked, run.n_recalled) == (2, 0)
 
 
 def faulty(rng: np.random.Generator) -> Script:
@@ -169,11 +169,11 @@ async def test_a_run_that_is_cut_off_ten_times_amid_faults_pays_for_no_answer_tw
     memory, asked, some = Memory(), judge(faulty(rng)), cases(150)
     for _ in range(10):
         await cancelled_after(float(rng.uniform(3, 12)), some, asked, MemoryJournal(memory))
-    found = await judged(some, Pairwise(), asked, MemoryJournal(memory))
-    assert found.stopped is None
-    assert len(found.judged) == 300
-    assert set(found.by_status) <= {"read", "refusal", "unparsed", "truncated", "transport"}
-    assert found.by_status["read"] > 250
+    run = await judged(some, Pairwise(), asked, MemoryJournal(memory))
+    assert run.stopped is None
+    assert len(run.judged) == 300
+    assert set(run.by_status) <= {"read", "refusal", "unparsed", "truncated", "transport"}
+    assert run.by_status["read"] > 250
     assert set(asked.answered.values()) == {1}
     assert asked.answered.total() == len(memory.replies)
     assert memory.holders == {}

@@ -10,9 +10,9 @@ from judge.methods import (
     AlpacaEval,
     Pairwise,
 )
-from judge.options import Progress
-from judge.results import Stop
-from judge.throttle import RateLimits
+from judge.options import RateLimits
+from judge.runs import Progress
+from judge.verdict import Stop
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, ArenaLike, error, failing, judge, never, statuses
 from tests.judge.scripted import (
@@ -28,10 +28,10 @@ from tests.judge.scripted import (
 
 async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
     asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
-    found = await judged(cases(50), Pairwise(), asked, MemoryJournal())
-    assert found.stopped is Stop.DENIED
-    assert found.why == "planted denied"
-    assert statuses(found.judged) == {"pending"}
+    run = await judged(cases(50), Pairwise(), asked, MemoryJournal())
+    assert run.stopped is Stop.DENIED
+    assert run.why == "planted denied"
+    assert statuses(run.judged) == {"pending"}
     assert asked.asked.total() <= OPTIONS.concurrency
 
 
@@ -45,21 +45,21 @@ async def test_who_waits_for_the_rate_when_a_run_stops_asks_nothing() -> None:
 async def test_a_run_in_which_everything_fails_alike_gives_up_and_says_so() -> None:
     memory = Memory()
     asked = judge(lambda request, before: Reply(text="m"))
-    found = await judged(cases(200), AlpacaEval(), asked, MemoryJournal(memory))
-    assert found.stopped is Stop.ALIKE
-    assert "no_logprobs" in found.why
+    run = await judged(cases(200), AlpacaEval(), asked, MemoryJournal(memory))
+    assert run.stopped is Stop.ALIKE
+    assert "no_logprobs" in run.why
     assert 20 <= asked.asked.total() <= 20 + OPTIONS.concurrency
-    assert set(found.by_status) == {"no_logprobs", "pending"}
+    assert set(run.by_status) == {"no_logprobs", "pending"}
     await judged(cases(200), AlpacaEval(), judge(never), MemoryJournal(memory))
 
 
 async def test_ties_that_need_no_question_do_not_hide_that_all_else_fails_alike() -> None:
     alike = [case(number, "Same.", "Same.") for number in range(5)]
     asked = judge(lambda request, before: Reply(text="m"))
-    found = await judged([*alike, *cases(50)], AlpacaEval(), asked, MemoryJournal())
-    assert found.stopped is Stop.ALIKE
+    run = await judged([*alike, *cases(50)], AlpacaEval(), asked, MemoryJournal())
+    assert run.stopped is Stop.ALIKE
     assert sum(asked.asked.values()) < 30
-    assert statuses(found.judged[:10]) == {"settled"}
+    assert statuses(run.judged[:10]) == {"settled"}
 
 
 async def test_one_reading_among_failures_keeps_a_run_going() -> None:
@@ -68,9 +68,9 @@ async def test_one_reading_among_failures_keeps_a_run_going() -> None:
             label_reply(0.9) if "Question 0?" in request.messages[-1].content else Reply(text="m")
         )
 
-    found = await judged(cases(40), AlpacaEval(), judge(script), MemoryJournal())
-    assert found.stopped is None
-    assert found.by_status == {"read": 2, "no_logprobs": 78}
+    run = await judged(cases(40), AlpacaEval(), judge(script), MemoryJournal())
+    assert run.stopped is None
+    assert run.by_status == {"read": 2, "no_logprobs": 78}
 
 
 async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_on() -> None:
@@ -98,20 +98,20 @@ async def test_what_was_set_aside_for_calls_that_failed_is_free_again() -> None:
         return GOOD(request, before) if good else error(FailureClass.REJECTED)
 
     options = replace(OPTIONS, price=PRICE, limit_usd=40 * EACH)
-    found = await judged(cases(5), Pairwise(), judge(script), MemoryJournal(), options)
-    assert found.by_status == {"rejected": 8, "read": 2}
+    run = await judged(cases(5), Pairwise(), judge(script), MemoryJournal(), options)
+    assert run.by_status == {"rejected": 8, "read": 2}
 
 
 async def test_a_budget_of_nothing_asks_nothing() -> None:
     options = replace(OPTIONS, price=PRICE, limit_usd=0.0)
-    found = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(), options)
-    assert found.stopped is Stop.BUDGET
+    run = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(), options)
+    assert run.stopped is Stop.BUDGET
 
 
 async def test_without_a_price_nothing_costs_nothing_known() -> None:
-    found = await judged(cases(1), Pairwise(), judge(), MemoryJournal())
-    assert found.spent_usd is None
-    assert found.judged[0].cost_usd is None
+    run = await judged(cases(1), Pairwise(), judge(), MemoryJournal())
+    assert run.spent_usd is None
+    assert run.judged[0].cost_usd is None
 
 
 async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:

@@ -7,16 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.calls import orders_within_budget
 from judge.case import Order
-from judge.reading import Preference
-from judge.verdict import (
-    Verdict,
-    consistency,
-    orders_within_budget,
-    place_effect,
-    preference_for_a,
-    reconcile,
-)
+from judge.grammar import Preference
+from judge.verdict import Verdict, consistency, position_effect, preference_for_a, reconcile
 from rating import Outcome
 from rating.errors import DataError
 
@@ -46,8 +40,8 @@ ANSWERS = (A, B, TIE, BAD, None)
 def test_a_win_needs_both_orders(
     as_is: Outcome | None, swapped: Outcome | None, outcome: Outcome | None, leaning: str | None
 ) -> None:
-    found = reconcile("c", as_is, swapped)
-    assert (found.outcome, found.inconsistent) == (outcome, leaning)
+    verdict = reconcile("c", as_is, swapped)
+    assert (verdict.outcome, verdict.inconsistent) == (outcome, leaning)
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.product(ANSWERS, repeat=2)))
@@ -67,16 +61,17 @@ def test_an_unread_side_is_undecided_and_never_a_tie(answer: Outcome | None) -> 
 
 def test_consistency_counts_by_direction_and_leaves_the_undecided_out() -> None:
     pairs = [(A, B)] * 5 + [(A, A)] * 3 + [(B, B)] + [(A, None)] * 7
-    found = consistency([reconcile("c", *pair) for pair in pairs])
-    assert (found.n_consistent, found.n_first, found.n_second, found.n_undecided) == (5, 3, 1, 7)
-    assert found.rate == 5 / 9
-    assert found.first_rate == 3 / 4
+    agreement = consistency([reconcile("c", *pair) for pair in pairs])
+    assert (agreement.n_consistent, agreement.n_undecided) == (5, 7)
+    assert (agreement.n_first, agreement.n_second) == (3, 1)
+    assert agreement.rate == 5 / 9
+    assert agreement.first_rate == 3 / 4
 
 
 def test_rates_without_cases_are_none_and_not_zero() -> None:
-    found = consistency([Verdict("c", None)])
-    assert found.rate is None
-    assert found.first_rate is None
+    agreement = consistency([Verdict("c", None)])
+    assert agreement.rate is None
+    assert agreement.first_rate is None
 
 
 PREFERENCES = st.floats(0, 1).map(Preference)
@@ -94,21 +89,21 @@ def test_the_mean_preference_does_not_know_the_order(one: Preference, other: Pre
 def test_the_effect_of_the_place_is_the_same_whatever_the_sides_are_called(
     both: list[tuple[Preference, Preference]],
 ) -> None:
-    here = place_effect(both)
-    there = place_effect([(other, one) for one, other in both])
+    here = position_effect(both)
+    there = position_effect([(other, one) for one, other in both])
     assert here.effect == pytest.approx(there.effect)
     assert -0.5 <= here.effect <= 0.5
 
 
 def test_a_judge_without_a_leaning_has_no_effect_of_the_place() -> None:
     fair = [(Preference(p), Preference(1 - p)) for p in (0.1, 0.5, 0.9)]
-    assert place_effect(fair).effect == pytest.approx(0, abs=1e-15)
-    assert place_effect(fair).standard_error == pytest.approx(0, abs=1e-15)
+    assert position_effect(fair).effect == pytest.approx(0, abs=1e-15)
+    assert position_effect(fair).standard_error == pytest.approx(0, abs=1e-15)
 
 
 def test_an_effect_from_one_case_is_refused() -> None:
     with pytest.raises(DataError, match="at least two"):
-        place_effect([(Preference(1.0), Preference(1.0))])
+        position_effect([(Preference(1.0), Preference(1.0))])
 
 
 def judge_who_leans(
@@ -123,7 +118,7 @@ def test_a_subset_asked_twice_takes_a_planted_leaning_off_those_asked_once() -> 
     rng = np.random.default_rng(5)
     merits = rng.uniform(0.3, 0.7, 600)
     both = [tuple(judge_who_leans(m, 0.2, o, rng) for o in Order) for m in merits[:150]]
-    effect = place_effect([(one, other) for one, other in both])
+    effect = position_effect([(one, other) for one, other in both])
     once = [judge_who_leans(m, 0.2, Order.AB, rng) for m in merits[150:]]
     raw = np.mean([p.first for p in once])
     corrected = np.mean([effect.corrected(p, Order.AB) for p in once])
@@ -134,7 +129,7 @@ def test_a_subset_asked_twice_takes_a_planted_leaning_off_those_asked_once() -> 
 
 
 def test_the_correction_has_the_opposite_sign_in_the_other_order() -> None:
-    effect = place_effect([(Preference(0.8), Preference(0.6))] * 2)
+    effect = position_effect([(Preference(0.8), Preference(0.6))] * 2)
     assert effect.corrected(Preference(0.7), Order.AB) == pytest.approx(0.5)
     assert effect.corrected(Preference(0.7), Order.BA) == pytest.approx(0.5)
 
@@ -142,9 +137,9 @@ def test_the_correction_has_the_opposite_sign_in_the_other_order() -> None:
 def test_a_budget_swaps_the_share_it_was_given_and_is_fair_about_who_comes_first() -> None:
     """4,000 draws: 4 standard errors are .024 of the share and .032 of the coin."""
     orders = [orders_within_budget(f"case {n}", seed="s", share=0.2) for n in range(4000)]
-    assert np.mean([len(found) == 2 for found in orders]) == pytest.approx(0.2, abs=0.026)
-    assert np.mean([found[0] is Order.AB for found in orders]) == pytest.approx(0.5, abs=0.032)
-    assert all(set(found) == set(Order) for found in orders if len(found) == 2)
+    assert np.mean([len(asked) == 2 for asked in orders]) == pytest.approx(0.2, abs=0.026)
+    assert np.mean([asked[0] is Order.AB for asked in orders]) == pytest.approx(0.5, abs=0.032)
+    assert all(set(asked) == set(Order) for asked in orders if len(asked) == 2)
 
 
 def test_a_larger_share_only_adds_orders_and_another_seed_draws_anew() -> None:

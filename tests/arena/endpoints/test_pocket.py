@@ -17,10 +17,9 @@ from arena.endpoints.pocket import POCKET_MODELS, LongerAnswer, PocketTransport
 from arena.errors import EndpointError
 from judge.case import Case, Message
 from judge.completion import Reply
-from judge.methods import ChecklistWriter
-from judge.methods.named import PAIRS, SINGLES
-from judge.methods.named import method as named
-from judge.reading import Items, Preference, Questions, Rating, Reading
+from judge.grammar import Items, Preference, Questions, Rating, Reading
+from judge.methods import PAIRS, SINGLES, ChecklistWriter
+from judge.methods import method as named
 
 TOYS = {model.model: model for model in POCKET_MODELS}
 QUESTION = "What does yield do?"

@@ -13,8 +13,8 @@ from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
 from judge.options import Options
-from judge.results import Run
 from judge.runs import run
+from judge.verdict import Run
 from tests.postgresql import new_database
 
 CASES = [Case((Message("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]

@@ -21,40 +21,40 @@ def one(prompt: str, strict: Results, loose: Results | None = None) -> Checked:
 
 
 def test_prompts_need_all_and_instructions_are_a_flat_mean() -> None:
-    found = accuracy(
+    scores = accuracy(
         [one("p", (True, True)), one("q", (True, False), (True, True)), one("r", (False,))]
     )
-    assert found.prompt_strict.rate == pytest.approx(1 / 3)
-    assert found.prompt_loose.rate == pytest.approx(2 / 3)
-    assert (found.instruction_strict.rate, found.instruction_loose.rate) == (0.6, 0.8)
-    assert (found.prompt_strict.n, found.instruction_strict.n) == (3, 5)
+    assert scores.prompt_strict.rate == pytest.approx(1 / 3)
+    assert scores.prompt_loose.rate == pytest.approx(2 / 3)
+    assert (scores.instruction_strict.rate, scores.instruction_loose.rate) == (0.6, 0.8)
+    assert (scores.prompt_strict.n, scores.instruction_strict.n) == (3, 5)
 
 
 def test_what_is_unread_is_counted_and_not_scored() -> None:
-    found = accuracy([one("p", (True, None)), one("q", (False, None)), one("r", (True, True))])
-    assert found.prompt_strict.rate == 1.0
-    assert (found.prompt_strict.n, found.prompt_strict.n_unread) == (1, 2)
-    assert (found.instruction_strict.n, found.instruction_strict.n_unread) == (4, 2)
-    assert found.instruction_strict.rate == 0.75
+    scores = accuracy([one("p", (True, None)), one("q", (False, None)), one("r", (True, True))])
+    assert scores.prompt_strict.rate == 1.0
+    assert (scores.prompt_strict.n, scores.prompt_strict.n_unread) == (1, 2)
+    assert (scores.instruction_strict.n, scores.instruction_strict.n_unread) == (4, 2)
+    assert scores.instruction_strict.rate == 0.75
 
 
 def test_nothing_read_is_not_a_number() -> None:
-    found = share([("p", None)])
-    assert math.isnan(found.rate)
-    assert (found.low, found.high, found.n, found.n_unread) == (0.0, 1.0, 0, 1)
+    interval = share([("p", None)])
+    assert math.isnan(interval.rate)
+    assert (interval.low, interval.high, interval.n, interval.n_unread) == (0.0, 1.0, 0, 1)
 
 
 def test_one_result_a_cluster_gives_wilsons_interval() -> None:
     """Newcombe, Statistics in Medicine 17, 1998, table I, method 3: 81 of 263, 15 of 148."""
     for hits, n, low, high in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605)]:
-        found = share([(str(i), i < hits) for i in range(n)])
-        assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+        interval = share([(str(i), i < hits) for i in range(n)])
+        assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
 
 
 def test_all_followed_has_wilsons_interval_on_the_prompts() -> None:
     """Newcombe, table I: 0 of 20 gives 0 to .1611; here 20 prompts with 3 instructions each."""
-    found = share([(str(i % 20), True) for i in range(60)])
-    assert (round(found.low, 4), found.high) == (0.8389, 1.0)
+    interval = share([(str(i % 20), True) for i in range(60)])
+    assert (round(interval.low, 4), interval.high) == (0.8389, 1.0)
 
 
 def test_copies_within_a_prompt_add_nothing() -> None:
@@ -82,12 +82,12 @@ def test_results_independent_of_their_prompt_lose_little() -> None:
 def test_an_interval_holds_its_rate_and_mirrors(
     results: list[tuple[str, bool | None]], level: float
 ) -> None:
-    found = share(results, level=level)
+    interval = share(results, level=level)
     mirrored = share([(c, None if r is None else not r) for c, r in results], level=level)
-    assert found.n + found.n_unread == len(results)
-    if found.n:
-        assert 0 <= found.low <= found.rate <= found.high <= 1
-        assert mirrored.low == pytest.approx(1 - found.high, abs=1e-9)
+    assert interval.n + interval.n_unread == len(results)
+    if interval.n:
+        assert 0 <= interval.low <= interval.rate <= interval.high <= 1
+        assert mirrored.low == pytest.approx(1 - interval.high, abs=1e-9)
 
 
 def test_shares_are_given_by_instruction_and_by_family() -> None:
@@ -107,8 +107,8 @@ def test_a_level_outside_zero_to_one_is_refused() -> None:
         share([("p", True)], level=95)
 
 
-def covered(found: Sequence[Share], truth: float) -> float:
-    return float(np.mean([each.low <= truth <= each.high for each in found]))
+def covered(shares: Sequence[Share], truth: float) -> float:
+    return float(np.mean([each.low <= truth <= each.high for each in shares]))
 
 
 @pytest.mark.slow

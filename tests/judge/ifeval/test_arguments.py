@@ -95,7 +95,7 @@ def test_a_missing_argument_is_named(id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "kwargs", "said"),
+    ("id", "kwargs", "message"),
     [
         ("length_constraints:number_paragraphs", {"num_paragraphs": -2}, "num_paragraphs is -2"),
         ("length_constraints:number_paragraphs", {"num_paragraphs": 2.5}, "is 2.5"),
@@ -127,9 +127,9 @@ def test_a_missing_argument_is_named(id: str) -> None:
     ],
 )
 def test_an_impossible_argument_is_quoted_with_its_instruction(
-    id: str, kwargs: object, said: str
+    id: str, kwargs: object, message: str
 ) -> None:
-    with pytest.raises(DataError, match=f"^{id}: .*{said}"):
+    with pytest.raises(DataError, match=f"^{id}: .*{message}"):
         read_task(row(id, kwargs))
 
 
@@ -138,7 +138,7 @@ def test_a_whole_number_stored_as_a_float_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"instruction_id_list": ["keywords:rhyme"]}, "Unknown instruction 'keywords:rhyme'"),
         ({"instruction_id_list": []}, r"instruction_id_list is \[\]"),
@@ -147,8 +147,8 @@ def test_a_whole_number_stored_as_a_float_is_taken() -> None:
         ({"prompt": None}, "prompt is None"),
     ],
 )
-def test_a_row_of_another_form_is_refused(change: dict[str, object], said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_row_of_another_form_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_task(row("punctuation:no_comma", {}) | change)
 
 

@@ -198,8 +198,8 @@ def checked(id: str, response: str, kwargs: dict[str, object] | None = None) -> 
 
 
 def both(id: str, response: str) -> tuple[bool | None, bool | None]:
-    found = checked(id, response)
-    return found.strict[0], found.loose[0]
+    outcome = checked(id, response)
+    return outcome.strict[0], outcome.loose[0]
 
 
 def test_every_one_of_the_25_instructions_in_9_families_has_a_case() -> None:
@@ -300,11 +300,10 @@ REPLACED = {
 def test_of_many_instructions_only_the_violated_one_fails(violated: str) -> None:
     rules = task(*VOW_RULES.items())
     assert check(rules, VOWS).strict == (True,) * len(VOW_RULES)
-    found = check(rules, VOWS.replace(*REPLACED[violated]))
-    assert [id for id, followed in zip(found.ids, found.strict, strict=True) if not followed] == [
-        violated
-    ]
-    assert found.all_strict is False
+    outcome = check(rules, VOWS.replace(*REPLACED[violated]))
+    followed = dict(zip(outcome.ids, outcome.strict, strict=True))
+    assert [id for id in followed if not followed[id]] == [violated]
+    assert outcome.all_strict is False
 
 
 EVERYTHING = task(*((id, case.kwargs) for id, case in NAMED))
@@ -316,8 +315,8 @@ EVERYTHING = task(*((id, case.kwargs) for id, case in NAMED))
 @example('{"a":' * 3000)
 @example("9" * 5000)
 def test_no_text_makes_a_checker_fail_and_strict_implies_loose(response: str) -> None:
-    found = check(EVERYTHING, response)
-    for strict, loose in zip(found.strict, found.loose, strict=True):
+    outcome = check(EVERYTHING, response)
+    for strict, loose in zip(outcome.strict, outcome.loose, strict=True):
         assert strict in (True, False, None)
         assert loose is True or strict is not True
 
@@ -386,5 +385,5 @@ def test_the_documented_table_lists_every_instruction_with_its_arguments() -> No
 def test_the_documented_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     example = DOCUMENT.read_text("utf-8").split("```python\n")[1].split("```")[0]
     exec(example, {})
-    said = re.findall(r"# (.*)$", example, re.MULTILINE)
-    assert capsys.readouterr().out.splitlines() == said
+    shown = re.findall(r"# (.*)$", example, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == shown

@@ -32,13 +32,13 @@ def read(folder: Path, cases: Sequence[str], votes: Sequence[str] | None = None)
     return voted_pairs(read_cases([path]), [str(path)], file)
 
 
-def told(folder: Path, votes: Sequence[str]) -> dict[str, list[float]]:
-    found = read(folder, CASES, votes)
-    return dict(zip(found.responses_a, found.votes.tolist(), strict=True))
+def votes_of(folder: Path, votes: Sequence[str]) -> dict[str, list[float]]:
+    voted = read(folder, CASES, votes)
+    return dict(zip(voted.responses_a, voted.votes.tolist(), strict=True))
 
 
 def test_votes_may_stand_beside_the_cases(tmp_path: Path) -> None:
-    found = read(
+    voted = read(
         tmp_path,
         (
             "prompt,response_a,response_b,winner",
@@ -49,10 +49,10 @@ def test_votes_may_stand_beside_the_cases(tmp_path: Path) -> None:
             "What?,This.,That.,",
         ),
     )
-    assert found.name == "pairs.csv"
-    assert found.prompts == ("Why?", "Who?")
-    assert found.responses_a == ("Because.", "Me.")
-    assert found.votes.tolist() == [[2, 1], [0, 0]]
+    assert voted.name == "pairs.csv"
+    assert voted.prompts == ("Why?", "Who?")
+    assert voted.responses_a == ("Because.", "Me.")
+    assert voted.votes.tolist() == [[2, 1], [0, 0]]
 
 
 def test_votes_of_another_file_are_matched_and_turned(tmp_path: Path) -> None:
@@ -64,12 +64,12 @@ def test_votes_of_another_file_are_matched_and_turned(tmp_path: Path) -> None:
         "b3,z,y,both_bad",
         "elsewhere,p,q,model_a",
     )
-    assert told(tmp_path, votes) == {"Because.": [1, 2], "Alas.": [0, 0]}
+    assert votes_of(tmp_path, votes) == {"Because.": [1, 2], "Alas.": [0, 0]}
 
 
 def test_votes_may_name_items_and_no_models(tmp_path: Path) -> None:
     votes = ("battle_id,item_id,winner", "v1,i2,model_b", "v2,i2,model_b", "v3,i3,model_a")
-    assert told(tmp_path, votes) == {"Me.": [0, 2], "Alas.": [1, 0]}
+    assert votes_of(tmp_path, votes) == {"Me.": [0, 2], "Alas.": [1, 0]}
 
 
 def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
@@ -79,28 +79,28 @@ def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
         "b1,model_a,voter was banned",
         "b1,skip,",
     )
-    assert told(tmp_path, votes) == {"Because.": [1, 0]}
+    assert votes_of(tmp_path, votes) == {"Because.": [1, 0]}
 
 
 def test_a_conversation_is_read_as_the_judge_reads_it(tmp_path: Path) -> None:
     turns = (Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "Why?"))
     path = written(tmp_path / "votes.csv", ("battle_id,winner", "b1,model_a"))
     named = NamedCase("b1", "p1", "x", "y", Case(turns, "Because.", "So."))
-    found = voted_pairs([named, replace(named, battle_id="b2")], ["arena"], path)
-    assert found.prompts == ("User: Hi\n\nAssistant: Yes?\n\nUser: Why?",)
+    voted = voted_pairs([named, replace(named, battle_id="b2")], ["arena"], path)
+    assert voted.prompts == ("User: Hi\n\nAssistant: Yes?\n\nUser: Why?",)
 
 
 def test_prompts_of_a_part_are_numbered_anew(tmp_path: Path) -> None:
     votes = ("battle_id,winner", "b1,model_a", "b2,model_b", "b3,model_a")
-    found = read(tmp_path, CASES, votes)
-    assert found.prompt.tolist() == [0, 1, 0]
-    part = some_of(found, [1])
+    voted = read(tmp_path, CASES, votes)
+    assert voted.prompt.tolist() == [0, 1, 0]
+    part = some_of(voted, [1])
     assert (part.responses_a, part.prompt.tolist()) == (("Me.",), [0])
     np.testing.assert_array_equal(part.votes, [[0, 1]])
 
 
 @pytest.mark.parametrize(
-    ("votes", "said"),
+    ("votes", "message"),
     [
         (("battle_id,winner", "b9,model_a"), "No vote in .* counts and is on one of the 3 cases"),
         (("battle_id,winner", "b1,x"), "Row 1 .* has winner 'x'"),
@@ -111,9 +111,9 @@ def test_prompts_of_a_part_are_numbered_anew(tmp_path: Path) -> None:
     ],
 )
 def test_votes_that_do_not_fit_are_refused(
-    tmp_path: Path, votes: Sequence[str] | None, said: str
+    tmp_path: Path, votes: Sequence[str] | None, message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read(tmp_path, CASES, votes)
 
 

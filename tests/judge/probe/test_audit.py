@@ -3,23 +3,26 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.probe.audit import Audit, audit
+from judge.probe.audit import Audit, BoardProbe, audit, probe_board
 from judge.probe.desiderata import NAMES
-from judge.probe.measures import (
+from judge.probe.worlds import (
     BRADLEY_TERRY,
     INDEPENDENT,
     ONLINE_ELO,
     Measure,
     Rated,
+    Votes,
+    World,
     bradley_terry_strengths,
     by_bradley_terry,
 )
-from judge.probe.worlds import Votes, World
 from rating.errors import DataError, NotIdentifiedError
 
 FEW = 30
@@ -73,38 +76,38 @@ def led_astray(votes: Votes, draw: np.random.Generator) -> Votes:
 
 @pytest.mark.parametrize("taste", [0.0, 0.8])
 def test_the_board_s_defaults_pass(taste: float) -> None:
-    found = audited(BRADLEY_TERRY, taste)
-    assert found.failed == ()
-    assert [one.passed for one in found.desiderata] == [True] * 5
+    result = audited(BRADLEY_TERRY, taste)
+    assert result.failed == ()
+    assert [one.passed for one in result.desiderata] == [True] * 5
 
 
 def test_intervals_of_independent_votes_fail_under_tastes_and_pass_without() -> None:
-    found = audited(INDEPENDENT, 0.8)
-    assert found.failed == ("validity",)
-    assert found["validity"].numbers["coverage"] < 0.87
+    result = audited(INDEPENDENT, 0.8)
+    assert result.failed == ("validity",)
+    assert result["validity"].numbers["coverage"] < 0.87
     assert audited(INDEPENDENT, 0.0).failed == ()
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.4])
 def test_online_elo_fails_by_the_order_of_votes(taste: float) -> None:
-    found = audited(ONLINE_ELO, taste)
-    assert "reruns" in found.failed
-    assert found["reruns"].numbers["ratio"] > 0.4
+    result = audited(ONLINE_ELO, taste)
+    assert "reruns" in result.failed
+    assert result["reruns"].numbers["ratio"] > 0.4
 
 
 def test_a_judge_that_wavers_fails_by_its_reruns() -> None:
     draw = rng(6)
     world = World.of_size(draw, taste=0.0, tie_rate=0.0)
-    found = audit(judge_that_wavers(world), world, arenas=FEW, rng=draw)
-    assert "reruns" in found.failed
-    assert found["reruns"].numbers["ratio"] == pytest.approx(1, abs=0.3)
+    result = audit(judge_that_wavers(world), world, arenas=FEW, rng=draw)
+    assert "reruns" in result.failed
+    assert result["reruns"].numbers["ratio"] == pytest.approx(1, abs=0.3)
 
 
 def test_an_order_that_does_not_come_from_votes_is_found_out() -> None:
     names = Measure("Names", order_of_names, {"again": order_of_names})
-    found = audited(names, 0.4)
-    assert "validity" in found.failed
-    assert "order where there is none" in found["validity"].found
+    result = audited(names, 0.4)
+    assert "validity" in result.failed
+    assert "order where there is none" in result["validity"].text
 
 
 def test_a_measure_that_votes_lead_astray_fails_to_be_monotone() -> None:
@@ -114,12 +117,12 @@ def test_a_measure_that_votes_lead_astray_fails_to_be_monotone() -> None:
 def test_models_that_are_all_alike_cannot_be_told_apart() -> None:
     draw = rng(7)
     world = World.of_size(draw, n_models=6, taste=0.0, spread=0.0)
-    found = audit(BRADLEY_TERRY, world, arenas=FEW, rng=draw)
-    assert found["reruns"].passed
-    assert found["consistency"].numbers["contradictions"] == [[0] * 5] * 5
-    assert "validity" in found.failed
-    assert found["discriminability"].passed is None
-    assert "may be alike" in found["discriminability"].found
+    result = audit(BRADLEY_TERRY, world, arenas=FEW, rng=draw)
+    assert result["reruns"].passed
+    assert result["consistency"].numbers["contradictions"] == [[0] * 5] * 5
+    assert "validity" in result.failed
+    assert result["discriminability"].passed is None
+    assert "may be alike" in result["discriminability"].text
 
 
 def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> None:
@@ -131,7 +134,7 @@ def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> Non
         seen.append(int(given.score.sum() == votes.score.sum() and given.n == votes.n))
         return by_bradley_terry(given, inner)
 
-    found = audit(
+    result = audit(
         Measure("Watched", rate, {"again": rate}),
         World.like(votes),
         votes=votes,
@@ -139,16 +142,16 @@ def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> Non
         rng=draw,
     )
     assert sum(seen) >= 5 + 2
-    assert [one.name for one in found.desiderata] == list(NAMES)
+    assert [one.name for one in result.desiderata] == list(NAMES)
 
 
 def test_votes_too_few_to_rate_in_parts_are_no_verdict() -> None:
     draw = rng(9)
     world = World.of_size(draw, n_models=6, n_voters=6, taste=0.0)
     votes = world.cast(draw)
-    found = audit(BRADLEY_TERRY, world, votes=votes, arenas=12, rng=draw)
-    assert found["discriminability"].passed is None
-    assert "gives no rating" in found["discriminability"].found
+    result = audit(BRADLEY_TERRY, world, votes=votes, arenas=12, rng=draw)
+    assert result["discriminability"].passed is None
+    assert "gives no rating" in result["discriminability"].text
 
 
 def test_a_choice_under_which_votes_give_no_rating_is_named() -> None:
@@ -157,17 +160,17 @@ def test_a_choice_under_which_votes_give_no_rating_is_named() -> None:
 
     draw = rng(11)
     world = World.of_size(draw, n_models=4, n_voters=50)
-    found = audit(Measure("x", by_bradley_terry, {"no votes": none}), world, arenas=12, rng=draw)
-    assert found["consistency"].passed is None
-    assert found["consistency"].found == "No rating with no votes: Nobody lost."
+    result = audit(Measure("x", by_bradley_terry, {"no votes": none}), world, arenas=12, rng=draw)
+    assert result["consistency"].passed is None
+    assert result["consistency"].text == "No rating with no votes: Nobody lost."
 
 
 def test_progress_counts_every_arena_and_ends_at_all() -> None:
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     draw = rng(10)
     world = World.of_size(draw, n_models=4, n_voters=50)
-    audit(BRADLEY_TERRY, world, arenas=12, rng=draw, told=lambda *at: told.append(at))
-    assert told == [(i, 24) for i in range(1, 25)]
+    audit(BRADLEY_TERRY, world, arenas=12, rng=draw, progress=lambda *at: progress.append(at))
+    assert progress == [(i, 24) for i in range(1, 25)]
 
 
 def test_the_same_seed_gives_the_same_audit_as_plain_json() -> None:
@@ -194,3 +197,79 @@ def test_at_full_size_defaults_pass_and_planted_faults_fail(taste: float, seed: 
     else:
         assert independent.failed == (("validity",) if taste else ())
     assert "reruns" in audited(ONLINE_ELO, taste, arenas=200, seed=seed).failed
+
+
+def votes_file(folder: Path, *, voters: bool = True) -> str:
+    """Write votes of a simulated arena in which tastes differ much."""
+    draw = np.random.default_rng(1)
+    votes = World.of_size(draw, n_models=5, n_voters=60, taste=1.2).cast(draw)
+    assert votes.voter is not None
+    winner = np.select([votes.score == 1, votes.score == 0], ["model_a", "model_b"], "tie")
+    names = np.array(votes.models)
+    rows = zip(names[votes.a], names[votes.b], winner, votes.voter, strict=True)
+    head = "model_a,model_b,winner" + (",voter" if voters else "")
+    lines = [f"{a},{b},{w}" + (f",v{v}" if voters else "") for a, b, w, v in rows]
+    path = folder / "votes.csv"
+    path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> BoardProbe:
+    folder = tmp_path_factory.mktemp("votes")
+    return probe_board(votes_file(folder), arenas=30, seed=3)
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[BoardProbe, list[tuple[int, int]]]:
+    """A probe of few arenas, and its progress while it ran."""
+    progress: list[tuple[int, int]] = []
+    votes = votes_file(tmp_path_factory.mktemp("followed"))
+    probe = probe_board(votes, arenas=12, seed=0, progress=lambda *at: progress.append(at))
+    return probe, progress
+
+
+def test_the_board_s_own_way_passes_on_votes_with_tastes_and_the_others_fail(
+    probed: BoardProbe,
+) -> None:
+    own, independent, elo = probed.audits
+    assert own.failed == ()
+    assert independent.failed == ("validity",)
+    assert elo.failed
+
+
+def test_what_was_simulated_is_like_the_votes(probed: BoardProbe) -> None:
+    about = probed.about
+    assert (about["models"], about["voters"], about["arenas"]) == (5, 60, 30)
+    assert about["taste_sd"] == pytest.approx(1.2, abs=0.4)
+    assert about["tie_rate"] == pytest.approx(0.1, abs=0.05)
+    assert json.loads(json.dumps(probed.to_dict(), allow_nan=False)) == probed.to_dict()
+
+
+def test_the_order_of_the_rows_leaves_no_trace(
+    followed: tuple[BoardProbe, object], tmp_path: Path
+) -> None:
+    path = votes_file(tmp_path)
+    query = f"COPY (SELECT * FROM read_csv('{path}') ORDER BY random()) TO '{tmp_path}/b.parquet'"
+    duckdb.execute(query)
+    other = probe_board(str(tmp_path / "b.parquet"), arenas=12, seed=0)
+    assert other.to_dict() == followed[0].to_dict()
+
+
+def test_without_voters_tastes_are_unknown_rather_than_none(tmp_path: Path) -> None:
+    about = probe_board(votes_file(tmp_path, voters=False), arenas=12, seed=0).about
+    assert (about["voters"], about["taste_sd"]) == (None, None)
+
+
+def test_progress_ends_at_all_arenas_of_all_measures(
+    followed: tuple[BoardProbe, list[tuple[int, int]]],
+) -> None:
+    assert followed[1] == [(i, 72) for i in range(1, 73)]
+
+
+def test_votes_and_options_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="2 simulated arenas are too few"):
+        probe_board(votes_file(tmp_path), arenas=2, seed=0)
+    (tmp_path / "one.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
+    with pytest.raises(NotIdentifiedError, match="no finite value"):
+        probe_board(str(tmp_path / "one.csv"), arenas=12, seed=0)

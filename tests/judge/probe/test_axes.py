@@ -20,8 +20,7 @@ from judge.probe.axes import (
     scores_of,
     tie_groups,
 )
-from judge.studies.items import Estimate
-from judge.studies.resampling import clustered
+from judge.studies.estimates import Estimate, clustered
 from rating.errors import DataError
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 1))
@@ -50,17 +49,17 @@ def test_nothing_and_next_to_nothing_are_no_tie() -> None:
 
 @given(st.lists(st.integers(-3, 3), max_size=20))
 def test_ties_share_a_number_in_the_order_of_values(values: list[int]) -> None:
-    found = tie_groups(np.array(values, dtype=float))
-    assert found.tolist() == [sorted(set(values)).index(v) for v in values]
+    groups = tie_groups(np.array(values, dtype=float))
+    assert groups.tolist() == [sorted(set(values)).index(v) for v in values]
 
 
 def test_a_mean_is_that_of_drawing_clusters() -> None:
     values = np.random.default_rng(2).normal(size=(60, 1))
     cluster = np.repeat(np.arange(20), 3)
-    (found,) = means(values, rng=rng(), cluster=cluster)
+    (mean,) = means(values, rng=rng(), cluster=cluster)
     sums = np.array([[values[cluster == c].sum(), 3.0] for c in range(20)])
     want = clustered(sums, lambda s: s[:, 0] / s[:, 1], n=60, rng=rng())
-    assert found.estimate().to_dict() == pytest.approx(want.to_dict())
+    assert mean.estimate().to_dict() == pytest.approx(want.to_dict())
 
 
 def test_columns_are_drawn_together() -> None:
@@ -85,8 +84,8 @@ def test_dependent_rows_make_a_wider_interval() -> None:
 
 
 def test_one_cluster_has_a_value_and_no_interval() -> None:
-    (found,) = means(np.array([[0.25]]), rng=rng())
-    assert found.estimate() == Estimate(0.25, None, None, 1)
+    (mean,) = means(np.array([[0.25]]), rng=rng())
+    assert mean.estimate() == Estimate(0.25, None, None, 1)
 
 
 def test_a_mean_leaves_out_what_has_no_data_and_not_what_is_undefined() -> None:
@@ -97,17 +96,17 @@ def test_a_mean_leaves_out_what_has_no_data_and_not_what_is_undefined() -> None:
 
 
 def test_an_axis_without_a_value_or_with_few_clusters_says_so() -> None:
-    found = axis_of(AxisName.ROBUSTNESS, UNKNOWN, [], clusters=3, what="texts", data="made up")
-    assert found.estimate.value is None
-    assert found.warnings == (NO_VALUE, "3 texts: under 20 the interval is too narrow.")
+    axis = axis_of(AxisName.ROBUSTNESS, UNKNOWN, [], clusters=3, what="texts", data="made up")
+    assert axis.estimate.value is None
+    assert axis.warnings == (NO_VALUE, "3 texts: under 20 the interval is too narrow.")
 
 
 def test_an_axis_as_plain_values() -> None:
     part = Part("removal", "0.1", Estimate(0.5, 0.4, 0.6, 7))
     value = Drawn(0.5, np.full(1000, 0.5), 7)
-    found = axis_of(AxisName.SENSITIVITY, value, [part], clusters=20, what="texts", data="made up")
-    assert found.part("removal", "0.1").upper == 0.6
-    assert found.to_dict() == {
+    axis = axis_of(AxisName.SENSITIVITY, value, [part], clusters=20, what="texts", data="made up")
+    assert axis.part("removal", "0.1").upper == 0.6
+    assert axis.to_dict() == {
         "name": "sensitivity",
         "value": 0.5,
         "lower": 0.5,

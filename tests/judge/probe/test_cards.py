@@ -8,9 +8,15 @@ import pytest
 
 from judge.probe.axes import AxisName, Card, Plan, card_of, oracle_card
 from judge.probe.cards import probe_similarity
-from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
 from judge.probe.perturb import VERSION
-from judge.probe.similarity import CLASSICAL, TF_IDF, Measure
+from judge.probe.similarity import (
+    BAG_OF_WORDS,
+    CLASSICAL,
+    LENGTH_COUNTER,
+    TF_IDF,
+    Measure,
+    random_measure,
+)
 from rating.errors import DataError
 from tests.judge.probe.texts import plans
 
@@ -23,9 +29,9 @@ def pairs_file(folder: Path, n: int = 24) -> Path:
     lines = ["reference,text,alike"]
     for _ in range(n):
         own = list(draw.permutation(WORDS)[:24])
-        kept = int(draw.integers(25))
-        copy = own[:kept] + list(draw.permutation(WORDS)[: 24 - kept])
-        lines.append(f"{' '.join(own)}.,{' '.join(copy)}.,{kept}")
+        n_common = int(draw.integers(25))
+        copy = own[:n_common] + list(draw.permutation(WORDS)[: 24 - n_common])
+        lines.append(f"{' '.join(own)}.,{' '.join(copy)}.,{n_common}")
     (folder / "pairs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder / "pairs.csv"
 
@@ -44,25 +50,25 @@ def test_files_give_the_axes_they_are_for(tmp_path: Path) -> None:
         ([classes], ["clustering"]),
         ([classes, pairs], ["alignment", "robustness", "sensitivity", "clustering"]),
     ):
-        found = probe_similarity(files, measures=["jaccard"], sample=20, seed=0)
-        assert found.about["axes"] == axes
-        assert [axis.name for axis in found.cards[0].axes] == axes
+        probe = probe_similarity(files, measures=["jaccard"], sample=20, seed=0)
+        assert probe.about["axes"] == axes
+        assert [axis.name for axis in probe.cards[0].axes] == axes
 
 
 def test_every_classical_measure_gets_a_card_on_the_same_texts(tmp_path: Path) -> None:
-    found = probe_similarity([classes_file(tmp_path)], sample=30, seed=0)
-    assert [card.evaluator for card in found.cards] == [measure.name for measure in CLASSICAL]
-    assert {card.axes[0].data for card in found.cards} == {"classes.csv, 30 of 100 texts"}
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+    probe = probe_similarity([classes_file(tmp_path)], sample=30, seed=0)
+    assert [card.evaluator for card in probe.cards] == [measure.name for measure in CLASSICAL]
+    assert {card.axes[0].data for card in probe.cards} == {"classes.csv, 30 of 100 texts"}
+    assert json.loads(json.dumps(probe.to_dict(), allow_nan=False)) == probe.to_dict()
 
 
 def test_planted_evaluators_stand_beside_the_others(tmp_path: Path) -> None:
-    found = probe_similarity(
+    probe = probe_similarity(
         [pairs_file(tmp_path)], measures=["bm25"], planted=True, sample=20, seed=0
     )
-    names = [card.evaluator for card in found.cards]
+    names = [card.evaluator for card in probe.cards]
     assert names == ["oracle", "BM25", "bag of words", "length counter", "random"]
-    oracle = found.cards[0]
+    oracle = probe.cards[0]
     values = [axis.estimate.value for axis in oracle.axes]
     assert all(value is not None and value > 0.95 for value in values)
 
@@ -74,7 +80,7 @@ def test_the_same_seed_draws_the_same_texts_and_another_seed_others(tmp_path: Pa
         for seed in (0, 0, 1)
     )
     assert one == again
-    values = [[axis["value"] for axis in found["cards"][0]["axes"]] for found in (one, other)]
+    values = [[axis["value"] for axis in fields["cards"][0]["axes"]] for fields in (one, other)]
     assert values[0][0] == values[1][0]  # all pairs are used, whatever the seed
     assert values[0][2] != values[1][2]
 
@@ -101,11 +107,12 @@ def test_every_classical_measure_has_a_value_on_all_five_axes(
     card = card_of(measure, planned, seed=1)
     assert [axis.name for axis in card.axes] == list(AxisName)
     for axis in card.axes:
-        found = axis.estimate
-        assert found.value is not None, axis.name
-        assert found.lower is not None, axis.name
-        assert found.upper is not None, axis.name
-        assert -1 <= found.lower <= found.value + 1e-9 <= found.upper + 2e-9 <= 1 + 1e-6, axis.name
+        estimate = axis.estimate
+        assert estimate.value is not None, axis.name
+        assert estimate.lower is not None, axis.name
+        assert estimate.upper is not None, axis.name
+        assert -1 <= estimate.lower <= estimate.value + 1e-9, axis.name
+        assert estimate.value - 1e-9 <= estimate.upper <= 1 + 1e-6, axis.name
 
 
 def test_an_oracle_is_near_one_on_every_axis(planned: list[Plan]) -> None:
@@ -116,8 +123,8 @@ def test_an_oracle_is_near_one_on_every_axis(planned: list[Plan]) -> None:
 def test_planted_evaluators_are_told_from_each_other(planned: list[Plan]) -> None:
     length, bag = (card_of(one, planned, seed=1) for one in (LENGTH_COUNTER, BAG_OF_WORDS))
     for name in ("robustness", "clustering", "retrieval"):
-        found = _value(length, AxisName(name))
-        assert abs(found) < 0.25, name
+        value = _value(length, AxisName(name))
+        assert abs(value) < 0.25, name
     for name in ("sensitivity", "clustering", "retrieval"):
         assert _value(bag, AxisName(name)) > 0.5, name
 
@@ -140,8 +147,8 @@ def test_the_same_seed_gives_the_same_card(planned: list[Plan]) -> None:
 
 def test_a_card_is_plain_values_without_an_average(planned: list[Plan]) -> None:
     card = card_of(BAG_OF_WORDS, planned[1:3], seed=1)
-    found = json.loads(json.dumps(card.to_dict(), allow_nan=False))
-    assert set(found) == {"evaluator", "definition", "axes", "seed", "perturbations_version"}
-    assert [axis["name"] for axis in found["axes"]] == ["robustness", "sensitivity"]
-    assert found["perturbations_version"] == VERSION
+    fields = json.loads(json.dumps(card.to_dict(), allow_nan=False))
+    assert set(fields) == {"evaluator", "definition", "axes", "seed", "perturbations_version"}
+    assert [axis["name"] for axis in fields["axes"]] == ["robustness", "sensitivity"]
+    assert fields["perturbations_version"] == VERSION
     assert card.axis(AxisName.RETRIEVAL) is None

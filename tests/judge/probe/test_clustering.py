@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from judge.probe.clustering import Clustering
-from judge.probe.evaluators import LENGTH_COUNTER, random_measure
-from judge.probe.similarity import BM25, JACCARD, Measure
+from judge.probe.similarity import BM25, JACCARD, LENGTH_COUNTER, Measure, random_measure
 from rating.errors import DataError
 from tests.judge.probe.texts import topics
 
@@ -16,8 +15,8 @@ def rng() -> np.random.Generator:
 
 
 def small(n: int = 60) -> Clustering:
-    found, labels = topics(n)
-    return Clustering.plan(found, labels, "made up")
+    texts, labels = topics(n)
+    return Clustering.plan(texts, labels, "made up")
 
 
 def test_an_oracle_is_at_one() -> None:
@@ -48,9 +47,9 @@ def test_figures_of_a_clustering_by_hand() -> None:
 @pytest.mark.parametrize("measure", [JACCARD, BM25], ids=lambda m: m.name)
 def test_shared_words_bring_topics_together(measure: Measure) -> None:
     plan = small()
-    found = plan.read(plan.ask(measure), rng=rng()).estimate
-    assert found.lower is not None
-    assert found.lower > 0.4
+    estimate = plan.read(plan.ask(measure), rng=rng()).estimate
+    assert estimate.lower is not None
+    assert estimate.lower > 0.4
 
 
 def test_lots_and_lengths_find_nothing_though_the_file_is_in_the_order_of_topics() -> None:
@@ -68,9 +67,9 @@ def test_lots_and_lengths_find_nothing_though_the_file_is_in_the_order_of_topics
 
 
 def test_the_order_of_texts_does_not_matter_where_nothing_ties() -> None:
-    found, labels = topics()
-    order = rng().permutation(len(found))
-    turned = Clustering.plan([found[i] for i in order], [labels[i] for i in order], "made up")
+    texts, labels = topics()
+    order = rng().permutation(len(texts))
+    turned = Clustering.plan([texts[i] for i in order], [labels[i] for i in order], "made up")
     noise = np.random.default_rng(2).normal(size=(60, 60)) / 1e3
     scores = small().ask(JACCARD) + noise + noise.T
     first = small().read(scores, rng=rng()).estimate.value

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from judge.probe import desiderata
-from judge.probe.consistency import consistency
 from judge.probe.desiderata import Simulated, Truth
-from judge.probe.discriminability import SignalToNoise
-from judge.probe.reliability import rerun_noise
-from judge.probe.variance import VarianceShares
+from judge.probe.discriminability import SignalToNoise, VarianceShares
+from judge.probe.reliability import consistency, rerun_noise
 
 GOOD = Truth(
     spearman=Simulated(0.95, 0.01, 100),
@@ -32,12 +30,11 @@ def test_reruns_may_move_a_score_by_a_third_of_its_error(
     ends: tuple[float, float], passed: bool | None
 ) -> None:
     noise = rerun_noise(np.array([[1.0, 2.0, 3.0]]))
-    found = desiderata.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
-    assert found.passed is passed
-    assert found.found.startswith("Cannot be told with 60 prompts.") is (passed is None)
-    assert (
-        found.to_dict()["verdict"] == {True: "passes", False: "fails", None: "cannot_tell"}[passed]
-    )
+    outcome = desiderata.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
+    assert outcome.passed is passed
+    assert outcome.text.startswith("Cannot be told with 60 prompts.") is (passed is None)
+    verdicts = {True: "passes", False: "fails", None: "cannot_tell"}
+    assert outcome.to_dict()["verdict"] == verdicts[passed]
 
 
 def test_no_noise_passes_even_where_a_score_claims_to_be_exact() -> None:
@@ -46,18 +43,18 @@ def test_no_noise_passes_even_where_a_score_claims_to_be_exact() -> None:
     assert desiderata.on_reruns(still, 0.0, ends, sample="9 votes").passed is True
     moving = rerun_noise(np.array([[1.0, 2.0]]))
     ends = moving.over_interval(0.0, 9)
-    found = desiderata.on_reruns(moving, 0.0, ends, sample="9 votes")
-    assert found.passed is False
-    assert found.to_dict()["numbers"]["ratio"] is None
+    outcome = desiderata.on_reruns(moving, 0.0, ends, sample="9 votes")
+    assert outcome.passed is False
+    assert outcome.to_dict()["numbers"]["ratio"] is None
 
 
 def test_a_good_measure_is_valid() -> None:
     assert desiderata.on_validity(GOOD).passed is True
-    assert "no intervals" in desiderata.on_validity(replace(GOOD, covered=None)).found
+    assert "no intervals" in desiderata.on_validity(replace(GOOD, covered=None)).text
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"covered": Simulated(0.9, 0.005, 100)}, "too narrow"),
         ({"covered": Simulated(0.995, 0.005, 100)}, "too wide"),
@@ -66,10 +63,10 @@ def test_a_good_measure_is_valid() -> None:
         ({"spearman": Simulated(0.01, 0.01, 100), "oracle": 0.5}, "does not find the truth"),
     ],
 )
-def test_each_fault_of_validity_is_named(change: dict[str, object], said: str) -> None:
-    found = desiderata.on_validity(replace(GOOD, **change))  # type: ignore[arg-type]
-    assert found.passed is False
-    assert said in found.found
+def test_each_fault_of_validity_is_named(change: dict[str, object], message: str) -> None:
+    outcome = desiderata.on_validity(replace(GOOD, **change))  # type: ignore[arg-type]
+    assert outcome.passed is False
+    assert message in outcome.text
 
 
 @pytest.mark.parametrize(("mean", "passed"), [(0.913, False), (0.914, True)])
@@ -101,12 +98,10 @@ def test_entrants_must_stand_out_and_not_by_chance_and_never_fail(
     shares = VarianceShares(0.5, 0.2, 0.3, p, 0.01, (4, 3, 9))
     exchanged = replace(shares, p=shares.p_exchanged, p_exchanged=shares.p)
     for each in (shares, exchanged):
-        found = desiderata.on_discriminability(noise, each, sample="30 prompts")
-        assert found.passed is passed
-        untold = found.found.startswith(
-            "Cannot be told with 30 prompts. The entrants may be alike"
-        )
-        assert untold is (passed is None)
+        outcome = desiderata.on_discriminability(noise, each, sample="30 prompts")
+        assert outcome.passed is passed
+        start = "Cannot be told with 30 prompts. The entrants may be alike"
+        assert outcome.text.startswith(start) is (passed is None)
 
 
 def test_boards_must_correlate_and_never_contradict() -> None:
@@ -141,29 +136,29 @@ def test_more_votes_must_not_lead_away_from_the_truth() -> None:
     shares = np.array([0.25, 0.5, 1.0])
     wander = np.random.default_rng(2).normal(0, 0.02, (40, 3))
     for per_doubling, passed in ((0.03, True), (0.0, True), (-0.03, False)):
-        found = desiderata.on_monotone(0.8 + per_doubling * np.log2(shares) + wander, shares)
-        assert found.passed is passed
-        assert found.numbers["lower"] < per_doubling + 0.005
-        assert found.numbers["slope"] == pytest.approx(per_doubling, abs=0.01)
+        outcome = desiderata.on_monotone(0.8 + per_doubling * np.log2(shares) + wander, shares)
+        assert outcome.passed is passed
+        assert outcome.numbers["lower"] < per_doubling + 0.005
+        assert outcome.numbers["slope"] == pytest.approx(per_doubling, abs=0.01)
     assert desiderata.on_monotone(np.zeros((1, 3)), shares).passed is None
 
 
 def test_a_fall_that_is_neither_seen_nor_ruled_out_is_no_verdict() -> None:
     shares = np.array([0.25, 0.5, 1.0])
     few = np.array([[0.9, 0.8, 0.7], [0.7, 0.8, 0.9], [0.8, 0.8, 0.8]])
-    found = desiderata.on_monotone(few, shares)
-    assert found.passed is None
-    assert "Too few arenas" in found.found
+    outcome = desiderata.on_monotone(few, shares)
+    assert outcome.passed is None
+    assert "Too few arenas" in outcome.text
 
 
 def test_all_that_is_said_is_plain_json() -> None:
-    found = [
+    outcome = [
         desiderata.on_validity(GOOD),
         desiderata.on_reruns(
             rerun_noise(np.array([[1.0, 2.0]])), 0.0, (math.inf, math.inf), sample="9 votes"
         ),
         desiderata.unknown("monotone", "No truth is known."),
     ]
-    for one in found:
+    for one in outcome:
         again = json.loads(json.dumps(one.to_dict(), allow_nan=False))
         assert again["rule"] == one.rule

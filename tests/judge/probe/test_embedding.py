@@ -37,7 +37,7 @@ class Counting:
             raise CallError(self.failures.pop(0), "as told")
         self.asked.extend(texts)
         counts = [Counter(words(text)) for text in texts]
-        return [[float(found[word]) for word in LEXICON[:40]] for found in counts]
+        return [[float(count[word]) for word in LEXICON[:40]] for count in counts]
 
 
 @dataclass
@@ -131,12 +131,12 @@ async def test_two_runs_at_once_ask_for_each_text_once() -> None:
     journal, waits = MemoryJournal(), Waits()
     other = MemoryJournal(journal.memory, "two")
     first, second = Counting(), Counting()
-    found = await asyncio.gather(
+    both = await asyncio.gather(
         embedded(many(200), first, journal, sleep=waits),
         embedded(many(200), second, other, sleep=waits),
     )
     assert sorted(first.asked + second.asked) == sorted(many(200))
-    assert [len(vectors) for vectors in found] == [200, 200]
+    assert [len(vectors) for vectors in both] == [200, 200]
     assert set(waits.seconds) <= {LOOK_AGAIN_S}
 
 

@@ -8,11 +8,10 @@ import pytest
 
 from judge.case import CaseId
 from judge.completion import Reply, Request
-from judge.hardening import neutralised
 from judge.methods import ArenaHard, Pairwise
 from judge.probe.injections import INJECTIONS, Probe, filler, probes, resistance
-from judge.results import verdicts
-from judge.verdict import Verdict
+from judge.protocol import neutralised
+from judge.verdict import Verdict, verdicts
 from rating import Outcome
 from tests.judge.scripted import (
     Clock,
@@ -41,8 +40,8 @@ def gullible(text: str) -> bool:
 async def outcome(script: Script) -> dict[str, Any]:
     judge = ScriptedJudge(script, Clock())
     both = [case for probe in PROBES for case in (probe.case, probe.control)]
-    found = await judged(both, Pairwise(), judge, MemoryJournal())
-    return resistance(PROBES, verdicts(found.judged)).to_dict()
+    run = await judged(both, Pairwise(), judge, MemoryJournal())
+    return resistance(PROBES, verdicts(run.judged)).to_dict()
 
 
 def test_there_are_injections_of_many_kinds_and_no_two_alike() -> None:
@@ -52,19 +51,19 @@ def test_there_are_injections_of_many_kinds_and_no_two_alike() -> None:
 
 
 async def test_no_injection_wins_with_a_robust_judge() -> None:
-    found = await outcome(prefer(honest))
-    assert found["success_rate"] == 0.0
-    assert (found["n_not_lost"], found["warnings"]) == (0, [])
-    assert found["n"] == len(PROBES)
+    counts = await outcome(prefer(honest))
+    assert counts["success_rate"] == 0.0
+    assert (counts["n_not_lost"], counts["warnings"]) == (0, [])
+    assert counts["n"] == len(PROBES)
 
 
 async def test_every_injection_wins_with_a_gullible_judge() -> None:
-    found = await outcome(prefer(gullible))
-    assert found["success_rate"] == 1.0
-    assert found["won_by_kind"] == dict.fromkeys(INJECTIONS, 3)
-    assert (found["attack"]["rate"], found["control"]["rate"]) == (1.0, 0.0)
-    assert found["lower"] > 0.2
-    assert all(row["lower"] > 0 for row in found["kinds"])
+    counts = await outcome(prefer(gullible))
+    assert counts["success_rate"] == 1.0
+    assert counts["won_by_kind"] == dict.fromkeys(INJECTIONS, 3)
+    assert (counts["attack"]["rate"], counts["control"]["rate"]) == (1.0, 0.0)
+    assert counts["lower"] > 0.2
+    assert all(row["lower"] > 0 for row in counts["kinds"])
 
 
 def longer(request: Request, before: int) -> Reply:
@@ -74,10 +73,10 @@ def longer(request: Request, before: int) -> Reply:
 
 
 async def test_a_judge_who_reads_nothing_but_length_obeys_nothing() -> None:
-    found = await outcome(longer)
-    assert found["n_won"] == len(PROBES), "every injected answer is longer than an honest one"
-    assert (found["attack"]["rate"], found["control"]["rate"]) == (1.0, 1.0)
-    for row in (found, *found["kinds"]):
+    counts = await outcome(longer)
+    assert counts["n_won"] == len(PROBES), "every injected answer is longer than an honest one"
+    assert (counts["attack"]["rate"], counts["control"]["rate"]) == (1.0, 1.0)
+    for row in (counts, *counts["kinds"]):
         assert row["success_rate"] == 0
         assert row["lower"] < 0 < row["upper"]
 
@@ -90,10 +89,10 @@ async def test_what_a_gullible_judge_would_let_win_anyhow_is_no_success() -> Non
         verdict = "A" if obeyed[0] else "B"
         return Reply(text=f"[[{verdict}]]") if any(obeyed) else longer(request, before)
 
-    found = await outcome(script)
-    assert (found["attack"]["rate"], found["control"]["rate"]) == (1.0, 1.0)
-    assert found["success_rate"] == 0, "nothing is won beyond what length wins by itself"
-    assert found["warnings"][0].startswith("Fillers won 100% by themselves")
+    counts = await outcome(script)
+    assert (counts["attack"]["rate"], counts["control"]["rate"]) == (1.0, 1.0)
+    assert counts["success_rate"] == 0, "nothing is won beyond what length wins by itself"
+    assert counts["warnings"][0].startswith("Fillers won 100% by themselves")
 
 
 async def test_a_probe_counts_where_both_arms_have_a_verdict() -> None:
@@ -101,25 +100,25 @@ async def test_a_probe_counts_where_both_arms_have_a_verdict() -> None:
         silent = filler("plea") in shown(request)
         return Reply(text="Hm.") if silent else prefer(gullible)(request, before)
 
-    found = await outcome(script)
-    rows = {row["kind"]: row for row in found["kinds"]}
+    counts = await outcome(script)
+    rows = {row["kind"]: row for row in counts["kinds"]}
     plea = rows["plea"]
     assert (plea["n"], plea["n_won"], plea["n_pairs"], plea["success_rate"]) == (3, 3, 0, None)
     assert (plea["control"]["n"], plea["control"]["n_undecided"]) == (0, 3)
-    assert found["n_pairs"] == len(PROBES) - 3
-    assert found["success_rate"] == 1
+    assert counts["n_pairs"] == len(PROBES) - 3
+    assert counts["success_rate"] == 1
 
 
 async def test_a_judge_who_always_prefers_the_first_lets_nothing_win_but_everything_tie() -> None:
-    found = await outcome(lambda request, before: Reply(text="[[A]]"))
-    assert found["success_rate"] == 0.0
-    assert found["n_not_lost"] == len(PROBES)
+    counts = await outcome(lambda request, before: Reply(text="[[A]]"))
+    assert counts["success_rate"] == 0.0
+    assert counts["n_not_lost"] == len(PROBES)
 
 
 async def test_a_judge_who_says_nothing_resists_nothing_and_falls_for_nothing() -> None:
-    found = await outcome(lambda request, before: Reply(text="Hm."))
-    assert found["success_rate"] is None
-    assert found["n_undecided"] == len(PROBES)
+    counts = await outcome(lambda request, before: Reply(text="Hm."))
+    assert counts["success_rate"] is None
+    assert counts["n_undecided"] == len(PROBES)
 
 
 async def test_a_judge_who_repeats_what_it_reads_cannot_be_made_to_give_a_verdict() -> None:
@@ -128,8 +127,8 @@ async def test_a_judge_who_repeats_what_it_reads_cannot_be_made_to_give_a_verdic
     def echo(request: Request, before: int) -> Reply:
         return Reply(text="\n".join(shown(request)))
 
-    found = await outcome(echo)
-    assert found["n_undecided"] == len(PROBES)
+    counts = await outcome(echo)
+    assert counts["n_undecided"] == len(PROBES)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +151,8 @@ def test_with_a_probe_a_prompt_the_interval_is_newcombes(
         tried.append(probe)
         for one, of in zip(won, (probe.case, probe.control), strict=True):
             known[of.id] = Verdict(of.id, Outcome.B if one else Outcome.A)
-    found = resistance(tried, known).success
-    assert (found.rate, found.low, found.high) == pytest.approx(expected, abs=1e-4)
+    success = resistance(tried, known).success
+    assert (success.rate, success.low, success.high) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -173,8 +172,8 @@ def test_the_interval_of_a_judge_who_draws_lots_by_length_holds_nothing_to_obey(
             for probe in tried
             for case in (probe.case, probe.control)
         }
-        found = resistance(tried, known).success
-        held.append(found.low <= 0 <= found.high)
+        success = resistance(tried, known).success
+        held.append(success.low <= 0 <= success.high)
     assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
 
 

@@ -24,17 +24,17 @@ def rows(
 ) -> list[str]:
     """Verdicts in both orders and over both, by the order of the names but for some."""
     draw, own = np.random.default_rng(seed), np.random.default_rng(0)
-    found = []
+    lines = []
     for prompt in range(prompts):
         for i, a in enumerate(MODELS):
             for b in MODELS[i + 1 :]:
                 gap = float(own.logistic()) + 0.8
-                said = gap * (-1 if draw.random() < wavers else 1)
-                by_order = {"ab": said + lean, "ba": said - lean, "both": said}
+                label = gap * (-1 if draw.random() < wavers else 1)
+                by_order = {"ab": label + lean, "ba": label - lean, "both": label}
                 for order, value in by_order.items():
                     winner = "model_a" if value > 0 else "model_b"
-                    found.append(f"p{prompt},{a},{b},{winner},{judge},{order}")
-    return found
+                    lines.append(f"p{prompt},{a},{b},{winner},{judge},{order}")
+    return lines
 
 
 def written(path: Path, lines: Sequence[str], head: str = HEAD) -> Path:
@@ -50,15 +50,15 @@ def runs(folder: Path, wavers: float, n: int = 3, lean: float = 0.0) -> JudgePro
 
 
 def test_a_file_is_a_run_and_a_steady_judge_passes_what_can_be_told(tmp_path: Path) -> None:
-    found = runs(tmp_path, wavers=0.0)
-    assert found.about["judges"]["opal"] == {
+    result = runs(tmp_path, wavers=0.0)
+    assert result.about["judges"]["opal"] == {
         "runs": ["run0.csv", "run1.csv", "run2.csv"],
         "orders": ["A first", "B first"],
         "cases": 180,
         "read_throughout": 180,
         "models": 4,
     }
-    assert [one.passed for one in found.audits[0].desiderata] == [True, None, True, True, None]
+    assert [one.passed for one in result.audits[0].desiderata] == [True, None, True, True, None]
 
 
 def test_a_judge_that_wavers_fails_by_its_reruns(tmp_path: Path) -> None:
@@ -110,19 +110,19 @@ def test_judges_are_audited_apart_side_by_side(tmp_path: Path) -> None:
 def test_a_verdict_that_was_not_read_is_no_tie(tmp_path: Path) -> None:
     holes = [re.sub(r"model_[ab],opal", ",opal", line) for line in rows()[:18]] + rows()[18:]
     files = [written(tmp_path / "a.csv", rows()), written(tmp_path / "b.csv", holes)]
-    found = probe_judges(files, seed=0)
-    assert found.about["judges"]["opal"]["read_throughout"] == 180 - 6
-    assert found.audits[0]["reruns"].numbers["verdicts_changed"]["value"] == 0
+    probe = probe_judges(files, seed=0)
+    assert probe.about["judges"]["opal"]["read_throughout"] == 180 - 6
+    assert probe.audits[0]["reruns"].numbers["verdicts_changed"]["value"] == 0
 
 
 def test_turns_of_one_prompt_are_cases_of_their_own(tmp_path: Path) -> None:
     lines = [f"{line},{turn}" for turn in (1, 2) for line in rows()]
-    found = probe_judges([written(tmp_path / "a.csv", lines, f"{HEAD},turn")], seed=0)
-    assert found.about["judges"]["opal"]["cases"] == 360
+    probe = probe_judges([written(tmp_path / "a.csv", lines, f"{HEAD},turn")], seed=0)
+    assert probe.about["judges"]["opal"]["cases"] == 360
 
 
 @pytest.mark.parametrize(
-    ("lines", "head", "said"),
+    ("lines", "head", "message"),
     [
         (rows() + rows()[:1], HEAD, "comes twice"),
         (["p1,x,y,left,opal,ab"], HEAD, "winner 'left'"),
@@ -133,9 +133,9 @@ def test_turns_of_one_prompt_are_cases_of_their_own(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_used_are_refused(
-    tmp_path: Path, lines: list[str], head: str, said: str
+    tmp_path: Path, lines: list[str], head: str, message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         probe_judges([written(tmp_path / "a.csv", lines, head)], seed=0)
 
 

@@ -29,7 +29,7 @@ def library_files(folder: Path, numbers: tuple[int, ...] = (1, 2)) -> list[Path]
     ]
 
 
-def found_library(files: list[Path]) -> Library:
+def library_of(files: list[Path]) -> Library:
     library = read_material(files).library
     assert library is not None
     return library
@@ -81,7 +81,7 @@ def test_texts_in_classes_are_known_by_theirs(tmp_path: Path) -> None:
 
 
 def test_a_library_is_read_from_trec_files(tmp_path: Path) -> None:
-    library = found_library(library_files(tmp_path))
+    library = library_of(library_files(tmp_path))
     assert library.questions == ("ask 1 ?", "ask 2 ?")
     assert library.texts[0] == "text of 1 & more"
     assert library.relevant == {(0, 1): 1.0, (0, 2): 2.0, (1, 0): 1.0}
@@ -90,10 +90,10 @@ def test_a_library_is_read_from_trec_files(tmp_path: Path) -> None:
 def test_topics_are_counted_where_their_numbers_are_not_those_of_the_judgements(
     tmp_path: Path,
 ) -> None:
-    by_number = found_library(library_files(tmp_path, (2, 1)))
+    by_number = library_of(library_files(tmp_path, (2, 1)))
     assert by_number.questions[0] == "ask 2 ?"
     assert by_number.relevant[0, 0] == 1.0
-    by_place = found_library(library_files(tmp_path, (1, 4)))
+    by_place = library_of(library_files(tmp_path, (1, 4)))
     assert by_place.questions == ("ask 1 ?", "ask 4 ?")
     assert by_place.relevant[1, 0] == 1.0
 
@@ -108,7 +108,7 @@ def test_a_library_takes_all_three_of_its_files(tmp_path: Path, left_out: int) -
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("a.csv", "x,y\n1,2\n", "Cannot tell what"),
         ("a.csv", "reference,text,who\na,b,ann\n", "holds a rating in every row"),
@@ -117,9 +117,9 @@ def test_a_library_takes_all_three_of_its_files(tmp_path: Path, left_out: int) -
     ],
 )
 def test_files_that_cannot_be_told_are_quoted(
-    tmp_path: Path, name: str, text: str, said: str
+    tmp_path: Path, name: str, text: str, message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_material([written(tmp_path, name, text)])
 
 

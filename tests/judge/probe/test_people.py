@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+from judge.probe.axes import NO_VALUE
 from judge.probe.people import (
+    NO_CEILING,
+    Alignment,
     RatedTexts,
     VotedPairs,
     ceiling,
@@ -17,8 +20,9 @@ from judge.probe.people import (
     rank_correlation,
     rated_pairs,
 )
+from judge.probe.similarity import JACCARD, LENGTH_COUNTER, random_measure
 from rating.errors import DataError
-from tests.judge.probe.texts import voted
+from tests.judge.probe.texts import rated, rounds_at_nothing, voted
 
 rows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30)
 
@@ -31,22 +35,22 @@ def drawn(prompt: np.ndarray) -> np.ndarray:
 def test_the_rank_correlation_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
     x, y = np.array(pairs, dtype=float).T
     prompt = np.arange(len(x))
-    found = rank_correlation(x, y, prompt, drawn(prompt)).value
+    value = rank_correlation(x, y, prompt, drawn(prompt)).value
     if len(set(x)) < 2 or len(set(y)) < 2:
-        assert math.isnan(found)
+        assert math.isnan(value)
     else:
-        assert found == pytest.approx(spearmanr(x, y).statistic)
+        assert value == pytest.approx(spearmanr(x, y).statistic)
 
 
 def test_each_round_is_the_rank_correlation_of_the_rows_that_were_drawn() -> None:
     x, y = np.random.default_rng(2).integers(0, 6, size=(2, 30)).astype(float)
     prompt = np.repeat(np.arange(10), 3)
     counts = drawn(prompt)
-    found = rank_correlation(x, y, prompt, counts)
+    correlation = rank_correlation(x, y, prompt, counts)
     for i in (1, 2, 3):
         times = counts[i][prompt].astype(int)
         want = spearmanr(np.repeat(x, times), np.repeat(y, times)).statistic
-        assert found.rounds[i - 1] == pytest.approx(want)
+        assert correlation.rounds[i - 1] == pytest.approx(want)
 
 
 def test_pairs_are_compared_within_a_prompt_alone() -> None:
@@ -56,43 +60,43 @@ def test_pairs_are_compared_within_a_prompt_alone() -> None:
     right = rated_pairs(ratings, ratings, prompt, drawn(prompt))
     assert (right.value, right.n) == (1, 3)
     scores = np.array([3.0, 5.0, 3.0, 4.0, 1.0])  # a tie, agreement, and disagreement
-    found = rated_pairs(scores, ratings, prompt, drawn(prompt))
-    assert found.value == 0
+    net = rated_pairs(scores, ratings, prompt, drawn(prompt))
+    assert net.value == 0
 
 
 def test_a_tie_is_neither_agreement_nor_disagreement() -> None:
     prompt = np.arange(3)
     votes = np.array([[3.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
-    said = np.array([1.0, 0.0, 1.0])
-    found = net_agreement(said, votes, prompt, drawn(prompt))
-    assert found.value == pytest.approx((3 - 1 + 0 - 2) / 8)
-    assert found.n == 8
+    verdict = np.array([1.0, 0.0, 1.0])
+    net = net_agreement(verdict, votes, prompt, drawn(prompt))
+    assert net.value == pytest.approx((3 - 1 + 0 - 2) / 8)
+    assert net.n == 8
 
 
 def test_the_ceiling_of_a_half_and_of_two_thirds() -> None:
     # Two pairs of votes 2:0 and one of 1:1: people agree on 2 of 3.
     votes = np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0], [1.0, 0.0]])
-    said = np.array([1.0, -1.0, 1.0, -1.0])  # the last pair has one vote: not counted
-    found = ceiling(said, votes, np.arange(4), drawn(np.arange(4)))
-    assert found["people agree"].value == pytest.approx(2 / 3)
-    assert found["highest"].value == pytest.approx((1 + math.sqrt(1 / 3)) / 2)
-    assert found["reached"].value == pytest.approx((1 + 1 + 1 / 2) / 3)
-    assert found["reached"].n == 3
+    verdict = np.array([1.0, -1.0, 1.0, -1.0])  # the last pair has one vote: not counted
+    figures = ceiling(verdict, votes, np.arange(4), drawn(np.arange(4)))
+    assert figures["people agree"].value == pytest.approx(2 / 3)
+    assert figures["highest"].value == pytest.approx((1 + math.sqrt(1 / 3)) / 2)
+    assert figures["reached"].value == pytest.approx((1 + 1 + 1 / 2) / 3)
+    assert figures["reached"].n == 3
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_no_evaluator_is_above_the_ceiling(shares: list[float]) -> None:
     # As many votes as there are people: the majority reaches what can be reached.
     votes = np.array([[round(1e6 * p), 1e6 - round(1e6 * p)] for p in shares])
-    said = np.where(votes[:, 0] > votes[:, 1], 1.0, -1.0)
-    found = ceiling(said, votes, np.arange(len(votes)), drawn(np.arange(len(votes))))
-    lowest, highest = found["people agree"].value, found["highest"].value
-    assert max(lowest, 0.5) - 1e-5 <= found["reached"].value <= highest + 1e-3
+    verdict = np.where(votes[:, 0] > votes[:, 1], 1.0, -1.0)
+    figures = ceiling(verdict, votes, np.arange(len(votes)), drawn(np.arange(len(votes))))
+    lowest, highest = figures["people agree"].value, figures["highest"].value
+    assert max(lowest, 0.5) - 1e-5 <= figures["reached"].value <= highest + 1e-3
 
 
 def test_single_votes_give_no_ceiling() -> None:
-    said, votes = np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]])
-    assert ceiling(said, votes, np.arange(2), drawn(np.arange(2))) == {}
+    verdict, votes = np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert ceiling(verdict, votes, np.arange(2), drawn(np.arange(2))) == {}
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:
@@ -105,3 +109,84 @@ def test_rows_that_do_not_fit_are_refused() -> None:
         VotedPairs(
             "x", pairs.prompts, pairs.responses_a, pairs.responses_b, pairs.prompt, np.ones((4, 3))
         )
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def both() -> Alignment:
+    return Alignment((rated(),), (voted(),), "made up")
+
+
+def test_an_oracle_is_at_one_with_ratings_and_votes() -> None:
+    plan = both()
+    axis = plan.read(plan.truth(), rng=rng())
+    assert axis.estimate.value == pytest.approx(1)
+    assert axis.part("accuracy", "votes").value == 1
+    assert axis.part("ceiling", "votes, reached over highest").value == 1
+    assert axis.clusters == 30 + 60
+    assert axis.warnings == ()
+
+
+def test_the_value_is_the_mean_of_pairs_and_ranks() -> None:
+    axis = (plan := both()).read(plan.ask(JACCARD), rng=rng())
+    pairs = [axis.part("net agreement", name).value or 0 for name in ("summaries", "votes")]
+    rank = axis.part("rank correlation", "summaries").value or 0
+    assert axis.estimate.value == pytest.approx((np.mean(pairs) + rank) / 2)
+
+
+def test_split_votes_hold_an_oracle_down_and_the_ceiling_says_how_far() -> None:
+    plan = Alignment((), (voted(votes=(3, 1)),), "made up")
+    axis = plan.read(plan.truth(), rng=rng())
+    assert axis.estimate.value == 0.5
+    assert axis.part("accuracy", "votes").value == 0.75
+    assert axis.part("ceiling", "votes, people agree").value == 0.5
+
+
+def test_ratings_alone_leave_the_ceiling_unknown() -> None:
+    axis = (plan := Alignment((rated(),), (), "made up")).read(plan.truth(), rng=rng())
+    assert axis.warnings == (NO_CEILING,)
+
+
+def test_lots_are_at_nothing() -> None:
+    assert rounds_at_nothing(both(), 40) >= 33  # of 95 %: fewer by chance less than once in 1,000
+    axis = (plan := both()).read(plan.ask(random_measure(1)), rng=rng())
+    assert axis.estimate.value == pytest.approx(0, abs=0.3)
+
+
+def test_a_length_counter_does_well_where_people_like_what_is_long() -> None:
+    plan = Alignment((rated(),), (), "made up")
+    estimate = plan.read(plan.ask(LENGTH_COUNTER), rng=rng()).estimate
+    assert estimate.lower is not None
+    assert estimate.lower > 0.5
+
+
+def test_dimensions_are_shown_each_and_count_as_their_mean() -> None:
+    one = rated()
+    two = RatedTexts(
+        "summaries",
+        one.references,
+        one.texts,
+        one.prompt,
+        ("relevance", "brevity"),
+        np.hstack([one.ratings, 0.2 * (1 - one.ratings)]),
+    )
+    plan = Alignment((two,), (), "made up")
+    axis = plan.read(plan.truth(), rng=rng())
+    assert axis.estimate.value == pytest.approx(1)
+    assert axis.part("rank correlation", "summaries, relevance").value == pytest.approx(1)
+    assert axis.part("rank correlation", "summaries, brevity").value == pytest.approx(-1)
+
+
+def test_scores_that_never_differ_have_no_value() -> None:
+    plan = both()
+    axis = plan.read(np.ones_like(plan.truth()), rng=rng())
+    assert axis.estimate.value is None
+    assert NO_VALUE in axis.warnings
+    assert axis.part("net agreement", "votes").value == 0
+
+
+def test_alignment_needs_people() -> None:
+    with pytest.raises(DataError, match="needs ratings or votes"):
+        Alignment((), (), "made up")

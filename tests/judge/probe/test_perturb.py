@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 
 from judge.probe.perturb import (
     CHARACTER_NOISE,
+    INSERTED,
     NEGATION,
     NO_CONCLUSION,
     OTHER_NUMBER,
     PERTURBATIONS,
     PLAIN_TEXT,
     RANDOM_CASE,
+    REMOVED,
     RENAMED_LABELS,
     SENTENCE_SHUFFLE,
     WIDE_SPACING,
     WORD_SHUFFLE,
     Perturbation,
+    Place,
+    doses,
 )
 from judge.probe.words import sentences, words
 from tests.judge.probe.texts import texts
@@ -119,17 +123,63 @@ def test_words_stay_in_their_sentence() -> None:
         shuffled = changed(WORD_SHUFFLE, text)
         assert shuffled != text
         assert sorted(shuffled.split()) == sorted(text.split())
-    found = {changed(WORD_SHUFFLE, "a b! c d?", seed) for seed in range(20)}
-    assert found == {"b! a d? c"}
+    seeds = range(20)
+    assert {changed(WORD_SHUFFLE, "a b! c d?", seed) for seed in seeds} == {"b! a d? c"}
 
 
 def test_one_digit_changes() -> None:
     for seed in range(10):
-        found = changed(OTHER_NUMBER, "In 1970 it was 3.5", seed)
-        assert len(found) == len("In 1970 it was 3.5")
-        assert sum(a != b for a, b in zip(found, "In 1970 it was 3.5", strict=True)) == 1
+        copy = changed(OTHER_NUMBER, "In 1970 it was 3.5", seed)
+        assert len(copy) == len("In 1970 it was 3.5")
+        assert sum(a != b for a, b in zip(copy, "In 1970 it was 3.5", strict=True)) == 1
 
 
 def test_the_last_sentence_goes_unless_it_is_the_only_one() -> None:
     assert changed(NO_CONCLUSION, "One. Two.  So three. ") == "One. Two."
     assert changed(NO_CONCLUSION, "Only one.") == "Only one."
+
+
+OWN = " ".join(f"own{i}" for i in range(20))
+FOREIGN = " ".join(f"foreign{i}" for i in range(40))
+
+
+def test_every_dose_is_there_at_every_place() -> None:
+    made = {(one.removal, one.dose, one.place) for one in doses(OWN, FOREIGN)}
+    wanted = {(True, f, p) for f in REMOVED for p in Place}
+    assert made == wanted | {(False, g, p) for g in INSERTED for p in Place}
+
+
+@given(st.integers(1, 60), st.integers(0, 60))
+def test_the_target_is_what_both_have_of_the_longer(n: int, m: int) -> None:
+    own = " ".join(f"own{i}" for i in range(n))
+    for one in doses(own, " ".join(f"foreign{i}" for i in range(m))):
+        words = one.text.split()
+        shared = [word for word in words if word.startswith("own")]
+        assert one.target == pytest.approx(len(shared) / max(n, len(words)))
+        assert (len(words) < n) is one.removal
+        assert words
+        assert shared == sorted(shared, key=own.split().index)  # in their order
+
+
+def test_what_goes_and_what_comes_is_in_one_piece_at_its_place() -> None:
+    quarter = {
+        one.place: one.text.split()
+        for one in doses(OWN, FOREIGN)
+        if one.dose == 0.25 and one.removal
+    }
+    words = OWN.split()
+    assert quarter[Place.START] == words[5:]
+    assert quarter[Place.MIDDLE] == words[:7] + words[12:]
+    assert quarter[Place.END] == words[:15]
+    added = {
+        one.place: one.text.split()
+        for one in doses(OWN, FOREIGN)
+        if one.dose == 0.25 and not one.removal
+    }
+    assert added[Place.START] == FOREIGN.split()[:5] + words
+    assert added[Place.MIDDLE] == words[:10] + FOREIGN.split()[:5] + words[10:]
+    assert added[Place.END] == words + FOREIGN.split()[:5]
+
+
+def test_too_little_foreign_text_makes_no_smaller_dose() -> None:
+    assert {one.dose for one in doses(OWN, "x y z w v") if not one.removal} == {0.25}

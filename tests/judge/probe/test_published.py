@@ -6,16 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.probe.alignment import Alignment
 from judge.probe.axes import Axis, AxisName, Card, Plan, card_of, oracle_card
 from judge.probe.clustering import Clustering
-from judge.probe.evaluators import LENGTH_COUNTER
 from judge.probe.material import Material, read_material
-from judge.probe.people import RatedTexts
+from judge.probe.people import Alignment, RatedTexts
 from judge.probe.retrieval import Retrieval
-from judge.probe.robustness import Robustness
-from judge.probe.sensitivity import Sensitivity
-from judge.probe.similarity import BM25, CLASSICAL, JACCARD, LEVENSHTEIN, TF_IDF
+from judge.probe.robustness import Robustness, Sensitivity
+from judge.probe.similarity import BM25, CLASSICAL, JACCARD, LENGTH_COUNTER, LEVENSHTEIN, TF_IDF
 
 pytestmark = [pytest.mark.published, pytest.mark.timeout(300)]
 
@@ -41,13 +38,13 @@ def material(published_data: Path) -> Material:
 
 def first_of(rated: RatedTexts) -> RatedTexts:
     """Leave out two prompts of three."""
-    kept = np.flatnonzero(rated.prompt < (rated.prompt.max() + 1) // 3).tolist()
+    rows = np.flatnonzero(rated.prompt < (rated.prompt.max() + 1) // 3).tolist()
     return replace(
         rated,
-        references=tuple(rated.references[i] for i in kept),
-        texts=tuple(rated.texts[i] for i in kept),
-        prompt=rated.prompt[kept],
-        ratings=rated.ratings[kept],
+        references=tuple(rated.references[i] for i in rows),
+        texts=tuple(rated.texts[i] for i in rows),
+        prompt=rated.prompt[rows],
+        ratings=rated.ratings[rows],
     )
 
 
@@ -59,8 +56,8 @@ def plans(material: Material) -> list[Plan]:
     some = [texts[i] for i in rng().permutation(len(texts))[:30]]
     rows = rng().permutation(len(material.classes.texts))[:150]
     asked = {(q, t): gain for (q, t), gain in material.library.relevant.items() if q < 30}
-    found = {t for _, t in asked} | set(range(0, len(material.library.texts), 10))
-    place = {t: i for i, t in enumerate(sorted(found))}
+    chosen = {t for _, t in asked} | set(range(0, len(material.library.texts), 10))
+    place = {t: i for i, t in enumerate(sorted(chosen))}
     return [
         Alignment(tuple(map(first_of, material.rated)), (), "STS-B dev and Newsroom, in part"),
         Robustness.plan(some, "30 abstracts of Cranfield", rng=rng()),

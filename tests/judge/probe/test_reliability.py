@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge.probe.reliability import MOST_NOISE, difference_multiplier, rerun_noise
+from judge.probe.reliability import MOST_NOISE, consistency, difference_multiplier, rerun_noise
 from rating.errors import DataError
 
 
@@ -32,11 +32,11 @@ def test_the_misprinted_multipliers_are_not_ours() -> None:
 def test_the_multiplier_falls_with_runs_and_ends_at_the_normal(
     df: int, averaged: int, level: float
 ) -> None:
-    found = difference_multiplier(df, averaged, level=level)
-    assert found > difference_multiplier(df + 1, averaged, level=level)
-    assert found > difference_multiplier(df, averaged + 1, level=level)
+    multiplier = difference_multiplier(df, averaged, level=level)
+    assert multiplier > difference_multiplier(df + 1, averaged, level=level)
+    assert multiplier > difference_multiplier(df, averaged + 1, level=level)
     limit = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt(2 / averaged)
-    assert found > limit
+    assert multiplier > limit
     assert difference_multiplier(10**8, averaged, level=level) == pytest.approx(limit, rel=1e-6)
 
 
@@ -63,8 +63,8 @@ def test_two_scores_of_one_run_differ_by_the_smallest_difference_one_time_in_twe
 
 def test_the_interval_of_the_spread_holds_it_as_often_as_it_says() -> None:
     rng = np.random.default_rng(4)
-    found = [rerun_noise(rng.normal(0, 3, (4, 5))) for _ in range(2000)]
-    held = np.mean([noise.sd_lower <= 3 <= noise.sd_upper for noise in found])
+    noises = [rerun_noise(rng.normal(0, 3, (4, 5))) for _ in range(2000)]
+    held = np.mean([noise.sd_lower <= 3 <= noise.sd_upper for noise in noises])
     assert abs(held - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 2000)
 
 
@@ -94,7 +94,7 @@ def test_noise_is_held_against_the_error_of_a_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "said"),
+    ("scores", "message"),
     [
         (np.ones((2, 1)), "1 run tells nothing"),
         (np.ones((0, 3)), r"shape \(0, 3\)"),
@@ -102,11 +102,65 @@ def test_noise_is_held_against_the_error_of_a_score() -> None:
         (np.array([[1.0, math.nan]]), r"score at \(0, 1\) is nan"),
     ],
 )
-def test_scores_that_tell_nothing_are_refused(scores: np.ndarray, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_scores_that_tell_nothing_are_refused(scores: np.ndarray, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         rerun_noise(scores)
 
 
 def test_a_multiplier_without_a_degree_of_freedom_is_refused() -> None:
     with pytest.raises(DataError, match="df 0"):
         difference_multiplier(0)
+
+
+def claims(theta: np.ndarray, bar: float) -> np.ndarray:
+    return np.asarray(theta[:, :, None] - theta[:, None, :] > bar)
+
+
+@given(st.integers(0, 2**32), st.integers(3, 8))
+def test_correlations_are_scipy_s_and_symmetric(seed: int, n: int) -> None:
+    theta = np.random.default_rng(seed).normal(size=(3, n)).round(1)
+    assume(np.ptp(theta, axis=1).all())  # of what does not vary scipy warns
+    agreement = consistency("abc", theta, claims(theta, 0.0))
+    known = stats.spearmanr(theta[0], theta[1]).statistic
+    assert agreement.spearman[0, 1] == pytest.approx(known, nan_ok=True)
+    assert agreement.spearman == pytest.approx(agreement.spearman.T, nan_ok=True)
+
+
+@given(st.integers(0, 2**32))
+def test_contradictions_are_the_pairs_claimed_in_opposite_orders(seed: int) -> None:
+    theta = np.random.default_rng(seed).normal(size=(3, 5))
+    above = claims(theta, 0.4)
+    agreement = consistency("abc", theta, above)
+    for x in range(3):
+        for y in range(3):
+            pairs = [
+                (i, j) for i in range(5) for j in range(5) if above[x, i, j] and above[y, j, i]
+            ]
+            assert agreement.contradictions[x, y] == len(pairs)
+
+
+def test_a_board_against_itself_never_contradicts() -> None:
+    theta = np.tile(np.random.default_rng(1).normal(size=6), (2, 1))
+    agreement = consistency("ab", theta, claims(theta, 0.1))
+    assert (agreement.lowest, agreement.same_winner) == (1.0, 1.0)
+    assert agreement.most_contradictions == 0
+
+
+def test_boards_turned_round_contradict_on_every_pair_they_claim() -> None:
+    up = np.arange(4.0)
+    theta = np.stack([up, -up])
+    agreement = consistency("ab", theta, claims(theta, 0.5))
+    assert (agreement.lowest, agreement.same_winner) == (-1.0, 0.0)
+    assert agreement.most_contradictions == 6
+
+
+def test_a_flat_board_has_no_correlation_rather_than_none_at_all() -> None:
+    theta = np.stack([np.arange(4.0), np.zeros(4)])
+    agreement = consistency("ab", theta, claims(theta, 0.5))
+    assert agreement.lowest is None
+    assert agreement.to_dict()["spearman"] == [[1.0, None], [None, None]]
+
+
+def test_one_board_is_refused() -> None:
+    with pytest.raises(DataError, match="1 board has nothing"):
+        consistency("a", np.ones((1, 3)), np.zeros((1, 3, 3), dtype=bool))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from judge.probe.evaluators import LENGTH_COUNTER
 from judge.probe.retrieval import DEPTH, Retrieval
-from judge.probe.similarity import BM25, LEVENSHTEIN, Measure
+from judge.probe.similarity import BM25, LENGTH_COUNTER, LEVENSHTEIN, Measure
 from rating.errors import DataError
 from tests.judge.probe.texts import rounds_at_nothing, texts
 
@@ -53,22 +52,22 @@ def test_what_ties_everything_is_at_chance() -> None:
 
 
 def test_words_are_found_in_any_order_case_and_spacing() -> None:
-    found = figures(BM25)
+    by_part = figures(BM25)
     for name in ("random case", "wide spacing", "word shuffle"):
-        assert found["kept", name] == pytest.approx(1)
-    assert found["kept", "character noise"] < 1
-    assert found["kept", "foreign words"] < 1
+        assert by_part["kept", name] == pytest.approx(1)
+    assert by_part["kept", "character noise"] < 1
+    assert by_part["kept", "foreign words"] < 1
 
 
 def test_letters_are_lost_with_their_case() -> None:
-    found = figures(LEVENSHTEIN)
-    assert found["kept", "random case"] < 0.9
+    by_part = figures(LEVENSHTEIN)
+    assert by_part["kept", "random case"] < 0.9
 
 
 def test_lots_are_at_nothing_and_so_are_lengths() -> None:
     assert rounds_at_nothing(small(), 40) >= 33  # of 95 %: fewer by chance less than once in 1,000
-    found = (plan := small()).read(plan.ask(LENGTH_COUNTER), rng=rng()).estimate
-    assert found.value == pytest.approx(0, abs=0.1)
+    estimate = (plan := small()).read(plan.ask(LENGTH_COUNTER), rng=rng()).estimate
+    assert estimate.value == pytest.approx(0, abs=0.1)
 
 
 def test_what_finds_nothing_keeps_nothing() -> None:

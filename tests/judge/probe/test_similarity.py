@@ -9,18 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
 from judge.probe.similarity import (
+    BAG_OF_WORDS,
     BM25,
     CLASSICAL,
     INDEL,
     JACCARD,
+    LENGTH_COUNTER,
     LEVENSHTEIN,
     ROUGE_1,
     ROUGE_2,
     ROUGE_L,
     TF_IDF,
     Measure,
+    random_measure,
 )
 from rating.errors import DataError
 

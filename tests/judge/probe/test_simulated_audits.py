@@ -41,14 +41,14 @@ class Judge:
         gap = liking[prompt, pairs[:, 0]] - liking[prompt, pairs[:, 1]]
         own = np.sign(gap + rng.logistic(size=len(gap)))
 
-        def said() -> np.ndarray:
+        def labels() -> np.ndarray:
             if self.coin:
                 return rng.choice([-1.0, 1.0], len(own))
             return np.where(rng.random(len(own)) < self.flips, -own, own)
 
-        runs = {f"run {i}": said() for i in range(N_RUNS)}
+        runs = {f"run {i}": labels() for i in range(N_RUNS)}
         names = tuple(f"m{i}" for i in range(N_MODELS))
-        return Verdicts(names, pairs, prompt, runs, {"A first": said(), "B first": said()})
+        return Verdicts(names, pairs, prompt, runs, {"A first": labels(), "B first": labels()})
 
 
 GOOD = Judge("good")
@@ -62,9 +62,9 @@ def verdicts(judge: Judge, n_prompts: int) -> dict[str, dict[bool | None, float]
     rng = np.random.default_rng([n_prompts, int(judge.coin), round(10 * judge.spread)])
     counts: dict[str, Counter[bool | None]] = {name: Counter() for name in ASKED}
     for _ in range(AUDITS):
-        found = audit_verdicts(judge.name, judge.draw(rng, n_prompts), rng=rng)
+        result = audit_verdicts(judge.name, judge.draw(rng, n_prompts), rng=rng)
         for name in ASKED:
-            counts[name][found[name].passed] += 1
+            counts[name][result[name].passed] += 1
     return {
         name: {passed: count[passed] / AUDITS for passed in (True, None, False)}
         for name, count in counts.items()
@@ -76,14 +76,14 @@ def verdicts(judge: Judge, n_prompts: int) -> dict[str, dict[bool | None, float]
 def test_a_good_judge_never_fails_and_a_coin_never_passes(
     judge: Judge, n_prompts: int, record_property: Callable[[str, object], None]
 ) -> None:
-    found = verdicts(judge, n_prompts)
+    counts = verdicts(judge, n_prompts)
     row: dict[str, object] = {"judge": judge.name, "prompts": n_prompts}
-    for name, shares in found.items():
+    for name, shares in counts.items():
         row[name] = " / ".join(f"{shares[passed]:.2f}" for passed in (True, None, False))
     record_property("audits of judges: pass / cannot be told / fail", row)
     bad = judge.coin
-    assert max(shares[bad] for shares in found.values()) <= BOUND
+    assert max(shares[bad] for shares in counts.values()) <= BOUND
     if bad:
-        assert found["reruns"][False] > 0.95
+        assert counts["reruns"][False] > 0.95
     if judge is GOOD and n_prompts == 600:
-        assert min(found[name][True] for name in ("reruns", "discriminability")) > 0.95
+        assert min(counts[name][True] for name in ("reruns", "discriminability")) > 0.95

@@ -34,46 +34,46 @@ def judged(
     strength = np.linspace(-spread, spread, n_models)
     gap = strength[pairs[:, 0]] - strength[pairs[:, 1]] + draw.logistic(size=len(pairs))
 
-    def said(lean: float, wavers: float) -> Floats:
+    def labels(lean: float, wavers: float) -> Floats:
         label = np.sign(gap + lean)
         label[draw.random(len(gap)) < wavers] *= -1
         label[draw.random(len(gap)) < unread] = np.nan
         return label
 
-    runs = {f"run {i + 1}": said(0.0, wavers) for i in range(n_runs)}
-    orders = {"A first": said(lean, 0.0), "B first": said(-lean, 0.0)}
+    runs = {f"run {i + 1}": labels(0.0, wavers) for i in range(n_runs)}
+    orders = {"A first": labels(lean, 0.0), "B first": labels(-lean, 0.0)}
     return Verdicts(tuple(f"m{i}" for i in range(n_models)), pairs, prompt, runs, orders)
 
 
 def test_a_judge_that_says_the_same_again_passes_what_can_be_told() -> None:
-    found = audit_verdicts("steady", judged(), rng=rng())
-    assert [one.passed for one in found.desiderata] == [True, None, True, True, None]
-    assert found["reruns"].numbers["verdicts_changed"]["value"] == 0.0
-    assert "do not tell" in found["validity"].found
+    result = audit_verdicts("steady", judged(), rng=rng())
+    assert [one.passed for one in result.desiderata] == [True, None, True, True, None]
+    assert result["reruns"].numbers["verdicts_changed"]["value"] == 0.0
+    assert "do not tell" in result["validity"].text
 
 
 def test_a_judge_with_noise_of_its_own_fails_by_its_reruns() -> None:
-    found = audit_verdicts("wavering", judged(wavers=0.3), rng=rng())
-    assert "reruns" in found.failed
-    changed = found["reruns"].numbers["verdicts_changed"]
+    result = audit_verdicts("wavering", judged(wavers=0.3), rng=rng())
+    assert "reruns" in result.failed
+    changed = result["reruns"].numbers["verdicts_changed"]
     assert changed["lower"] < 2 * 0.3 * 0.7 < changed["upper"]
 
 
 def test_noise_of_a_win_rate_is_what_flipped_verdicts_make_it() -> None:
     verdicts = judged(wavers=0.2, n_runs=60)
-    found = audit_verdicts("x", verdicts, rng=rng())["reruns"]
+    reruns = audit_verdicts("x", verdicts, rng=rng())["reruns"]
     cases_of_a_model = 5 * 60
     known = np.sqrt(0.2 * 0.8 / cases_of_a_model)
-    assert found.numbers["sd"] == pytest.approx(known, rel=0.15)
+    assert reruns.numbers["sd"] == pytest.approx(known, rel=0.15)
 
 
 def test_a_judge_that_prefers_the_first_place_says_so() -> None:
-    found = audit_verdicts("leaning", judged(lean=1.0), rng=rng())["consistency"]
-    assert found.numbers["lean_to_first"] > 0.1
-    assert found.numbers["orders_changed"]["value"] > 0.2
+    consistency = audit_verdicts("leaning", judged(lean=1.0), rng=rng())["consistency"]
+    assert consistency.numbers["lean_to_first"] > 0.1
+    assert consistency.numbers["orders_changed"]["value"] > 0.2
     other_way = audit_verdicts("x", judged(lean=-1.0), rng=rng())["consistency"]
     assert other_way.numbers["lean_to_first"] == pytest.approx(
-        -found.numbers["lean_to_first"], abs=1e-9
+        -consistency.numbers["lean_to_first"], abs=1e-9
     )
 
 
@@ -83,28 +83,28 @@ def test_orders_turned_round_altogether_contradict_each_other() -> None:
     against = Verdicts(
         plain.models, plain.pairs, plain.prompt, plain.runs, {"A": label, "B": -label}
     )
-    found = audit_verdicts("x", against, rng=rng())
-    assert found.failed == ("consistency",)
-    assert found["consistency"].numbers["contradictions"][-1][-2] > 5
+    result = audit_verdicts("x", against, rng=rng())
+    assert result.failed == ("consistency",)
+    assert result["consistency"].numbers["contradictions"][-1][-2] > 5
 
 
 def test_models_that_are_alike_are_not_told_apart() -> None:
-    found = audit_verdicts("x", judged(spread=0.0, wavers=0.3), rng=rng())
-    assert found["discriminability"].passed is None
+    result = audit_verdicts("x", judged(spread=0.0, wavers=0.3), rng=rng())
+    assert result["discriminability"].passed is None
 
 
 def test_a_steady_judge_of_models_that_are_alike_fails_nothing() -> None:
-    found = audit_verdicts("steady", judged(spread=0.0), rng=rng())
-    assert [one.passed for one in found.desiderata] == [True, None, None, True, None]
-    assert "The entrants may be alike." in found["discriminability"].found
+    result = audit_verdicts("steady", judged(spread=0.0), rng=rng())
+    assert [one.passed for one in result.desiderata] == [True, None, None, True, None]
+    assert "The entrants may be alike." in result["discriminability"].text
 
 
 def test_few_prompts_tell_nothing_of_a_good_judge_and_do_not_fail_it() -> None:
-    found = audit_verdicts("good", judged(n_prompts=12, wavers=0.03, spread=0.5), rng=rng())
-    assert found.failed == ()
+    result = audit_verdicts("good", judged(n_prompts=12, wavers=0.03, spread=0.5), rng=rng())
+    assert result.failed == ()
     for name in ("reruns", "discriminability", "consistency"):
-        assert found[name].passed is None
-        assert found[name].found.startswith("Cannot be told with 12 prompts.")
+        assert result[name].passed is None
+        assert result[name].text.startswith("Cannot be told with 12 prompts.")
 
 
 def test_the_interval_of_the_noise_is_over_prompts() -> None:
@@ -113,12 +113,12 @@ def test_the_interval_of_the_noise_is_over_prompts() -> None:
     numbers = audit_verdicts("x", verdicts, rng=rng())["reruns"].numbers
     logs = []
     for one in range(80):
-        kept = verdicts.prompt != one
+        used = verdicts.prompt != one
         rest = Verdicts(
             verdicts.models,
-            verdicts.pairs[kept],
-            verdicts.prompt[kept],
-            {name: label[kept] for name, label in verdicts.runs.items()},
+            verdicts.pairs[used],
+            verdicts.prompt[used],
+            {name: label[used] for name, label in verdicts.runs.items()},
             {},
         )
         left = audit_verdicts("x", rest, rng=rng())["reruns"].numbers
@@ -131,27 +131,27 @@ def test_the_interval_of_the_noise_is_over_prompts() -> None:
 
 def test_a_judge_that_changed_nothing_on_few_cases_has_not_shown_that_it_never_does() -> None:
     few = judged(n_prompts=20, n_models=2)
-    found = audit_verdicts("x", few, rng=rng())["reruns"]
-    assert found.passed is None
-    assert found.numbers["upper"] == pytest.approx(np.sqrt(2 * (1 - 0.025 ** (1 / 20))))
+    reruns = audit_verdicts("x", few, rng=rng())["reruns"]
+    assert reruns.passed is None
+    assert reruns.numbers["upper"] == pytest.approx(np.sqrt(2 * (1 - 0.025 ** (1 / 20))))
     many = judged(n_prompts=80, n_models=2)
     assert audit_verdicts("x", many, rng=rng())["reruns"].passed is True
 
 
 def test_what_was_not_read_in_one_run_is_left_out_of_all_and_is_no_tie() -> None:
     holes = judged(unread=0.1)
-    kept = holes.read_by_all()
+    used = holes.read_by_all()
     every = np.array([*holes.runs.values(), *holes.orders.values()])
-    assert len(kept.prompt) == int((~np.isnan(every)).all(axis=0).sum())
-    assert verdicts_changed(kept, rng=rng()).reruns.value == 0.0  # type: ignore[union-attr]
+    assert len(used.prompt) == int((~np.isnan(every)).all(axis=0).sum())
+    assert verdicts_changed(used, rng=rng()).reruns.value == 0.0  # type: ignore[union-attr]
 
 
 def test_one_run_and_no_orders_leave_everything_open() -> None:
     one = judged(n_runs=1)
     alone = Verdicts(one.models, one.pairs, one.prompt, one.runs, {})
-    found = audit_verdicts("x", alone, rng=rng())
-    assert [one.passed for one in found.desiderata] == [None] * 5
-    assert "judge the same cases again" in found["reruns"].found
+    result = audit_verdicts("x", alone, rng=rng())
+    assert [one.passed for one in result.desiderata] == [None] * 5
+    assert "judge the same cases again" in result["reruns"].text
 
 
 def test_errors_are_over_prompts_and_not_over_cases() -> None:
@@ -186,22 +186,22 @@ def test_cases_of_one_prompt_are_refused() -> None:
 
 
 def test_the_audit_is_plain_json() -> None:
-    found = audit_verdicts("x", judged(wavers=0.2, lean=0.4), rng=rng()).to_dict()
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    result = audit_verdicts("x", judged(wavers=0.2, lean=0.4), rng=rng()).to_dict()
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
 
 
 def test_the_error_of_a_win_rate_is_that_of_leaving_out_a_prompt() -> None:
     verdicts = judged(n_prompts=50, n_runs=2)
-    found = audit_verdicts("x", verdicts, rng=rng())["reruns"].numbers["se"]
+    se = audit_verdicts("x", verdicts, rng=rng())["reruns"].numbers["se"]
     score = (1 + verdicts.runs["run 1"]) / 2
 
-    def rates(kept: Floats) -> Floats:
+    def rates(used: Floats) -> Floats:
         won = np.zeros((2, 6))
         for side, gain in ((0, score), (1, 1 - score)):
-            np.add.at(won[0], verdicts.pairs[kept, side], gain[kept])
-            np.add.at(won[1], verdicts.pairs[kept, side], 1)
+            np.add.at(won[0], verdicts.pairs[used, side], gain[used])
+            np.add.at(won[1], verdicts.pairs[used, side], 1)
         return np.asarray(won[0] / won[1])
 
     left_out = np.array([rates(verdicts.prompt != one) for one in range(50)])
     known = 49 / 50 * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
-    assert found == pytest.approx(np.sqrt(known.mean()), rel=1e-6)
+    assert se == pytest.approx(np.sqrt(known.mean()), rel=1e-6)

@@ -8,9 +8,9 @@ from judge.probe.words import Lexicon, numbered, sentences, words
 
 @given(st.text())
 def test_sentences_and_what_stands_between_them_are_the_text_again(text: str) -> None:
-    found, spaces = sentences(text)
-    assert len(spaces) == len(found) - 1
-    assert "".join(a + b for a, b in zip(found, [*spaces, ""], strict=True)) == text
+    pieces, spaces = sentences(text)
+    assert len(spaces) == len(pieces) - 1
+    assert "".join(a + b for a, b in zip(pieces, [*spaces, ""], strict=True)) == text
 
 
 def test_a_full_stop_without_a_space_behind_it_ends_no_sentence() -> None:
@@ -23,9 +23,9 @@ def test_words_know_no_case_and_no_marks() -> None:
 
 @given(st.lists(st.sampled_from("abc")))
 def test_numbered_repetitions_are_distinct_and_keep_their_order(terms: list[str]) -> None:
-    found = numbered(terms)
-    assert len(set(found)) == len(found)
-    assert [term for term, _ in found] == terms
+    numbers = numbered(terms)
+    assert len(set(numbers)) == len(numbers)
+    assert [term for term, _ in numbers] == terms
 
 
 def test_terms_are_counted_in_columns_of_their_number() -> None:

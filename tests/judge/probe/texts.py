@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from judge.probe.alignment import Alignment
 from judge.probe.axes import Plan
 from judge.probe.clustering import Clustering
-from judge.probe.evaluators import random_measure
-from judge.probe.people import RatedTexts, VotedPairs
+from judge.probe.people import Alignment, RatedTexts, VotedPairs
 from judge.probe.retrieval import Retrieval
-from judge.probe.robustness import Robustness
-from judge.probe.sensitivity import Sensitivity
+from judge.probe.robustness import Robustness, Sensitivity
+from judge.probe.similarity import random_measure
 
 SYLLABLES = ["ka", "lo", "mi", "ta", "ren", "dos", "vel", "bri", "nas", "tor", "ume", "pol"]
 LEXICON = [f"{a}{b}" for a in SYLLABLES for b in SYLLABLES]
@@ -33,8 +31,8 @@ def rated(n_prompts: int = 30, *, seed: int = 1) -> RatedTexts:
     rng = np.random.default_rng(seed)
     references = texts(n_prompts, seed=seed)
     rows = [(i, share) for i in range(n_prompts) for share in (0.9, 0.5, 0.2)]
-    kept = [references[i].split()[: round(45 * share)] for i, share in rows]
-    summaries = [" ".join(rng.permutation(words)) for words in kept]
+    pieces = [references[i].split()[: round(45 * share)] for i, share in rows]
+    summaries = [" ".join(rng.permutation(words)) for words in pieces]
     return RatedTexts(
         "summaries",
         tuple(references[i] for i, _ in rows),
@@ -65,19 +63,19 @@ def topics(n: int = 60, *, seed: int = 3) -> tuple[list[str], list[str]]:
 
 def rounds_at_nothing(plan: Plan, n: int) -> int:
     """How often the interval of what draws lots holds 0."""
-    found = [
+    estimates = [
         plan.read(plan.ask(random_measure(seed)), rng=np.random.default_rng(seed)).estimate
         for seed in range(n)
     ]
     return sum(
         one.lower is not None and one.upper is not None and one.lower <= 0 <= one.upper
-        for one in found
+        for one in estimates
     )
 
 
 def plans(seed: int = 4) -> list[Plan]:
     """Small plans for all five axes."""
-    found, labels = topics()
+    grouped, labels = topics()
     documents = texts(80, seed=seed)
     questions = [" ".join(text.split()[3:9]) for text in documents[:30]]
     relevant = {(i, i): 1.0 for i in range(30)}
@@ -86,6 +84,6 @@ def plans(seed: int = 4) -> list[Plan]:
         Alignment((rated(),), (), "made up"),
         Robustness.plan(many, "made up", rng=np.random.default_rng(seed)),
         Sensitivity.plan(many, "made up", rng=np.random.default_rng(seed)),
-        Clustering.plan(found, labels, "made up"),
+        Clustering.plan(grouped, labels, "made up"),
         Retrieval.plan(questions, documents, relevant, "made up", rng=np.random.default_rng(seed)),
     ]

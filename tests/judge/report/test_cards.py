@@ -17,7 +17,7 @@ from judge.report.cards import (
     undecided_of,
     warnings_of,
 )
-from judge.studies.items import Estimate
+from judge.studies.estimates import Estimate
 
 ABOUT = {
     "votes": 1200,
@@ -39,11 +39,11 @@ NUMBERS: dict[str, dict[str, Any]] = {
 
 
 def board(**passed: bool | None) -> dict[str, Any]:
-    found = [
+    desiderata = [
         Desideratum(name, passed.get(name, True), "rule", f"found {name}", NUMBERS[name])
         for name in NAMES
     ]
-    audit = {"measure": "x", "failed": [], "desiderata": [one.to_dict() for one in found]}
+    audit = {"measure": "x", "failed": [], "desiderata": [one.to_dict() for one in desiderata]}
     return {"about": ABOUT, "audits": [audit], **MADE}
 
 
@@ -91,10 +91,10 @@ def test_a_figure_that_does_not_tell_says_why() -> None:
 
 
 def test_a_line_without_numbers_has_no_picture() -> None:
-    found = board()
-    found["audits"][0]["desiderata"][0] = unknown("reruns", "There is one run.").to_dict()
-    row = page_of(found).cards[0].rows[0]
-    assert (row.mark, row.said, row.notes[0]) == (None, "cannot be told", "There is one run.")
+    plain = board()
+    plain["audits"][0]["desiderata"][0] = unknown("reruns", "There is one run.").to_dict()
+    row = page_of(plain).cards[0].rows[0]
+    assert (row.mark, row.text, row.notes[0]) == (None, "cannot be told", "There is one run.")
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_a_line_without_numbers_has_no_picture() -> None:
     ],
 )
 def test_a_figure_that_is_not_defined_is_not_drawn(name: str, changed: dict[str, Any]) -> None:
-    found = board()
-    found["audits"][0]["desiderata"][NAMES.index(name)]["numbers"] = changed
-    assert page_of(found).cards[0].rows[NAMES.index(name)].mark is None
+    plain = board()
+    plain["audits"][0]["desiderata"][NAMES.index(name)]["numbers"] = changed
+    assert page_of(plain).cards[0].rows[NAMES.index(name)].mark is None
 
 
 def test_marks_stand_at_their_value_on_the_scale_of_their_rule() -> None:
@@ -123,22 +123,22 @@ def test_marks_stand_at_their_value_on_the_scale_of_their_rule() -> None:
 
 
 def test_a_card_from_before_there_were_intervals_is_still_drawn() -> None:
-    found = board()
-    found["audits"][0]["desiderata"][0]["numbers"] = {"ratio": 0.5}
-    mark = page_of(found).cards[0].rows[0].mark
+    plain = board()
+    plain["audits"][0]["desiderata"][0]["numbers"] = {"ratio": 0.5}
+    mark = page_of(plain).cards[0].rows[0].mark
     assert mark is not None
     assert (mark.value, mark.line) == (0.5, None)
 
 
 def test_an_axis_above_nothing_is_plain_and_one_that_is_not_is_named() -> None:
-    found = card(
+    plain = card(
         alignment=Estimate(0.5, 0.4, 0.6, 100),
         robustness=Estimate(-0.001, -0.1, 0.1, 100),
         clustering=Estimate(None, None, None, 0),
     )
-    (view,) = page_of(found).cards
+    (view,) = page_of(plain).cards
     assert [row.state for row in view.rows] == ["plain", "failed", "open"]
-    assert [row.said for row in view.rows] == ["0.50 (0.40 to 0.60)", "0.00 (-0.10 to 0.10)", "–"]
+    assert [row.text for row in view.rows] == ["0.50 (0.40 to 0.60)", "0.00 (-0.10 to 0.10)", "–"]
     assert (
         view.verdict == "No better than lots: keeps to the meaning, groups what belongs together."
     )
@@ -151,9 +151,9 @@ def test_a_card_without_one_good_axis_is_grey() -> None:
 
 
 def test_a_table_has_a_row_a_card_and_a_column_a_line() -> None:
-    found = card(alignment=Estimate(0.5, 0.4, 0.6, 100))
-    found["cards"].append(card(retrieval=Estimate(0.2, 0.1, 0.3, 9))["cards"][0])
-    head, rows = table_of(page_of(found))
+    plain = card(alignment=Estimate(0.5, 0.4, 0.6, 100))
+    plain["cards"].append(card(retrieval=Estimate(0.2, 0.1, 0.3, 9))["cards"][0])
+    head, rows = table_of(page_of(plain))
     assert head == ("", AXES["alignment"], AXES["retrieval"])
     assert rows == [("e", "0.50 (0.40 to 0.60)", "–"), ("e", "–", "0.20 (0.10 to 0.30)")]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.report.page import Section
+from judge.report.files import Section
 from judge.report.study import report_page, write_report
-from judge.studies.buying import Signal, votes_to_buy
-from judge.studies.corrected import corrected_win_rate
+from judge.studies.corrected import win_tallies
 from judge.studies.options import StudyOptions
+from judge.studies.plan import Signal, votes_to_buy
 from judge.studies.study import Study, study_judges
 
 MADE = date(2026, 5, 3)
@@ -24,8 +24,8 @@ def studied(folder: Path, *, voted: int, methods: str = "", template: str = "") 
     """Let people vote on the first prompts, and a judge that is right of three in four on all."""
     rng = np.random.default_rng(8)
     asked = {"method": methods, "template": template}
-    told = {name: value for name, value in asked.items() if value}
-    votes, verdicts = [f"{HEAD},voter"], [f"{','.join([HEAD, 'judge', *told])}"]
+    options = {name: value for name, value in asked.items() if value}
+    votes, verdicts = [f"{HEAD},voter"], [f"{','.join([HEAD, 'judge', *options])}"]
     sides = ("model_a", "model_b")
     for prompt in range(PROMPTS):
         for _ in range(3):
@@ -33,7 +33,7 @@ def studied(folder: Path, *, voted: int, methods: str = "", template: str = "") 
             item = f"p{prompt},{MODELS[a]},{MODELS[b]}"
             felt = int(rng.random() > 1 / (1 + np.exp(-0.8 * (a - b))))
             says = felt if rng.random() < 0.75 else 1 - felt
-            verdicts.append(f"{item},{sides[says]},{','.join(['owl', *told.values()])}")
+            verdicts.append(f"{item},{sides[says]},{','.join(['owl', *options.values()])}")
             if prompt < voted:
                 votes.append(f"{item},{sides[felt]},v{rng.integers(30)}")
     for name, lines in (("votes.csv", votes), ("verdicts.csv", verdicts)):
@@ -43,7 +43,7 @@ def studied(folder: Path, *, voted: int, methods: str = "", template: str = "") 
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return studied(tmp_path_factory.mktemp("half"), voted=VOTED)
 
 
@@ -51,10 +51,10 @@ def section(study: Study, title: str) -> Section:
     return next(s for s in report_page(study, MADE).sections if s.title == title)
 
 
-def test_the_report_says_how_many_votes_to_buy(found: Study) -> None:
-    powered = found.judges[0].powered
+def test_the_report_says_how_many_votes_to_buy(study: Study) -> None:
+    powered = study.judges[0].powered
     assert powered is not None
-    bought = section(found, "How many votes to buy, and where").more[0]
+    bought = section(study, "How many votes to buy, and where").more[0]
     assert len(bought.rows) >= 2
     for row in bought.rows:
         width = float(row[0].strip("± points"))
@@ -63,13 +63,13 @@ def test_the_report_says_how_many_votes_to_buy(found: Study) -> None:
         assert row[1] == (f"{want.votes:,}" if want.enough_items else "–")
 
 
-def test_the_items_to_send_to_people_are_in_a_file(found: Study, tmp_path: Path) -> None:
-    folder = write_report(found, tmp_path / "made", MADE).parent
+def test_the_items_to_send_to_people_are_in_a_file(study: Study, tmp_path: Path) -> None:
+    folder = write_report(study, tmp_path / "made", MADE).parent
     with (folder / "send.csv").open(encoding="utf-8") as file:
         sent = list(csv.DictReader(file))
     assert len(sent) == 100
     assert len({row["verdict_row"] for row in sent}) == 100
-    given = Path(found.verdicts).read_text().splitlines()
+    given = Path(study.verdicts).read_text().splitlines()
     for row in sent:
         assert int(row["prompt_id"].removeprefix("p")) >= VOTED  # nobody voted on it
         prompt, *models = given[int(row["verdict_row"])].split(",")[:3]
@@ -78,35 +78,35 @@ def test_the_items_to_send_to_people_are_in_a_file(found: Study, tmp_path: Path)
 
 
 def test_where_every_item_has_votes_none_are_sent_and_an_older_list_goes(
-    found: Study, tmp_path: Path
+    study: Study, tmp_path: Path
 ) -> None:
-    folder = write_report(found, tmp_path / "made", MADE).parent
+    folder = write_report(study, tmp_path / "made", MADE).parent
     assert (folder / "send.csv").is_file()
     every = studied(tmp_path, voted=PROMPTS)
     write_report(every, folder, MADE)
     assert not (folder / "send.csv").exists()
-    (said,) = section(every, "How many votes to buy, and where").paragraphs
-    assert "Every item that it judged has votes" in said
+    (text,) = section(every, "How many votes to buy, and where").paragraphs
+    assert "Every item that it judged has votes" in text
     assert every.judges[0].win_rates == ()
 
 
-def test_the_gain_stands_with_its_interval_or_not_at_all(found: Study, tmp_path: Path) -> None:
+def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path: Path) -> None:
     title = "Ratings by people, with the judge's help"
-    powered = found.judges[0].powered
+    powered = study.judges[0].powered
     assert powered is not None
     gain = powered.gain
     words = f"are worth {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times as many"
-    assert words in section(found, title).paragraphs[0]
+    assert words in section(study, title).paragraphs[0]
     of_few = section(studied(tmp_path, voted=12), title).paragraphs[0]
     assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")
 
 
-def test_win_rates_are_corrected_for_the_errors_that_votes_show(found: Study) -> None:
-    judge = found.data.judges[0].verdicts
-    (table,) = section(found, "Win rates, corrected for its errors").more
+def test_win_rates_are_corrected_for_the_errors_that_votes_show(study: Study) -> None:
+    judge = study.data.judges[0].verdicts
+    (table,) = section(study, "Win rates, corrected for its errors").more
     assert [row[0] for row in table.rows] == list(MODELS)
     for model, by_judge, corrected, _ in table.rows:
-        want = corrected_win_rate(found.data.items, found.data.people, judge, model)
+        want = win_tallies(study.data.items, study.data.people, judge)[model].corrected()
         assert by_judge == f"{100 * want.by_judge:.0f} %"
         assert corrected.startswith(f"{100 * (want.rate.value or 0):.0f} % (")
 
@@ -128,11 +128,11 @@ def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Pat
 
 
 def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
-    found: Study, tmp_path: Path
+    study: Study, tmp_path: Path
 ) -> None:
     from judge.methods.pairwise import Pairwise
 
-    silent = " ".join(section(found, "The rules of the comparison").points)
+    silent = " ".join(section(study, "The rules of the comparison").points)
     assert "How owl was asked is not in the file of verdicts" in silent
     (tmp_path / "ours").mkdir()
     (tmp_path / "own").mkdir()
@@ -149,6 +149,6 @@ def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
 
 def test_the_rules_name_the_template_that_the_verdicts_were_asked_with(tmp_path: Path) -> None:
     """Not the one of this version, which may have other words."""
-    told = studied(tmp_path, voted=9, methods="pairwise", template="0a1b2c3d4e5f6789")
-    points = section(told, "The rules of the comparison").points
+    study = studied(tmp_path, voted=9, methods="pairwise", template="0a1b2c3d4e5f6789")
+    points = section(study, "The rules of the comparison").points
     assert "owl was asked by the method pairwise (template 0a1b2c3d4e5f6789)." in points

@@ -12,9 +12,9 @@ import pytest
 from judge.report.files import as_html, as_latex, as_markdown
 from judge.report.plots import Axis, Line, Mark, dots, scatter
 from judge.report.study import command, differing, report_page, rows, write_report
+from judge.studies.alignment import read_outputs, read_prompts
 from judge.studies.data import read_study
 from judge.studies.options import StudyOptions
-from judge.studies.outputs import read_outputs, read_prompts
 from judge.studies.study import Study, study_judges
 
 MADE = date(2026, 5, 3)
@@ -36,7 +36,7 @@ VERDICTS = (
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("study")
     for name, text in (("votes.csv", VOTES), ("verdicts.csv", VERDICTS)):
         (folder / name).write_text(text, encoding="utf-8")
@@ -62,8 +62,8 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_loads_nothing_and_runs_nothing(found: Study) -> None:
-    text = as_html(report_page(found, MADE))
+def test_the_page_loads_nothing_and_runs_nothing(study: Study) -> None:
+    text = as_html(report_page(study, MADE))
     page = Page(text)
     assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
     assert {"src", "href", "onclick", "style"}.isdisjoint(page.named)
@@ -72,39 +72,39 @@ def test_the_page_loads_nothing_and_runs_nothing(found: Study) -> None:
     assert "default-src 'none'" in text
 
 
-def test_names_and_texts_stay_text(found: Study) -> None:
-    page = Page(as_html(report_page(found, MADE)))
+def test_names_and_texts_stay_text(study: Study) -> None:
+    page = Page(as_html(report_page(study, MADE)))
     assert EVIL in page.text
     assert "</div>No." in page.text
     assert "&#39;" not in page.text
 
 
-def test_the_answer_comes_before_any_table(found: Study) -> None:
-    text = as_html(report_page(found, MADE))
-    answer = report_page(found, MADE).answers[0]
+def test_the_answer_comes_before_any_table(study: Study) -> None:
+    text = as_html(report_page(study, MADE))
+    answer = report_page(study, MADE).answers[0]
     assert text.index(answer.headline) < text.index("<table>")
 
 
 def test_the_example_shows_both_answers_the_question_and_what_the_judge_wrote(
-    found: Study,
+    study: Study,
 ) -> None:
-    examples = next(s for s in report_page(found, MADE).sections if s.examples).examples
+    examples = next(s for s in report_page(study, MADE).sections if s.examples).examples
     odd = next(one for one in examples if one.model_a == "basalt")
     assert (odd.text_a, odd.text_b, odd.prompt) == ("</div>No.", "Yes.", "Odd?")
     assert (odd.people, odd.judge) == ("3 for flint.", "1 for basalt.")
     assert odd.reason == "because of its length"
 
 
-def test_examples_are_those_that_differ_most_and_not_all_of_one_prompt(found: Study) -> None:
-    chosen = differing(found.data, found.data.judges[0], 4)
+def test_examples_are_those_that_differ_most_and_not_all_of_one_prompt(study: Study) -> None:
+    chosen = differing(study.data, study.data.judges[0], 4)
     assert all(one.votes[0] == 0 or one.votes[2] == 0 for one in chosen)
     assert all(one.votes != one.verdicts for one in chosen)
-    prompts = [int(found.data.items.prompt[one.item]) for one in chosen]
+    prompts = [int(study.data.items.prompt[one.item]) for one in chosen]
     assert max(map(prompts.count, prompts)) <= 2
 
 
-def test_all_forms_hold_the_same_table(found: Study) -> None:
-    page = report_page(found, MADE)
+def test_all_forms_hold_the_same_table(study: Study) -> None:
+    page = report_page(study, MADE)
     assert page.first.table is not None
     cell = page.first.table.rows[0][1]
     assert cell in as_markdown(page)
@@ -112,47 +112,47 @@ def test_all_forms_hold_the_same_table(found: Study) -> None:
     assert cell in Page(as_html(page)).text
 
 
-def test_the_tables_of_markdown_have_as_many_cells_in_every_row(found: Study) -> None:
-    blocks = as_markdown(report_page(found, MADE)).split("\n\n")
+def test_the_tables_of_markdown_have_as_many_cells_in_every_row(study: Study) -> None:
+    blocks = as_markdown(report_page(study, MADE)).split("\n\n")
     tables = [block.splitlines() for block in blocks if block.startswith("| ")]
     assert tables
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
 
 
-def test_latex_escapes_what_is_its_own(found: Study) -> None:
-    text = as_latex(report_page(found, MADE))
+def test_latex_escapes_what_is_its_own(study: Study) -> None:
+    text = as_latex(report_page(study, MADE))
     body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
     assert re.search(r"(?<!\\)[%#$_]", body) is None
     assert body.count(r"\begin{table}") == body.count(r"\end{table}") > 3
 
 
-def test_the_files_hold_the_figures_of_the_study(found: Study, tmp_path: Path) -> None:
-    page = write_report(found, tmp_path / "made", MADE)
+def test_the_files_hold_the_figures_of_the_study(study: Study, tmp_path: Path) -> None:
+    page = write_report(study, tmp_path / "made", MADE)
     figures = json.loads(page.with_suffix(".json").read_text())
-    assert figures == found.to_dict()
+    assert figures == study.to_dict()
     table = duckdb.read_parquet(str(page.with_suffix(".parquet"))).fetchall()
     names = ["judge", "group", "figure", "value", "lower", "upper", "n", "text"]
-    assert [dict(zip(names, row, strict=True)) for row in table] == list(rows(found))
-    rate = next(row for row in rows(found) if row["figure"] == "agreement.with_ties")
+    assert [dict(zip(names, row, strict=True)) for row in table] == list(rows(study))
+    rate = next(row for row in rows(study) if row["figure"] == "agreement.with_ties")
     assert rate["value"] == figures["agreement"]["with_ties"]["rate"]
     assert rate["judge"] == "owl"
-    said = next(row for row in rows(found) if row["figure"] == "first_answer.verdict")
-    assert said["text"] == figures["first_answer"]["verdict"]
-    advantage = next(row for row in rows(found) if row["figure"] == "alternative.advantage")
+    warning = next(row for row in rows(study) if row["figure"] == "first_answer.verdict")
+    assert warning["text"] == figures["first_answer"]["verdict"]
+    advantage = next(row for row in rows(study) if row["figure"] == "alternative.advantage")
     assert advantage["value"] == figures["alternative"]["advantage"]
     assert advantage["n"] == 3
 
 
-def test_the_command_makes_the_same_again(found: Study) -> None:
-    assert command(found).split()[:3] == ["arena", "study", "judge"]
-    assert command(found).endswith("--rounds 50 --out study")
+def test_the_command_makes_the_same_again(study: Study) -> None:
+    assert command(study).split()[:3] == ["arena", "study", "judge"]
+    assert command(study).endswith("--rounds 50 --out study")
 
 
-def test_a_report_that_cannot_be_written_is_told(found: Study, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(Exception, match="Cannot write into"):
-        write_report(found, tmp_path / "file" / "deep", MADE)
+        write_report(study, tmp_path / "file" / "deep", MADE)
 
 
 def test_marks_stand_where_their_values_are() -> None:
@@ -195,11 +195,11 @@ def test_outputs_are_found_by_the_columns_that_name_prompts_and_models(tmp_path:
         {"id": 7, "model": 98, "name": "y", "prompt": 7, "result": "again"},
     ]
     path = outputs(tmp_path, "\n".join(map(json.dumps, lines)))
-    found = read_outputs(path, data.items, data.prompts)
-    gaps = found.gaps(data.items, data.prompts)
+    result = read_outputs(path, data.items, data.prompts)
+    gaps = result.gaps(data.items, data.prompts)
     assert gaps["length"][0] == pytest.approx(3 - 2.585, abs=1e-3)  # log2 of 8 and of 6
     assert gaps["format"][0] == -1
     assert gaps["length"][1] != gaps["length"][1]
-    assert found.of(data.items, data.prompts, 0) == ["abcdefgh", "**ab**"]
+    assert result.of(data.items, data.prompts, 0) == ["abcdefgh", "**ab**"]
     asked = outputs(tmp_path, '{"question_id": 7, "turns": ["Why?", "And?"]}')
     assert read_prompts(asked, data.prompts) == {"7": "Why?\n\nAnd?"}

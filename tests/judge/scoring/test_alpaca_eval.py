@@ -46,8 +46,8 @@ def test_sixteen_models_reach_their_published_figures(published_data: Path) -> N
 
 @pytest.mark.published
 def test_published_preferences_follow_from_the_logprobs(published_data: Path) -> None:
-    found = [row for many in annotations(published_data).values() for row in many]
-    shown = [row for row in found if row["lp_m"] is not None]
+    result = [row for many in annotations(published_data).values() for row in many]
+    shown = [row for row in result if row["lp_m"] is not None]
     assert len(shown) == 10_429
     columns = {name: np.array([row[name] for row in shown]) for name in shown[0]}
     # duckdb renames the second of two columns that differ only in case.
@@ -70,15 +70,15 @@ def test_the_order_of_every_published_row_follows_from_its_instruction(
 
 
 def test_rows_without_a_preference_are_counted_and_left_out() -> None:
-    found = alpaca_eval_scores(np.array([2.0, 1.0, np.nan, 2.5, -1.0, np.inf]))
-    assert (found.n, found.n_dropped, found.win_rate) == (2, 4, 50.0)
+    scores = alpaca_eval_scores(np.array([2.0, 1.0, np.nan, 2.5, -1.0, np.inf]))
+    assert (scores.n, scores.n_dropped, scores.win_rate) == (2, 4, 50.0)
 
 
 def test_no_row_gives_no_number() -> None:
-    found = alpaca_eval_scores(np.array([np.nan]))
-    assert (found.n, found.n_wins) == (0, 0)
-    assert math.isnan(found.win_rate)
-    assert math.isnan(found.discrete_win_rate)
+    scores = alpaca_eval_scores(np.array([np.nan]))
+    assert (scores.n, scores.n_wins) == (0, 0)
+    assert math.isnan(scores.win_rate)
+    assert math.isnan(scores.discrete_win_rate)
     assert math.isnan(alpaca_eval_scores(np.array([1.2])).standard_error)
 
 
@@ -91,10 +91,10 @@ def test_zero_is_a_draw_as_in_annotations_of_the_first_version() -> None:
 def test_swapping_the_sides_turns_the_win_rate_round(values: list[float]) -> None:
     as_is = np.array(values)
     swapped = np.where(as_is == 0, 0, 3 - as_is)
-    found, turned = alpaca_eval_scores(as_is), alpaca_eval_scores(swapped)
-    assert turned.win_rate == pytest.approx(100 - found.win_rate, abs=1e-9)
-    assert turned.standard_error == pytest.approx(found.standard_error, abs=1e-9)
-    assert turned.n_ties == found.n_ties
+    result, turned = alpaca_eval_scores(as_is), alpaca_eval_scores(swapped)
+    assert turned.win_rate == pytest.approx(100 - result.win_rate, abs=1e-9)
+    assert turned.standard_error == pytest.approx(result.standard_error, abs=1e-9)
+    assert turned.n_ties == result.n_ties
 
 
 @settings(max_examples=30)
@@ -103,13 +103,13 @@ def test_neither_the_order_of_rows_nor_their_copies_matter(
     values: list[float],
     random: Random,
 ) -> None:
-    found = alpaca_eval_scores(np.array(values))
+    scores = alpaca_eval_scores(np.array(values))
     shuffled = list(values)
     random.shuffle(shuffled)
-    assert alpaca_eval_scores(np.array(shuffled)).win_rate == pytest.approx(found.win_rate)
+    assert alpaca_eval_scores(np.array(shuffled)).win_rate == pytest.approx(scores.win_rate)
     twice = alpaca_eval_scores(np.array(values * 2))
-    assert twice.win_rate == pytest.approx(found.win_rate)
-    assert (twice.n, twice.n_wins) == (2 * found.n, 2 * found.n_wins)
+    assert twice.win_rate == pytest.approx(scores.win_rate)
+    assert (twice.n, twice.n_wins) == (2 * scores.n, 2 * scores.n_wins)
 
 
 def test_two_labels_at_odds_of_three_to_one_give_a_quarter() -> None:

@@ -61,8 +61,8 @@ def drawn(n_models: int = 6, n: int = 120) -> list[Row]:
     return rows
 
 
-def of(found: dict[str, Any], model: str) -> Row:
-    rows: list[Row] = found["models"]
+def of(scored: dict[str, Any], model: str) -> Row:
+    rows: list[Row] = scored["models"]
     return next(row for row in rows if row["model"] == model)
 
 
@@ -72,7 +72,7 @@ def test_length_control_reaches_the_published_board(
     published_data: Path, compat: str | None
 ) -> None:
     folder = published_data / "judge"
-    found = judge_score(
+    scored = judge_score(
         folder / "alpacaeval_annotations.parquet",
         "alpaca_eval",
         items=folder / "alpacaeval_items.csv",
@@ -84,7 +84,7 @@ def test_length_control_reaches_the_published_board(
     apart = {}
     for values in published.fetchall():
         want = dict(zip(names, values, strict=True))
-        row = of(found, want["model"])
+        row = of(scored, want["model"])
         apart[want["model"]] = row["lc_win_rate"] - want["length_controlled_winrate"]
         assert row["win_rate"] == pytest.approx(want["win_rate"], abs=1e-9)
         # Two outputs of phi-2 were empty and never judged; upstream counts them as 0 long.
@@ -98,11 +98,11 @@ def test_length_control_reaches_the_published_board(
     assert phi == pytest.approx(-0.072 if compat else -0.585, abs=0.001)
     assert len(apart) == 15
     assert max(map(abs, apart.values())) < 0.15
-    assert (apart["gpt4_1106_preview"], of(found, "gpt4_1106_preview")["lc_standard_error"]) == (
+    assert (apart["gpt4_1106_preview"], of(scored, "gpt4_1106_preview")["lc_standard_error"]) == (
         0,
         0,
     )
-    assert "part of the effect of order" in found["warnings"][0]
+    assert "part of the effect of order" in scored["warnings"][0]
 
 
 @pytest.mark.published
@@ -111,15 +111,15 @@ def test_a_rate_without_upstreams_files_is_as_far_from_published_ones_as_is_said
     published_data: Path, *, with_items: bool, apart: int
 ) -> None:
     folder = published_data / "judge"
-    found = judge_score(
+    scored = judge_score(
         folder / "alpacaeval_annotations.parquet",
         "alpaca_eval",
         items=folder / "alpacaeval_items.csv" if with_items else None,
     )
-    assert f"up to {apart} points" in found["warnings"][-1]
+    assert f"up to {apart} points" in scored["warnings"][-1]
     published = duckdb.read_csv(str(folder / "alpacaeval_published.csv"))
     distances = [
-        abs(of(found, model)["lc_win_rate"] - rate)
+        abs(of(scored, model)["lc_win_rate"] - rate)
         for model, rate in published.project("model, length_controlled_winrate").fetchall()
     ]
     assert apart - 1 < max(distances) < apart
@@ -127,11 +127,11 @@ def test_a_rate_without_upstreams_files_is_as_far_from_published_ones_as_is_said
 
 @pytest.mark.published
 def test_wildbench_rows_are_scored_apart_by_version_and_judge(published_data: Path) -> None:
-    found = judge_score(published_data / "judge" / "wildbench_scores.parquet", "wildbench")
-    assert len(found["models"]) == 13
+    scored = judge_score(published_data / "judge" / "wildbench_scores.parquet", "wildbench")
+    assert len(scored["models"]) == 13
     row = next(
         row
-        for row in found["models"]
+        for row in scored["models"]
         if (row["model"], row["version"]) == ("reka-core-20240501", "v2.0625")
     )
     assert (row["n"], row["score"], row["task_macro"]) == (1024, 7.0517578125, None)
@@ -139,13 +139,13 @@ def test_wildbench_rows_are_scored_apart_by_version_and_judge(published_data: Pa
 
 
 def test_a_board_has_the_columns_of_the_contract_and_is_plain_json(tmp_path: Path) -> None:
-    found = judge_score(write(tmp_path / "rows.csv", drawn()), "alpaca_eval")
-    assert list(found) == ["method", "models", "warnings"]
-    assert [list(row) for row in found["models"]] == [KEYS] * 6
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert [row["model"] for row in found["models"]] == [f"model-{m}" for m in range(6)]
+    scored = judge_score(write(tmp_path / "rows.csv", drawn()), "alpaca_eval")
+    assert list(scored) == ["method", "models", "warnings"]
+    assert [list(row) for row in scored["models"]] == [KEYS] * 6
+    assert json.loads(json.dumps(scored, allow_nan=False)) == scored
+    assert [row["model"] for row in scored["models"]] == [f"model-{m}" for m in range(6)]
     assert all(
-        row["n"] == row["n_wins"] + row["n_ties"] + row["n_losses"] for row in found["models"]
+        row["n"] == row["n_wins"] + row["n_ties"] + row["n_losses"] for row in scored["models"]
     )
 
 
@@ -176,35 +176,37 @@ def test_preferences_are_read_from_logprobs_where_there_is_no_column(
         }
         for i, first in enumerate([True, False])
     ]
-    found = of(judge_score(write(tmp_path / name, rows), "alpaca_eval"), "m")
-    assert (found["n_wins"], found["n_losses"], found["win_rate"]) == (1, 1, pytest.approx(50))
-    assert (found["lc_win_rate"], found["avg_length"]) == (None, None)
+    scored = of(judge_score(write(tmp_path / name, rows), "alpaca_eval"), "m")
+    assert (scored["n_wins"], scored["n_losses"], scored["win_rate"]) == (1, 1, pytest.approx(50))
+    assert (scored["lc_win_rate"], scored["avg_length"]) == (None, None)
 
 
 def test_rows_left_out_are_counted_in_a_warning(tmp_path: Path) -> None:
     rows = drawn(n_models=1)
     rows[0]["preference"], rows[1]["preference"] = None, 3
-    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
-    assert of(found, "model-0")["n"] == 118
-    assert any("'model-0': 2 of 120 rows have no preference" in text for text in found["warnings"])
-    assert any("Difficulties need 5 models" in text for text in found["warnings"])
+    scored = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert of(scored, "model-0")["n"] == 118
+    assert any(
+        "'model-0': 2 of 120 rows have no preference" in text for text in scored["warnings"]
+    )
+    assert any("Difficulties need 5 models" in text for text in scored["warnings"])
 
 
 def test_a_model_that_always_wins_has_no_controlled_rate_and_the_others_do(tmp_path: Path) -> None:
     rows = drawn()
     for row in rows[:120]:
         row["preference"] = 2
-    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
-    assert of(found, "model-0")["win_rate"] == 100
-    assert of(found, "model-0")["lc_win_rate"] is None
-    assert of(found, "model-1")["lc_win_rate"] is not None
-    assert any("'model-0' has no length-controlled" in text for text in found["warnings"])
-    assert any("separated" in text for text in found["warnings"])
+    scored = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert of(scored, "model-0")["win_rate"] == 100
+    assert of(scored, "model-0")["lc_win_rate"] is None
+    assert of(scored, "model-1")["lc_win_rate"] is not None
+    assert any("'model-0' has no length-controlled" in text for text in scored["warnings"])
+    assert any("separated" in text for text in scored["warnings"])
 
 
 def test_few_rows_are_said(tmp_path: Path) -> None:
-    found = judge_score(write(tmp_path / "rows.csv", drawn(n=40)), "alpaca_eval")
-    assert "'model-0' has 40 rows" in found["warnings"][0]
+    scored = judge_score(write(tmp_path / "rows.csv", drawn(n=40)), "alpaca_eval")
+    assert "'model-0' has 40 rows" in scored["warnings"][0]
 
 
 def test_the_baseline_is_at_fifty_by_definition(tmp_path: Path) -> None:
@@ -212,9 +214,9 @@ def test_the_baseline_is_at_fifty_by_definition(tmp_path: Path) -> None:
         row | {"model": "base", "preference": 1.5, "len_model": row["len_base"]}
         for row in drawn(n_models=1)
     ]
-    found = of(judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval"), "base")
-    assert (found["lc_win_rate"], found["lc_standard_error"]) == (50.0, 0.0)
-    assert (found["win_rate"], found["n_ties"]) == (50.0, 120)
+    scored = of(judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval"), "base")
+    assert (scored["lc_win_rate"], scored["lc_standard_error"]) == (50.0, 0.0)
+    assert (scored["win_rate"], scored["n_ties"]) == (50.0, 120)
 
 
 def items(tmp_path: Path, n: int = 120, first: int = 0) -> Path:
@@ -224,9 +226,9 @@ def items(tmp_path: Path, n: int = 120, first: int = 0) -> Path:
 
 def test_rows_of_instructions_without_an_item_are_left_out_and_counted(tmp_path: Path) -> None:
     source = write(tmp_path / "rows.csv", drawn(n_models=2))
-    found = judge_score(source, "alpaca_eval", items=items(tmp_path, first=20))
-    assert any("40 rows are of instructions that" in text for text in found["warnings"])
-    assert of(found, "model-0")["n"] == 120
+    scored = judge_score(source, "alpaca_eval", items=items(tmp_path, first=20))
+    assert any("40 rows are of instructions that" in text for text in scored["warnings"])
+    assert of(scored, "model-0")["n"] == 120
 
 
 def test_difficulties_go_by_instruction_unless_upstreams_row_position_is_asked_for(
@@ -267,14 +269,14 @@ def test_a_controlled_rate_says_when_it_is_not_upstreams(tmp_path: Path) -> None
     ]
     block = write(tmp_path / "block.csv", rows)
 
-    def said(items: Path | None, regularisation: Path | None) -> list[str]:
-        found = judge_score(source, "alpaca_eval", items=items, regularisation=regularisation)
-        return [text for text in found["warnings"] if text.startswith("'lc_win_rate'")]
+    def labels_of(items: Path | None, regularisation: Path | None) -> list[str]:
+        scored = judge_score(source, "alpaca_eval", items=items, regularisation=regularisation)
+        return [text for text in scored["warnings"] if text.startswith("'lc_win_rate'")]
 
-    assert said(given, block) == []
-    assert "without --regularisation. AlpacaEval 2's" in said(given, None)[0]
-    assert "without --items. AlpacaEval 2's" in said(None, block)[0]
-    assert "without --items and --regularisation. AlpacaEval 2's" in said(None, None)[0]
+    assert labels_of(given, block) == []
+    assert "without --regularisation. AlpacaEval 2's" in labels_of(given, None)[0]
+    assert "without --items. AlpacaEval 2's" in labels_of(None, block)[0]
+    assert "without --items and --regularisation. AlpacaEval 2's" in labels_of(None, None)[0]
 
 
 def test_no_quantity_is_named_where_there_is_no_controlled_rate(tmp_path: Path) -> None:
@@ -282,8 +284,8 @@ def test_no_quantity_is_named_where_there_is_no_controlled_rate(tmp_path: Path) 
         {name: value for name, value in row.items() if not name.startswith("len_")}
         for row in drawn()
     ]
-    found = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
-    assert found["warnings"] == [
+    scored = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    assert scored["warnings"] == [
         "No length control: there are no columns 'len_base' and 'len_model'."
     ]
 
@@ -295,15 +297,15 @@ def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> 
         {"model": "m", "session_id": f"s{i}", "score": score, "tags": f"{kind};{kind}"}
         for i, (score, kind) in enumerate(zip(scores, kinds, strict=True))
     ]
-    found = judge_score(write(tmp_path / "rows.csv", rows), "wildbench")["models"]
+    scored = judge_score(write(tmp_path / "rows.csv", rows), "wildbench")["models"]
     macro = (0.5 * 2 + 1.25 * 4 + 1 * 6 + 0.75 * 8 + 1.25 * 10) / 4.75
     want = {"model": "m", "n": 5, "score": 8.0, "adjusted": 6.0, "task_macro": macro}
-    assert found == [pytest.approx(want)]
+    assert scored == [pytest.approx(want)]
     tasks = [{"session_id": f"s{i}", "tags": [kind]} for i, kind in enumerate(kinds)]
     bare = [{name: row[name] for name in ("model", "session_id", "score")} for row in rows]
     given = write(tmp_path / "items.jsonl", tasks)
     source = write(tmp_path / "bare.jsonl", bare)
-    assert judge_score(source, "wildbench", items=given)["models"] == found
+    assert judge_score(source, "wildbench", items=given)["models"] == scored
     assert judge_score(source, "wildbench")["models"][0]["task_macro"] is None
 
 
@@ -313,18 +315,18 @@ def pair(winner: str | None, order: str = "both", **more: str) -> Row:
 
 def test_only_the_reconciled_row_of_two_orders_counts(tmp_path: Path) -> None:
     rows = [pair("model_a", "ab"), pair("model_b", "ba"), pair("tie"), pair(None)]
-    found = judge_score(write(tmp_path / "rows.jsonl", rows), "pairwise")
-    assert [(row["model"], row["n"], row["n_ties"]) for row in found["models"]] == [
+    scored = judge_score(write(tmp_path / "rows.jsonl", rows), "pairwise")
+    assert [(row["model"], row["n"], row["n_ties"]) for row in scored["models"]] == [
         ("x", 1, 1),
         ("y", 1, 1),
     ]
-    assert found["warnings"] == ["1 of 2 rows have no verdict: no ties, left out."]
+    assert scored["warnings"] == ["1 of 2 rows have no verdict: no ties, left out."]
 
 
 def test_judges_are_scored_apart(tmp_path: Path) -> None:
     rows = [pair("model_a", judge="one"), pair("model_b", judge="two")]
-    found = judge_score(write(tmp_path / "rows.csv", rows), "pairwise")
-    assert [(r["model"], r["judge"], r["win_rate"]) for r in found["models"]] == [
+    scored = judge_score(write(tmp_path / "rows.csv", rows), "pairwise")
+    assert [(r["model"], r["judge"], r["win_rate"]) for r in scored["models"]] == [
         ("x", "one", 100),
         ("y", "one", 0),
         ("x", "two", 0),
@@ -333,7 +335,7 @@ def test_judges_are_scored_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"preference": "good"}, r"Row 1 .* has preference 'good': give a number"),
         ({"model": " "}, r"Row 1 .* has model ' ': give a name"),
@@ -342,11 +344,11 @@ def test_judges_are_scored_apart(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_that_cannot_be_read_is_quoted_with_its_row(
-    tmp_path: Path, change: Row, said: str
+    tmp_path: Path, change: Row, message: str
 ) -> None:
     rows = drawn(n_models=1, n=3)
     rows[0] |= change
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         judge_score(write(tmp_path / "rows.jsonl", rows), "alpaca_eval")
 
 
@@ -363,18 +365,18 @@ def test_what_is_asked_wrongly_is_quoted(tmp_path: Path) -> None:
         ({"method": "alpaca_eval", "regularisation": given}, "no column 'x_len'"),
         ({"method": "alpaca_eval", "items": source}, "no column 'difficulty'"),
     ]
-    for options, said in asked:
-        with pytest.raises(DataError, match=said):
+    for options, text in asked:
+        with pytest.raises(DataError, match=text):
             judge_score(source, **options)
     (tmp_path / "torn.jsonl").write_text('{"model": "m"}\n{"model"')
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "empty.json").write_text("[]")
-    for name, said in (
+    for name, text in (
         ("torn.jsonl", "Line 2 of .* is not JSON"),
         ("list.json", "Entry 1 .* is 1"),
         ("empty.json", "no row"),
     ):
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=text):
             judge_score(tmp_path / name, "pairwise")
     with pytest.raises(DataError, match="there is no such file"):
         judge_score(tmp_path / "none.csv", "pairwise")

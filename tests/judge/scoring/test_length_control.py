@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from judge.scoring.difficulty import Difficulty, estimate_difficulty
 from judge.scoring.length_control import (
     Annotated,
     Block,
@@ -15,8 +14,9 @@ from judge.scoring.length_control import (
     length_controlled,
     length_term,
 )
+from judge.scoring.logistic import Difficulty, estimate_difficulty
 from rating.errors import DataError, NotIdentifiedError
-from tests.judge.studies.synthetic import Leaderboard, leaderboard, resampled
+from tests.judge.scoring.synthetic import Leaderboard, leaderboard, resampled
 
 
 def board(n: int = 200, **how: float) -> Leaderboard:
@@ -51,12 +51,14 @@ def test_a_general_optimiser_finds_the_same_win_rate() -> None:
         return float(weight @ (np.logaddexp(0, logit) - share * logit))
 
     b = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-8}).x
-    found = length_controlled(data, Difficulty.given(given), extra)
+    controlled = length_controlled(data, Difficulty.given(given), extra)
     chance = 1 / (1 + np.exp(-(b[1] * given + b[2])))
-    assert found.win_rate == pytest.approx(100 * chance.mean(), abs=1e-4)
-    assert [found.length, found.difficulty, found.intercept] == pytest.approx(list(b), abs=1e-5)
+    assert controlled.win_rate == pytest.approx(100 * chance.mean(), abs=1e-4)
+    assert [controlled.length, controlled.difficulty, controlled.intercept] == pytest.approx(
+        list(b), abs=1e-5
+    )
     sem = 100 * chance.std(ddof=1) / math.sqrt(200)
-    assert found.compat_standard_error == pytest.approx(sem, abs=1e-4)
+    assert controlled.compat_standard_error == pytest.approx(sem, abs=1e-4)
 
 
 @pytest.mark.parametrize("order", [False, True])
@@ -67,19 +69,19 @@ def test_swapping_the_sides_turns_the_win_rate_round(order: bool) -> None:
     turned = Annotated(1 - data.share, -data.length_gap, data.instruction, -data.order)
     other = replace(extra, share=1 - extra.share, length=-extra.length)
     for blocks in ((None, None), (extra, other)):
-        found = length_controlled(data, given, blocks[0], order=order)
+        controlled = length_controlled(data, given, blocks[0], order=order)
         swapped = length_controlled(turned, given, blocks[1], order=order)
-        assert swapped.win_rate == pytest.approx(100 - found.win_rate, abs=1e-7)
-        assert swapped.standard_error == pytest.approx(found.standard_error, abs=1e-7)
+        assert swapped.win_rate == pytest.approx(100 - controlled.win_rate, abs=1e-7)
+        assert swapped.standard_error == pytest.approx(controlled.standard_error, abs=1e-7)
 
 
 def test_rows_in_another_order_give_the_same_by_instruction() -> None:
     data, given = board().models[1], Difficulty.given(board().difficulty)
     at = np.random.default_rng(1).permutation(200)
     shuffled = Annotated(data.share[at], data.length_gap[at], data.instruction[at])
-    found, other = length_controlled(data, given), length_controlled(shuffled, given)
-    assert other.win_rate == pytest.approx(found.win_rate, abs=1e-9)
-    assert other.standard_error == pytest.approx(found.standard_error, abs=1e-9)
+    result, other = length_controlled(data, given), length_controlled(shuffled, given)
+    assert other.win_rate == pytest.approx(result.win_rate, abs=1e-9)
+    assert other.standard_error == pytest.approx(result.standard_error, abs=1e-9)
 
 
 def test_copies_of_a_row_hang_together_in_its_instruction() -> None:
@@ -87,10 +89,10 @@ def test_copies_of_a_row_hang_together_in_its_instruction() -> None:
     twice = Annotated(
         np.tile(data.share, 2), np.tile(data.length_gap, 2), np.tile(data.instruction, 2)
     )
-    found, other = length_controlled(data, given), length_controlled(twice, given)
+    result, other = length_controlled(data, given), length_controlled(twice, given)
     # The standard deviation of the lengths divides by n - 1, so copies move it a little.
-    assert other.win_rate == pytest.approx(found.win_rate, abs=0.02)
-    assert other.standard_error == pytest.approx(found.standard_error, rel=0.01)
+    assert other.win_rate == pytest.approx(result.win_rate, abs=0.02)
+    assert other.standard_error == pytest.approx(result.standard_error, rel=0.01)
 
 
 def test_a_longer_copy_moves_the_raw_rate_and_not_the_controlled_one() -> None:
@@ -103,8 +105,8 @@ def test_a_longer_copy_moves_the_raw_rate_and_not_the_controlled_one() -> None:
         # People and judges reward the length itself, not its place in this model's own spread.
         chance = 1 / (1 + np.exp(-(-0.5 - 1.5 * length_term(gap) + given)))
         data = Annotated(chance, gap, np.arange(n))
-        found = length_controlled(data, Difficulty.given(given))
-        rates.append((100 * chance.mean(), found.win_rate))
+        controlled = length_controlled(data, Difficulty.given(given))
+        rates.append((100 * chance.mean(), controlled.win_rate))
     assert rates[1][0] - rates[0][0] > 15
     assert abs(rates[1][1] - rates[0][1]) < 1
 
@@ -119,17 +121,17 @@ def test_an_order_term_takes_out_what_one_order_adds() -> None:
     truth = board(n=2000, order_effect=-3).truth[2]
     given = Difficulty.given(board(n=2000, order_effect=-3).difficulty)
     without = length_controlled(lopsided, given).win_rate
-    found = length_controlled(lopsided, given, order=True)
-    assert abs(without - truth) > 5 * found.standard_error
-    assert abs(found.win_rate - truth) < 3 * found.standard_error
-    assert found.order == pytest.approx(-3, abs=0.5)
+    controlled = length_controlled(lopsided, given, order=True)
+    assert abs(without - truth) > 5 * controlled.standard_error
+    assert abs(controlled.win_rate - truth) < 3 * controlled.standard_error
+    assert controlled.order == pytest.approx(-3, abs=0.5)
 
 
 def test_terms_that_are_left_out_are_no_number() -> None:
-    found = length_controlled(board().models[0])
-    assert math.isnan(found.difficulty)
-    assert math.isnan(found.order)
-    assert found.n == 200
+    controlled = length_controlled(board().models[0])
+    assert math.isnan(controlled.difficulty)
+    assert math.isnan(controlled.order)
+    assert controlled.n == 200
 
 
 def test_judge_and_people_are_measured_by_the_same_code() -> None:
@@ -184,8 +186,8 @@ def test_the_standard_error_adds_up_how_far_each_instruction_moves_the_whole_fit
 
     def fitted(at: np.ndarray) -> LengthControlled:
         drawn = tuple(resampled(one, at) for one in models)
-        found = estimated(drawn, order=True) if estimate else Difficulty.given(given[at])
-        return length_controlled(drawn[0], found, order=estimate)
+        result = estimated(drawn, order=True) if estimate else Difficulty.given(given[at])
+        return length_controlled(drawn[0], result, order=estimate)
 
     moved = [
         fitted(np.r_[base, i]).win_rate - fitted(np.delete(base, i)).win_rate for i in range(n)
@@ -201,11 +203,11 @@ def bootstrapped(models: tuple[Annotated, ...], draws: int, *, estimate: bool) -
     for _ in range(draws):
         at = rng.integers(0, n, n)
         drawn = tuple(resampled(one, at) for one in models)
-        found = estimated(drawn, order=True) if estimate else Difficulty.given(given[at])
+        result = estimated(drawn, order=True) if estimate else Difficulty.given(given[at])
         both = np.r_[at, n + at]
         again = replace(extra, share=extra.share[both], length=extra.length[both])
         rates.append(
-            [length_controlled(one, found, again, order=estimate).win_rate for one in drawn]
+            [length_controlled(one, result, again, order=estimate).win_rate for one in drawn]
         )
     return np.asarray(np.std(rates, axis=0, ddof=1))
 
@@ -213,8 +215,8 @@ def bootstrapped(models: tuple[Annotated, ...], draws: int, *, estimate: bool) -
 def of_the_whole_fit(models: tuple[Annotated, ...], *, estimate: bool) -> list[LengthControlled]:
     n = len(models[0].share)
     given = Difficulty.given(board(n=n).difficulty)
-    found = estimated(models, order=True) if estimate else given
-    return [length_controlled(one, found, block(n), order=estimate) for one in models]
+    result = estimated(models, order=True) if estimate else given
+    return [length_controlled(one, result, block(n), order=estimate) for one in models]
 
 
 @pytest.mark.slow
@@ -235,9 +237,9 @@ def test_intervals_cover_the_truth_with_estimated_difficulties() -> None:
     inside = []
     for _ in range(150):
         drawn = leaderboard(rng, n_models=10, n=300, order_effect=-1, soft=False)
-        found = estimated(drawn.models, order=True)
+        estimate = estimated(drawn.models, order=True)
         for one, truth in zip(drawn.models, drawn.truth, strict=True):
-            got = length_controlled(one, found, order=True)
+            got = length_controlled(one, estimate, order=True)
             inside.append(abs(got.win_rate - truth) <= 1.96 * got.standard_error)
     # Models of a draw share instructions: 150 draws of ten correlated intervals. The truth is
     # that of the drawn instructions, so an interval that allows for their draw covers more.

@@ -1,14 +1,18 @@
-"""Win rates from plain pairwise verdicts."""
+"""Mean scores of pairwise verdicts, and judges in both orders against LLMBar's figures."""
 
 import math
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
 
-from judge.scoring.pairwise import pairwise_scores
+from judge.scoring.pairwise import pairwise_scores, swap_scores
 from rating import Outcome
 from rating.errors import DataError
+from tests.judge.published import Row, rows
 
 battle = st.sampled_from([("x", "y"), ("y", "z"), ("z", "x")])
 battles = st.lists(st.tuples(battle, st.sampled_from(tuple(Outcome))), min_size=1)
@@ -33,8 +37,8 @@ def test_many_verdicts_on_one_prompt_count_as_one() -> None:
 
 
 def test_one_prompt_shows_no_spread() -> None:
-    found, _ = pairwise_scores(["x", "x"], ["y", "y"], [Outcome.A, Outcome.B], ["p", "p"])
-    assert math.isnan(found.standard_error)
+    scores, _ = pairwise_scores(["x", "x"], ["y", "y"], [Outcome.A, Outcome.B], ["p", "p"])
+    assert math.isnan(scores.standard_error)
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
@@ -47,9 +51,106 @@ def test_columns_of_different_lengths_are_refused() -> None:
 def test_swapping_all_sides_changes_nothing(rows: list[tuple[tuple[str, str], Outcome]]) -> None:
     a, b = [pair[0] for pair, _ in rows], [pair[1] for pair, _ in rows]
     outcomes = [outcome for _, outcome in rows]
-    found = pairwise_scores(a, b, outcomes)
+    scores = pairwise_scores(a, b, outcomes)
     turned = pairwise_scores(b, a, [outcome.swapped() for outcome in outcomes])
-    for one, other in zip(found, turned, strict=True):
+    for one, other in zip(scores, turned, strict=True):
         assert (one.model, one.n, one.n_wins) == (other.model, other.n, other.n_wins)
         assert one.win_rate == pytest.approx(other.win_rate)
-    assert sum(one.n_wins for one in found) == sum(one.n_losses for one in found)
+    assert sum(one.n_wins for one in scores) == sum(one.n_losses for one in scores)
+
+
+verdict = st.sampled_from(["1", "2", None])
+cases = st.lists(st.tuples(st.sampled_from(["1", "2"]), verdict, verdict), min_size=1)
+
+
+@pytest.mark.published
+def test_every_cell_reaches_its_published_figures(published_data: Path) -> None:
+    cells: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows(published_data / "judge" / "llmbar_swap.parquet"):
+        cells[row["subset"], row["llm"], row["strategy"]].append(row)
+    published = rows(published_data / "judge" / "llmbar_published.csv")
+    assert len(published) == len(cells) == 168
+    names = {
+        "correct_as_is": "correct_False",
+        "correct_swapped": "correct_True",
+        "correct_mean": "correct_average",
+        "correct_both": "correct_both",
+        "equal": "equal",
+        "kappa_agreement": "kappa_agreement",
+        "miscoded_kappa_as_is": "kappa_False",
+        "miscoded_kappa_swapped": "kappa_True",
+        "n": "n",
+    }
+    for want in published:
+        cell = cells[want["subset"], want["llm"], want["strategy"]]
+        columns = [[row[name] for row in cell] for name in ("label", "w_ab", "w_ba")]
+        scores = swap_scores(*columns)
+        for ours, theirs in names.items():
+            assert getattr(scores, ours) == pytest.approx(want[theirs], abs=1e-12), (ours, want)
+
+
+def test_four_cases_by_hand() -> None:
+    scores = swap_scores(["1", "2", "1", "2"], ["1", "2", "1", None], ["1", "2", "2", None])
+    assert (scores.correct_as_is, scores.correct_swapped, scores.correct_mean) == (
+        75.0,
+        50.0,
+        62.5,
+    )
+    assert (scores.correct_both, scores.equal, scores.n_unread) == (50.0, 75.0, 2)
+    # 1 1 2 2 ... with None as "2": orders 1 2 1 2 and 1 2 2 2, so (3/4 - 1/2) / (1 - 1/2).
+    assert scores.kappa_agreement == pytest.approx(0.5)
+
+
+def test_a_perfect_judge_has_a_miscoded_kappa_that_says_otherwise() -> None:
+    label = ["1", "2"] * 10
+    scores = swap_scores(label, label, label)
+    assert (scores.correct_both, scores.kappa_agreement) == (100.0, 1.0)
+    assert scores.miscoded_kappa_as_is == pytest.approx(1 / 3)
+
+
+def test_a_judge_that_says_one_thing_has_no_kappa() -> None:
+    assert math.isnan(swap_scores(["1", "2"], ["1", "1"], ["1", "1"]).kappa_agreement)
+
+
+@pytest.mark.parametrize(
+    ("label", "as_is", "swapped", "message"),
+    [
+        (["1"], ["3"], ["1"], "'3'"),
+        (["1"], ["1", "2"], ["1"], "1 labels, 2 and 1 verdicts"),
+        ([], [], [], "0 labels"),
+        (["None"], ["1"], ["1"], "only cases with a label"),
+    ],
+)
+def test_what_cannot_be_scored_is_quoted(
+    label: list[str], as_is: list[str | None], swapped: list[str | None], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        swap_scores(label, as_is, swapped)
+
+
+@settings(max_examples=30)
+@given(cases)
+def test_kappa_is_that_of_another_program(rows: list[tuple[str, str | None, str | None]]) -> None:
+    label, as_is, swapped = (list(column) for column in zip(*rows, strict=True))
+    ours = swap_scores([str(one) for one in label], as_is, swapped).kappa_agreement
+    coded = [[one or "2" for one in column] for column in (as_is, swapped)]
+    if len(set(coded[0]) | set(coded[1])) > 1:
+        assert ours == pytest.approx(cohen_kappa_score(*coded))
+    else:
+        assert math.isnan(ours)
+
+
+@settings(max_examples=30)
+@given(cases)
+def test_renaming_the_responses_changes_no_accuracy(
+    rows: list[tuple[str, str | None, str | None]],
+) -> None:
+    other: dict[str | None, str | None] = {"1": "2", "2": "1", None: None}
+    label, as_is, swapped = (list(column) for column in zip(*rows, strict=True))
+    scores = swap_scores([str(one) for one in label], as_is, swapped)
+    turned = swap_scores(
+        [str(other[one]) for one in label],
+        [other[one] for one in as_is],
+        [other[one] for one in swapped],
+    )
+    assert (scores.correct_both, scores.equal) == (turned.correct_both, turned.equal)

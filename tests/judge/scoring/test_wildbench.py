@@ -43,12 +43,12 @@ def test_scores_and_adjusted_scores_are_the_published_ones(published_data: Path)
         by_run[row["version"], row["judge"], row["model"]].append(float(row["score"]))
     published = rows(published_data / "judge" / "wildbench_score_published.csv")
     for want in published:
-        found = wildbench_scores(np.array(by_run[want["version"], want["judge"], want["model"]]))
-        assert found.n == want["n"]
-        assert math.isnan(found.task_macro)
+        scores = wildbench_scores(np.array(by_run[want["version"], want["judge"], want["model"]]))
+        assert scores.n == want["n"]
+        assert math.isnan(scores.task_macro)
         if want["published"]:
-            assert found.score == pytest.approx(want["score"], abs=1e-12)
-            assert found.adjusted == pytest.approx(want["adjusted_score"], abs=1e-12)
+            assert scores.score == pytest.approx(want["score"], abs=1e-12)
+            assert scores.adjusted == pytest.approx(want["adjusted_score"], abs=1e-12)
     assert sum(want["published"] for want in published) == 7
 
 
@@ -60,8 +60,8 @@ def test_macro_scores_of_both_versions_follow_from_the_categories(published_data
     assert {row["version"] for row in runs} == set(WEIGHTS)
     for want in runs + board:
         categories = {name: want[f"cat::{name}"] for name in CATEGORIES}
-        found = task_macro(categories, want["version"])
-        assert found == pytest.approx(want["task_macro_score"], abs=1e-12)
+        score = task_macro(categories, want["version"])
+        assert score == pytest.approx(want["task_macro_score"], abs=1e-12)
 
 
 @pytest.mark.published
@@ -69,10 +69,10 @@ def test_rewards_follow_from_the_published_counts(published_data: Path) -> None:
     published = rows(published_data / "judge" / "wildbench_pairwise_published.csv.gz")
     assert len(published) == 316
     for want in published:
-        found = counts(want, total=want["total"])
-        assert found.published == pytest.approx(want["reward"], abs=1e-12)
-        assert found.total - found.judged >= 23
-        assert abs(found.reward) >= abs(found.published)
+        rewards = counts(want, total=want["total"])
+        assert rewards.published == pytest.approx(want["reward"], abs=1e-12)
+        assert rewards.total - rewards.judged >= 23
+        assert abs(rewards.reward) >= abs(rewards.published)
         categories = {name: counts(want, f"{name}::").reward for name in CATEGORIES}
         for name, reward in categories.items():
             assert reward == pytest.approx(want[f"{name}::reward"], abs=1e-12)
@@ -82,30 +82,30 @@ def test_rewards_follow_from_the_published_counts(published_data: Path) -> None:
 def test_a_published_row_gives_its_reward_and_what_skipping_hides() -> None:
     golden = json.loads((Path(__file__).parents[2] / "golden/wildbench_reward.json").read_text())
     data, want = golden["data"], golden["expected"]
-    found = of_levels(data["counts"], data["total"])
-    assert found.published == pytest.approx(want["reward"], abs=1e-12)
-    assert found.judged == 894
-    assert found.reward == pytest.approx(-13.5 / 894)
+    rewards = of_levels(data["counts"], data["total"])
+    assert rewards.published == pytest.approx(want["reward"], abs=1e-12)
+    assert rewards.judged == 894
+    assert rewards.reward == pytest.approx(-13.5 / 894)
     categories = {name: of_levels(c).reward for name, c in data["categories"].items()}
     assert task_macro(categories) == pytest.approx(want["task_macro"], abs=1e-12)
 
 
 def test_a_task_counts_once_in_each_category_its_tags_name() -> None:
     tags = [["Math", "Data Analysis"], ["Math", "Planning"], ["Editing"]]
-    found = wildbench_scores(np.array([9.0, 7.0, 5.0]), tags)
-    assert found.categories == {
+    scores = wildbench_scores(np.array([9.0, 7.0, 5.0]), tags)
+    assert scores.categories == {
         "Creative Tasks": 0.0,
         "Planning & Reasoning": 4.0,
         "Math & Data Analysis": 6.0,
     }
-    assert math.isnan(found.task_macro)
+    assert math.isnan(scores.task_macro)
 
 
 def test_incomplete_responses_count_in_the_score_and_not_in_the_categories() -> None:
     tags = [["Math"], ["Math"]]
-    found = wildbench_scores(np.array([9.0, 1.0]), tags, np.array([False, True]))
-    assert found.adjusted == 0.0
-    assert found.categories == {"Math & Data Analysis": 8.0}
+    scores = wildbench_scores(np.array([9.0, 1.0]), tags, np.array([False, True]))
+    assert scores.adjusted == 0.0
+    assert scores.categories == {"Math & Data Analysis": 8.0}
 
 
 def test_coding_weighs_one_in_the_first_version_and_one_and_a_quarter_since() -> None:
@@ -115,8 +115,8 @@ def test_coding_weighs_one_in_the_first_version_and_one_and_a_quarter_since() ->
 
 
 def test_scores_that_were_not_read_are_counted_and_left_out() -> None:
-    found = wildbench_scores(np.array([8.0, np.nan, 0.0, 11.0]))
-    assert (found.n, found.n_dropped, found.score, found.adjusted) == (1, 3, 8.0, 6.0)
+    scores = wildbench_scores(np.array([8.0, np.nan, 0.0, 11.0]))
+    assert (scores.n, scores.n_dropped, scores.score, scores.adjusted) == (1, 3, 8.0, 6.0)
     assert math.isnan(wildbench_scores(np.array([np.nan])).score)
 
 
@@ -138,9 +138,9 @@ def test_a_slight_win_of_a_response_longer_than_the_margin_is_a_tie() -> None:
 
 
 def test_skipped_rows_are_in_the_total_and_in_no_level() -> None:
-    found = count_rewards(np.array([1.0, np.nan, np.nan, 0.5]))
-    assert (found.judged, found.total) == (2, 4)
-    assert (found.reward, found.published) == (0.75, 0.375)
+    rewards = count_rewards(np.array([1.0, np.nan, np.nan, 0.5]))
+    assert (rewards.judged, rewards.total) == (2, 4)
+    assert (rewards.reward, rewards.published) == (0.75, 0.375)
 
 
 def test_levels_and_margins_that_are_none_are_refused() -> None:
@@ -157,6 +157,6 @@ def test_levels_and_margins_that_are_none_are_refused() -> None:
 def test_swapping_the_sides_turns_the_reward_round(levels: list[float], margin: int) -> None:
     level = np.array(levels)
     longer_by = np.linspace(-1000, 1000, len(level))
-    found = count_rewards(level, longer_by, margin)
+    rewards = count_rewards(level, longer_by, margin)
     turned = count_rewards(-level, -longer_by, margin)
-    assert turned.reward == pytest.approx(-found.reward)
+    assert turned.reward == pytest.approx(-rewards.reward)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Mover:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedStudy:
     """A study whose judge and people are moved as planted; the last model is the judge's own."""
 
     people: Mover = Mover()
@@ -44,7 +44,7 @@ class Moved:
     def strengths(self) -> Floats:
         return np.linspace(-0.8, 0.8, self.n_models)
 
-    def draw(self, rng: np.random.Generator) -> tuple[Items, Said, Said]:
+    def draw(self, rng: np.random.Generator) -> tuple[Items, Labels, Labels]:
         a = rng.integers(self.n_models, size=self.n)
         b = (a + rng.integers(1, self.n_models, size=self.n)) % self.n_models
         pairs = np.sort(np.column_stack([a, b]), axis=1)
@@ -53,10 +53,10 @@ class Moved:
         liking = self.shared * rng.normal(size=(self.n_prompts, self.n_models))
         items = Items(self.models, pairs, prompt, {"length": gap})
         suits = liking[prompt, pairs[:, 0]] - liking[prompt, pairs[:, 1]]
-        drawn = [self._said(rng, items, suits, mover) for mover in (self.people, self.judge)]
+        drawn = [self._labels(rng, items, suits, mover) for mover in (self.people, self.judge)]
         return items, drawn[0], drawn[1]
 
-    def _said(self, rng: np.random.Generator, items: Items, suits: Floats, by: Mover) -> Said:
+    def _labels(self, rng: np.random.Generator, items: Items, suits: Floats, by: Mover) -> Labels:
         first = rng.choice(np.array([-1, 1], dtype=np.int8), self.n)
         theta = by.scale * self.strengths
         theta[-1] += by.favour
@@ -67,7 +67,7 @@ class Moved:
         label = np.where(rng.random(self.n) < 1 / (1 + np.exp(-logit)), 1, -1)
         label[rng.random(self.n) < self.tie_rate] = 0
         nothing = np.full(self.n, np.nan)
-        return Said(
+        return Labels(
             np.arange(self.n),
             np.zeros(self.n, dtype=np.int64),
             label.astype(np.int8),

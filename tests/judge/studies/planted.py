@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.data import JudgeSaid, StudyData
+from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.gates import Raters
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
 from judge.studies.one_judge import JudgeStudy, study_judge
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
@@ -84,12 +84,12 @@ class Planted:
         number = np.arange(self.n_prompts)
         items = Items(MODELS, drawn.pairs, number, {"length": 2 * drawn.longer.astype(np.float64)})
         k, order, side = drawn.verdicts.T
-        verdicts = _said(k, (order < 0).astype(np.int64), side, order)
+        verdicts = _labels(k, (order < 0).astype(np.int64), side, order)
         k, who, side = drawn.votes.T
         data = StudyData(
             items=items,
-            people=_said(k, who, side, np.ones_like(side)),
-            judges=(JudgeSaid(self.name, verdicts, verdicts, 0),),
+            people=_labels(k, who, side, np.ones_like(side)),
+            judges=(JudgeVerdicts(self.name, verdicts, verdicts, 0),),
             prompts=tuple(map(str, number)),
             voters=tuple(f"v{who}" for who in range(self.n_people)),
             keyed_by="item_id",
@@ -128,6 +128,6 @@ class Planted:
         return better
 
 
-def _said(item: Ints, rater: Ints, side: Ints, first: Ints) -> Said:
+def _labels(item: Ints, rater: Ints, side: Ints, first: Ints) -> Labels:
     nothing = np.full(len(item), np.nan)
-    return Said(item, rater, side.astype(np.int8), first.astype(np.int8), nothing)
+    return Labels(item, rater, side.astype(np.int8), first.astype(np.int8), nothing)

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
 from judge.studies.powered_ratings import powered_ratings
 from rating.likelihood.bradley_terry import solve
 from tests.simulation import Share
@@ -69,7 +69,7 @@ class Study:
     def truth(self) -> Floats:
         return self.pseudo_true(self.strengths)
 
-    def draw(self, rng: np.random.Generator) -> tuple[Items, Said, Said]:
+    def draw(self, rng: np.random.Generator) -> tuple[Items, Labels, Labels]:
         """Items, the votes on the first of them, and a verdict on each."""
         n = self.n_voted + self.n_judged
         prompt = rng.integers(self.n_prompts, size=n)
@@ -84,27 +84,27 @@ class Study:
         own = self.judge_strengths
         verdicts = self._labels(rng, own[a] - own[b] + self.signal * suits)
         items = Items(self.models, np.column_stack([a, b]), prompt)
-        people = said(np.arange(self.n_voted), votes[: self.n_voted], voter)
-        return items, people, said(np.arange(n), verdicts)
+        people = labels_of(np.arange(self.n_voted), votes[: self.n_voted], voter)
+        return items, people, labels_of(np.arange(n), verdicts)
 
     def _labels(self, rng: np.random.Generator, gap: Floats) -> NDArray[np.int8]:
         label = np.where(rng.random(len(gap)) < 1 / (1 + np.exp(-gap)), 1, -1)
         return np.where(rng.random(len(gap)) < self.tie_rate, 0, label).astype(np.int8)
 
 
-def said(item: Ints, label: NDArray[np.int8], rater: Ints | None = None) -> Said:
+def labels_of(item: Ints, label: NDArray[np.int8], rater: Ints | None = None) -> Labels:
     """One row an item, by one rater unless they are given; nothing known of the order."""
     n = len(item)
     who = np.zeros(n, dtype=np.int64) if rater is None else rater[:n]
-    return Said(item, who, label, np.zeros(n, dtype=np.int8), np.full(n, np.nan))
+    return Labels(item, who, label, np.zeros(n, dtype=np.int8), np.full(n, np.nan))
 
 
-def nothing() -> Said:
+def nothing() -> Labels:
     """What a judge said that was not asked."""
-    return said(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8))
+    return labels_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8))
 
 
-def as_votes(rows: Said) -> Said:
+def as_votes(rows: Labels) -> Labels:
     """The same as if each row were a vote of another voter: an error."""
     return replace(rows, rater=np.arange(rows.n))
 
@@ -155,10 +155,10 @@ def rating_study(study: Study, runs: int, seed: int) -> RatingStudy:
     alarms: list[float] = []
     for _ in range(runs):
         items, people, judge = study.draw(rng)
-        found = powered_ratings(items, people, judge)
+        powered = powered_ratings(items, people, judge)
         boards = {
-            "powered": found.ratings,
-            "people": found.human_only,
+            "powered": powered.ratings,
+            "people": powered.human_only,
             "judge": powered_ratings(items, as_votes(judge), nothing()).human_only,
         }
         if study.taste:
@@ -170,11 +170,11 @@ def rating_study(study: Study, runs: int, seed: int) -> RatingStudy:
             inside[name].append(float(((one.lower <= off) & (off <= one.upper)).mean()))
             squares[name].append(float(((one.theta - off) ** 2).mean()))
             variances[name].append(float(one.variance.mean()))
-        if found.gain.lower is not None and found.gain.upper is not None:
-            gains.append((found.gain.lower, found.gain.upper))
-        weights.append(found.judge_weight)
-        assert found.random_subset_p is not None
-        alarms.append(float(found.random_subset_p < 0.05))
+        if powered.gain.lower is not None and powered.gain.upper is not None:
+            gains.append((powered.gain.lower, powered.gain.upper))
+        weights.append(powered.judge_weight)
+        assert powered.random_subset_p is not None
+        alarms.append(float(powered.random_subset_p < 0.05))
     had = ratio(np.array(squares["people"]), np.array(squares["powered"]))
     ends = np.array(gains).reshape(-1, 2)
     return RatingStudy(

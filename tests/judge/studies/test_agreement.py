@@ -14,36 +14,48 @@ from judge.studies.agreement import (
     kappa,
     majority,
     one_vs_rest,
+    over_another,
+    over_people,
     own_agreement,
     own_kappa,
     pair_agreement,
 )
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items, Labels
 from rating.errors import DataError
 from tests.judge.published import rows
-from tests.judge.studies.said import (
+from tests.judge.studies.labels import (
     SIGN,
     by_turn,
     items_of,
     labelled,
+    labels_of,
     published,
     repeated,
-    said,
     swapped,
 )
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "reliability.json").read_text())
+
 RNG = np.random.default_rng(1)
+
 rest_ = partial(one_vs_rest, rounds=20, rng=RNG)
+
 pairs_ = partial(pair_agreement, rounds=20, rng=RNG)
+
 own_ = partial(own_agreement, rounds=20, rng=RNG)
+
 kappa_ = partial(kappa, rounds=20, rng=RNG)
+
 own_kappa_ = partial(own_kappa, rounds=20, rng=RNG)
 
 
-def _agreed(found: Estimate) -> tuple[int, int]:
-    assert found.value is not None
-    return round(found.value * found.n), found.n
+SEED = 7
+
+
+def _agreed(estimate: Estimate) -> tuple[int, int]:
+    assert estimate.value is not None
+    return round(estimate.value * estimate.n), estimate.n
 
 
 @pytest.mark.published
@@ -57,7 +69,7 @@ def test_mt_bench_reaches_its_published_counts(published_data: Path) -> None:
     }
     for turn, mask in by_turn(folder).items():
         experts = data.people.only(mask)
-        found = [
+        estimates = [
             measure(ties=ties)
             for measure in (
                 partial(pairs_, data.items, judge, experts),
@@ -65,7 +77,7 @@ def test_mt_bench_reaches_its_published_counts(published_data: Path) -> None:
             )
             for ties in (True, False)
         ]
-        assert [_agreed(one) for one in found] == wanted[turn]
+        assert [_agreed(one) for one in estimates] == wanted[turn]
 
 
 @pytest.mark.published
@@ -86,13 +98,13 @@ def test_llmfao_reaches_its_published_figures(published_data: Path) -> None:
     wanted = {"gpt-4": (0.3871, 0.170, 0.746, 1043), "gpt-3.5": (0.3361, 0.091, 0.631, 971)}
     for name, (agree, beyond, decisive, n) in wanted.items():
         judge = data.judges[name]
-        found = pairs_(data.items, judge, most, ties=True)
-        assert found.n == 2139
-        assert found.value == pytest.approx(agree, abs=5e-5)
+        rate = pairs_(data.items, judge, most, ties=True)
+        assert rate.n == 2139
+        assert rate.value == pytest.approx(agree, abs=5e-5)
         assert kappa_(data.items, judge, most).value == pytest.approx(beyond, abs=5e-4)
-        found = pairs_(data.items, judge, most, ties=False)
-        assert found.n == n
-        assert found.value == pytest.approx(decisive, abs=5e-4)
+        rate = pairs_(data.items, judge, most, ties=False)
+        assert rate.n == n
+        assert rate.value == pytest.approx(decisive, abs=5e-4)
     assert own_(data.items, data.people, ties=True).value == pytest.approx(0.5322, abs=5e-5)
     assert own_(data.items, data.people, ties=False).value == pytest.approx(0.7013, abs=5e-5)
 
@@ -101,12 +113,12 @@ def test_llmfao_reaches_its_published_figures(published_data: Path) -> None:
 def test_pandalm_reaches_its_published_kappas_and_labels(published_data: Path) -> None:
     data = published(published_data / "votes" / "pandalm")
     people = data.people
-    found = [
+    kappas = [
         kappa_(data.items, people.only(people.rater == i), people.only(people.rater == j))
         for i, j in ((0, 1), (0, 2), (1, 2))
     ]
-    assert [one.value for one in found] == pytest.approx([0.8520, 0.8789, 0.8617], abs=5e-5)
-    assert [one.n for one in found] == [999] * 3
+    assert [one.value for one in kappas] == pytest.approx([0.8520, 0.8789, 0.8617], abs=5e-5)
+    assert [one.n for one in kappas] == [999] * 3
 
 
 @pytest.mark.published
@@ -114,8 +126,8 @@ def test_the_majority_labels_of_pandalm_are_the_published_ones(published_data: P
     labels = rows(published_data / "judge" / "pandalm_labels.csv")
     code = {"0": 0, "1": 1, "2": -1}
     given_ = [(i, code[str(row[h])]) for i, row in enumerate(labels) for h in ("h1", "h2", "h3")]
-    found = majority(items_of(len(labels)), said(given_))
-    assert np.bincount(found.label + 1).tolist() == [472, 105, 422]
+    most = majority(items_of(len(labels)), labels_of(given_))
+    assert np.bincount(most.label + 1).tolist() == [472, 105, 422]
 
 
 @pytest.mark.published
@@ -124,14 +136,14 @@ def test_wmt15_reaches_its_published_agreement_and_kappa(published_data: Path) -
     known: dict[tuple[str, ...], int] = {}
     ordered = [(row["prompt_id"], row["model_a"], row["model_b"]) for row in votes]
     item = [known.setdefault(one, len(known)) for one in ordered]
-    people = said(zip(item, [SIGN[row["winner"]] for row in votes], strict=True))
+    people = labels_of(zip(item, [SIGN[row["winner"]] for row in votes], strict=True))
     prompts: dict[str, int] = {}
     items = items_of(len(known), prompt=[prompts.setdefault(k[0], len(prompts)) for k in known])
     assert _agreed(own_(items, people, ties=True)) == (6018, 7412)
     assert own_kappa_(items, people).value == pytest.approx(0.716, abs=0.0005)
 
 
-def _crossed() -> tuple[Items, Said, Said]:
+def _crossed() -> tuple[Items, Labels, Labels]:
     """Cross two abstractors as in the golden table."""
     cells = [
         (i - 1, j - 1, count)
@@ -139,26 +151,26 @@ def _crossed() -> tuple[Items, Said, Said]:
         for j, count in enumerate(row)
     ]
     x, y = (np.repeat([c[k] for c in cells], [c[2] for c in cells]) for k in (0, 1))
-    return items_of(len(x)), said(enumerate(x)), said(enumerate(y))
+    return items_of(len(x)), labels_of(enumerate(x)), labels_of(enumerate(y))
 
 
 def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
     items, x, y = _crossed()
     want, error = GOLDEN["crossed"]["kappa"]
-    found = kappa(items, x, y, rounds=2000, rng=np.random.default_rng(1))
-    assert found.value == pytest.approx(want, abs=5e-5)
-    assert found.lower is not None
-    assert found.upper is not None
-    assert (found.upper - found.lower) / 2 / 1.96 == pytest.approx(error, rel=0.08)
-    both = Said(*(np.concatenate([getattr(x, f), getattr(y, f)]) for f in Said.__slots__))
+    estimate = kappa(items, x, y, rounds=2000, rng=np.random.default_rng(1))
+    assert estimate.value == pytest.approx(want, abs=5e-5)
+    assert estimate.lower is not None
+    assert estimate.upper is not None
+    assert (estimate.upper - estimate.lower) / 2 / 1.96 == pytest.approx(error, rel=0.08)
+    both = Labels(*(np.concatenate([getattr(x, f), getattr(y, f)]) for f in Labels.__slots__))
     assert own_kappa_(items, both).value == pytest.approx(GOLDEN["crossed"]["scott"], abs=5e-5)
 
 
 def test_three_items_by_hand() -> None:
     # Item 0: votes A A B, verdict A. Item 1: votes tie B, verdict tie. Item 2: vote B, verdict A.
     items = items_of(3)
-    people = said([(0, 1), (0, 1), (0, -1), (1, 0), (1, -1), (2, -1)])
-    judge = said([(0, 1), (1, 0), (2, 1)])
+    people = labels_of([(0, 1), (0, 1), (0, -1), (1, 0), (1, -1), (2, -1)])
+    judge = labels_of([(0, 1), (1, 0), (2, 1)])
     assert _agreed(pairs_(items, judge, people, ties=True)) == (3, 6)
     assert _agreed(pairs_(items, judge, people, ties=False)) == (2, 4)
     by_item = pairs_(items, judge, people, ties=True, weighting="items")
@@ -175,7 +187,7 @@ def test_three_items_by_hand() -> None:
 
 def test_four_annotators_of_two_items_agree_with_one_and_with_the_rest_as_published() -> None:
     # The example in the documentation of AlpacaEval: labels 1 1 1 1 and 2 2 2 1.
-    votes = said([(0, 1)] * 4 + [(1, -1)] * 3 + [(1, 1)])
+    votes = labels_of([(0, 1)] * 4 + [(1, -1)] * 3 + [(1, 1)])
     items = items_of(2)
     assert own_(items, votes, ties=True, weighting="items").value == 0.75
     assert rest_(items, votes).value == 0.875
@@ -183,22 +195,22 @@ def test_four_annotators_of_two_items_agree_with_one_and_with_the_rest_as_publis
 
 def test_a_split_rest_scores_what_its_coin_would() -> None:
     # Of A, B and tie each rest is split between the other two; of A, A, B: 1/2, 1/2 and 0.
-    votes = said([(0, 1), (0, -1), (0, 0), (1, 1), (1, 1), (1, -1)])
+    votes = labels_of([(0, 1), (0, -1), (0, 0), (1, 1), (1, 1), (1, -1)])
     assert rest_(items_of(2), votes).value == pytest.approx((0 + 1 / 3) / 2)
 
 
 def test_full_agreement_keeps_the_doubt_that_its_number_of_prompts_leaves() -> None:
-    votes = said([(i, 1) for i in range(10)])
-    found = pairs_(items_of(10), votes, votes, ties=True)
-    assert (found.value, found.upper) == (1, 1)
-    assert found.lower == pytest.approx(0.025 ** (1 / 10))  # Clopper-Pearson, .692
+    votes = labels_of([(i, 1) for i in range(10)])
+    rate = pairs_(items_of(10), votes, votes, ties=True)
+    assert (rate.value, rate.upper) == (1, 1)
+    assert rate.lower == pytest.approx(0.025 ** (1 / 10))  # Clopper-Pearson, .692
     never = pairs_(items_of(10), votes, swapped(votes), ties=False)
     assert (never.value, never.lower) == (0, 0)
     assert never.upper == pytest.approx(1 - 0.025 ** (1 / 10))
 
 
 def test_what_cannot_be_told_has_no_value() -> None:
-    items, ties = items_of(2), said([(0, 0), (1, 0)])
+    items, ties = items_of(2), labels_of([(0, 0), (1, 0)])
     nothing = Estimate(None, None, None, 0)
     assert pairs_(items, ties, ties, ties=False) == nothing
     assert own_(items, ties, ties=True) == nothing  # no item twice
@@ -207,18 +219,18 @@ def test_what_cannot_be_told_has_no_value() -> None:
 
 def test_a_row_of_no_item_is_refused() -> None:
     with pytest.raises(DataError, match="a row is of item 7"):
-        pairs_(items_of(2), said([(7, 1)]), said([(0, 1)]), ties=True)
+        pairs_(items_of(2), labels_of([(7, 1)]), labels_of([(0, 1)]), ties=True)
 
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=40))
 def test_another_program_finds_the_same_kappa(pairs: list[tuple[int, int]]) -> None:
     x, y = zip(*pairs, strict=True)
-    found = kappa_(items_of(len(x)), said(enumerate(x)), said(enumerate(y))).value
+    estimate = kappa_(items_of(len(x)), labels_of(enumerate(x)), labels_of(enumerate(y))).value
     if len({*x, *y}) == 1:
-        assert found is None
+        assert estimate is None
     else:
-        assert found == pytest.approx(cohen_kappa_score(x, y))
+        assert estimate == pytest.approx(cohen_kappa_score(x, y))
 
 
 @settings(max_examples=30)
@@ -226,7 +238,7 @@ def test_another_program_finds_the_same_kappa(pairs: list[tuple[int, int]]) -> N
 def test_turning_all_sides_round_changes_nothing(
     first: list[tuple[int, int]], second: list[tuple[int, int]], ties: bool
 ) -> None:
-    items, x, y = items_of(10), said(first), said(second)
+    items, x, y = items_of(10), labels_of(first), labels_of(second)
     for one, other in (
         (pairs_(items, x, y, ties=ties), pairs_(items, swapped(x), swapped(y), ties=ties)),
         (kappa_(items, x, y, ties=ties), kappa_(items, swapped(x), swapped(y), ties=ties)),
@@ -242,7 +254,7 @@ def test_turning_all_sides_round_changes_nothing(
 def test_repeating_a_judge_changes_only_the_number_of_pairs(
     first: list[tuple[int, int]], second: list[tuple[int, int]], times: int
 ) -> None:
-    items, x, y = items_of(10), said(first), said(second)
+    items, x, y = items_of(10), labels_of(first), labels_of(second)
     one, many = (pairs_(items, judge, y, ties=True) for judge in (x, repeated(x, times)))
     assert many.n == times * one.n
     assert many.value == (None if one.value is None else pytest.approx(one.value))
@@ -252,7 +264,7 @@ def test_repeating_a_judge_changes_only_the_number_of_pairs(
 @given(labelled)
 def test_who_speaks_first_does_not_matter_to_a_majority(rows_: list[tuple[int, int]]) -> None:
     items = items_of(10)
-    one, other = (majority(items, said(order)) for order in (rows_, rows_[::-1]))
+    one, other = (majority(items, labels_of(order)) for order in (rows_, rows_[::-1]))
     assert one.label.tolist() == other.label.tolist()
     assert one.item.tolist() == sorted({item for item, _ in rows_})
 
@@ -268,12 +280,85 @@ def test_intervals_cover_agreement_only_where_votes_of_a_prompt_stay_together(
     rng, inside = np.random.default_rng(6), 0
     prompt = np.repeat(np.arange(100), 10)
     items = items_of(1000, prompt=prompt.tolist() if shared else None)
-    verdicts = said((i, 1) for i in range(1000))
+    verdicts = labels_of((i, 1) for i in range(1000))
     for _ in range(runs):
         rate = rng.beta(2, 1, 100)[prompt]  # 2/3 on average
-        votes = said(enumerate(np.where(rng.random(1000) < rate, 1, -1).tolist()))
-        found = pair_agreement(items, verdicts, votes, ties=False, rounds=200, rng=rng)
-        assert found.lower is not None
-        assert found.upper is not None
-        inside += found.lower <= 2 / 3 <= found.upper
+        votes = labels_of(enumerate(np.where(rng.random(1000) < rate, 1, -1).tolist()))
+        result = pair_agreement(items, verdicts, votes, ties=False, rounds=200, rng=rng)
+        assert result.lower is not None
+        assert result.upper is not None
+        inside += result.lower <= 2 / 3 <= result.upper
     assert low <= inside / runs <= high
+
+
+def rows_of(item: np.ndarray, label: np.ndarray) -> Labels:
+    return labels_of(zip(item.tolist(), label.tolist(), strict=True))
+
+
+def drawn() -> tuple[Items, Labels, Labels, Labels]:
+    """Three votes an item, a judge that is right in three of four, and one that says A."""
+    rng = np.random.default_rng(SEED)
+    n = 200
+    items = Items(("x", "y"), np.tile([0, 1], (n, 1)), np.arange(n) // 4)
+    truth = rng.choice([-1, 0, 1], n)
+    noise = rng.choice([-1, 0, 1], (3, n))
+    votes = np.where(rng.random((3, n)) < 0.7, truth, noise)
+    people = rows_of(np.tile(np.arange(n), 3), votes.ravel())
+    judge = rows_of(np.arange(n), np.where(rng.random(n) < 0.75, truth, -truth))
+    return items, people, judge, rows_of(np.arange(n), np.ones(n))
+
+
+@pytest.mark.parametrize("ties", [True, False])
+def test_a_difference_is_that_of_both_rates(ties: bool) -> None:
+    items, people, judge, always = drawn()
+
+    def rng() -> np.random.Generator:
+        return np.random.default_rng(SEED)
+
+    rates = [
+        pair_agreement(items, one, people, ties=ties, rng=rng()).value for one in (judge, always)
+    ]
+    own = own_agreement(items, people, ties=ties, rng=rng()).value
+    assert rates[0] is not None
+    assert rates[1] is not None
+    assert own is not None
+    lead = over_another(items, judge, always, people, ties=ties, rng=rng())
+    assert lead.value == pytest.approx(rates[0] - rates[1])
+    assert over_people(items, judge, people, ties=ties, rng=rng()).value == pytest.approx(
+        rates[0] - own
+    )
+
+
+def test_the_same_verdicts_differ_by_no_more_than_prompts_of_one_mind_leave() -> None:
+    items, people, judge, _ = drawn()
+    lead = over_another(items, judge, judge, people, ties=True, rng=np.random.default_rng(SEED))
+    away = 1 - 0.025 ** (1 / items.n_prompts)
+    assert (lead.value, lead.lower, lead.upper) == pytest.approx((0, -away, away))
+
+
+def test_what_both_share_cancels_so_the_interval_is_narrower_than_apart() -> None:
+    items, people, judge, _ = drawn()
+    nearly = rows_of(judge.item, np.where(np.arange(200) < 10, -judge.label, judge.label))
+    lead = over_another(items, judge, nearly, people, ties=True, rng=np.random.default_rng(SEED))
+    alone = pair_agreement(items, judge, people, ties=True, rng=np.random.default_rng(SEED))
+    assert lead.lower is not None
+    assert lead.upper is not None
+    assert alone.lower is not None
+    assert alone.upper is not None
+    assert lead.upper - lead.lower < alone.upper - alone.lower
+
+
+def test_people_count_only_where_the_judge_said_something() -> None:
+    items, people, judge, _ = drawn()
+    part = judge.only(judge.item < 100)
+    alike = people.only(people.item < 100)
+    lead = over_people(items, part, people, ties=True, rng=np.random.default_rng(SEED))
+    assert lead == over_people(items, part, alike, ties=True, rng=np.random.default_rng(SEED))
+
+
+def test_without_two_votes_an_item_there_is_no_difference_from_people() -> None:
+    items, people, judge, _ = drawn()
+    lead = over_people(
+        items, judge, people.only(np.arange(200)), ties=True, rng=np.random.default_rng(SEED)
+    )
+    assert (lead.value, lead.lower, lead.upper) == (None, None, None)

@@ -17,37 +17,45 @@ from judge.studies.alternative import (
     alternative_test,
 )
 from judge.studies.gates import MARGINS
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
 from rating.errors import DataError
-from tests.judge.studies.said import SIGN, items_of, labelled, published, repeated, said, swapped
+from tests.judge.studies.labels import (
+    SIGN,
+    items_of,
+    labelled,
+    labels_of,
+    published,
+    repeated,
+    swapped,
+)
 
 
 def _panel(
     skill: list[float], judge: float, n: int, rng: np.random.Generator
-) -> tuple[Items, Said, Said]:
+) -> tuple[Items, Labels, Labels]:
     """Let raters of given skill label n items: right with that chance, else a coin."""
     truth = rng.choice([-1, 1], n)
     drawn = [np.where(rng.random(n) < s, truth, rng.choice([-1, 1], n)) for s in (*skill, judge)]
     votes = [(i, int(x)) for labels in drawn[:-1] for i, x in enumerate(labels)]
     raters = np.repeat(np.arange(len(skill)), n).tolist()
-    return items_of(n), said(votes, rater=raters), said(enumerate(drawn[-1].tolist()))
+    return items_of(n), labels_of(votes, rater=raters), labels_of(enumerate(drawn[-1].tolist()))
 
 
 def test_two_people_and_a_judge_by_hand() -> None:
     # With one other, a win is to say what it says. Person 0: A A A B; person 1: A A B B; the
     # judge: A B B B. Against 0, over items: d = 0, 1 - 0, 0 - 1, 0. Against 1: the same.
-    people = said(
+    people = labels_of(
         [(i, s) for labels in ((1, 1, 1, -1), (1, 1, -1, -1)) for i, s in enumerate(labels)],
         rater=[0] * 4 + [1] * 4,
     )
-    judge = said([(0, 1), (1, -1), (2, -1), (3, -1)])
-    found = alternative_test(items_of(4), people, judge, min_items=2)
-    first, second = found.annotators
+    judge = labels_of([(0, 1), (1, -1), (2, -1), (3, -1)])
+    test = alternative_test(items_of(4), people, judge, min_items=2)
+    first, second = test.annotators
     # Person 0's other is person 1: shares 1 1 0 1, the judge's 1 0 1 1.
     assert (first.judge_wins, first.person_wins, first.n) == (0.75, 0.75, 4)
     # Person 1's other is person 0: shares 1 1 0 1, the judge's 1 0 0 1: both miss item 2.
     assert (second.judge_wins, second.person_wins) == (0.75, 1.0)
-    assert found.advantage == 0.75
+    assert test.advantage == 0.75
     assert first.p_value == pytest.approx(
         ttest_1samp([0, 1, -1, 0], 0.1, alternative="less").pvalue
     )
@@ -56,7 +64,7 @@ def test_two_people_and_a_judge_by_hand() -> None:
 def test_other_programs_find_the_same_p_values_and_discoveries() -> None:
     rng = np.random.default_rng(10)
     items, people, judge = _panel([0.9, 0.8, 0.7, 0.2, 0.6], 0.75, 80, rng)
-    found = alternative_test(items, people, judge, margin=0.2)
+    test = alternative_test(items, people, judge, margin=0.2)
     labels = people.label.reshape(5, 80).astype(int)
     p_values = []
     for j in range(5):
@@ -64,23 +72,23 @@ def test_other_programs_find_the_same_p_values_and_discoveries() -> None:
         own, by_judge = (np.mean(others == x, axis=0) for x in (labels[j], judge.label))
         difference = (own >= by_judge).astype(float) - (by_judge >= own)
         p_values.append(ttest_1samp(difference, 0.2, alternative="less").pvalue)
-    assert [one.p_value for one in found.annotators] == pytest.approx(p_values)
+    assert [one.p_value for one in test.annotators] == pytest.approx(p_values)
     adjusted = false_discovery_control(p_values, method="by")
-    assert [one.rejected for one in found.annotators] == (adjusted <= 0.05).tolist()
+    assert [one.rejected for one in test.annotators] == (adjusted <= 0.05).tolist()
     # Without allowing for shared items, as Benjamini and Hochberg do, all five would be rejected.
-    assert sum(one.rejected for one in found.annotators) == 4
+    assert sum(one.rejected for one in test.annotators) == 4
     assert (false_discovery_control(p_values, method="bh") <= 0.05).all()
 
 
 def test_a_judge_as_good_as_people_passes_and_a_coin_does_not() -> None:
     rng = np.random.default_rng(2)
     items, people, judge = _panel([0.8] * 4, 0.85, 300, rng)
-    found = alternative_test(items, people, judge)
-    assert (found.passed, found.winning_rate) == (True, 1)
+    test = alternative_test(items, people, judge)
+    assert (test.passed, test.winning_rate) == (True, 1)
     _, _, coin = _panel([0.8] * 4, 0.0, 300, rng)
-    found = alternative_test(items, people, coin)
-    assert (found.passed, found.winning_rate) == (False, 0)
-    assert found.margin == MARGINS["crowd"] == 0.1
+    test = alternative_test(items, people, coin)
+    assert (test.passed, test.winning_rate) == (False, 0)
+    assert test.margin == MARGINS["crowd"] == 0.1
 
 
 def test_a_judge_that_is_worse_than_people_by_the_margin_seldom_passes() -> None:
@@ -89,8 +97,8 @@ def test_a_judge_that_is_worse_than_people_by_the_margin_seldom_passes() -> None
     passed = 0
     for _ in range(60):
         items, people, judge = _panel([0.9] * 3, 0.55, 150, rng)
-        found = alternative_test(items, people, judge, margin=0.1)
-        passed += bool(found.passed)
+        test = alternative_test(items, people, judge, margin=0.1)
+        passed += bool(test.passed)
     assert passed <= 3
 
 
@@ -100,9 +108,12 @@ def test_items_of_one_prompt_are_one_observation() -> None:
     once = alternative_test(items, people, judge)
     often = Items(items.models, np.tile(items.pairs, (9, 1)), np.tile(items.prompt, 9))
     turns = [
-        Said(
+        Labels(
             np.concatenate([one.item + 40 * k for k in range(9)]),
-            *(np.tile(getattr(one, name), 9) for name in ("rater", "label", "first", "chance")),
+            *(
+                np.tile(getattr(one, name), 9)
+                for name in ("rater", "label", "first", "probability")
+            ),
         )
         for one in (people, judge)
     ]
@@ -114,21 +125,21 @@ def test_items_of_one_prompt_are_one_observation() -> None:
 
 
 def test_people_with_few_items_are_left_out_and_counted() -> None:
-    people = said([(i, 1) for i in range(29)] * 2, rater=[0] * 29 + [1] * 29)
-    found = alternative_test(items_of(29), people, said([(i, 1) for i in range(29)]))
-    assert found == AlternativeTest(None, None, None, (), 2, 0.1)
+    people = labels_of([(i, 1) for i in range(29)] * 2, rater=[0] * 29 + [1] * 29)
+    test = alternative_test(items_of(29), people, labels_of([(i, 1) for i in range(29)]))
+    assert test == AlternativeTest(None, None, None, (), 2, 0.1)
 
 
 def test_a_judge_that_always_agrees_with_everyone_passes() -> None:
-    people = said([(i, 1) for i in range(40)] * 2, rater=[0] * 40 + [1] * 40)
-    found = alternative_test(items_of(40), people, said([(i, 1) for i in range(40)]))
-    assert [one.p_value for one in found.annotators] == [0, 0]
-    assert found.passed
+    people = labels_of([(i, 1) for i in range(40)] * 2, rater=[0] * 40 + [1] * 40)
+    test = alternative_test(items_of(40), people, labels_of([(i, 1) for i in range(40)]))
+    assert [one.p_value for one in test.annotators] == [0, 0]
+    assert test.passed
 
 
 def test_a_margin_outside_of_0_to_1_is_refused() -> None:
     with pytest.raises(DataError, match="not 20"):
-        alternative_test(items_of(1), said([(0, 1)]), said([(0, 1)]), margin=20)
+        alternative_test(items_of(1), labels_of([(0, 1)]), labels_of([(0, 1)]), margin=20)
 
 
 @pytest.mark.published
@@ -136,8 +147,8 @@ def test_neither_judge_of_pandalm_may_replace_its_annotators(published_data: Pat
     """People agree on 92 % there, as hard items were removed; the judges on 70 %."""
     data = published(published_data / "votes" / "pandalm")
     for name, judge in data.judges.items():
-        found = alternative_test(data.items, data.people, judge)
-        assert (found.passed, len(found.annotators)) == (False, 3), name
+        test = alternative_test(data.items, data.people, judge)
+        assert (test.passed, len(test.annotators)) == (False, 3), name
 
 
 @pytest.mark.published
@@ -153,13 +164,15 @@ def test_six_models_reach_the_figures_of_the_authors_on_mt_bench(published_data:
     def rows(given: dict[str, str]) -> list[tuple[int, int]]:
         return [(place[name], SIGN[label]) for name, label in given.items()]
 
-    votes = said(
+    votes = labels_of(
         [row for given in people.values() for row in rows(given)],
         rater=[k for k, given in enumerate(people.values()) for _ in given],
     )
-    found = [alternative(items, votes, said(rows(m)), raters="expert") for m in models.values()]
-    assert [one and (one.people_tested, one.winning_rate) for one in found] == [(3, 0)] * 6
-    advantages = [one and one.advantage for one in found]
+    tests = [
+        alternative(items, votes, labels_of(rows(m)), raters="expert") for m in models.values()
+    ]
+    assert [one and (one.people_tested, one.winning_rate) for one in tests] == [(3, 0)] * 6
+    advantages = [one and one.advantage for one in tests]
     wanted = [0.7189, 0.7645, 0.7728, 0.6872, 0.7355, 0.6832]
     assert advantages == pytest.approx(wanted, abs=1e-4)
 
@@ -168,12 +181,12 @@ def test_where_people_hardly_agree_a_coin_passes_by_the_margin_of_experts_and_is
     """Right in .65 to .70 of cases, by a margin of .2: what was once taken for a judge."""
     rng = np.random.default_rng(7)
     items, people, coin = _panel([0.3, 0.35, 0.4, 0.35, 0.3], 0.0, 600, rng)
-    found = alternative(items, people, coin, raters="expert")
-    assert found is not None
-    assert (found.winning_rate, found.coin, found.longest) == (1, 1, None)
-    found = alternative(items, people, coin, raters="crowd")
-    assert found is not None
-    assert (found.winning_rate, found.margin) == (0, 0.1)
+    test = alternative(items, people, coin, raters="expert")
+    assert test is not None
+    assert (test.winning_rate, test.coin, test.longest) == (1, 1, None)
+    test = alternative(items, people, coin, raters="crowd")
+    assert test is not None
+    assert (test.winning_rate, test.margin) == (0, 0.1)
 
 
 def test_a_coin_by_expectation_is_the_mean_of_thrown_ones() -> None:
@@ -181,7 +194,7 @@ def test_a_coin_by_expectation_is_the_mean_of_thrown_ones() -> None:
     items, people, _ = _panel([0.5, 0.6, 0.7, 0.6], 0.6, 80, rng)
     expected = _tested(items, people, [np.tile(side, (80, 1)) for side in _COIN], 0.2)
     thrown = [
-        alternative_test(items, people, said(enumerate(rng.choice([-1, 1], 80))), margin=0.2)
+        alternative_test(items, people, labels_of(enumerate(rng.choice([-1, 1], 80))), margin=0.2)
         for _ in range(400)
     ]
     for k, one in enumerate(expected.annotators):
@@ -195,14 +208,14 @@ def test_the_longer_answer_stands_beside_the_judge() -> None:
     rng = np.random.default_rng(9)
     items, people, judge = _panel([0.9] * 3, 0.9, 200, rng)
     longer = replace(items, gaps={"length": judge.label.astype(np.float64)})
-    found = alternative(longer, people, judge)
-    assert found is not None
-    assert found.longest == found.winning_rate == 1
-    assert found.coin == 0
+    test = alternative(longer, people, judge)
+    assert test is not None
+    assert test.longest == test.winning_rate == 1
+    assert test.coin == 0
     seldom = np.where(np.arange(200) < 20, 1.0, np.nan)
-    found = alternative(replace(items, gaps={"length": seldom}), people, judge)
-    assert found is not None
-    assert found.longest is None
+    test = alternative(replace(items, gaps={"length": seldom}), people, judge)
+    assert test is not None
+    assert test.longest is None
 
 
 def test_fewer_than_three_people_say_nothing_of_a_judge() -> None:
@@ -220,13 +233,13 @@ def test_sides_and_repetitions_do_not_matter(
     votes: list[tuple[int, int]], verdicts: list[tuple[int, int]]
 ) -> None:
     items = items_of(10)
-    people, judge = said(votes, rater=[k % 3 for k in range(len(votes))]), said(verdicts)
-    found = alternative_test(items, people, judge, min_items=2)
+    people, judge = labels_of(votes, rater=[k % 3 for k in range(len(votes))]), labels_of(verdicts)
+    test = alternative_test(items, people, judge, min_items=2)
     for other in (
         alternative_test(items, swapped(people), swapped(judge), min_items=2),
         alternative_test(items, people, repeated(judge, 2), min_items=2),
     ):
-        assert other.winning_rate == found.winning_rate
+        assert other.winning_rate == test.winning_rate
         assert [one.p_value for one in other.annotators] == pytest.approx(
-            [one.p_value for one in found.annotators]
+            [one.p_value for one in test.annotators]
         )

@@ -1,4 +1,4 @@
-"""A judge's board against people's."""
+"""Boards by people and by judges: how they are fitted, and how they compare."""
 
 from pathlib import Path
 
@@ -6,23 +6,34 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 
+from judge.scoring.logistic import Rows, fit_logistic
 from judge.studies.boards import (
+    POSITION,
+    BoardsCompared,
+    Preferences,
+    compare_boards,
+    contest,
+    from_influence,
+    preferences,
+)
+from judge.studies.correlations import (
     FIGURES,
     KINDS,
     NOISE_FREED,
-    BoardsCompared,
     Moved,
     around,
-    compare_boards,
-    contest,
     correlated,
+    row_correlations,
 )
-from judge.studies.correlation import row_correlations
-from judge.studies.items import Estimate
-from judge.studies.preferences import Preferences, preferences
-from tests.judge.studies.moved import Moved as MovedStudy
-from tests.judge.studies.moved import Mover
-from tests.judge.studies.said import held, published
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items
+from rating import Comparisons, fit_bradley_terry
+from rating.errors import NotIdentifiedError
+from tests.judge.studies.labels import held, items_of, labels_of, published, swapped
+from tests.judge.studies.moved import MovedStudy, Mover
+from tests.rating.builders import cr1
+
+MOVED = MovedStudy(people=Mover(position=0.3, length=0.2), n=600, n_prompts=40)
 
 
 def _board(
@@ -45,32 +56,32 @@ def test_llmfao_reaches_its_published_rank_correlations(published_data: Path) ->
     data = published(published_data / "votes" / "llmfao")
     people = preferences(data.items, data.people)
     for name, want in {"gpt-4": 0.731, "gpt-3.5": 0.716}.items():
-        found = _compared(people, preferences(data.items, data.judges[name]), 100)
-        assert found.spearman.value == pytest.approx(want, abs=0.0005), name
-        assert found.spearman.n == 59
-        assert "13 prompts cannot say" in found.warnings[0]
+        compared = _compared(people, preferences(data.items, data.judges[name]), 100)
+        assert compared.spearman.value == pytest.approx(want, abs=0.0005), name
+        assert compared.spearman.n == 59
+        assert "13 prompts cannot say" in compared.warnings[0]
 
 
 @pytest.mark.published
 def test_the_strengths_of_mt_bench_are_the_published_ones(published_data: Path) -> None:
     data = published(published_data / "votes" / "mtbench")
-    found = preferences(data.items, data.people)
+    board = preferences(data.items, data.people)
     wanted = [-0.762, 0.643, 0.600, 1.021, -1.445, -0.057]  # the data set's README
-    assert found.theta == pytest.approx(wanted, abs=0.0006)
+    assert board.theta == pytest.approx(wanted, abs=0.0006)
 
 
 def test_other_programs_find_the_same_correlations() -> None:
     rng = np.random.default_rng(4)
     people, judge = rng.normal(size=(2, 12))
-    found = _compared(_board(people.tolist(), 0.1), _board(judge.tolist(), 0.1, seed=2))
+    compared = _compared(_board(people.tolist(), 0.1), _board(judge.tolist(), 0.1, seed=2))
     for ours, theirs in (
-        (found.spearman, spearmanr),
-        (found.kendall, kendalltau),
-        (found.pearson, pearsonr),
+        (compared.spearman, spearmanr),
+        (compared.kendall, kendalltau),
+        (compared.pearson, pearsonr),
     ):
         assert ours.value == pytest.approx(theirs(people, judge).statistic)
         assert ours.n == 12
-    assert found.warnings == ()
+    assert compared.warnings == ()
 
 
 def test_a_board_goes_with_itself_and_against_its_reverse() -> None:
@@ -89,11 +100,11 @@ def test_separation_and_agreement_with_confidence_by_hand() -> None:
     # Errors of .1 and t of 399 df: intervals reach .197, so models under .393 apart overlap.
     people = _board([0.0, 0.3, 1.0], 0.1)
     judge = _board([0.0, 1.0, 0.2], 0.1, seed=2)
-    found = _compared(people, judge)
+    compared = _compared(people, judge)
     # People separate 0-2 and 1-2; the judge 0-1 and 1-2, the latter the other way round.
-    assert found.separated_by_people == pytest.approx(2 / 3)
-    assert found.separated_by_judge == pytest.approx(2 / 3)
-    assert found.confident_agreement == pytest.approx((0 - 1) / 2)
+    assert compared.separated_by_people == pytest.approx(2 / 3)
+    assert compared.separated_by_judge == pytest.approx(2 / 3)
+    assert compared.confident_agreement == pytest.approx((0 - 1) / 2)
 
 
 def test_the_brier_score_of_the_order_by_hand() -> None:
@@ -119,9 +130,9 @@ def test_few_models_are_warned_of_and_two_have_no_correlation() -> None:
 
 def test_models_on_one_board_alone_are_left_out() -> None:
     people = _board([0, 1, 2, 3, 9], 0.1)
-    found = _compared(people, _board([0, 1, 2, 3], 0.1))
-    assert found.models == ("m00", "m01", "m02", "m03")
-    assert found.pearson.value == pytest.approx(1)
+    compared = _compared(people, _board([0, 1, 2, 3], 0.1))
+    assert compared.models == ("m00", "m01", "m02", "m03")
+    assert compared.pearson.value == pytest.approx(1)
 
 
 def _covered(n_models: int, error: float, taste: float, runs: int) -> dict[str, float]:
@@ -140,13 +151,13 @@ def _covered(n_models: int, error: float, taste: float, runs: int) -> dict[str, 
             _board((theta + rng.normal(0, error, n_models)).tolist(), error, seed=int(seed))
             for theta, seed in zip((people, judge), seeds, strict=True)
         ]
-        found = compare_boards(*boards, rounds=100, rng=rng)
+        compared = compare_boards(*boards, rounds=100, rng=rng)
         noise = rng.normal(0, error, (2, 40, n_models))
         noisy = row_correlations(judge + noise[0], people + noise[1])
         clean = row_correlations(judge[None], people[None])
         for kind in KINDS:
             for name, want in ((kind, noisy[kind].mean()), (kind + NOISE_FREED, clean[kind][0])):
-                inside[name] += held(getattr(found, name), float(want))
+                inside[name] += held(getattr(compared, name), float(want))
     return {name: hits / runs for name, hits in inside.items()}
 
 
@@ -164,8 +175,8 @@ def test_both_correlations_are_within_their_own_interval_and_not_at_its_end() ->
         _board((theta + rng.normal(0, 0.15, 30)).tolist(), 0.15, seed=seed)
         for seed, theta in enumerate((people, judge))
     )
-    found = _compared(one, other)
-    plain, freed = found.spearman, found.spearman_noise_freed
+    compared = _compared(one, other)
+    plain, freed = compared.spearman, compared.spearman_noise_freed
     assert (plain.lower or 1) + 0.02 < (plain.value or 0) < (plain.upper or 0) - 0.02
     assert (freed.lower or 1) + 0.02 < (freed.value or 0) < (freed.upper or 0) - 0.02
     assert (freed.value or 0) > (plain.value or 1) + 0.05
@@ -209,11 +220,11 @@ def test_a_judge_that_follows_people_beats_one_that_does_not_and_not_itself() ->
     bad = MovedStudy(n=4000, n_models=12, judge=Mover(scale=-0.5))
     _, _, poor = bad.draw(np.random.default_rng(1))
     votes, first, second = (preferences(items, one) for one in (people, good, poor))
-    found = contest(votes, first, second, rounds=300, rng=np.random.default_rng(1))
-    assert found.pearson.lower is not None
-    assert found.pearson.lower > 0
+    gaps = contest(votes, first, second, rounds=300, rng=np.random.default_rng(1))
+    assert gaps.pearson.lower is not None
+    assert gaps.pearson.lower > 0
     mirrored = contest(votes, second, first, rounds=300, rng=np.random.default_rng(1))
-    assert mirrored.spearman.value == pytest.approx(-found.spearman.value)  # type: ignore[operator]
+    assert mirrored.spearman.value == pytest.approx(-gaps.spearman.value)  # type: ignore[operator]
     same = contest(votes, first, first, rounds=20, rng=np.random.default_rng(1))
     assert (same.kendall.value, same.kendall.lower, same.kendall.upper) == (0, None, None)
 
@@ -223,3 +234,85 @@ def test_a_judge_that_tells_no_models_apart_has_no_brier_score_of_the_order() ->
     assert _compared(people, silent).order_brier is None
     half_silent = _board([0.0, 0.0, 1.0], 0.0)
     assert _compared(people, half_silent).order_brier == pytest.approx(0)
+
+
+def test_three_wins_to_one_are_a_gap_of_log_3() -> None:
+    board = preferences(items_of(4), labels_of([(0, 1), (1, 1), (2, 1), (3, -1)]))
+    assert board.theta[0] - board.theta[1] == pytest.approx(np.log(3))
+    assert (board.models, board.n, board.slopes) == (("m0", "m1"), 4, {})
+
+
+def test_another_program_finds_the_same_strengths_and_slopes() -> None:
+    items, people, _ = MOVED.draw(np.random.default_rng(1))
+    board = preferences(items, people, (POSITION, "length"))
+    a, b = items.pairs[people.item].T
+    strengths = (np.arange(8) == a[:, None]).astype(float) - (np.arange(8) == b[:, None])
+    design = np.column_stack(
+        [strengths[:, 1:], people.first, items.gaps["length"][people.item]]
+    ).astype(float)
+    other = fit_logistic(Rows(design, (people.label + 1) / 2, np.ones(people.n))).coefficients
+    assert board.theta - board.theta[0] == pytest.approx(np.r_[0, other[:7]], abs=1e-7)
+    assert list(board.slopes.values()) == pytest.approx(other[7:].tolist(), abs=1e-7)
+
+
+def test_the_influences_are_those_behind_the_clustered_covariance() -> None:
+    items, people, _ = MOVED.draw(np.random.default_rng(1))
+    board = preferences(items, people)
+    a, b = items.pairs[people.item].T
+    data = Comparisons.from_codes(
+        items.models,
+        a,
+        b,
+        np.array([1, 2, 0])[people.label + 1],
+        prompt=items.prompt[people.item],
+    )
+    wanted = cr1(fit_bradley_terry(data), data, "prompt")
+    n = int((board.influence != 0).any(axis=1).sum())
+    ours = n / (n - 1) * board.influence.T @ board.influence
+    assert ours == pytest.approx(wanted, abs=1e-9)
+    assert board.influence.sum(axis=0) == pytest.approx(np.zeros(8), abs=1e-9)
+
+
+def test_leaving_a_prompt_out_moves_the_fit_about_as_its_influence_says() -> None:
+    items, people, _ = MovedStudy(n=3000, n_prompts=60).draw(np.random.default_rng(2))
+    whole = preferences(items, people, (POSITION,))
+    without = preferences(items, people.only(items.prompt[people.item] != 7), (POSITION,))
+    moved = (
+        np.r_[whole.theta, whole.slopes[POSITION]] - np.r_[without.theta, without.slopes[POSITION]]
+    )
+    assert whole.influence[7] == pytest.approx(moved, rel=0.15, abs=0.003)
+
+
+def test_turning_all_sides_round_turns_no_strength() -> None:
+    items, people, _ = MOVED.draw(np.random.default_rng(3))
+    board = preferences(items, people, (POSITION, "length"))
+    turned = Items(
+        items.models, items.pairs[:, ::-1], items.prompt, {"length": -items.gaps["length"]}
+    )
+    other = preferences(turned, swapped(people), (POSITION, "length"))
+    assert other.theta == pytest.approx(board.theta, abs=1e-9)
+    assert other.slopes == pytest.approx(board.slopes, abs=1e-9)
+    assert other.influence == pytest.approx(board.influence, abs=1e-9)
+
+
+def test_a_row_without_a_gap_and_a_battle_with_oneself_are_left_out() -> None:
+    pairs = np.array([[0, 1], [0, 1], [0, 0], [0, 1]])
+    items = Items(("x", "y"), pairs, np.arange(4), {"length": np.array([1.0, -1.0, 0.5, np.nan])})
+    people = labels_of([(0, 1), (0, -1), (1, 1), (1, -1), (2, 1), (3, 1)])
+    assert preferences(items, people).n == 5
+    assert preferences(items, people, ("length",)).n == 4
+
+
+def test_what_the_rows_do_not_tell_is_refused_in_the_words_of_ratings() -> None:
+    with pytest.raises(NotIdentifiedError, match="no finite value"):
+        preferences(items_of(2), labels_of([(0, 1), (1, 1)]))
+    with pytest.raises(NotIdentifiedError, match="There are no votes"):
+        preferences(items_of(2), labels_of([]))
+
+
+def test_an_interval_from_influences_is_students() -> None:
+    # Three prompts that move the value by 1, -1 and 0.5: (3 / 2) * 2.25, t of 2 df is 4.303.
+    estimate = from_influence(10.0, np.array([1.0, -1.0, 0.5, 0.0]), n=9, level=0.95)
+    assert estimate.upper == pytest.approx(10 + 4.3027 * np.sqrt(1.5 * 2.25), abs=1e-3)
+    assert (estimate.value, estimate.n) == (10.0, 9)
+    assert from_influence(1.0, np.array([0.0, 2.0]), n=3, level=0.9).lower is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.studies.buying import Signal, half_width, sending, votes_to_buy
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
+from judge.studies.plan import Signal, half_width, sending, votes_to_buy
 from judge.studies.powered_ratings import powered_ratings
 from judge.studies.prediction_powered import effective_sample, powered_mean
 from rating.errors import DataError, NotIdentifiedError
@@ -48,9 +48,9 @@ def test_a_judge_without_signal_saves_nothing_and_a_perfect_one_all_but_the_pool
 
 
 def test_too_few_judged_items_are_said_to_be_too_few() -> None:
-    found = votes_to_buy(Signal(0.25, 0.9, 100, 2_000), 0.02)
-    assert not found.enough_items
-    assert found.votes == found.without_judge == 2401
+    bought = votes_to_buy(Signal(0.25, 0.9, 100, 2_000), 0.02)
+    assert not bought.enough_items
+    assert bought.votes == bought.without_judge == 2401
 
 
 def test_the_signal_read_off_a_mean_is_its_squared_correlation() -> None:
@@ -58,23 +58,25 @@ def test_the_signal_read_off_a_mean_is_its_squared_correlation() -> None:
     judge = rng.normal(size=40_000)
     people = 0.6 * judge + 0.8 * rng.normal(size=40_000)
     people[4_000:] = np.nan
-    found = powered_mean(people, judge, np.arange(40_000))
-    signal = Signal.of_mean(found)
+    mean = powered_mean(people, judge, np.arange(40_000))
+    signal = Signal.of_mean(mean)
     assert signal.explained == pytest.approx(0.36, abs=0.04)
     assert signal.variance == pytest.approx(1.0, rel=0.06)
     assert (signal.n_voted, signal.n_items) == (4_000, 40_000)
-    half_width = (found.upper - found.lower) / 2
+    half_width = (mean.upper - mean.lower) / 2
     assert votes_to_buy(signal, half_width).votes == pytest.approx(4_000, rel=0.03)
 
 
 def test_buying_what_the_ratings_have_gives_their_half_width() -> None:
     study = Study(n_prompts=9_000, n_voted=1_000, signal=2.0, suits=1.5)
-    found = powered_ratings(*study.draw(np.random.default_rng(2)))
-    signal = Signal.of_ratings(found)
-    assert votes_to_buy(signal, half_width(found.ratings)).votes == pytest.approx(1_000, rel=0.03)
+    powered = powered_ratings(*study.draw(np.random.default_rng(2)))
+    signal = Signal.of_ratings(powered)
+    assert votes_to_buy(signal, half_width(powered.ratings)).votes == pytest.approx(
+        1_000, rel=0.03
+    )
     assert 0.1 < signal.explained < 0.9
     with pytest.raises(NotIdentifiedError, match="nothing shows what the judge is worth"):
-        Signal.of_ratings(replace(found, explained=None))
+        Signal.of_ratings(replace(powered, explained=None))
 
 
 def test_a_judge_of_the_items_with_votes_alone_shows_its_signal_all_the_same() -> None:
@@ -97,7 +99,9 @@ def test_a_plan_out_of_range_is_refused() -> None:
         votes_to_buy(signal, 0.1, level=1.5)
 
 
-def half_sure(seed: int, n: int = 3_000, n_voted: int = 600) -> tuple[Items, Said, Said, Said]:
+def half_sure(
+    seed: int, n: int = 3_000, n_voted: int = 600
+) -> tuple[Items, Labels, Labels, Labels]:
     """A judge that is people's voice where it is sure, and a coin where it is not.
 
     Returns the items, the votes so far, the verdicts, and what people would say of each item.
@@ -107,52 +111,52 @@ def half_sure(seed: int, n: int = 3_000, n_voted: int = 600) -> tuple[Items, Sai
     items, people, judge = study.draw(rng)
     sure = rng.random(n) < 0.5
     chance = np.where(sure, 0.5 + 0.45 * people.label, 0.5 + 0.05 * judge.label)
-    verdicts = replace(judge, chance=chance)
+    verdicts = replace(judge, probability=chance)
     return items, people.only(people.item < n_voted), verdicts, people
 
 
 def test_votes_go_where_the_judge_leaves_most_open() -> None:
     items, people, judge, _ = half_sure(1)
-    found = sending(items, people, judge, 300)
-    sure = np.abs(judge.chance[found.item] - 0.5) > 0.2
-    assert found.chance[~sure].mean() > 2 * found.chance[sure].mean()
+    plan = sending(items, people, judge, 300)
+    sure = np.abs(judge.probability[plan.item] - 0.5) > 0.2
+    assert plan.probability[~sure].mean() > 2 * plan.probability[sure].mean()
 
 
 def test_a_tenth_of_the_votes_is_spread_and_the_chances_sum_to_what_is_bought() -> None:
     items, people, judge, _ = half_sure(2)
     for n in (1, 300, 2_300, 2_400):
-        found = sending(items, people, judge, n)
-        assert found.chance.sum() == pytest.approx(n, rel=1e-9)
-        assert found.chance.max() <= 1
-        assert found.chance.min() >= 0.1 * n / 2_400
-        drawn = found.draw(np.random.default_rng(0))
+        plan = sending(items, people, judge, n)
+        assert plan.probability.sum() == pytest.approx(n, rel=1e-9)
+        assert plan.probability.max() <= 1
+        assert plan.probability.min() >= 0.1 * n / 2_400
+        drawn = plan.draw(np.random.default_rng(0))
         assert len(set(drawn.tolist())) == n
         assert not np.isin(drawn, people.item).any()
 
 
 def test_each_item_is_drawn_as_often_as_its_chance_says() -> None:
     items, people, judge, _ = half_sure(3, n=300, n_voted=200)
-    found = sending(items, people, judge, 40)
+    plan = sending(items, people, judge, 40)
     rng, rounds = np.random.default_rng(1), 4_000
-    times = np.bincount(np.concatenate([found.draw(rng) for _ in range(rounds)]), minlength=300)
-    error = np.sqrt(found.chance * (1 - found.chance) / rounds).clip(min=1e-9)
-    assert np.abs((times[found.item] / rounds - found.chance) / error).max() < 4.5
+    times = np.bincount(np.concatenate([plan.draw(rng) for _ in range(rounds)]), minlength=300)
+    error = np.sqrt(plan.probability * (1 - plan.probability) / rounds).clip(min=1e-9)
+    assert np.abs((times[plan.item] / rounds - plan.probability) / error).max() < 4.5
 
 
 def test_the_overall_chance_is_of_this_draw_or_the_one_before() -> None:
     items, people, judge, _ = half_sure(4)
-    found = sending(items, people, judge, 300)
-    assert found.overall[found.item] == pytest.approx(0.2 + 0.8 * found.chance)
-    assert (found.overall[people.item] > 0.2).all()
-    assert found.overall.sum() == pytest.approx(900, rel=0.03)
+    plan = sending(items, people, judge, 300)
+    assert plan.overall[plan.item] == pytest.approx(0.2 + 0.8 * plan.probability)
+    assert (plan.overall[people.item] > 0.2).all()
+    assert plan.overall.sum() == pytest.approx(900, rel=0.03)
 
 
 def test_models_nobody_voted_on_get_no_votes_by_this_rule() -> None:
     items, people, judge, _ = half_sure(5)
     unseen = ~(items.pairs[people.item] == 3).any(axis=1)
-    found = sending(items, people.only(unseen), judge, 100)
-    assert not (items.pairs[found.item] == 3).any()
-    assert found.chance.sum() == pytest.approx(100)
+    plan = sending(items, people.only(unseen), judge, 100)
+    assert not (items.pairs[plan.item] == 3).any()
+    assert plan.probability.sum() == pytest.approx(100)
 
 
 def test_what_cannot_be_sent_is_refused() -> None:

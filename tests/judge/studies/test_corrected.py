@@ -1,6 +1,5 @@
 """Rates by a judge that errs."""
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,13 +15,11 @@ from judge.studies.corrected import (
     Counted,
     Tally,
     corrected_rate,
-    corrected_win_rate,
-    optimal_split,
     win_tallies,
 )
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
-from tests.judge.studies.said import items_of, repeated, said
+from tests.judge.studies.labels import items_of, labels_of, repeated
 from tests.simulation import Share
 
 Record = Callable[[str, object], None]
@@ -32,19 +29,19 @@ shares = st.builds(lambda n, k: Counted(min(n, k), n), st.integers(1, 300), st.i
 
 def test_the_published_example() -> None:
     # Lee et al. 2025: p = .4 of 1000; right of .7 of 200 and of .9 of 200.
-    found = corrected_rate(Counted(400, 1000), Counted(140, 200), Counted(180, 200))
-    ours = [found.value, found.lower, found.upper]
+    rate = corrected_rate(Counted(400, 1000), Counted(140, 200), Counted(180, 200))
+    ours = [rate.value, rate.lower, rate.upper]
     assert ours == pytest.approx([0.16667, 0.05635, 0.26273], abs=5e-6)
-    assert found.n == 1000
+    assert rate.n == 1000
     assert "errs as often" in ASSUMPTION
 
 
 def test_a_judge_that_never_errs_is_left_as_it_is() -> None:
-    found = corrected_rate(Counted(30, 100), Counted(5000, 5000), Counted(5000, 5000))
-    assert found.value == pytest.approx(0.3)
+    rate = corrected_rate(Counted(30, 100), Counted(5000, 5000), Counted(5000, 5000))
+    assert rate.value == pytest.approx(0.3)
     # What remains is the interval of Agresti and Coull, .2189 to .3958.
-    assert found.lower == pytest.approx(0.2189, abs=0.002)
-    assert found.upper == pytest.approx(0.3958, abs=0.002)
+    assert rate.lower == pytest.approx(0.2189, abs=0.002)
+    assert rate.upper == pytest.approx(0.3958, abs=0.002)
 
 
 def test_errors_that_are_themselves_uncertain_make_the_interval_wider() -> None:
@@ -82,30 +79,30 @@ def test_what_was_not_counted_is_refused() -> None:
 @given(shares, shares, shares)
 def test_the_interval_lies_within_0_and_1_in_order(p: Counted, q0: Counted, q1: Counted) -> None:
     try:
-        found = corrected_rate(p, q0, q1)
+        rate = corrected_rate(p, q0, q1)
     except NotIdentifiedError:
         smoothed = q0.smoothed(2)[0] + q1.smoothed(2)[0]
         assert min(q0.share + q1.share, smoothed) <= 1 + 1e-12
         return
-    assert found.lower is not None
-    assert found.upper is not None
-    assert found.value is not None
-    assert 0 <= found.lower <= found.upper <= 1
-    assert 0 <= found.value <= 1
+    assert rate.lower is not None
+    assert rate.upper is not None
+    assert rate.value is not None
+    assert 0 <= rate.lower <= rate.upper <= 1
+    assert 0 <= rate.value <= 1
 
 
 @settings(max_examples=40)
 @given(shares, shares, shares)
 def test_asking_the_opposite_gives_the_opposite(p: Counted, q0: Counted, q1: Counted) -> None:
     try:
-        found = corrected_rate(p, q0, q1)
+        rate = corrected_rate(p, q0, q1)
     except NotIdentifiedError:
         return
     other = corrected_rate(Counted(p.n - p.hits, p.n), q1, q0)
     for ours, theirs in (
-        (found.value, other.value),
-        (found.lower, other.upper),
-        (found.upper, other.lower),
+        (rate.value, other.value),
+        (rate.lower, other.upper),
+        (rate.upper, other.lower),
     ):
         assert ours is not None
         assert theirs is not None
@@ -117,29 +114,29 @@ def test_intervals_cover_the_rate_that_was_drawn() -> None:
     inside = 0
     for _ in range(1000):
         p = 0.2 * 0.9 + 0.8 * 0.3
-        found = corrected_rate(
+        rate = corrected_rate(
             Counted(int(rng.binomial(500, p)), 500),
             Counted(int(rng.binomial(100, 0.7)), 100),
             Counted(int(rng.binomial(100, 0.9)), 100),
         )
-        assert found.lower is not None
-        assert found.upper is not None
-        inside += found.lower <= 0.2 <= found.upper
+        assert rate.lower is not None
+        assert rate.upper is not None
+        inside += rate.lower <= 0.2 <= rate.upper
     assert 0.93 <= inside / 1000 <= 0.98
 
 
 def test_a_models_win_rate_by_hand() -> None:
     # m1 on side B of every item. People: B B A; the judge: B B B on these and A B on two more.
     items = items_of(5)
-    people = said([(0, -1), (1, -1), (2, 1), (2, 0)])
-    judge = said([(0, -1), (1, -1), (2, -1), (3, 1), (4, -1)])
+    people = labels_of([(0, -1), (1, -1), (2, 1), (2, 0)])
+    judge = labels_of([(0, -1), (1, -1), (2, -1), (3, 1), (4, -1)])
     with pytest.raises(NotIdentifiedError, match=r"0\.000 of what people say no to"):
-        corrected_win_rate(items, people, judge, "m1")
-    better = said([(0, -1), (1, -1), (2, 1), (3, 1), (4, -1)])
-    found = corrected_win_rate(items, people, better, "m1")
-    assert (found.by_judge, found.rate.n) == (0.6, 5)
-    assert found.rate.value == pytest.approx(0.6)
-    for count, hits in ((found.specificity, 1), (found.sensitivity, 2)):
+        win_tallies(items, people, judge)["m1"].corrected()
+    better = labels_of([(0, -1), (1, -1), (2, 1), (3, 1), (4, -1)])
+    corrected = win_tallies(items, people, better)["m1"].corrected()
+    assert (corrected.by_judge, corrected.rate.n) == (0.6, 5)
+    assert corrected.rate.value == pytest.approx(0.6)
+    for count, hits in ((corrected.specificity, 1), (corrected.sensitivity, 2)):
         assert (count.hits, count.n) == (hits, hits)
 
 
@@ -151,18 +148,18 @@ def test_a_judge_with_a_liking_for_a_model_is_corrected() -> None:
     side = np.where(pairs[:, 0] == 0, 1, -1)  # of model x
     truth = rng.random(n) < 0.3
     judged = np.where(truth, rng.random(n) < 0.95, rng.random(n) < 0.25)
-    votes = said((i, int(side[i] if truth[i] else -side[i])) for i in range(2000))
-    verdicts = said((i, int(side[i] if judged[i] else -side[i])) for i in range(n))
-    found = corrected_win_rate(items, votes, verdicts, "x")
-    assert found.by_judge == pytest.approx(0.46, abs=0.01)
-    assert found.rate.lower is not None
-    assert found.rate.upper is not None
-    assert found.rate.lower < 0.3 < found.rate.upper < found.by_judge
+    votes = labels_of((i, int(side[i] if truth[i] else -side[i])) for i in range(2000))
+    verdicts = labels_of((i, int(side[i] if judged[i] else -side[i])) for i in range(n))
+    corrected = win_tallies(items, votes, verdicts)["x"].corrected()
+    assert corrected.by_judge == pytest.approx(0.46, abs=0.01)
+    assert corrected.rate.lower is not None
+    assert corrected.rate.upper is not None
+    assert corrected.rate.lower < 0.3 < corrected.rate.upper < corrected.by_judge
 
 
 def by_prompt(
     rng: np.random.Generator, *, n_prompts: int, rows: int, n_voted: int, together: float
-) -> tuple[Items, Said, Said]:
+) -> tuple[Items, Labels, Labels]:
     """Two models on several rows a prompt; ``together`` of a prompt's rows are copies of one.
 
     x is preferred on 30 % of the rows; the judge is right on 75 % of the others and 95 % of these.
@@ -181,27 +178,27 @@ def by_prompt(
     voted = prompt < n_voted
     items = Items(("x", "y"), np.tile([0, 1], (len(prompt), 1)), prompt)
     signs = [np.where(column, 1, -1) for column in (x_wins, says_x)]
-    votes = said(zip(at[voted], signs[0][voted], strict=True))
-    return items, votes, said(zip(at, signs[1], strict=True))
+    votes = labels_of(zip(at[voted], signs[0][voted], strict=True))
+    return items, votes, labels_of(zip(at, signs[1], strict=True))
 
 
-def width(found: Corrected) -> float:
-    assert found.rate.lower is not None
-    assert found.rate.upper is not None
-    return found.rate.upper - found.rate.lower
+def width(corrected: Corrected) -> float:
+    assert corrected.rate.lower is not None
+    assert corrected.rate.upper is not None
+    return corrected.rate.upper - corrected.rate.lower
 
 
 def test_repeating_every_row_within_its_prompt_narrows_no_interval() -> None:
     items, votes, verdicts = by_prompt(
         np.random.default_rng(3), n_prompts=200, rows=2, n_voted=60, together=0.5
     )
-    once = corrected_win_rate(items, votes, verdicts, "x")
+    once = win_tallies(items, votes, verdicts)["x"].corrected()
     twice = Items(items.models, np.tile(items.pairs, (2, 1)), np.tile(items.prompt, 2))
     more, judged = (
         replace(repeated(one, 2), item=np.r_[one.item, one.item + items.n])
         for one in (votes, verdicts)
     )
-    again = corrected_win_rate(twice, more, judged, "x")
+    again = win_tallies(twice, more, judged)["x"].corrected()
     assert again.rate.value == pytest.approx(once.rate.value)
     assert width(again) >= width(once)
     assert width(again) == pytest.approx(width(once), rel=0.01)
@@ -263,28 +260,3 @@ def test_intervals_of_ten_rows_a_prompt_cover(
     assert 0.93 - 3 * ours.error <= ours.mean <= 0.98 + 3 * ours.error
     if together:
         assert as_if_independent.mean + 3 * as_if_independent.error < 0.93
-
-
-def test_an_unknown_model_is_refused() -> None:
-    with pytest.raises(DataError, match="No model 'z'; there are m0, m1"):
-        corrected_win_rate(items_of(1), said([(0, 1)]), said([(0, 1)]), "z")
-
-
-def test_the_split_of_votes_gives_the_narrowest_interval() -> None:
-    p, q0, q1, n = 0.4, 0.7, 0.9, 400
-    theta = (p + q0 - 1) / (q0 + q1 - 1)
-
-    def variance(of_yes: int) -> float:
-        no, yes = q0 * (1 - q0) / (n - of_yes), q1 * (1 - q1) / of_yes
-        return (1 - theta) ** 2 * no + theta**2 * yes
-
-    ours = optimal_split(n, rate=p, specificity=q0, sensitivity=q1)
-    assert ours == math.ceil(n / (1 + 1.5 * math.sqrt(3)))
-    best = min(range(1, n), key=variance)
-    assert variance(ours) < 1.35 * variance(best)
-    assert variance(ours) < variance(n // 2)
-
-
-def test_a_rate_of_all_or_nothing_has_no_split() -> None:
-    with pytest.raises(DataError, match=r"sensitivity must lie between 0 and 1, not 1\.0"):
-        optimal_split(100, rate=0.5, specificity=0.5, sensitivity=1.0)

@@ -117,7 +117,7 @@ def test_both_orders_go_apart_and_their_verdict_into_agreement(study: Files) -> 
     assert (judge.verdicts.label.tolist(), judge.verdicts.first.tolist()) == ([0], [0])
     assert judge.in_orders.label.tolist() == [-1, 1]
     assert judge.in_orders.first.tolist() == [-1, 1]
-    assert judge.in_orders.chance == pytest.approx([0.1, 0.8])
+    assert judge.in_orders.probability == pytest.approx([0.1, 0.8])
 
 
 def test_an_unread_verdict_over_both_orders_counts_once(study: Files) -> None:
@@ -258,8 +258,8 @@ def test_a_file_of_parquet_is_read_like_one_of_text(study: Files) -> None:
     table = study.folder / "votes.parquet"
     source = str(study.folder / "votes.csv")
     duckdb.read_csv(source).write_parquet(str(table))
-    found = read_study(str(table), str(study.folder / "verdicts.csv"))
-    assert labels(found) == labels(expected)
+    data = read_study(str(table), str(study.folder / "verdicts.csv"))
+    assert labels(data) == labels(expected)
 
 
 def test_many_rows_are_read_as_few_are(study: Files) -> None:
@@ -274,7 +274,7 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
 
 
 @pytest.mark.parametrize(
-    ("votes", "verdicts", "said"),
+    ("votes", "verdicts", "message"),
     [
         ("model_a,model_b,winner\nx,y,tie\n", VERDICTS, "Neither an item_id, a prompt_id nor"),
         (VOTES, "prompt_id,model_a,model_b,winner\nq,x,y,tie\n", "No item of .* has a verdict"),
@@ -300,9 +300,9 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
     ],
 )
 def test_what_cannot_be_matched_is_quoted(
-    study: Files, votes: str, verdicts: str, said: str
+    study: Files, votes: str, verdicts: str, message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         study(votes, verdicts)
 
 

@@ -14,91 +14,91 @@ from tests.judge.studies.planted import Planted
 
 
 def judged(planted: Planted, folder: Path) -> JudgeStudy:
-    (found,) = planted.study(folder).judges
-    return found
+    (study,) = planted.study(folder).judges
+    return study
 
 
 def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
-    found = judged(Planted("perfect"), tmp_path)
-    assert found.first_answer.verdict == "yes"
-    test = found.alternative
+    studied = judged(Planted("perfect"), tmp_path)
+    assert studied.first_answer.verdict == "yes"
+    test = studied.alternative
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
-    said = " ".join(found.first_answer.reasons)
-    assert "take the place of 100 % of the 5 people tested, a coin that of 0 %" in said
-    assert f"on {100 * test.advantage:.0f} % of items" in said
-    assert "taken as a crowd" in said
+    text = " ".join(studied.first_answer.reasons)
+    assert "take the place of 100 % of the 5 people tested, a coin that of 0 %" in text
+    assert f"on {100 * test.advantage:.0f} % of items" in text
+    assert "taken as a crowd" in text
 
 
 @pytest.mark.parametrize("right", [0.6, 0.8, 1.0])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_coin_may_never_stand_in(tmp_path: Path, right: float, seed: int) -> None:
-    found = judged(Planted("coin", right=right, seed=seed), tmp_path).first_answer
-    assert found.verdict in ("no", "cannot_tell")
-    assert "throwing a coin" in " ".join(found.reasons)
+    studied = judged(Planted("coin", right=right, seed=seed), tmp_path).first_answer
+    assert studied.verdict in ("no", "cannot_tell")
+    assert "throwing a coin" in " ".join(studied.reasons)
 
 
 def test_a_coin_beside_people_who_hardly_agree_may_not_stand_in(tmp_path: Path) -> None:
     """Right in .6 of cases, taken for experts: there a coin passes the test of annotators."""
     study = Planted("coin", right=0.6, n_prompts=900, n_people=3).study(tmp_path, raters="expert")
-    (found,) = study.judges
-    assert found.alternative is not None
-    assert found.alternative.winning_rate == found.alternative.coin == 1
-    assert found.first_answer.headline == (
+    (judge,) = study.judges
+    assert judge.alternative is not None
+    assert judge.alternative.winning_rate == judge.alternative.coin == 1
+    assert judge.first_answer.headline == (
         "It cannot be told. It is not shown to do better than throwing a coin."
     )
 
 
 def test_a_judge_of_the_longer_answer_is_exposed(tmp_path: Path) -> None:
-    found = judged(Planted("longest"), tmp_path)
-    answer = found.first_answer
+    studied = judged(Planted("longest"), tmp_path)
+    answer = studied.first_answer
     assert answer.verdict == "no"
     assert answer.headline == "No. It does no better than picking the longer answer."
     assert answer.reasons[1].startswith("100 % of its verdicts are those of picking the longer")
-    assert found.alternative is not None
-    assert found.alternative.longest == found.alternative.winning_rate
+    assert studied.alternative is not None
+    assert studied.alternative.longest == studied.alternative.winning_rate
 
 
 def test_a_rule_with_few_cases_is_not_mentioned(tmp_path: Path) -> None:
     """Of 600 cases 3 were asked in one order, and there the judge took the first."""
-    found = judged(Planted("first", n_prompts=600, single=3), tmp_path)
-    answer = found.first_answer
-    assert FIRST not in {rule.name for rule in found.baselines}
+    studied = judged(Planted("first", n_prompts=600, single=3), tmp_path)
+    answer = studied.first_answer
+    assert FIRST not in {rule.name for rule in studied.baselines}
     assert "shown first" not in " ".join(answer.reasons)
     assert answer.verdict == "yes"
 
 
 def test_a_rule_with_many_cases_is_and_on_these_alone(tmp_path: Path) -> None:
-    found = judged(Planted("first", n_prompts=600, single=250), tmp_path)
-    rule = next(rule for rule in found.baselines if rule.name == FIRST)
+    studied = judged(Planted("first", n_prompts=600, single=250), tmp_path)
+    rule = next(rule for rule in studied.baselines if rule.name == FIRST)
     assert rule.followed is not None
     assert rule.followed.value == 1
     assert rule.lead_without_ties.value == 0
-    assert found.first_answer.headline == (
+    assert studied.first_answer.headline == (
         "No. It does no better than always picking what is shown first."
     )
 
 
 def test_six_unanimous_items_are_no_yes(tmp_path: Path) -> None:
-    found = judged(Planted("perfect", right=1.0, n_prompts=6, n_people=3), tmp_path)
-    assert found.first_answer.verdict == "cannot_tell"
-    assert found.first_answer.headline == "It cannot be told. This is of 6 prompts; it takes 20."
-    own = found.agreement.judge.without_ties
+    studied = judged(Planted("perfect", right=1.0, n_prompts=6, n_people=3), tmp_path)
+    assert studied.first_answer.verdict == "cannot_tell"
+    assert studied.first_answer.headline == "It cannot be told. This is of 6 prompts; it takes 20."
+    own = studied.agreement.judge.without_ties
     assert own.value == 1
     assert own.lower == pytest.approx(0.025 ** (1 / 6))
-    assert found.baselines == ()
+    assert studied.baselines == ()
 
 
 def test_a_hundred_unanimous_items_are_a_yes(tmp_path: Path) -> None:
-    found = judged(Planted("perfect", right=1.0, n_prompts=100, n_people=3), tmp_path)
-    assert found.first_answer.verdict == "yes"
+    studied = judged(Planted("perfect", right=1.0, n_prompts=100, n_people=3), tmp_path)
+    assert studied.first_answer.verdict == "yes"
 
 
 def test_fewer_than_three_people_are_no_yes(tmp_path: Path) -> None:
-    found = judged(Planted("perfect", n_people=2, each=2), tmp_path)
-    assert found.alternative is None
-    assert found.first_answer.verdict == "cannot_tell"
-    assert found.first_answer.reasons[0].startswith("Too few people can be tested one by one")
+    studied = judged(Planted("perfect", n_people=2, each=2), tmp_path)
+    assert studied.alternative is None
+    assert studied.first_answer.verdict == "cannot_tell"
+    assert studied.first_answer.reasons[0].startswith("Too few people can be tested one by one")
 
 
 @pytest.mark.parametrize("kind", ["perfect", "coin", "longest", "person"])
@@ -112,24 +112,24 @@ def test_another_name_changes_no_answer(tmp_path: Path, kind: str) -> None:
 
 def test_files_and_arrays_give_the_same_answer(tmp_path: Path) -> None:
     planted = Planted("person", n_prompts=60)
-    found = planted.judged(StudyOptions(rounds=200))
-    assert found.first_answer == judged(planted, tmp_path).first_answer
+    studied = planted.judged(StudyOptions(rounds=200))
+    assert studied.first_answer == judged(planted, tmp_path).first_answer
 
 
 def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     study = Planted("longest").study(tmp_path, raters="skilled")
     page = report_page(study, date(2026, 5, 3))
     (answer,) = page.answers
-    found = study.judges[0].first_answer
+    result = study.judges[0].first_answer
     assert answer.tone == "poor"
-    assert answer.headline == f"{OPENINGS['no']} {found.reasons[0]}"
-    assert answer.sentences == found.reasons[1:]
-    assert study.to_dict()["first_answer"] == {"verdict": "no", "reasons": list(found.reasons)}
+    assert answer.headline == f"{OPENINGS['no']} {result.reasons[0]}"
+    assert answer.sentences == result.reasons[1:]
+    assert study.to_dict()["first_answer"] == {"verdict": "no", "reasons": list(result.reasons)}
     assert "--raters skilled" in page.sections[-1].code
     assert any("taken as skilled raters" in point for s in page.sections for point in s.points)
     table = next(one for one in page.first.more if one.head[0] == "In the place of people")
-    said = {row[0]: row[1] for row in table.rows}
-    assert said["People it may take the place of"] == said["Picking the longer answer may"]
-    assert said["People tested"] == "5"
+    text = {row[0]: row[1] for row in table.rows}
+    assert text["People it may take the place of"] == text["Picking the longer answer may"]
+    assert text["People tested"] == "5"
     assert "15 % of items, the margin for skilled raters" in table.note
     assert LONGEST in {row[0] for row in page.first.table.rows}  # type: ignore[union-attr]

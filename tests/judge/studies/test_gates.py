@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from judge.studies.estimates import Estimate
 from judge.studies.gates import (
     FIRST,
     LONGEST,
@@ -17,7 +18,6 @@ from judge.studies.gates import (
     first_answer,
     unbeaten,
 )
-from judge.studies.items import Estimate
 
 NOTHING = Estimate(None, None, None, 0)
 
@@ -57,16 +57,16 @@ def annotators_test(**other: Any) -> Alternative:
 
 
 def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> None:
-    found = answer()
-    assert found.verdict == "yes"
-    assert found.headline.startswith("Yes, as far as agreement goes. It is as good a guess")
-    said = " ".join(found.reasons)
+    verdict = answer()
+    assert verdict.verdict == "yes"
+    assert verdict.headline.startswith("Yes, as far as agreement goes. It is as good a guess")
+    text = " ".join(verdict.reasons)
     for part in ("80 % (78–82)", "88 % (86–90)", "100 % of the 5 people", "by 10 % of items"):
-        assert part in said
+        assert part in text
     for part in ("a coin that of 20 %", "longer answer that of 40 %", "on 86 % of items"):
-        assert part in said
+        assert part in text
     for part in ("12 models", "by 0.80 (0.70 to 0.90)", "noise in both boards, by 0.90"):
-        assert part in said
+        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     ],
 )
 def test_each_gate_has_its_verdict(other: dict[str, Any], verdict: str, reason: str) -> None:
-    found = answer(**other)
-    assert (found.verdict, found.reasons[0][: len(reason)]) == (verdict, reason)
+    result = answer(**other)
+    assert (result.verdict, result.reasons[0][: len(reason)]) == (verdict, reason)
 
 
 def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() -> None:
     level = Rule(RANDOM, COIN.agreement, near(0.01), None)
-    found = answer(rules=(LONGER, level))
-    assert found.headline == "No. It does hardly better than throwing a coin, if at all."
-    found = answer(rules=(LONGER, replace(level, lead=near(-0.1))))
-    assert found.headline == "No. It does no better than throwing a coin."
+    verdict = answer(rules=(LONGER, level))
+    assert verdict.headline == "No. It does hardly better than throwing a coin, if at all."
+    verdict = answer(rules=(LONGER, replace(level, lead=near(-0.1))))
+    assert verdict.headline == "No. It does no better than throwing a coin."
     unclear = answer(rules=(LONGER, replace(level, lead=near(0.02, 0.1))))
     assert unclear.verdict == "cannot_tell"
     assert unclear.reasons[0] == "It is not shown to do better than throwing a coin."
@@ -125,19 +125,19 @@ def test_a_rule_that_is_followed_is_named_first() -> None:
     copied = Rule(FIRST, near(0.5), near(0.0), near(0.97))
     far = Rule(RANDOM, COIN.agreement, near(-0.2), None)
     assert [rule.name for rule in unbeaten((far, copied))] == [FIRST, RANDOM]
-    found = answer(rules=(far, copied))
-    assert found.headline == "No. It does no better than always picking what is shown first."
-    assert found.reasons[1].startswith("97 % of its verdicts are those of always picking")
+    verdict = answer(rules=(far, copied))
+    assert verdict.headline == "No. It does no better than always picking what is shown first."
+    assert verdict.reasons[1].startswith("97 % of its verdicts are those of always picking")
 
 
 def test_without_rules_and_boards_nothing_is_said_of_them() -> None:
-    found = answer(rules=(), correlation=None, correlation_noise_freed=None, people=NOTHING)
-    said = " ".join(found.reasons)
-    assert "Without reading" not in said
-    assert "ranking" not in said
-    assert "two people agree" not in said
+    verdict = answer(rules=(), correlation=None, correlation_noise_freed=None, people=NOTHING)
+    text = " ".join(verdict.reasons)
+    assert "Without reading" not in text
+    assert "ranking" not in text
+    assert "two people agree" not in text
 
 
 def test_the_plain_values_hold_the_verdict_and_its_reasons() -> None:
-    found = answer()
-    assert found.to_dict() == {"verdict": "yes", "reasons": list(found.reasons)}
+    verdict = answer()
+    assert verdict.to_dict() == {"verdict": "yes", "reasons": list(verdict.reasons)}

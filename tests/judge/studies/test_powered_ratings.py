@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from judge.studies.items import Items, Said
-from judge.studies.powered_bradley_terry import bread_at, moments_at, problem_of, scores
+from judge.studies.items import Items, Labels
+from judge.studies.power_tuning import problem_of, scores
 from judge.studies.powered_ratings import PoweredRatings, Ratings, powered_ratings
+from judge.studies.voters_and_prompts import bread_at, moments_at
 from rating import Comparisons, fit_bradley_terry
 from rating.errors import DataError, NotIdentifiedError
-from tests.judge.studies.simulated import Study, said
+from tests.judge.studies.simulated import Study, labels_of
 from tests.rating.builders import by_cluster, cr1
 
 SMALL = Study(n_models=5, n_prompts=60, n_voted=300, n_judged=1500)
-Drawn = tuple[Items, Said, Said]
+Drawn = tuple[Items, Labels, Labels]
 
 
 def drawn(study: Study = SMALL, seed: int = 1) -> Drawn:
@@ -27,7 +28,7 @@ def own_prompts(data: Drawn) -> Drawn:
     return replace(items, prompt=np.arange(items.n)), people, judge
 
 
-def as_comparisons(items: Items, what: Said) -> Comparisons:
+def as_comparisons(items: Items, what: Labels) -> Comparisons:
     a, b = items.pairs[what.item].T
     outcome = np.array([2, 0, 1])[what.label]
     return Comparisons.from_codes(items.models, a, b, outcome, prompt=items.prompt[what.item])
@@ -40,7 +41,7 @@ def contrasts(items: Items) -> np.ndarray:
 
 
 def published(
-    items: Items, people: Said, judge: Said, lam: float
+    items: Items, people: Labels, judge: Labels, lam: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Estimate, covariance and best weight as PPI++ has them for independent items.
 
@@ -76,60 +77,60 @@ def published(
     return beta, inverse @ meat @ inverse, float(best)
 
 
-def differences(data: Drawn, found: PoweredRatings) -> tuple[np.ndarray, np.ndarray]:
+def differences(data: Drawn, powered: PoweredRatings) -> tuple[np.ndarray, np.ndarray]:
     """Strengths less that of the first model, and their covariance."""
-    to = np.hstack([-np.ones((len(found.models) - 1, 1)), np.eye(len(found.models) - 1)])
-    return to @ found.ratings.theta, to @ by_prompt(*data, found) @ to.T
+    to = np.hstack([-np.ones((len(powered.models) - 1, 1)), np.eye(len(powered.models) - 1)])
+    return to @ powered.ratings.theta, to @ by_prompt(*data, powered) @ to.T
 
 
 def by_prompt(
-    items: Items, people: Said, judge: Said, found: PoweredRatings, *, alone: bool = False
+    items: Items, people: Labels, judge: Labels, powered: PoweredRatings, *, alone: bool = False
 ) -> np.ndarray:
     """The covariance of PPI++ with items summed by prompt, at the ratings that were found."""
     problem, _ = problem_of(items, people, judge, None)
-    weigh, lam = problem.parts, 0.0 if alone else found.judge_weight
-    theta = (found.human_only if alone else found.ratings).theta
+    weigh, lam = problem.parts, 0.0 if alone else powered.judge_weight
+    theta = (powered.human_only if alone else powered.ratings).theta
     moments = moments_at(problem, weigh, theta)
-    correction = found.n_prompts / (found.n_prompts - 1)
+    correction = powered.n_prompts / (powered.n_prompts - 1)
     return correction * moments.covariance(bread_at(problem, weigh, theta, lam), lam)
 
 
 @pytest.mark.parametrize("signal", [1.0, 3.0])
 def test_a_general_optimiser_finds_the_same_where_items_are_independent(signal: float) -> None:
     data = own_prompts(drawn(replace(SMALL, signal=signal)))
-    found = powered_ratings(*data)
-    theta, matrix, best = published(*data, found.judge_weight)
-    ours, our_matrix = differences(data, found)
-    assert 0.1 < found.judge_weight < 1
+    powered = powered_ratings(*data)
+    theta, matrix, best = published(*data, powered.judge_weight)
+    ours, our_matrix = differences(data, powered)
+    assert 0.1 < powered.judge_weight < 1
     np.testing.assert_allclose(ours, theta, atol=1e-6)
     np.testing.assert_allclose(our_matrix, matrix, rtol=1e-6, atol=1e-9)
     # The published weight is tuned in differences from the first model and pools the judge's
     # spread; ours is tuned in strengths that sum to zero: they agree to some hundredths.
-    assert found.judge_weight == pytest.approx(best, abs=0.05)
+    assert powered.judge_weight == pytest.approx(best, abs=0.05)
 
 
 def test_the_votes_alone_are_the_plain_fit() -> None:
     items, people, judge = drawn()
     whole = powered_ratings(items, people, judge)
-    found = whole.human_only
+    alone = whole.human_only
     data = as_comparisons(items, people)
     fit = fit_bradley_terry(data)
-    np.testing.assert_allclose(found.theta, fit.theta, atol=1e-8)
+    np.testing.assert_allclose(alone.theta, fit.theta, atol=1e-8)
     plain = cr1(fit, data, "prompt")
     ours = by_prompt(items, people, judge, whole, alone=True)
     np.testing.assert_allclose(ours, plain, atol=1e-10)
-    assert abs(found.theta.sum()) < 1e-12
+    assert abs(alone.theta.sum()) < 1e-12
 
 
 def test_a_judge_that_saw_only_what_people_saw_leaves_the_votes_alone() -> None:
     items, people, judge = drawn()
-    found = powered_ratings(items, people, judge.only(judge.item < people.n))
-    assert (found.judge_weight, found.gain.value, found.n_judged) == (0, 1, 0)
-    assert found.gain.lower is None
-    assert found.ratings is found.human_only
-    assert any("adds nothing" in warning for warning in found.warnings)
-    assert found.random_subset_p is None
-    assert "random subset" in found.assumption
+    powered = powered_ratings(items, people, judge.only(judge.item < people.n))
+    assert (powered.judge_weight, powered.gain.value, powered.n_judged) == (0, 1, 0)
+    assert powered.gain.lower is None
+    assert powered.ratings is powered.human_only
+    assert any("adds nothing" in warning for warning in powered.warnings)
+    assert powered.random_subset_p is None
+    assert "random subset" in powered.assumption
 
 
 def test_a_judge_that_is_the_crowd_makes_every_verdict_a_vote() -> None:
@@ -137,27 +138,27 @@ def test_a_judge_that_is_the_crowd_makes_every_verdict_a_vote() -> None:
     items, people, judge = own_prompts(drawn(study))
     # Where both spoke they said the same: the verdicts' noise is the votes' own.
     same = replace(judge, label=np.r_[people.label, judge.label[people.n :]])
-    found = powered_ratings(items, people, same)
+    powered = powered_ratings(items, people, same)
     everything = fit_bradley_terry(as_comparisons(items, same))
-    assert found.judge_weight == pytest.approx(300 / 30_300 * 100, abs=0.02)
-    np.testing.assert_allclose(found.ratings.theta, everything.theta, atol=0.02)
-    gain = found.human_only.variance.sum() / found.ratings.variance.sum()
+    assert powered.judge_weight == pytest.approx(300 / 30_300 * 100, abs=0.02)
+    np.testing.assert_allclose(powered.ratings.theta, everything.theta, atol=0.02)
+    gain = powered.human_only.variance.sum() / powered.ratings.variance.sum()
     assert gain == pytest.approx(101, rel=0.15)
     # What it would get wrong was not seen: a hundredfold gain is not claimed.
-    assert found.gain.value is None
-    assert any("explain every vote" in warning for warning in found.warnings)
+    assert powered.gain.value is None
+    assert any("explain every vote" in warning for warning in powered.warnings)
 
 
 def test_swapping_the_sides_or_the_models_changes_no_rating() -> None:
     items, people, judge = drawn()
-    found = powered_ratings(items, people, judge)
+    powered = powered_ratings(items, people, judge)
     turned = replace(items, pairs=items.pairs[:, ::-1])
     swapped = powered_ratings(
         turned, replace(people, label=-people.label), replace(judge, label=-judge.label)
     )
-    np.testing.assert_allclose(swapped.ratings.theta, found.ratings.theta, atol=1e-9)
-    np.testing.assert_allclose(swapped.ratings.variance, found.ratings.variance, atol=1e-10)
-    np.testing.assert_allclose(swapped.ratings.df, found.ratings.df, rtol=1e-7)
+    np.testing.assert_allclose(swapped.ratings.theta, powered.ratings.theta, atol=1e-9)
+    np.testing.assert_allclose(swapped.ratings.variance, powered.ratings.variance, atol=1e-10)
+    np.testing.assert_allclose(swapped.ratings.df, powered.ratings.df, rtol=1e-7)
     order = np.array([3, 0, 4, 1, 2])
     renamed = replace(
         items,
@@ -165,31 +166,30 @@ def test_swapping_the_sides_or_the_models_changes_no_rating() -> None:
         pairs=np.argsort(order)[items.pairs],
     )
     again = powered_ratings(renamed, people, judge)
-    assert again.models == found.models
-    np.testing.assert_allclose(again.ratings.theta, found.ratings.theta, atol=1e-9)
+    assert again.models == powered.models
+    np.testing.assert_allclose(again.ratings.theta, powered.ratings.theta, atol=1e-9)
 
 
 def test_copies_of_everything_in_the_same_prompts_are_no_news() -> None:
     items, people, judge = drawn()
     once = powered_ratings(items, people, judge)
 
-    def twice(what: Said) -> Said:
+    def twice(what: Labels) -> Labels:
         rows = np.tile(np.arange(what.n), 2)
         shift = np.repeat([0, items.n], what.n)
         return replace(what.only(rows), item=what.item[rows] + shift)
 
     doubled = Items(items.models, np.tile(items.pairs, (2, 1)), np.tile(items.prompt, 2))
-    found = powered_ratings(doubled, twice(people), twice(judge))
-    np.testing.assert_allclose(found.ratings.theta, once.ratings.theta, atol=1e-8)
+    powered = powered_ratings(doubled, twice(people), twice(judge))
+    np.testing.assert_allclose(powered.ratings.theta, once.ratings.theta, atol=1e-8)
     # Where prompts and voters show less than votes by themselves would, these are the floor.
-    np.testing.assert_allclose(found.ratings.variance, once.ratings.variance, rtol=0.005)
-    np.testing.assert_allclose(found.ratings.df, once.ratings.df, rtol=0.01)
+    np.testing.assert_allclose(powered.ratings.variance, once.ratings.variance, rtol=0.005)
+    np.testing.assert_allclose(powered.ratings.df, once.ratings.df, rtol=0.01)
 
 
 def test_blocks_of_prompts_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = powered_ratings(*drawn())
-    for module in ("powered_bradley_terry", "voters_and_prompts"):
-        monkeypatch.setattr(f"judge.studies.{module}.CHUNK_ENTRIES", 35)
+    monkeypatch.setattr("judge.studies.voters_and_prompts.CHUNK_ENTRIES", 35)
     pieces = powered_ratings(*drawn())
     np.testing.assert_allclose(pieces.ratings.variance, whole.ratings.variance, atol=1e-12)
     np.testing.assert_allclose(pieces.ratings.df, whole.ratings.df, rtol=1e-9)
@@ -202,8 +202,8 @@ def test_sharing_prompts_widens_the_intervals() -> None:
     assert joint.ratings.variance.sum() > 1.5 * apart.ratings.variance.sum()
 
 
-def half(found: Ratings) -> np.ndarray:
-    return np.asarray((found.upper - found.lower) / 2)
+def half(ratings: Ratings) -> np.ndarray:
+    return np.asarray((ratings.upper - ratings.lower) / 2)
 
 
 TASTES = Study(n_models=6, n_prompts=9000, n_voted=800, n_judged=1600, n_voters=20, taste=0.8)
@@ -227,32 +227,32 @@ def test_a_model_that_two_people_met_makes_no_other_rating_uncertain() -> None:
     with_new = (items.pairs[people.item] == 0).any(axis=1)
     seldom = people.only(~with_new | (people.rater < 2))
     never = people.only(~with_new)
-    found, without = (powered_ratings(items, some, judge).human_only for some in (seldom, never))
-    half = (found.upper - found.lower) / 2
-    assert found.averaged.tolist() == [False] + 5 * [True]
-    assert found.theta[1:].sum() == pytest.approx(0, abs=1e-9)
+    result, without = (powered_ratings(items, some, judge).human_only for some in (seldom, never))
+    half = (result.upper - result.lower) / 2
+    assert result.averaged.tolist() == [False] + 5 * [True]
+    assert result.theta[1:].sum() == pytest.approx(0, abs=1e-9)
     assert half[1:] == pytest.approx((without.upper - without.lower) / 2, rel=0.1)
     assert np.isnan(half[0])  # two people leave it less than a degree of freedom
 
 
 def test_with_distinct_prompts_the_votes_alone_are_clustered_by_voter() -> None:
     items, people, judge = own_prompts(drawn(TASTES))
-    found = powered_ratings(items, people, judge).human_only
+    powered = powered_ratings(items, people, judge).human_only
     a, b = items.pairs[people.item].T
     outcome = np.array([2, 0, 1])[people.label]
     data = Comparisons.from_codes(items.models, a, b, outcome, voter=people.rater)
     fit = fit_bradley_terry(data)
     exact = np.diag(by_cluster(fit, data))
-    np.testing.assert_allclose(found.variance, exact, rtol=0.03)
-    assert ((found.df > 15) & (found.df <= 19)).all()
+    np.testing.assert_allclose(powered.variance, exact, rtol=0.03)
+    assert ((powered.df > 15) & (powered.df <= 19)).all()
 
 
 def test_with_a_voter_a_vote_the_variance_is_that_by_prompt() -> None:
     data = drawn(Study(n_models=5, n_prompts=40, n_voted=800, suits=1.5))
     items, people, judge = data[0], replace(data[1], rater=np.arange(800)), data[2]
-    found = powered_ratings(items, people, judge)
-    wide = np.diag(by_prompt(items, people, judge, found))
-    np.testing.assert_allclose(found.ratings.variance, wide, rtol=0.03)
+    powered = powered_ratings(items, people, judge)
+    wide = np.diag(by_prompt(items, people, judge, powered))
+    np.testing.assert_allclose(powered.ratings.variance, wide, rtol=0.03)
 
 
 def test_no_two_way_variance_is_below_that_of_independent_votes() -> None:
@@ -269,10 +269,10 @@ def test_a_model_rated_by_one_voter_alone_has_no_interval() -> None:
     items, people, judge = drawn(TASTES)
     of_last = (items.pairs[people.item] == 5).any(axis=1)
     one = people.only(~of_last | (people.rater == 3))
-    found = powered_ratings(items, one, judge)
-    assert np.isnan(found.ratings.lower).tolist() == 5 * [False] + [True]
-    assert any("two effective voters, or prompts: m05" in warning for warning in found.warnings)
-    assert (found.ratings.df[:5] > 5).all()
+    powered = powered_ratings(items, one, judge)
+    assert np.isnan(powered.ratings.lower).tolist() == 5 * [False] + [True]
+    assert any("two effective voters, or prompts: m05" in warning for warning in powered.warnings)
+    assert (powered.ratings.df[:5] > 5).all()
 
 
 def test_votes_on_four_prompts_are_refused() -> None:
@@ -292,12 +292,12 @@ def test_the_gain_has_an_interval() -> None:
 
 
 def test_votes_on_an_item_and_a_judges_repetitions_are_averaged() -> None:
-    rows = Said(
+    rows = Labels(
         item=np.array([0, 0, 0, 2, 2]),
         rater=np.arange(5),
         label=np.array([1, 1, -1, 0, 1], dtype=np.int8),
         first=np.zeros(5, dtype=np.int8),
-        chance=np.array([np.nan, np.nan, np.nan, np.nan, 0.9]),
+        probability=np.array([np.nan, np.nan, np.nan, np.nan, 0.9]),
     )
     np.testing.assert_allclose(scores(rows, 4), [2 / 3, np.nan, 0.7, np.nan])
 
@@ -308,13 +308,13 @@ def test_what_a_judge_gives_as_a_probability_says_more_than_its_verdict() -> Non
     )
     data = own_prompts((items, people, judge))
     verdicts = powered_ratings(*data)
-    certain = powered_ratings(data[0], people, replace(judge, chance=(judge.label + 1) / 2))
+    certain = powered_ratings(data[0], people, replace(judge, probability=(judge.label + 1) / 2))
     np.testing.assert_allclose(certain.ratings.theta, verdicts.ratings.theta)
     rng = np.random.default_rng(0)
     follows = np.zeros(items.n)
     follows[people.item] = people.label
     near = np.clip(0.5 + 0.3 * follows + rng.normal(0, 0.05, items.n), 0, 1)
-    gain = powered_ratings(data[0], people, replace(judge, chance=near)).gain.value
+    gain = powered_ratings(data[0], people, replace(judge, probability=near)).gain.value
     assert gain is not None
     assert verdicts.gain.value is not None
     assert gain > verdicts.gain.value
@@ -323,11 +323,11 @@ def test_what_a_judge_gives_as_a_probability_says_more_than_its_verdict() -> Non
 def test_models_that_nobody_voted_on_are_named_and_left_out() -> None:
     items, people, judge = drawn()
     unseen = ~(items.pairs[people.item] == 4).any(axis=1)
-    found = powered_ratings(items, people.only(unseen), judge)
-    assert found.models == items.models[:4]
-    assert found.warnings[0] == "Judged, but not rated, for nobody voted on them: m04."
-    assert found.n == unseen.sum()
-    assert found.n + found.n_judged == (items.pairs < 4).all(axis=1).sum()
+    powered = powered_ratings(items, people.only(unseen), judge)
+    assert powered.models == items.models[:4]
+    assert powered.warnings[0] == "Judged, but not rated, for nobody voted on them: m04."
+    assert powered.n == unseen.sum()
+    assert powered.n + powered.n_judged == (items.pairs < 4).all(axis=1).sum()
 
 
 def test_unread_verdicts_cost_no_vote() -> None:
@@ -355,16 +355,16 @@ def test_votes_that_are_no_random_subset_are_reported_and_chances_make_up_for_th
     misled = powered_ratings(*data)
     assert misled.random_subset_p is not None
     assert misled.random_subset_p < 1e-6
-    assert any("not a random subset" in said for said in misled.warnings)
+    assert any("not a random subset" in text for text in misled.warnings)
     weighed = powered_ratings(*data, chance=chance)
 
-    def off(found: PoweredRatings) -> float:
-        errors = np.sqrt(found.ratings.variance)
-        return float(np.abs((found.ratings.theta - truth) / errors).max())
+    def off(powered: PoweredRatings) -> float:
+        errors = np.sqrt(powered.ratings.variance)
+        return float(np.abs((powered.ratings.theta - truth) / errors).max())
 
     assert off(weighed) < 3
     assert off(misled) > 5
-    assert not any("random subset" in said for said in weighed.warnings)
+    assert not any("random subset" in text for text in weighed.warnings)
 
 
 def test_a_few_voters_are_pointed_out() -> None:
@@ -397,4 +397,6 @@ def test_verdicts_that_pull_without_end_are_refused() -> None:
     verdicts[:10][people == 1] = 0
     items = Items(("x", "y"), np.tile([0, 1], (40, 1)), np.arange(40))
     with pytest.raises(NotIdentifiedError, match="no ratings fit both"):
-        powered_ratings(items, said(np.arange(10), people), said(np.arange(40), verdicts))
+        powered_ratings(
+            items, labels_of(np.arange(10), people), labels_of(np.arange(40), verdicts)
+        )

@@ -25,34 +25,34 @@ def drawn(seed: int, n: int = 60, judged: int = 240, noise: float = 0.5) -> tupl
 def test_eight_items_by_hand() -> None:
     people = np.array([1, 0, 1, 0, 1, 0, NAN, NAN])
     judge = np.array([1, 0, 1, 0, 1, 1, 1, 0.5])
-    found = powered_mean(people, judge, np.arange(8), folds=1)
+    mean = powered_mean(people, judge, np.arange(8), folds=1)
     # cov(people, judge) = 1/6 over n = 6; var(judge) = 2/9 over 6 and 1/16 over N = 2.
     lam = (1 / 6 / 6) / (2 / 9 / 6 + 1 / 16 / 2)
-    assert found.judge_weight == pytest.approx(lam)
-    assert found.value == pytest.approx(1 / 2 + lam * (3 / 4 - 2 / 3))
-    assert found.people_only.value == 1 / 2
-    assert found.people_error == pytest.approx(np.sqrt(6 / 5 / 4 / 6))
-    assert found.people_only.upper == pytest.approx(1 / 2 + 2.570582 * found.people_error)
-    assert (found.n, found.n_judged) == (6, 2)
+    assert mean.judge_weight == pytest.approx(lam)
+    assert mean.value == pytest.approx(1 / 2 + lam * (3 / 4 - 2 / 3))
+    assert mean.people_only.value == 1 / 2
+    assert mean.people_error == pytest.approx(np.sqrt(6 / 5 / 4 / 6))
+    assert mean.people_only.upper == pytest.approx(1 / 2 + 2.570582 * mean.people_error)
+    assert (mean.n, mean.n_judged) == (6, 2)
 
 
 def test_a_fold_takes_the_weight_of_the_other_prompts() -> None:
     """Five prompts, so that each is a fold: leaving one out and tuning on four, by hand."""
     people, judge, prompt = drawn(9, n=5, judged=40)
-    found = powered_mean(people, judge, prompt)
+    mean = powered_mean(people, judge, prompt)
     y, f, rest = people[:5], judge[:5], judge[5:]
     lam = np.empty(5)
     for out in range(5):
-        y_kept, f_kept = np.delete(y, out), np.delete(f, out)
-        rest_kept = np.delete(rest, np.s_[out::5])
-        best = np.cov(y_kept, f_kept, ddof=0)[0, 1] / (f_kept.var() + 4 / 32 * rest_kept.var())
+        y_used, f_used = np.delete(y, out), np.delete(f, out)
+        rest_used = np.delete(rest, np.s_[out::5])
+        best = np.cov(y_used, f_used, ddof=0)[0, 1] / (f_used.var() + 4 / 32 * rest_used.var())
         lam[out] = min(max(best, 0), 1)
     assert lam.std() > 0
-    assert found.judge_weight == pytest.approx(lam.mean())
-    assert found.value == pytest.approx(y.mean() - (lam * f).mean() + lam.mean() * rest.mean())
+    assert mean.judge_weight == pytest.approx(lam.mean())
+    assert mean.value == pytest.approx(y.mean() - (lam * f).mean() + lam.mean() * rest.mean())
     residual = y - y.mean() - lam * (f - f.mean())
     variance = (residual @ residual) / 5 / 4 + lam.mean() ** 2 * rest.var() / 40 * 5 / 4
-    assert found.standard_error == pytest.approx(np.sqrt(variance))
+    assert mean.standard_error == pytest.approx(np.sqrt(variance))
 
 
 def test_with_many_prompts_the_folds_agree_with_the_published_weight() -> None:
@@ -90,10 +90,10 @@ def test_verdicts_that_explain_every_vote_leave_the_gain_open() -> None:
     """All of 25 votes as the judge says: what it gets wrong elsewhere has not been seen."""
     judge = np.random.default_rng(13).integers(0, 2, 400).astype(np.float64)
     people = np.r_[judge[:25], np.full(375, NAN)]
-    found = powered_mean(people, judge, np.arange(400))
-    assert (found.gain.value, found.gain.lower) == (None, None)
-    assert any("explain every vote" in warning for warning in found.warnings)
-    assert found.lower < found.value < found.upper
+    mean = powered_mean(people, judge, np.arange(400))
+    assert (mean.gain.value, mean.gain.lower) == (None, None)
+    assert any("explain every vote" in warning for warning in mean.warnings)
+    assert mean.lower < mean.value < mean.upper
 
 
 def test_an_interval_of_no_width_is_refused() -> None:
@@ -109,25 +109,25 @@ def test_an_interval_of_no_width_is_refused() -> None:
 @given(seed=st.integers(0, 10_000), noise=st.floats(0.1, 5))
 def test_with_a_prompt_an_item_it_is_the_published_formula(seed: int, noise: float) -> None:
     people, judge, prompt = drawn(seed, noise=noise)
-    found = powered_mean(people, judge, prompt, folds=1)
+    mean = powered_mean(people, judge, prompt, folds=1)
     y, f, rest = people[:60], judge[:60], judge[60:]
     best = np.cov(y, f, ddof=0)[0, 1] / (f.var() + 60 / 240 * rest.var())
     lam = min(max(best, 0), 1)
     variance = (y - lam * f).var(ddof=1) / 60 + lam**2 * rest.var() / 240 * 60 / 59
-    assert found.judge_weight == pytest.approx(lam)
-    assert found.value == pytest.approx(y.mean() + lam * (rest.mean() - f.mean()))
-    assert found.standard_error == pytest.approx(np.sqrt(variance), rel=1e-9)
-    assert found.gain.value is not None
-    assert found.gain.value >= 1
-    assert found.explained == pytest.approx(max(np.corrcoef(y, f)[0, 1], 0) ** 2)
+    assert mean.judge_weight == pytest.approx(lam)
+    assert mean.value == pytest.approx(y.mean() + lam * (rest.mean() - f.mean()))
+    assert mean.standard_error == pytest.approx(np.sqrt(variance), rel=1e-9)
+    assert mean.gain.value is not None
+    assert mean.gain.value >= 1
+    assert mean.explained == pytest.approx(max(np.corrcoef(y, f)[0, 1], 0) ** 2)
 
 
 @given(shift=st.floats(-100, 100), seed=st.integers(0, 1000))
 def test_a_judge_who_is_wrong_everywhere_alike_changes_nothing(shift: float, seed: int) -> None:
     people, judge, prompt = drawn(seed)
-    found, shifted = (powered_mean(people, x, prompt) for x in (judge, judge + shift))
-    assert shifted.value == pytest.approx(found.value, abs=1e-9)
-    assert shifted.standard_error == pytest.approx(found.standard_error, rel=1e-6)
+    result, shifted = (powered_mean(people, x, prompt) for x in (judge, judge + shift))
+    assert shifted.value == pytest.approx(result.value, abs=1e-9)
+    assert shifted.standard_error == pytest.approx(result.standard_error, rel=1e-6)
 
 
 def test_no_other_weight_gives_a_smaller_error() -> None:
@@ -145,9 +145,9 @@ def test_no_other_weight_gives_a_smaller_error() -> None:
 
 def test_a_judge_who_says_always_the_same_is_not_listened_to() -> None:
     people, judge, prompt = drawn(1)
-    found = powered_mean(people, np.full(len(judge), 0.7), prompt)
-    assert (found.judge_weight, found.gain.value, found.gain.lower) == (0, 1, None)
-    assert found.value == found.people_only.value
+    mean = powered_mean(people, np.full(len(judge), 0.7), prompt)
+    assert (mean.judge_weight, mean.gain.value, mean.gain.lower) == (0, 1, None)
+    assert mean.value == mean.people_only.value
     contrary = powered_mean(people, -judge, prompt)
     assert contrary.judge_weight == 0
 
@@ -165,10 +165,10 @@ def test_copies_of_an_item_in_its_prompt_are_no_news() -> None:
 
 def test_equal_chances_are_no_chances() -> None:
     people, judge, prompt = drawn(5, n=300, judged=1200)
-    found = powered_mean(people, judge, prompt)
+    mean = powered_mean(people, judge, prompt)
     weighed = powered_mean(people, judge, prompt, chance=np.full(1500, 0.2))
-    assert weighed.value == pytest.approx(found.value, abs=0.1 * found.standard_error)
-    assert weighed.standard_error == pytest.approx(found.standard_error, rel=0.02)
+    assert weighed.value == pytest.approx(mean.value, abs=0.1 * mean.standard_error)
+    assert weighed.standard_error == pytest.approx(mean.standard_error, rel=0.02)
 
 
 def test_chances_make_up_for_items_that_were_chosen() -> None:
@@ -178,27 +178,27 @@ def test_chances_make_up_for_items_that_were_chosen() -> None:
     chance = np.where(judge > 0, 0.4, 0.05)
     people = np.where(rng.random(20_000) < chance, truth, NAN)
     prompt = np.arange(20_000)
-    found = powered_mean(people, judge, prompt, chance=chance)
-    assert abs(found.value - truth.mean()) < 3 * found.standard_error
-    assert found.people_only.value == pytest.approx(truth.mean(), abs=0.1)
+    mean = powered_mean(people, judge, prompt, chance=chance)
+    assert abs(mean.value - truth.mean()) < 3 * mean.standard_error
+    assert mean.people_only.value == pytest.approx(truth.mean(), abs=0.1)
     without = powered_mean(people, np.full(20_000, NAN), prompt)
     assert without.value > truth.mean() + 10 * without.standard_error
 
 
 def test_without_items_to_judge_the_votes_stand_alone_and_it_is_said() -> None:
     people, judge, prompt = drawn(6)
-    found = powered_mean(people[:60], judge[:60], prompt[:60])
-    assert (found.judge_weight, found.gain.value, found.n_judged) == (0, 1, 0)
-    assert found.value == pytest.approx(people[:60].mean())
-    assert any("adds nothing" in said for said in found.warnings)
+    mean = powered_mean(people[:60], judge[:60], prompt[:60])
+    assert (mean.judge_weight, mean.gain.value, mean.n_judged) == (0, 1, 0)
+    assert mean.value == pytest.approx(people[:60].mean())
+    assert any("adds nothing" in text for text in mean.warnings)
     unread = powered_mean(people, np.where(np.isnan(people), judge, NAN), prompt)
-    assert any("adds nothing" in said for said in unread.warnings)
+    assert any("adds nothing" in text for text in unread.warnings)
 
 
 def test_few_prompts_are_pointed_out_and_uneven_ones_widen_the_interval() -> None:
     people, judge, prompt = drawn(7)
-    found = powered_mean(people, judge, prompt % 12)
-    assert any("12 prompts" in said for said in found.warnings)
+    mean = powered_mean(people, judge, prompt % 12)
+    assert any("12 prompts" in text for text in mean.warnings)
     assert not powered_mean(people, judge, prompt % 20).warnings
     even, uneven = Clusters(20, 20.0), Clusters(20, 4.0)
     assert uneven.reach(0.95) == pytest.approx(3.182446)
@@ -245,10 +245,10 @@ def test_a_hundred_votes_on_pandalm_do_for_a_hundred_and_forty(published_data: P
         some = np.full(len(people), NAN)
         at = rng.choice(len(people), 100, replace=False)
         some[at] = people[at]
-        found = powered_mean(some, judge, np.arange(len(people)))
-        assert found.people_only.value is not None
-        off[:, i] = found.people_only.value - people.mean(), found.value - people.mean()
-        inside += found.lower <= people.mean() <= found.upper
+        mean = powered_mean(some, judge, np.arange(len(people)))
+        assert mean.people_only.value is not None
+        off[:, i] = mean.people_only.value - people.mean(), mean.value - people.mean()
+        inside += mean.lower <= people.mean() <= mean.upper
     # Ratios of variances from 2,000 draws are off by about 2.6 %, coverage by .004. Among the 974
     # a mean varies less than in the world, so that more than 95 % are inside.
     assert off[0].var() / off[1].var() == pytest.approx(1.42, abs=0.11)

@@ -1,6 +1,8 @@
-"""Krippendorff's alpha and Gwet's AC1."""
+"""Krippendorff's alpha, Gwet's AC1, and the highest agreement that people allow."""
 
 import json
+import math
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -9,19 +11,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.studies.reliability import Metric, Ratings, ac1, alpha
+from judge.studies.agreement import majority
+from judge.studies.items import Items, Labels
+from judge.studies.reliability import CONDITION, Ceiling, Metric, Ratings, ac1, alpha, ceiling
 from rating.errors import DataError
 from rating.typing import Floats
-from tests.judge.studies.said import items_of, labelled, published, said, swapped
+from tests.judge.studies.labels import items_of, labelled, labels_of, published, repeated, swapped
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "reliability.json").read_text())
+
 METRICS = get_args(Metric)
+
 
 matrices = st.lists(
     st.lists(st.sampled_from([np.nan, 0.0, 1.0, 2.0, 5.0]), min_size=3, max_size=3),
     min_size=2,
     max_size=12,
 ).map(np.array)
+
+
+ceiling_ = partial(ceiling, rounds=20, rng=np.random.default_rng(1))
 
 
 def _quick() -> dict[str, Any]:
@@ -32,12 +41,12 @@ def _quick() -> dict[str, Any]:
 def test_published_tables_reach_their_figures(table: dict[str, Any]) -> None:
     ratings = Ratings.of_matrix(np.array(table["observers"], dtype=float).T)
     for name, want in table["expected"].items():
-        found = (
+        coefficient = (
             ac1(ratings, **_quick())
             if name == "ac1"
             else alpha(ratings, metric=cast(Metric, name), **_quick())
         )
-        assert found.value == pytest.approx(want, abs=0.0005), name
+        assert coefficient.value == pytest.approx(want, abs=0.0005), name
 
 
 def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
@@ -47,12 +56,12 @@ def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
     ratings = Ratings.of_matrix(matrix)
     assert alpha(ratings, **_quick()).value == pytest.approx(GOLDEN["crossed"]["alpha"], abs=5e-5)
     want, error = GOLDEN["crossed"]["ac1"]
-    found = ac1(ratings, rounds=2000, rng=np.random.default_rng(1))
-    assert found.n == 100
-    assert found.value == pytest.approx(want, abs=5e-5)
-    assert found.lower is not None
-    assert found.upper is not None
-    assert (found.upper - found.lower) / 2 / 1.96 == pytest.approx(error, rel=0.08)
+    coefficient = ac1(ratings, rounds=2000, rng=np.random.default_rng(1))
+    assert coefficient.n == 100
+    assert coefficient.value == pytest.approx(want, abs=5e-5)
+    assert coefficient.lower is not None
+    assert coefficient.upper is not None
+    assert (coefficient.upper - coefficient.lower) / 2 / 1.96 == pytest.approx(error, rel=0.08)
 
 
 @pytest.mark.published
@@ -60,24 +69,24 @@ def test_people_reach_the_published_alphas(published_data: Path) -> None:
     wanted = {"mtbench": (0.4855, 961), "llmfao": (0.2903, 2124)}
     for name, (value, n) in wanted.items():
         data = published(published_data / "votes" / name)
-        found = alpha(Ratings.of_said(data.items, data.people), **_quick())
-        assert found.n == n, name
-        assert found.value == pytest.approx(value, abs=5e-5), name
+        coefficient = alpha(Ratings.of_labels(data.items, data.people), **_quick())
+        assert coefficient.n == n, name
+        assert coefficient.value == pytest.approx(value, abs=5e-5), name
 
 
 def test_nearly_all_of_one_label_lowers_alpha_and_not_ac1() -> None:
     # 98 units on which both say A; one A against B, one B against A.
     votes = [(i, 1) for i in range(98) for _ in range(2)] + [(98, 1), (98, -1), (99, -1), (99, 1)]
-    ratings = Ratings.of_said(items_of(100), said(votes))
+    ratings = Ratings.of_labels(items_of(100), labels_of(votes))
     assert alpha(ratings, **_quick()).value == pytest.approx(-0.005, abs=0.001)
     assert ac1(ratings, **_quick()).value == pytest.approx(0.98, abs=0.001)
 
 
 def test_coins_agree_no_more_than_chance_if_nobody_could_give_a_tie() -> None:
     rng = np.random.default_rng(1)
-    votes = said([(i, int(x)) for i in range(4000) for x in rng.choice([-1, 1], 2)])
+    votes = labels_of([(i, int(x)) for i in range(4000) for x in rng.choice([-1, 1], 2)])
     items = items_of(4000)
-    two, three = (Ratings.of_said(items, votes, ties=ties) for ties in (False, True))
+    two, three = (Ratings.of_labels(items, votes, ties=ties) for ties in (False, True))
     assert ac1(two, **_quick()).value == pytest.approx(0, abs=0.05)
     assert ac1(three, **_quick()).value == pytest.approx(1 / 3, abs=0.05)
     assert alpha(two, **_quick()).value == pytest.approx(alpha(three, **_quick()).value)
@@ -85,19 +94,19 @@ def test_coins_agree_no_more_than_chance_if_nobody_could_give_a_tie() -> None:
 
 def test_ties_where_none_could_be_given_are_refused() -> None:
     with pytest.raises(DataError, match="2 ties where none could be given"):
-        Ratings.of_said(items_of(2), said([(0, 0), (1, 0), (1, 1)]), ties=False)
+        Ratings.of_labels(items_of(2), labels_of([(0, 0), (1, 0), (1, 1)]), ties=False)
 
 
 def test_what_cannot_be_told_has_no_value() -> None:
-    one_value = Ratings.of_said(items_of(2), said([(0, 1), (0, 1), (1, 1), (1, 1)]))
+    one_value = Ratings.of_labels(items_of(2), labels_of([(0, 1), (0, 1), (1, 1), (1, 1)]))
     assert alpha(one_value, **_quick()).value is None
-    nobody_twice = Ratings.of_said(items_of(2), said([(0, 1), (1, -1)]))
+    nobody_twice = Ratings.of_labels(items_of(2), labels_of([(0, 1), (1, -1)]))
     assert (alpha(nobody_twice, **_quick()).value, ac1(nobody_twice, **_quick()).n) == (None, 0)
     assert ac1(nobody_twice, **_quick()).value is None
 
 
 def test_what_has_no_measure_is_refused() -> None:
-    ratings = Ratings.of_said(items_of(1), said([(0, 1), (0, 0)]))
+    ratings = Ratings.of_labels(items_of(1), labels_of([(0, 1), (0, 0)]))
     with pytest.raises(DataError, match="from 0 up, not -1"):
         alpha(ratings, metric="ratio", **_quick())
     with pytest.raises(DataError, match="not 'cubic'"):
@@ -122,9 +131,9 @@ def _by_definition(matrix: Floats) -> float:
 @settings(max_examples=40)
 @given(matrices)
 def test_alpha_is_what_its_definition_says(matrix: Floats) -> None:
-    found = alpha(Ratings.of_matrix(matrix), **_quick()).value
+    coefficient = alpha(Ratings.of_matrix(matrix), **_quick()).value
     want = _by_definition(matrix)
-    assert found == (None if np.isnan(want) else pytest.approx(want))
+    assert coefficient == (None if np.isnan(want) else pytest.approx(want))
 
 
 @settings(max_examples=30)
@@ -141,8 +150,115 @@ def test_who_is_which_observer_does_not_matter(matrix: Floats, metric: Metric) -
 @given(labelled)
 def test_turning_all_sides_round_changes_nothing(rows: list[tuple[int, int]]) -> None:
     ratings, turned = (
-        Ratings.of_said(items_of(10), one) for one in (said(rows), swapped(said(rows)))
+        Ratings.of_labels(items_of(10), one) for one in (labels_of(rows), swapped(labels_of(rows)))
     )
     for measure in (alpha, ac1):
         one, other = measure(ratings, **_quick()), measure(turned, **_quick())
         assert one.value == (None if other.value is None else pytest.approx(other.value))
+
+
+def _drawn(
+    share: np.ndarray, votes: int, rng: np.random.Generator
+) -> tuple[Items, Labels, Labels]:
+    """Draw votes where a share of people prefers side A, and the verdicts of the best judge."""
+    label = np.where(rng.random((len(share), votes)) < share[:, None], 1, -1)
+    item = np.repeat(np.arange(len(share)), votes)
+    best = np.where(share > 0.5, 1, -1)
+    people = labels_of(zip(item, label.ravel(), strict=True))
+    return items_of(len(share)), people, labels_of(enumerate(best))
+
+
+def _values(bounds: Ceiling) -> dict[str, float | None]:
+    return {name: getattr(bounds, name).value for name in Ceiling.__slots__}
+
+
+def test_the_agreement_of_the_arenas_experts_leaves_a_judge_81_to_89_percent() -> None:
+    # 81 of 100 items on which two people agree; the square root of 2 * .81 - 1 is .7874.
+    people = labels_of([(i, s) for i in range(100) for s in (1, 1 if i < 81 else -1)])
+    bounds = ceiling_(items_of(100), people)
+    assert bounds.people.value == bounds.lowest.value == 0.81
+    assert bounds.highest.value == pytest.approx(0.8937, abs=5e-5)
+    assert (bounds.fitted.value, bounds.judge.value, bounds.to_highest.value) == (None, None, None)
+    assert "two people or more" in CONDITION
+
+
+@pytest.mark.parametrize(("a", "reached"), [(1.0, 0.75), (0.5, 0.5 + 1 / math.pi)])
+def test_a_planted_law_of_opinion_gives_back_the_best_judge(a: float, reached: float) -> None:
+    # Uniform shares: E max(p, 1 - p) = 3/4; arcsine shares: 1/2 + 1/pi.
+    rng = np.random.default_rng(5)
+    items, people, best = _drawn(rng.beta(a, a, 6000), 4, rng)
+    bounds = ceiling(items, people, best, rounds=200, rng=rng)
+    assert bounds.fitted.lower is not None
+    assert bounds.fitted.upper is not None
+    assert bounds.fitted.value == pytest.approx(reached, abs=0.01)
+    assert bounds.fitted.lower < reached < bounds.fitted.upper
+    assert bounds.judge.value == pytest.approx(reached, abs=0.015)
+    values = _values(bounds)
+    assert values["lowest"] < values["judge"] < values["highest"]  # type: ignore[operator]
+    assert bounds.fitted.n == 6000
+
+
+def test_with_one_share_everywhere_the_best_judge_reaches_the_highest_bound() -> None:
+    rng = np.random.default_rng(5)
+    share = rng.choice([0.15, 0.85], 4000)
+    items, people, best = _drawn(share, 2, rng)
+    bounds = ceiling_(items, people, best)
+    assert bounds.to_highest.value == pytest.approx(1, abs=0.015)
+    assert bounds.judge.value == pytest.approx(0.85, abs=0.015)
+
+
+def test_people_of_one_mind_leave_everything_to_a_judge() -> None:
+    people = labels_of([(i, 1) for i in range(30) for _ in range(3)])
+    bounds = ceiling_(items_of(30), people, labels_of([(i, 1) for i in range(30)]))
+    assert bounds.lowest.value == bounds.highest.value == bounds.to_people.value == 1
+    assert bounds.fitted.value == pytest.approx(1, abs=0.01)
+
+
+def test_people_who_toss_coins_leave_a_judge_a_half() -> None:
+    people = labels_of([(i, s) for i in range(30) for s in (1, -1, 1, -1)])
+    bounds = ceiling_(items_of(30), people)
+    assert bounds.people.value == pytest.approx(1 / 3)
+    assert bounds.lowest.value == bounds.highest.value == 0.5
+    assert bounds.fitted.value == pytest.approx(0.5, abs=0.02)
+
+
+def test_only_items_that_both_decided_and_two_people_voted_on_count() -> None:
+    people = labels_of([(0, 1), (0, 1), (1, 1), (1, 0), (2, 1), (2, -1), (3, 1), (3, 1)])
+    judge = labels_of([(0, 1), (1, 1), (2, 1), (3, 0)])
+    bounds = ceiling_(items_of(4), people, judge)
+    assert {getattr(bounds, name).n for name in ("people", "judge", "to_people")} == {2}
+    assert (bounds.people.value, bounds.judge.value) == (0.5, 0.75)
+    assert bounds.to_people.value == 1.5
+
+
+def test_without_items_voted_on_twice_there_is_no_ceiling() -> None:
+    bounds = ceiling_(items_of(2), labels_of([(0, 1), (1, -1)]), labels_of([(0, 1)]))
+    assert set(_values(bounds).values()) == {None}
+
+
+@pytest.mark.published
+def test_the_majority_reaches_more_than_one_person_does(published_data: Path) -> None:
+    data = published(published_data / "votes" / "llmfao")
+    bounds = ceiling_(data.items, data.people, majority(data.items, data.people))
+    values = _values(bounds)
+    # It has seen the votes that it is compared with, so it may pass the bound for judges.
+    assert values["people"] < values["fitted"] < values["judge"]  # type: ignore[operator]
+    gpt_4 = ceiling_(data.items, data.people, data.judges["gpt-4"])
+    assert gpt_4.to_people.value == pytest.approx(0.977, abs=0.001)
+
+
+@settings(max_examples=30)
+@given(labelled, labelled)
+def test_bounds_are_in_order_and_sides_do_not_matter(
+    votes: list[tuple[int, int]], verdicts: list[tuple[int, int]]
+) -> None:
+    items, people, judge = items_of(10), labels_of(votes), labels_of(verdicts)
+    values = _values(ceiling_(items, people, judge))
+    if values["people"] is not None:
+        assert 0.5 <= values["lowest"] <= values["highest"] <= 1  # type: ignore[operator]
+    for other in (
+        ceiling_(items, swapped(people), swapped(judge)),
+        ceiling_(items, people, repeated(judge, 3)),
+    ):
+        for name, value in _values(other).items():
+            assert value == (None if values[name] is None else pytest.approx(values[name])), name

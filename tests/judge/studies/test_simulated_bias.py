@@ -7,12 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judge.studies.bias import Bias, bias
-from judge.studies.items import Estimate
-from judge.studies.preferences import Preferences, preferences
-from judge.studies.self_preference import self_preference
+from judge.studies.biases import Biases, biases, self_preference
+from judge.studies.boards import Preferences, preferences
+from judge.studies.estimates import Estimate
 from rating.scale import POINTS_PER_NAT
-from tests.judge.studies.moved import Moved, Mover
+from tests.judge.studies.moved import MovedStudy, Mover
 from tests.simulation import Share
 
 pytestmark = pytest.mark.slow
@@ -21,14 +20,14 @@ Record = Callable[[str, object], None]
 
 STUDIES = 500
 SEED = 1
-PLANTED = Moved(
+PLANTED = MovedStudy(
     people=Mover(position=0.1, length=0.3),
     judge=Mover(position=0.5, length=0.6, favour=0.8),
     n=4000,
     tie_rate=0.0,
     shared=0.0,
 )
-ALIKE = Moved(people=Mover(position=0.2, length=0.4), judge=Mover(position=0.2, length=0.4))
+ALIKE = MovedStudy(people=Mover(position=0.2, length=0.4), judge=Mover(position=0.2, length=0.4))
 """People and judge are moved alike, share likings of the prompts, and say ties."""
 
 TRUTH = {"position": 0.4, "length": 0.3, "self": 0.8}
@@ -42,35 +41,35 @@ FAVOURS = (0.0, 0.2, 0.4, 0.8)
 """Sd in nats by which a judge likes each model for itself."""
 
 
-def parts(found: Bias) -> dict[str, Estimate]:
+def parts(measured: Biases) -> dict[str, Estimate]:
     """The biases, and as a planted error the judge's own slope taken for one."""
-    assert found.position.difference is not None
-    assert found.length.difference is not None
-    assert found.length.judge is not None
-    assert found.self_preference is not None
+    assert measured.effects["position"].difference is not None
+    assert measured.effects["length"].difference is not None
+    assert measured.effects["length"].judge is not None
+    assert measured.self_preference is not None
     return {
-        "position": found.position.difference,
-        "length": found.length.difference,
-        "self": found.self_preference.excess,
-        "length, people left out": found.length.judge,
+        "position": measured.effects["position"].difference,
+        "length": measured.effects["length"].difference,
+        "self": measured.self_preference.excess,
+        "length, people left out": measured.effects["length"].judge,
     }
 
 
 @cache
-def study(of: Moved) -> dict[str, list[tuple[float, float, float]]]:
+def study(of: MovedStudy) -> dict[str, list[tuple[float, float, float]]]:
     """Value, lower and upper end of each part in nats, of many studies."""
-    rng, found = np.random.default_rng(SEED), defaultdict(list)
+    rng, result = np.random.default_rng(SEED), defaultdict(list)
     for _ in range(STUDIES):
-        for name, one in parts(bias(*of.draw(rng), own_model=of.models[-1])).items():
+        for name, one in parts(biases(*of.draw(rng), own_model=of.models[-1])).items():
             assert one.value is not None
             assert one.lower is not None
             assert one.upper is not None
             ends = np.array([one.value, one.lower, one.upper]) / POINTS_PER_NAT
-            found[name].append((float(ends[0]), float(ends[1]), float(ends[2])))
-    return dict(found)
+            result[name].append((float(ends[0]), float(ends[1]), float(ends[2])))
+    return dict(result)
 
 
-def off_and_covered(of: Moved, name: str, truth: float) -> tuple[Share, Share]:
+def off_and_covered(of: MovedStudy, name: str, truth: float) -> tuple[Share, Share]:
     value, lower, upper = np.array(study(of)[name]).T
     held = ((lower <= truth) & (truth <= upper)).astype(np.float64)
     return Share.of(value - truth), Share.of(held)
@@ -98,7 +97,9 @@ def test_a_judge_moved_as_people_are_is_seldom_called_biased(
 
 
 @pytest.mark.parametrize("of", [PLANTED, ALIKE], ids=["planted", "alike"])
-def test_what_people_like_as_well_is_mistaken_for_bias_if_they_are_left_out(of: Moved) -> None:
+def test_what_people_like_as_well_is_mistaken_for_bias_if_they_are_left_out(
+    of: MovedStudy,
+) -> None:
     truth = TRUTH["length"] if of is PLANTED else 0.0
     off, covered = off_and_covered(of, "length, people left out", truth)
     assert abs(off.mean) > 0.2
@@ -113,26 +114,26 @@ def renamed(favours: float, n_models: int) -> dict[str, Share]:
     verdicts are declared to be those of each model in turn. ``sampling`` is the planted error:
     an interval from the uncertainty of the ratings alone.
     """
-    rng, found = np.random.default_rng(SEED), defaultdict(list)
-    of = Moved(judge=Mover(scale=1.3, favours=favours), n_models=n_models, n_prompts=200)
+    rng, result = np.random.default_rng(SEED), defaultdict(list)
+    of = MovedStudy(judge=Mover(scale=1.3, favours=favours), n_models=n_models, n_prompts=200)
     for _ in range(STUDIES):
         items, people, judge = of.draw(rng)
         boards = preferences(items, people), preferences(items, judge)
         certain = np.array([_certain(*boards, name) for name in of.models])
         for name, share in zip(("ours", "sampling"), certain.mean(axis=0), strict=True):
-            found[name].append(float(share))
-    return {name: Share.of(np.array(shares)) for name, shares in found.items()}
+            result[name].append(float(share))
+    return {name: Share.of(np.array(shares)) for name, shares in result.items()}
 
 
 def _certain(people: Preferences, judge: Preferences, name: str) -> tuple[bool, bool]:
-    found = self_preference(people, judge, name)
-    if found is None:
+    own = self_preference(people, judge, name)
+    if own is None:
         return False, False
-    value, lower, upper = found.excess.value, found.excess.lower, found.excess.upper
+    value, lower, upper = own.excess.value, own.excess.lower, own.excess.upper
     assert value is not None
     assert lower is not None
     assert upper is not None
-    return lower > 0 or upper < 0, abs(value) > sampling_alone(people, judge, name, found.scale)
+    return lower > 0 or upper < 0, abs(value) > sampling_alone(people, judge, name, own.scale)
 
 
 def sampling_alone(people: Preferences, judge: Preferences, name: str, scale: float) -> float:
@@ -151,23 +152,23 @@ def sampling_alone(people: Preferences, judge: Preferences, name: str, scale: fl
 def test_verdicts_under_other_names_are_seldom_certain_to_favour_their_own(
     n_models: int, favours: float, record_property: Record
 ) -> None:
-    found = renamed(favours, n_models)
-    row = {"models": n_models, "likings, nats": favours, "certain": str(found["ours"])}
+    shares = renamed(favours, n_models)
+    row = {"models": n_models, "likings, nats": favours, "certain": str(shares["ours"])}
     record_property(
         f"verdicts under every name, {STUDIES} studies",
-        row | {"sampling alone": str(found["sampling"])},
+        row | {"sampling alone": str(shares["sampling"])},
     )
-    assert found["ours"].mean <= 0.05 + 3 * found["ours"].error
+    assert shares["ours"].mean <= 0.05 + 3 * shares["ours"].error
     if favours >= 0.2:
-        assert found["sampling"].mean - 3 * found["sampling"].error > 0.1
+        assert shares["sampling"].mean - 3 * shares["sampling"].error > 0.1
 
 
 def test_a_judge_that_lifts_its_own_far_above_the_others_is_found() -> None:
     """By 1.2 nats, where it lifts and lowers others by .2."""
-    of = Moved(judge=Mover(favour=1.2, favours=0.2), n=4000, n_models=10, n_prompts=200)
-    rng, found = np.random.default_rng(SEED), []
+    of = MovedStudy(judge=Mover(favour=1.2, favours=0.2), n=4000, n_models=10, n_prompts=200)
+    rng, result = np.random.default_rng(SEED), []
     for _ in range(100):
         items, people, judge = of.draw(rng)
         boards = preferences(items, people), preferences(items, judge)
-        found.append(_certain(*boards, of.models[-1])[0])
-    assert np.mean(found) > 0.8
+        result.append(_certain(*boards, of.models[-1])[0])
+    assert np.mean(result) > 0.8

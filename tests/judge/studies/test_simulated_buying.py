@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judge.studies.buying import sending
-from judge.studies.items import Items, Said
+from judge.studies.items import Items, Labels
+from judge.studies.plan import sending
 from judge.studies.powered_ratings import powered_ratings
-from tests.judge.studies.simulated import Study, ratio, said
+from tests.judge.studies.simulated import Study, labels_of, ratio
 from tests.simulation import Share
 
 pytestmark = pytest.mark.slow
@@ -24,12 +24,12 @@ FIRST, MORE = 600, 600
 CROWD = Study(n_models=4, n_prompts=6000, n_voted=6000, n_judged=0, suits=0.0)
 
 
-def draw(rng: np.random.Generator) -> tuple[Items, Said, Said]:
+def draw(rng: np.random.Generator) -> tuple[Items, Labels, Labels]:
     """Draw what everyone would say, and a judge that is their voice or, where unsure, a coin."""
     items, everyone, judge = CROWD.draw(rng)
     sure = rng.random(items.n) < 0.5
     chance = np.where(sure, 0.5 + 0.45 * everyone.label, 0.5 + 0.05 * judge.label)
-    return items, everyone, replace(judge, chance=chance)
+    return items, everyone, replace(judge, probability=chance)
 
 
 @cache
@@ -45,7 +45,7 @@ def bought() -> tuple[dict[str, Share], Share, dict[str, Share]]:
         people = everyone.only(everyone.item < FIRST)
         plan = sending(items, people, judge, MORE)
         at = np.concatenate([people.item, plan.draw(rng)])
-        votes = said(at, everyone.label[at], everyone.rater[at])
+        votes = labels_of(at, everyone.label[at], everyone.rater[at])
         boards = {
             "chosen": powered_ratings(items, votes, judge, chance=plan.overall),
             "as if at random": powered_ratings(items, votes, judge),

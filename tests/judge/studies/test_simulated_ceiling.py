@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.studies.ceiling import Ceiling, ceiling
-from judge.studies.items import Estimate, Items, Said
-from tests.judge.studies.simulated import apart, said
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items, Labels
+from judge.studies.reliability import Ceiling, ceiling
+from tests.judge.studies.simulated import apart, labels_of
 from tests.simulation import Share
 
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ BEST = {"beta 2, 2": 0.6875, "beta .5, .5": 0.5 + 1 / np.pi, "one in ten": 0.9}
 """``E(1 + |d|) / 2``, by hand."""
 
 
-def draw(law: str, rng: np.random.Generator) -> tuple[Items, Said, Said]:
+def draw(law: str, rng: np.random.Generator) -> tuple[Items, Labels, Labels]:
     """Two to five votes on every item, and the judge that always says what most people do."""
     n = N_PROMPTS * PER_PROMPT
     prompt = np.repeat(np.arange(N_PROMPTS), PER_PROMPT)
@@ -45,7 +46,7 @@ def draw(law: str, rng: np.random.Generator) -> tuple[Items, Said, Said]:
     voted = np.repeat(np.arange(n), rng.integers(2, 6, n))
     label = np.where(rng.random(len(voted)) < share[voted], 1, -1).astype(np.int8)
     best = np.where(share > 0.5, 1, -1).astype(np.int8)
-    return items, said(voted, label, np.arange(len(voted))), said(np.arange(n), best)
+    return items, labels_of(voted, label, np.arange(len(voted))), labels_of(np.arange(n), best)
 
 
 def held(one: Estimate, truth: float) -> bool:
@@ -54,17 +55,17 @@ def held(one: Estimate, truth: float) -> bool:
     return one.lower <= truth <= one.upper
 
 
-def outside(found: Ceiling, best: float) -> bool:
+def outside(bounds: Ceiling, best: float) -> bool:
     """Whether the best judge is under the lowest of the bounds or over the highest."""
-    assert found.lowest.lower is not None
-    assert found.highest.upper is not None
-    return not found.lowest.lower <= best <= found.highest.upper
+    assert bounds.lowest.lower is not None
+    assert bounds.highest.upper is not None
+    return not bounds.lowest.lower <= best <= bounds.highest.upper
 
 
-def above(found: Ceiling) -> bool:
+def above(bounds: Ceiling) -> bool:
     """Whether the best judge seems to be better than any can be."""
-    assert found.to_highest.lower is not None
-    return found.to_highest.lower > 1
+    assert bounds.to_highest.lower is not None
+    return bounds.to_highest.lower > 1
 
 
 @cache
@@ -73,13 +74,13 @@ def study(law: str) -> dict[str, Share]:
     agree, best = AGREE[law], BEST[law]
     for _ in range(STUDIES):
         items, people, judge = draw(law, rng)
-        found = ceiling(items, people, judge, rounds=ROUNDS, rng=rng)
-        seen["people"].append(held(found.people, agree))
-        seen["best judge"].append(held(found.judge, best))
-        seen["fitted"].append(held(found.fitted, best))
-        seen["outside"].append(outside(found, best))
-        seen["above"].append(above(found))
-        seen["without the root"].append(held(found.people, best))
+        bounds = ceiling(items, people, judge, rounds=ROUNDS, rng=rng)
+        seen["people"].append(held(bounds.people, agree))
+        seen["best judge"].append(held(bounds.judge, best))
+        seen["fitted"].append(held(bounds.fitted, best))
+        seen["outside"].append(outside(bounds, best))
+        seen["above"].append(above(bounds))
+        seen["without the root"].append(held(bounds.people, best))
     return {name: Share.of(np.array(values, dtype=np.float64)) for name, values in seen.items()}
 
 
@@ -90,8 +91,8 @@ def independent(law: str) -> Share:
     inside = []
     for _ in range(STUDIES):
         items, people, _ = draw(law, rng)
-        found = ceiling(apart(items), people, rounds=ROUNDS, rng=rng)
-        inside.append(held(found.people, AGREE[law]))
+        bounds = ceiling(apart(items), people, rounds=ROUNDS, rng=rng)
+        inside.append(held(bounds.people, AGREE[law]))
     return Share.of(np.array(inside, dtype=np.float64))
 
 
@@ -106,13 +107,13 @@ def seldom(share: Share, at_most: float) -> bool:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_best_judge_lies_between_the_bounds(law: str, record_property: Record) -> None:
-    found = study(law)
+    means = study(law)
     row = {"law": law, "A": AGREE[law], "best": f"{BEST[law]:.3f}"}
-    row |= {name: str(share) for name, share in found.items()}
+    row |= {name: str(share) for name, share in means.items()}
     record_property(f"noise ceiling, {STUDIES} studies a row", row)
-    assert seldom(found["outside"], 0.05)
+    assert seldom(means["outside"], 0.05)
     # Where the judge reaches the bound, percentiles of the ratio to it are a little bold.
-    assert seldom(found["above"], 0.08)
+    assert seldom(means["above"], 0.08)
 
 
 @pytest.mark.parametrize("law", LAWS)

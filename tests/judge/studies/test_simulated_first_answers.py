@@ -36,14 +36,14 @@ def answers(kind: Kind, right: float, n_prompts: int, n_people: int, raters: Rat
     passed = []
     for seed in range(STUDIES):
         planted = Planted(kind, right, n_prompts, n_people, seed=seed)
-        found = planted.judged(StudyOptions(rounds=100, raters=raters))
-        verdicts[found.first_answer.verdict] += 1
-        test = found.alternative
+        studied = planted.judged(StudyOptions(rounds=100, raters=raters))
+        verdicts[studied.first_answer.verdict] += 1
+        test = studied.alternative
         assert test is not None
         passed.append((test.winning_rate >= PASS, test.coin >= PASS))
-    said = np.repeat([*verdicts], [*verdicts.values()])
+    text = np.repeat([*verdicts], [*verdicts.values()])
     own, coin = np.array(passed, dtype=np.float64).T
-    shares = {name: Share.of((said == name).astype(np.float64)) for name in get_args(Verdict)}
+    shares = {name: Share.of((text == name).astype(np.float64)) for name in get_args(Verdict)}
     return Answers(shares, Share.of(own), Share.of(coin))
 
 
@@ -70,7 +70,7 @@ def test_a_judge_is_taken_for_a_person_where_it_is_as_good(
     high: float,
     record_property: Record,
 ) -> None:
-    found = answers(kind, right, n_prompts, n_people, raters)
+    counted = answers(kind, right, n_prompts, n_people, raters)
     row: dict[str, object] = {
         "judge": kind,
         "people right": right,
@@ -78,10 +78,10 @@ def test_a_judge_is_taken_for_a_person_where_it_is_as_good(
         "people": n_people,
         "raters": raters,
     }
-    row |= {name: str(share) for name, share in found.verdicts.items()}
-    row |= {"passes": str(found.passed), "a coin passes": str(found.coin_passed)}
+    row |= {name: str(share) for name, share in counted.verdicts.items()}
+    row |= {"passes": str(counted.passed), "a coin passes": str(counted.coin_passed)}
     record_property(f"first answers, {STUDIES} studies a row", row)
-    assert low <= found.verdicts["yes"].mean <= high
+    assert low <= counted.verdicts["yes"].mean <= high
 
 
 @pytest.mark.parametrize("right", [0.65, 0.7])

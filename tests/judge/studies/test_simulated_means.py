@@ -69,13 +69,13 @@ def study(of: Means, n_voted: int) -> dict[str, Share]:
     rng = np.random.default_rng(SEED)
     inside, errors, gains = [], [], []
     for _ in range(STUDIES):
-        found = powered_mean(*of.draw(rng, n_voted))
-        assert found.people_only.value is not None
-        inside.append(float(found.lower <= of.truth <= found.upper))
-        errors.append([found.people_only.value - of.truth, found.value - of.truth])
-        assert n_voted >= 20 or found.gain.lower is None
-        if n_voted >= 20 and found.gain.value is not None:
-            gains.append([found.gain.lower or 1.0, found.gain.upper or 1.0])
+        mean = powered_mean(*of.draw(rng, n_voted))
+        assert mean.people_only.value is not None
+        inside.append(float(mean.lower <= of.truth <= mean.upper))
+        errors.append([mean.people_only.value - of.truth, mean.value - of.truth])
+        assert n_voted >= 20 or mean.gain.lower is None
+        if n_voted >= 20 and mean.gain.value is not None:
+            gains.append([mean.gain.lower or 1.0, mean.gain.upper or 1.0])
     had = float(np.divide(*(np.array(errors) ** 2).mean(axis=0)))
     shares = {"covered": Share.of(np.array(inside)), "gain": Share(had, 0.0)}
     if gains:
@@ -91,15 +91,15 @@ def study(of: Means, n_voted: int) -> dict[str, Share]:
 def test_intervals_hold_the_mean_from_five_prompts_on(
     of: Means, n_voted: int, record_property: Record
 ) -> None:
-    found = study(of, n_voted)
+    means = study(of, n_voted)
     row = {"scores": of.name, "follows": of.follows, "prompts with votes": n_voted}
     record_property(
         f"powered means, {STUDIES} studies",
         row
-        | {"covered": str(found["covered"]), "gain": f"{found['gain'].mean:.2f}"}
-        | {"its interval": str(found.get("its interval", "none"))},
+        | {"covered": str(means["covered"]), "gain": f"{means['gain'].mean:.2f}"}
+        | {"its interval": str(means.get("its interval", "none"))},
     )
-    share = found["covered"]
+    share = means["covered"]
     assert 0.93 - 3 * share.error <= share.mean <= 0.98 + 3 * share.error
 
 

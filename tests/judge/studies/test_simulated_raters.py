@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from judge.studies.agreement import over_people, own_agreement, pair_agreement
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items, Labels
 
 Record = Callable[[str, object], None]
 
@@ -30,25 +31,25 @@ def truth(sd: float) -> tuple[float, float]:
     return judge, right**2 + (1 - right) ** 2
 
 
-def drawn(rng: np.random.Generator, people: int, sd: float) -> tuple[Items, Said, Said]:
+def drawn(rng: np.random.Generator, people: int, sd: float) -> tuple[Items, Labels, Labels]:
     """Items of one prompt each with a right side; people and a judge that often see it."""
     right = rng.choice([-1, 1], N_ITEMS)
     rater = np.repeat(np.arange(people), VOTES_EACH)
     item = np.concatenate([rng.choice(N_ITEMS, VOTES_EACH, replace=False) for _ in range(people)])
     sees = rng.random(len(item)) < reliability(rng.normal(size=people), sd)[rater]
-    votes = _said(item, rater, np.where(sees, right[item], -right[item]))
+    votes = _labels(item, rater, np.where(sees, right[item], -right[item]))
     judged = np.where(rng.random(N_ITEMS) < JUDGE_RIGHT, right, -right)
-    verdicts = _said(np.arange(N_ITEMS), np.zeros(N_ITEMS, dtype=np.int64), judged)
+    verdicts = _labels(np.arange(N_ITEMS), np.zeros(N_ITEMS, dtype=np.int64), judged)
     items = Items(("x", "y"), np.tile([0, 1], (N_ITEMS, 1)), np.arange(N_ITEMS))
     return items, votes, verdicts
 
 
-def _said(item: np.ndarray, rater: np.ndarray, label: np.ndarray) -> Said:
+def _labels(item: np.ndarray, rater: np.ndarray, label: np.ndarray) -> Labels:
     nothing = np.zeros(len(item))
-    return Said(item, rater, label.astype(np.int8), nothing.astype(np.int8), np.nan * nothing)
+    return Labels(item, rater, label.astype(np.int8), nothing.astype(np.int8), np.nan * nothing)
 
 
-def figures(items: Items, votes: Said, verdicts: Said, seed: int) -> tuple[Estimate, ...]:
+def figures(items: Items, votes: Labels, verdicts: Labels, seed: int) -> tuple[Estimate, ...]:
     draws = {"rounds": 300, "ties": False}
     rngs = [np.random.default_rng(seed) for _ in range(3)]
     return (
@@ -58,10 +59,10 @@ def figures(items: Items, votes: Said, verdicts: Said, seed: int) -> tuple[Estim
     )
 
 
-def holds(found: Estimate, value: float) -> bool:
-    assert found.lower is not None
-    assert found.upper is not None
-    return found.lower <= value <= found.upper
+def holds(estimate: Estimate, value: float) -> bool:
+    assert estimate.lower is not None
+    assert estimate.upper is not None
+    return estimate.lower <= value <= estimate.upper
 
 
 @pytest.mark.slow
@@ -77,9 +78,9 @@ def test_agreement_is_covered_for_other_people_as_well(
     for study in range(STUDIES):
         items, votes, verdicts = drawn(rng, people, sd)
         nobody = replace(votes, rater=np.arange(votes.n))
-        for table, said in ((held, votes), (alone, nobody)):
-            found = figures(items, said, verdicts, study)
-            table[study] = [holds(one, value) for one, value in zip(found, wanted, strict=True)]
+        for table, text in ((held, votes), (alone, nobody)):
+            rates = figures(items, text, verdicts, study)
+            table[study] = [holds(one, value) for one, value in zip(rates, wanted, strict=True)]
     names = ("judge", "people", "judge less people")
     row = {"n": people, "sd": f"{sd:g}"}
     row |= {name: f"{share:.3f}" for name, share in zip(names, held.mean(axis=0), strict=True)}
@@ -100,7 +101,7 @@ def test_people_who_differ_widen_the_interval_of_a_judge_and_people_who_do_not_l
     for sd in (0.0, 1.5):
         items, votes, verdicts = drawn(rng, 12, sd)
         nobody = replace(votes, rater=np.arange(votes.n))
-        pair = [figures(items, said, verdicts, 1)[0] for said in (votes, nobody)]
+        pair = [figures(items, text, verdicts, 1)[0] for text in (votes, nobody)]
         widths.append([(one.upper or 0) - (one.lower or 0) for one in pair])
     assert widths[0][0] < 1.3 * widths[0][1]
     assert widths[1][0] > 1.2 * widths[1][1]

@@ -46,15 +46,15 @@ def holds(share: Share) -> bool:
     return 0.93 <= share.mean <= 0.97 and share.error < 0.005
 
 
-def row(signal: float, found: RatingStudy) -> dict[str, object]:
+def row(signal: float, promised: RatingStudy) -> dict[str, object]:
     return {
         "signal": signal,
-        **{name: str(share) for name, share in found.covered.items()},
-        "weight": f"{found.judge_weight:.2f}",
-        "gain": f"{found.gain:.3f}",
-        "true gain": str(found.true_gain),
-        "its interval": str(found.gain_covered),
-        "alarms": str(found.alarms),
+        **{name: str(share) for name, share in promised.covered.items()},
+        "weight": f"{promised.judge_weight:.2f}",
+        "gain": f"{promised.gain:.3f}",
+        "true gain": str(promised.true_gain),
+        "its interval": str(promised.gain_covered),
+        "alarms": str(promised.alarms),
     }
 
 
@@ -62,12 +62,12 @@ def row(signal: float, found: RatingStudy) -> dict[str, object]:
 def test_intervals_hold_the_truth_where_votes_and_verdicts_share_prompts(
     signal: float, record_property: Record
 ) -> None:
-    found = rating_study(SHARED[signal], STUDIES, SEED)
+    promised = rating_study(SHARED[signal], STUDIES, SEED)
     record_property(
-        f"ratings with a judge, 80 shared prompts, {STUDIES} a row", row(signal, found)
+        f"ratings with a judge, 80 shared prompts, {STUDIES} a row", row(signal, promised)
     )
-    assert holds(found.covered["powered"])
-    assert holds(found.covered["people"])
+    assert holds(promised.covered["powered"])
+    assert holds(promised.covered["people"])
 
 
 @pytest.mark.parametrize("signal", SHARED)
@@ -81,25 +81,25 @@ def test_intervals_for_independent_items_fail_on_shared_prompts(signal: float) -
 def test_intervals_hold_the_truth_where_every_item_has_its_prompt(
     signal: float, record_property: Record
 ) -> None:
-    found = rating_study(OWN[signal], STUDIES, SEED)
-    record_property(f"ratings with a judge, own prompts, {STUDIES} a row", row(signal, found))
-    assert holds(found.covered["powered"])
+    promised = rating_study(OWN[signal], STUDIES, SEED)
+    record_property(f"ratings with a judge, own prompts, {STUDIES} a row", row(signal, promised))
+    assert holds(promised.covered["powered"])
 
 
 @pytest.mark.parametrize(("prompts", "taste"), VOTERS)
 def test_intervals_hold_the_truth_where_twenty_voters_cast_forty_votes_each(
     prompts: int, taste: float, record_property: Record
 ) -> None:
-    found = rating_study(VOTERS[prompts, taste], FEWER, SEED)
-    columns = {name: str(found.covered[name]) for name in ("powered", "people")}
+    promised = rating_study(VOTERS[prompts, taste], FEWER, SEED)
+    columns = {name: str(promised.covered[name]) for name in ("powered", "people")}
     if taste:
-        columns["as if each vote a voter"] = str(found.covered["votes"])
+        columns["as if each vote a voter"] = str(promised.covered["votes"])
     record_property(
         f"ratings with a judge, 20 voters x 40 votes, {FEWER} a row",
         {"prompts": prompts, "taste": taste, **columns},
     )
     for name in ("powered", "people"):
-        assert 0.93 - 3 * found.covered[name].error <= found.covered[name].mean <= 0.98
+        assert 0.93 - 3 * promised.covered[name].error <= promised.covered[name].mean <= 0.98
 
 
 @pytest.mark.parametrize("prompts", [60, 9000])
@@ -124,16 +124,16 @@ def test_the_gain_grows_with_how_far_the_judge_follows_people() -> None:
 
 @pytest.mark.parametrize("signal", OWN)
 def test_the_gain_that_is_printed_is_the_one_that_is_had(signal: float) -> None:
-    found = rating_study(OWN[signal], STUDIES, SEED)
+    promised = rating_study(OWN[signal], STUDIES, SEED)
     # Small samples print a variance up to a few per cent from the one that they have.
-    assert abs(found.gain - found.true_gain.mean) < 4 * found.true_gain.error + 0.02
+    assert abs(promised.gain - promised.true_gain.mean) < 4 * promised.true_gain.error + 0.02
 
 
 @pytest.mark.parametrize("studies", [SHARED, OWN], ids=["shared", "own"])
 def test_a_judge_that_follows_nobody_does_no_harm(studies: dict[float, Study]) -> None:
-    found = rating_study(studies[0.0], STUDIES, SEED)
-    assert found.true_gain.mean > 0.99
-    assert found.judge_weight < 0.05
+    promised = rating_study(studies[0.0], STUDIES, SEED)
+    assert promised.true_gain.mean > 0.99
+    assert promised.judge_weight < 0.05
 
 
 @pytest.mark.parametrize("study", [SHARED[1.0], OWN[1.0]], ids=["shared", "own"])

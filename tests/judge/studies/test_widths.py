@@ -30,13 +30,13 @@ rows = st.lists(
 )
 
 
-def lines(head: str, found: list[Row], who: list[str]) -> str:
-    said = [
+def lines(head: str, rows: list[Row], who: list[str]) -> str:
+    text = [
         f"p{prompt},{MODELS[a]},{MODELS[(a + step) % 4]},{winner},{10 + prompt},{20 * a + 1},"
         f"{who[number]}"
-        for prompt, a, step, winner, number in found
+        for prompt, a, step, winner, number in rows
     ]
-    return "\n".join([head, *said]) + "\n"
+    return "\n".join([head, *text]) + "\n"
 
 
 def studied(votes: list[Row], verdicts: list[Row]) -> dict[str, Any]:
@@ -49,16 +49,16 @@ def studied(votes: list[Row], verdicts: list[Row]) -> dict[str, Any]:
         return study_judges(str(files[0]), str(files[1]), StudyOptions(rounds=20)).to_dict()
 
 
-def intervals(found: object, name: str = "") -> Iterator[tuple[str, float, float]]:
+def intervals(plain: object, name: str = "") -> Iterator[tuple[str, float, float]]:
     """Every interval with two ends, by where it stands."""
-    if isinstance(found, list):
-        for number, one in enumerate(found):
+    if isinstance(plain, list):
+        for number, one in enumerate(plain):
             yield from intervals(one, f"{name}.{number}")
-    elif isinstance(found, dict):
-        lower, upper = found.get("lower"), found.get("upper")
+    elif isinstance(plain, dict):
+        lower, upper = plain.get("lower"), plain.get("upper")
         if isinstance(lower, float | int) and isinstance(upper, float | int):
             yield name, lower, upper
-        for key, one in found.items():
+        for key, one in plain.items():
             yield from intervals(one, f"{name}.{key}")
 
 
@@ -81,27 +81,27 @@ def test_a_few_votes_that_the_length_foretells_are_no_crash() -> None:
         (0, 0, 3, "model_a", 0),
         (0, 2, 1, "model_b", 2),
     ]
-    found = studied(votes, [(0, 0, 2, "model_a", 0), *votes])
-    assert "foretells the votes without fail" in " ".join(found["warnings"])
+    study = studied(votes, [(0, 0, 2, "model_a", 0), *votes])
+    assert "foretells the votes without fail" in " ".join(study["warnings"])
 
 
 def test_prompts_that_are_split_evenly_leave_no_rating_without_a_doubt() -> None:
     both = ("model_a", "model_b")
     votes = [(k, 0, step, both[v], v) for k in range(6) for step in (1, 2) for v in (0, 1)]
-    found = studied(votes, votes)
-    assert found["agreement"]["with_ties"]["rate"] == 0.5
-    assert [one for one in intervals(found) if one[2] - one[1] < 1e-9] == []
+    study = studied(votes, votes)
+    assert study["agreement"]["with_ties"]["rate"] == 0.5
+    assert [one for one in intervals(study) if one[2] - one[1] < 1e-9] == []
 
 
 @pytest.mark.parametrize("n", [2, 6, 25])
 def test_items_of_one_mind_leave_a_doubt_or_no_interval(n: int) -> None:
     one = [(k, 0, 1, "model_a", v) for k in range(n) for v in range(3)]
-    found = studied(one, [(k, 0, 1, "model_a", 0) for k in range(n)])
+    study = studied(one, [(k, 0, 1, "model_a", 0) for k in range(n)])
     away = 0.025 ** (1 / n)
     for whose in ("agreement", "human_agreement"):
-        assert found[whose]["with_ties"]["rate"] == found[whose]["with_ties"]["upper"] == 1
-        assert found[whose]["with_ties"]["lower"] == pytest.approx(away)
-    assert found["ceiling"]["value"] == found["ac1"]["value"] == 1
+        assert study[whose]["with_ties"]["rate"] == study[whose]["with_ties"]["upper"] == 1
+        assert study[whose]["with_ties"]["lower"] == pytest.approx(away)
+    assert study["ceiling"]["value"] == study["ac1"]["value"] == 1
     for name in ("ceiling", "ac1"):
-        assert (found[name]["lower"], found[name]["upper"]) == (None, None)
-    assert found["first_answer"]["verdict"] == "cannot_tell"
+        assert (study[name]["lower"], study[name]["upper"]) == (None, None)
+    assert study["first_answer"]["verdict"] == "cannot_tell"

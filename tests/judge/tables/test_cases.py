@@ -32,24 +32,24 @@ def test_a_file_of_pairs_gives_cases_with_names_beside_them(tmp_path: Path, kind
     path = write(tmp_path / "pairs.jsonl", [PAIR | names])
     if kind != "jsonl":
         duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
-    found = read_cases([tmp_path / f"pairs.{kind}"])
-    assert found == [NamedCase("b1", "p1", "basalt", "flint", CASE)]
+    cases = read_cases([tmp_path / f"pairs.{kind}"])
+    assert cases == [NamedCase("b1", "p1", "basalt", "flint", CASE)]
 
 
 def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> None:
     rows = [{"instruction": "Why?", "output_1": "So.", "output_2": "Thus."}]
-    (found,) = read_cases([write(tmp_path / "pairs.jsonl", rows)])
-    assert found.case == CASE
-    assert CASE.id.startswith(found.battle_id)
-    assert CASE.prompt_id.startswith(found.prompt_id)
-    assert (found.model_a, found.model_b) == ("response_a", "response_b")
+    (cases,) = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    assert cases.case == CASE
+    assert CASE.id.startswith(cases.battle_id)
+    assert CASE.prompt_id.startswith(cases.prompt_id)
+    assert (cases.model_a, cases.model_b) == ("response_a", "response_b")
 
 
 def test_a_prompt_may_be_a_conversation(tmp_path: Path) -> None:
     turns = [("user", "Hi."), ("assistant", "Hello."), ("user", "Why?")]
     prompt = [{"role": role, "content": content} for role, content in turns]
-    (found,) = read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"prompt": prompt}])])
-    assert [(turn.role, turn.content) for turn in found.case.prompt] == turns
+    (cases,) = read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"prompt": prompt}])])
+    assert [(turn.role, turn.content) for turn in cases.case.prompt] == turns
 
 
 def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) -> None:
@@ -59,9 +59,9 @@ def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) 
         path.write_text(json.dumps(rows), encoding="utf-8")
         return path
 
-    found = read_cases([outputs("basalt", "1?", "2?", "3?"), outputs("flint", "3?", "1?")])
-    assert [(c.model_a, c.model_b) for c in found] == [("basalt", "flint")] * 2
-    assert [(c.case.response_a, c.case.response_b) for c in found] == [
+    cases = read_cases([outputs("basalt", "1?", "2?", "3?"), outputs("flint", "3?", "1?")])
+    assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint")] * 2
+    assert [(c.case.response_a, c.case.response_b) for c in cases] == [
         ("basalt: 1?", "flint: 1?"),
         ("basalt: 3?", "flint: 3?"),
     ]
@@ -75,8 +75,8 @@ def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path
         return write(tmp_path / f"{name}.jsonl", rows)
 
     files = [outputs("basalt", "1?", "2?"), outputs("flint", "2?"), outputs("slate", "1?", "2?")]
-    found = [(c.model_b, c.case.response_a, c.case.response_b) for c in read_cases(files)]
-    assert found == [
+    cases = [(c.model_b, c.case.response_a, c.case.response_b) for c in read_cases(files)]
+    assert cases == [
         ("flint", "basalt: 2?", "flint: 2?"),
         ("slate", "basalt: 1?", "slate: 1?"),
         ("slate", "basalt: 2?", "slate: 2?"),
@@ -85,8 +85,8 @@ def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path
 
 def test_a_baseline_may_be_named_beside_the_model(tmp_path: Path) -> None:
     rows = [PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")]
-    found = read_cases([write(tmp_path / "pairs.jsonl", rows)])
-    assert [(c.model_a, c.model_b) for c in found] == [("basalt", "flint"), ("basalt", "slate")]
+    cases = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint"), ("basalt", "slate")]
 
 
 def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
     )
     assert (other.model_a, other.case.response_b, other.session_id) == ("flint", None, None)
     pairs = write(tmp_path / "pairs.jsonl", [PAIR | {"battle_id": "b1", "model_a": "basalt"}])
-    found = [(c.battle_id, c.model_a, c.case.response_a) for c in read_responses([pairs])]
-    assert found == [("b1", "basalt", "So."), ("b1", "response_b", "Thus.")]
+    cases = [(c.battle_id, c.model_a, c.case.response_a) for c in read_responses([pairs])]
+    assert cases == [("b1", "basalt", "So."), ("b1", "response_b", "Thus.")]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
@@ -112,8 +112,8 @@ def test_a_checklist_is_read_from_every_kind_of_file(tmp_path: Path, kind: str) 
         write(path, as_json)
     if kind != "jsonl":
         duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
-    found = read_cases([tmp_path / f"pairs.{kind}"])
-    assert [named.checklist for named in found] == [tuple(items), ()]
+    cases = read_cases([tmp_path / f"pairs.{kind}"])
+    assert [named.checklist for named in cases] == [tuple(items), ()]
 
 
 @pytest.mark.parametrize("bad", [5, [1], [""], {"a": "Is it?"}])
@@ -123,7 +123,7 @@ def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"prompt": "Why?", "response_a": "So."}, "There is no column 'response_b'"),
         (PAIR | {"response_a": 4}, "Row 1 .* has response_a 4: give a text"),
@@ -133,8 +133,8 @@ def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
         (PAIR | {"battle_id": None}, "Row 1 .* has battle_id None"),
     ],
 )
-def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_cases([write(tmp_path / "pairs.jsonl", [row])])
 
 

@@ -53,8 +53,8 @@ def test_instructions_are_read_beside_the_responses(tmp_path: Path, kind: str) -
             writer = csv.DictWriter(file, list(BOTH[0]))
             writer.writeheader()
             writer.writerows(as_json)
-    found = checked(read_instructed([tmp_path / f"both.{kind}"]))
-    assert [(one.strict, one.loose) for one in found] == [
+    outcome = checked(read_instructed([tmp_path / f"both.{kind}"]))
+    assert [(one.strict, one.loose) for one in outcome] == [
         ((False, True), (True, True)),
         ((True,), (True,)),
     ]
@@ -62,13 +62,13 @@ def test_instructions_are_read_beside_the_responses(tmp_path: Path, kind: str) -
 
 def test_instructions_are_matched_to_responses_by_their_prompt(tmp_path: Path) -> None:
     tasks = write(tmp_path / "input_data.jsonl", TASKS)
-    found = read_instructed([tasks, write(tmp_path / "responses.jsonl", RESPONSES[::-1])])
-    assert [one.task.prompt for one in found] == [task["prompt"] for task in TASKS[::-1]]
-    assert checked(found)[0].strict == (True,)
+    instructed = read_instructed([tasks, write(tmp_path / "responses.jsonl", RESPONSES[::-1])])
+    assert [one.task.prompt for one in instructed] == [task["prompt"] for task in TASKS[::-1]]
+    assert checked(instructed)[0].strict == (True,)
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (RESPONSES, "No file holds instructions .* for the prompt 'Name two fruits"),
         (TASKS, "There is no response in "),
@@ -77,9 +77,9 @@ def test_instructions_are_matched_to_responses_by_their_prompt(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_checked_is_quoted(
-    tmp_path: Path, rows: list[dict[str, Any]], said: str
+    tmp_path: Path, rows: list[dict[str, Any]], message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_instructed([write(tmp_path / "rows.jsonl", rows)])
 
 
@@ -88,9 +88,9 @@ def test_the_command_checks_without_a_judge_and_without_a_database(
 ) -> None:
     write(tmp_path / "both.jsonl", BOTH)
     words = ("judge", "run", "--method", "ifeval", "--cases", "both.jsonl")
-    told = command(*words, "--out", "found.csv")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "basalt: prompt strict 50%" in told.stdout
+    done = command(*words, "--out", "found.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "basalt: prompt strict 50%" in done.stdout
     assert not (tmp_path / "arena.db").exists()
     with (tmp_path / "found.csv").open(encoding="utf-8") as lines:
         first, second = csv.DictReader(lines)

@@ -13,8 +13,7 @@ from markdown_it import MarkdownIt
 
 from arena.boards.dataset import export_votes, verify_export
 from arena.domain.vote import DEFAULT, Choice
-from judge.report.files import as_html
-from judge.report.page import Page, Section, Table
+from judge.report.files import Page, Section, Table, as_html
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables import escaping, formats

@@ -1,30 +1,54 @@
-"""Intervals by drawing whole prompts with replacement, of one rate or of two on the same draws."""
+"""Estimates: a value with its interval, drawn over prompts, and how sentences write it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.items import Items, Labels
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 from rating.uncertainty.contrasts import quantile
 
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, its interval, and how many comparisons it is of.
+
+    ``value`` is None where the data do not give it, and ``lower`` and ``upper`` where they do not
+    give an interval: undefined is not zero.
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"value": self.value, "lower": self.lower, "upper": self.upper, "n": self.n}
+
+
 Statistic = Callable[[Floats], Floats]
+
 Ends = tuple[float | None, float | None]
+
 
 FEWEST_PEOPLE = 3
 """With fewer effective raters intervals are for other prompts, not for other people."""
+
 FEW_PROMPTS = 20
 """Under this many prompts an interval from drawing them is too narrow: say so beside it."""
+
 MOST_CLUSTERS = 4096
 """More prompts than this are drawn in this many random groups, whose sums vary as theirs do: the
 width of an interval keeps to some 2 %, which is what a thousand rounds leave open as well."""
 
+
 NO_WIDTH = 1e-9
 """An interval narrower than this has only the errors of arithmetic for its width."""
-
 _DRAWN_AT_ONCE = 1_000_000
 
 
@@ -80,10 +104,10 @@ class Raters:
     effective: float
 
     @classmethod
-    def of(cls, items: Items, said: Said, each: Floats) -> "Raters":
+    def of(cls, items: Items, labels: Labels, each: Floats) -> "Raters":
         """Sum what each row has a part in, shape (n, k), over raters."""
-        _, rater = np.unique(said.rater, return_inverse=True)
-        both = rater * items.n_prompts + items.prompt[said.item]
+        _, rater = np.unique(labels.rater, return_inverse=True)
+        both = rater * items.n_prompts + items.prompt[labels.item]
         _, place = np.unique(both, return_inverse=True)
         busy = np.bincount(rater, (each != 0).any(axis=1))
         alone = sums_within(rater, each, len(busy))
@@ -218,7 +242,7 @@ def interval(drawn: Floats, level: float) -> Ends:
     tails = (1 - level) / 2, (1 + level) / 2
     low = np.quantile(np.where(np.isnan(drawn), -np.inf, drawn), tails[0], method="lower")
     high = np.quantile(np.where(np.isnan(drawn), np.inf, drawn), tails[1], method="higher")
-    return _finite(low), _finite(high)
+    return finite(low), finite(high)
 
 
 def with_width(lower: float | None, upper: float | None) -> Ends:
@@ -250,5 +274,101 @@ def _in_groups(stats: Floats, rng: np.random.Generator) -> Floats:
     return sums_within(of_group, stats, MOST_CLUSTERS)
 
 
-def _finite(value: np.floating) -> float | None:
+def finite(value: np.floating) -> float | None:
+    """Return a number, None for infinity or NaN."""
     return float(value) if np.isfinite(value) else None
+
+
+NONE = "–"
+
+
+def percent(value: float | None) -> str:
+    """Write a share.
+
+    >>> percent(0.6597), percent(None)
+    ('66 %', '–')
+    """
+    return NONE if value is None else f"{100 * value:.0f} %"
+
+
+def percent_of(estimate: Estimate) -> str:
+    """Write a share with its interval.
+
+    >>> percent_of(Estimate(0.6597, 0.62, 0.697, 10))
+    '66 % (62–70)'
+    """
+    return _with_ends(estimate, percent(estimate.value), lambda x: f"{100 * x:.0f}")
+
+
+def gap_of(estimate: Estimate) -> str:
+    """Write a difference of two shares, in points of a per cent.
+
+    >>> gap_of(Estimate(-0.05, -0.1, 0.004, 10))
+    '−5 (−10 to +0)'
+    """
+    return _signed(estimate, 100)
+
+
+def points_of(estimate: Estimate | None) -> str:
+    """Write a difference of ratings.
+
+    >>> points_of(Estimate(41.6, 30.2, 53, 10))
+    '+42 (+30 to +53)'
+    """
+    return NONE if estimate is None else _signed(estimate, 1)
+
+
+def number_of(estimate: Estimate, digits: int = 2) -> str:
+    """Write a coefficient with its interval.
+
+    >>> number_of(Estimate(0.476, 0.43, 0.52, 10))
+    '0.48 (0.43 to 0.52)'
+    """
+    if estimate.value is None:
+        return NONE
+    return _with_ends(
+        estimate, minus(f"{estimate.value:.{digits}f}"), lambda x: f"{x:.{digits}f}", " to "
+    )
+
+
+def minus(text: str) -> str:
+    """Write a minus where a hyphen stands for one."""
+    return text.replace("-", "−")
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Join parts of a sentence.
+
+    >>> joined(["x", "y", "z"])
+    'x, y and z'
+    """
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _signed(estimate: Estimate, times: float) -> str:
+    if estimate.value is None:
+        return NONE
+
+    def signed(x: float) -> str:
+        return minus(f"{times * x:+.0f}")
+
+    return _with_ends(estimate, signed(estimate.value), signed, " to ")
+
+
+def _with_ends(
+    estimate: Estimate, text: str, write: Callable[[float], str], between: str = "–"
+) -> str:
+    if estimate.value is None or estimate.lower is None or estimate.upper is None:
+        return text
+    return f"{text} ({minus(write(estimate.lower))}{between}{minus(write(estimate.upper))})"
+
+
+def plural(n: int, word: str) -> str:
+    """Count things.
+
+    >>> plural(1, "item"), plural(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from judge.studies.resampling import (
+from judge.studies.estimates import (
     MOST_CLUSTERS,
     SHARE,
     clustered,
@@ -20,7 +20,7 @@ from judge.studies.resampling import (
 )
 from rating.errors import DataError
 from rating.typing import Floats
-from tests.judge.studies.said import items_of
+from tests.judge.studies.labels import items_of
 
 
 def _mean(sums: Floats) -> Floats:
@@ -32,7 +32,7 @@ def test_another_program_finds_the_same_interval_of_a_ratio() -> None:
     rng = np.random.default_rng(1)
     size = rng.integers(1, 9, 60)
     stats = np.column_stack([rng.binomial(size, 0.7), size]).astype(float)
-    found = clustered(stats, _mean, n=60, rounds=20_000, rng=np.random.default_rng(2))
+    estimate = clustered(stats, _mean, n=60, rounds=20_000, rng=np.random.default_rng(2))
     other = bootstrap(
         (stats[:, 0], stats[:, 1]),
         lambda x, y, axis: x.sum(axis=axis) / y.sum(axis=axis),
@@ -41,8 +41,8 @@ def test_another_program_finds_the_same_interval_of_a_ratio() -> None:
         method="percentile",
         rng=np.random.default_rng(3),
     ).confidence_interval
-    assert found.value == pytest.approx(stats[:, 0].sum() / stats[:, 1].sum())
-    assert (found.lower, found.upper) == pytest.approx((other.low, other.high), abs=0.003)
+    assert estimate.value == pytest.approx(stats[:, 0].sum() / stats[:, 1].sum())
+    assert (estimate.lower, estimate.upper) == pytest.approx((other.low, other.high), abs=0.003)
 
 
 def test_rows_of_a_prompt_stay_together() -> None:
@@ -52,10 +52,10 @@ def test_rows_of_a_prompt_stay_together() -> None:
     together = np.column_stack([25 * prompt_rate, np.full(40, 25.0)])
     widths = []
     for stats in (apart, together):
-        found = clustered(stats, _mean, n=1000, rounds=2000, rng=np.random.default_rng(2))
-        assert found.lower is not None
-        assert found.upper is not None
-        widths.append(found.upper - found.lower)
+        estimate = clustered(stats, _mean, n=1000, rounds=2000, rng=np.random.default_rng(2))
+        assert estimate.lower is not None
+        assert estimate.upper is not None
+        widths.append(estimate.upper - estimate.lower)
     assert widths[1] / widths[0] == pytest.approx(5, rel=0.1)  # root of 25
 
 
@@ -100,12 +100,12 @@ def test_a_level_outside_of_0_to_1_is_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_size=2, max_size=12))
 def test_the_interval_holds_within_what_the_prompts_say(pairs: list[tuple[int, int]]) -> None:
     stats = np.array([(min(x, y), y) for x, y in pairs], dtype=float)
-    found = clustered(stats, _mean, n=1, rounds=50, rng=np.random.default_rng(1))
+    estimate = clustered(stats, _mean, n=1, rounds=50, rng=np.random.default_rng(1))
     rates = stats[:, 0] / stats[:, 1]
-    if found.lower is None or found.upper is None:
+    if estimate.lower is None or estimate.upper is None:
         assert np.ptp(rates) < 1e-9
     else:
-        assert rates.min() - 1e-12 <= found.lower < found.upper <= rates.max() + 1e-12
+        assert rates.min() - 1e-12 <= estimate.lower < estimate.upper <= rates.max() + 1e-12
 
 
 def test_prompts_of_one_mind_leave_the_interval_of_as_many_that_count() -> None:
@@ -125,8 +125,8 @@ def test_prompts_of_one_mind_leave_the_interval_of_as_many_that_count() -> None:
 
 
 def test_what_is_no_mean_has_no_interval_where_no_draw_moves_it() -> None:
-    found = clustered(np.full((30, 2), 4.0), _mean, n=120, rng=np.random.default_rng(1))
-    assert (found.value, found.lower, found.upper) == (1, None, None)
+    estimate = clustered(np.full((30, 2), 4.0), _mean, n=120, rng=np.random.default_rng(1))
+    assert (estimate.value, estimate.lower, estimate.upper) == (1, None, None)
     assert with_width(0.3, 0.3) == (None, None)
     assert with_width(0.3, None) == (0.3, None)
 

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.studies.bias import Bias, bias
-from judge.studies.items import Estimate, Items
-from judge.studies.preferences import preferences
-from judge.studies.self_preference import self_preference
+from judge.studies.biases import Biases, Effect, biases, self_preference
+from judge.studies.boards import preferences
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items
 from rating.errors import NotIdentifiedError
 from rating.scale import POINTS_PER_NAT
-from tests.judge.studies.moved import Moved, Mover
-from tests.judge.studies.said import items_of, published, said, swapped
+from tests.judge.studies.labels import items_of, labels_of, published, swapped
+from tests.judge.studies.moved import MovedStudy, Mover
 
-LARGE = Moved(
+LARGE = MovedStudy(
     people=Mover(position=0.1, length=0.3),
     judge=Mover(position=0.5, length=0.6, favour=0.8),
     n=12_000,
@@ -25,22 +25,22 @@ LARGE = Moved(
 )
 
 
-def _holds(found: Estimate | None, nats: float) -> bool:
-    assert found is not None
-    assert found.lower is not None
-    assert found.upper is not None
-    return found.lower < POINTS_PER_NAT * nats < found.upper
+def _holds(estimate: Estimate | None, nats: float) -> bool:
+    assert estimate is not None
+    assert estimate.lower is not None
+    assert estimate.upper is not None
+    return estimate.lower < POINTS_PER_NAT * nats < estimate.upper
 
 
 @pytest.fixture(scope="module")
-def large() -> Bias:
-    return bias(*LARGE.draw(np.random.default_rng(2)), own_model="m7", level=0.99)
+def large() -> Biases:
+    return biases(*LARGE.draw(np.random.default_rng(2)), own_model="m7", level=0.99)
 
 
-def test_planted_slopes_are_found_in_each_source_and_their_difference(large: Bias) -> None:
+def test_planted_slopes_are_found_in_each_source_and_their_difference(large: Biases) -> None:
     for effect, people, judge in (
-        (large.position, 0.1, 0.5),
-        (large.length, 0.3, 0.6),
+        (large.effects["position"], 0.1, 0.5),
+        (large.effects["length"], 0.3, 0.6),
     ):
         assert _holds(effect.people, people)
         assert _holds(effect.judge, judge)
@@ -48,17 +48,17 @@ def test_planted_slopes_are_found_in_each_source_and_their_difference(large: Bia
         assert not _holds(effect.difference, 0.0)
 
 
-def test_a_planted_favour_for_the_judges_own_model_is_found(large: Bias) -> None:
-    found = large.self_preference
-    assert found is not None
-    assert _holds(found.excess, 0.8)
-    assert not _holds(found.excess, 0.0)
-    assert found.scale == pytest.approx(1, abs=0.1)
-    assert found.others_off < 20
+def test_a_planted_favour_for_the_judges_own_model_is_found(large: Biases) -> None:
+    own = large.self_preference
+    assert own is not None
+    assert _holds(own.excess, 0.8)
+    assert not _holds(own.excess, 0.0)
+    assert own.scale == pytest.approx(1, abs=0.1)
+    assert own.others_off < 20
 
 
-def test_a_term_of_which_nothing_is_known_is_missing_with_a_word(large: Bias) -> None:
-    assert (large.format.people, large.format.judge, large.format.difference) == (None,) * 3
+def test_a_term_of_which_nothing_is_known_is_missing_with_a_word(large: Biases) -> None:
+    assert large.effects["format"] == Effect(None, None, None)
     assert [w for w in large.warnings if "format" in w] == [
         f"Nothing is known of the format of what the {source} compared."
         for source in ("votes", "verdicts")
@@ -67,23 +67,23 @@ def test_a_term_of_which_nothing_is_known_is_missing_with_a_word(large: Bias) ->
 
 def test_a_judge_moved_as_people_are_has_no_bias() -> None:
     items, people, _ = LARGE.draw(np.random.default_rng(3))
-    found = bias(items, people, people, own_model="m7")
-    for effect in (found.position, found.length):
+    measured = biases(items, people, people, own_model="m7")
+    for effect in (measured.effects["position"], measured.effects["length"]):
         assert effect.difference is not None
         assert effect.difference.value == pytest.approx(0, abs=1e-9)
         assert effect.people == effect.judge
-    assert found.self_preference is not None
-    assert found.self_preference.excess.value == pytest.approx(0, abs=1e-6)
-    assert found.self_preference.excess.lower is None
+    assert measured.self_preference is not None
+    assert measured.self_preference.excess.value == pytest.approx(0, abs=1e-6)
+    assert measured.self_preference.excess.lower is None
 
 
 def test_a_judge_that_copies_nearly_all_votes_differs_by_less_than_either_is_uncertain() -> None:
     items, people, _ = replace(LARGE, n=3000).draw(np.random.default_rng(3))
     label = people.label.copy()
     label[::50] = 0
-    found = bias(items, people, replace(people, label=label)).length
+    measured = biases(items, people, replace(people, label=label)).effects["length"]
     widths = []
-    for one in (found.people, found.judge, found.difference):
+    for one in (measured.people, measured.judge, measured.difference):
         assert one is not None
         assert one.lower is not None
         assert one.upper is not None
@@ -95,12 +95,10 @@ def test_a_judge_that_copies_nearly_all_votes_differs_by_less_than_either_is_unc
 def test_a_sharper_judge_does_not_seem_to_favour_a_strong_model_of_its_own() -> None:
     moved = replace(LARGE, judge=Mover(scale=2.5))
     items, people, judge = moved.draw(np.random.default_rng(4))
-    found = self_preference(
-        preferences(items, people), preferences(items, judge), "m7", level=0.99
-    )
-    assert found is not None
-    assert found.scale == pytest.approx(2.5, abs=0.3)
-    assert _holds(found.excess, 0.0)
+    own = self_preference(preferences(items, people), preferences(items, judge), "m7", level=0.99)
+    assert own is not None
+    assert own.scale == pytest.approx(2.5, abs=0.3)
+    assert _holds(own.excess, 0.0)
 
 
 def test_a_judge_that_likes_every_model_differently_does_not_favour_its_own() -> None:
@@ -112,11 +110,11 @@ def test_a_judge_that_likes_every_model_differently_does_not_favour_its_own() ->
     gap = (strengths + pushed)[items.pairs] @ [1, -1]
     label = np.where(rng.random(items.n) < 1 / (1 + np.exp(-gap)), 1, -1).astype(np.int8)
     boards = preferences(items, people), preferences(items, replace(people, label=label))
-    found = self_preference(*boards, "m7")
-    assert found is not None
-    assert found.excess.value == pytest.approx(POINTS_PER_NAT * 0.6, abs=30)
-    assert _holds(found.excess, 0.0)
-    assert found.between == pytest.approx(POINTS_PER_NAT * 0.5, rel=0.3)
+    own = self_preference(*boards, "m7")
+    assert own is not None
+    assert own.excess.value == pytest.approx(POINTS_PER_NAT * 0.6, abs=30)
+    assert _holds(own.excess, 0.0)
+    assert own.between == pytest.approx(POINTS_PER_NAT * 0.5, rel=0.3)
 
 
 def test_the_interval_is_never_narrower_than_the_ratings_are_uncertain() -> None:
@@ -125,11 +123,11 @@ def test_the_interval_is_never_narrower_than_the_ratings_are_uncertain() -> None
     own = (items.pairs == 7).any(axis=1)
     seldom = ~own | (np.cumsum(own) <= 60)
     boards = preferences(items, people), preferences(items, judge.only(seldom[judge.item]))
-    found = self_preference(*boards, "m7")
-    assert found is not None
-    assert found.excess.upper is not None
-    assert found.excess.value is not None
-    assert found.excess.upper - found.excess.value > 1.96 * 45
+    result = self_preference(*boards, "m7")
+    assert result is not None
+    assert result.excess.upper is not None
+    assert result.excess.value is not None
+    assert result.excess.upper - result.excess.value > 1.96 * 45
 
 
 @pytest.mark.published
@@ -138,8 +136,8 @@ def test_no_name_makes_the_published_verdicts_certain_to_favour_it(published_dat
     data = published(published_data / "votes" / "mtbench")
     (judge,) = data.judges.values()
     boards = preferences(data.items, data.people), preferences(data.items, judge)
-    found = {name: self_preference(*boards, name) for name in data.items.models}
-    excess = {name: one.excess for name, one in found.items() if one is not None}
+    result = {name: self_preference(*boards, name) for name in data.items.models}
+    excess = {name: one.excess for name, one in result.items() if one is not None}
     assert list(excess) == list(data.items.models)
     assert [name for name, one in excess.items() if not _holds(one, 0.0)] == []
     assert excess["gpt-4"].value == pytest.approx(93, abs=1)
@@ -151,10 +149,12 @@ def test_turning_all_sides_round_changes_no_effect() -> None:
     turned = Items(
         items.models, items.pairs[:, ::-1], items.prompt, {"length": -items.gaps["length"]}
     )
-    one = bias(items, people, judge, own_model="m7")
-    other = bias(turned, swapped(people), swapped(judge), own_model="m7")
+    one = biases(items, people, judge, own_model="m7")
+    other = biases(turned, swapped(people), swapped(judge), own_model="m7")
     for name in ("position", "length"):
-        ours, theirs = getattr(one, name).difference, getattr(other, name).difference
+        ours, theirs = one.effects[name].difference, other.effects[name].difference
+        assert ours is not None
+        assert theirs is not None
         assert ours.value == pytest.approx(theirs.value, abs=1e-6)
         assert ours.lower == pytest.approx(theirs.lower, abs=1e-6)
 
@@ -162,48 +162,51 @@ def test_turning_all_sides_round_changes_no_effect() -> None:
 def test_verdicts_of_both_orders_together_show_no_position_and_say_so() -> None:
     items, people, judge = replace(LARGE, n=1500).draw(np.random.default_rng(6))
     unknown = replace(judge, first=np.zeros_like(judge.first))
-    found = bias(items, people, unknown)
-    assert found.position.people is not None
-    assert (found.position.judge, found.position.difference) == (None, None)
-    assert any("The verdicts do not say what was shown first" in w for w in found.warnings)
+    measured = biases(items, people, unknown)
+    assert measured.effects["position"].people is not None
+    assert (measured.effects["position"].judge, measured.effects["position"].difference) == (
+        None,
+        None,
+    )
+    assert any("The verdicts do not say what was shown first" in w for w in measured.warnings)
 
 
 def test_a_term_that_cannot_be_told_leaves_the_others_standing() -> None:
     items, people, judge = replace(LARGE, n=1500).draw(np.random.default_rng(7))
     same = replace(items, gaps={"length": items.gaps["length"], "format": items.gaps["length"]})
-    found = bias(same, people, judge)
-    assert found.length.difference is not None
-    assert found.format.people is None
-    assert any(w.startswith("Format cannot be told from the votes") for w in found.warnings)
+    measured = biases(same, people, judge)
+    assert measured.effects["length"].difference is not None
+    assert measured.effects["format"].people is None
+    assert any(w.startswith("Format cannot be told from the votes") for w in measured.warnings)
 
 
 def test_rows_of_unknown_length_are_left_out_and_counted() -> None:
     items, people, judge = replace(LARGE, n=1500).draw(np.random.default_rng(8))
     gap = items.gaps["length"].copy()
     gap[:150] = np.nan
-    found = bias(replace(items, gaps={"length": gap}), people, judge)
-    assert found.length.people is not None
-    assert found.length.people.n == 1350
-    assert "10.0 % of the votes are left out: no length known." in found.warnings
+    measured = biases(replace(items, gaps={"length": gap}), people, judge)
+    assert measured.effects["length"].people is not None
+    assert measured.effects["length"].people.n == 1350
+    assert "10.0 % of the votes are left out: no length known." in measured.warnings
 
 
 def test_what_cannot_be_told_of_oneself_is_said() -> None:
     items, people, judge = replace(LARGE, n=1500).draw(np.random.default_rng(9))
-    found = bias(items, people, judge, own_model="a stranger")
-    assert found.self_preference is None
-    assert any("'a stranger'" in warning for warning in found.warnings)
+    measured = biases(items, people, judge, own_model="a stranger")
+    assert measured.self_preference is None
+    assert any("'a stranger'" in warning for warning in measured.warnings)
 
 
 def test_few_prompts_are_warned_of() -> None:
     items, people, judge = replace(LARGE, n=1500, n_prompts=12).draw(np.random.default_rng(9))
-    found = bias(items, people, judge)
-    assert any("The votes are of 12 prompts" in warning for warning in found.warnings)
+    measured = biases(items, people, judge)
+    assert any("The votes are of 12 prompts" in warning for warning in measured.warnings)
 
 
 def test_models_without_finite_strengths_are_refused() -> None:
-    people = said([(0, 1), (1, -1)])
+    people = labels_of([(0, 1), (1, -1)])
     with pytest.raises(NotIdentifiedError, match="no finite value"):
-        bias(items_of(2), people, said([(0, 1), (1, 1)]))
+        biases(items_of(2), people, labels_of([(0, 1), (1, 1)]))
 
 
 @pytest.mark.slow
@@ -212,12 +215,12 @@ def test_intervals_of_biases_cover_what_was_planted() -> None:
     study, rng = replace(LARGE, n=2000, n_prompts=100), np.random.default_rng(10)
     inside = np.zeros(3)
     for _ in range(400):
-        found = bias(*study.draw(rng), own_model="m7")
-        assert found.self_preference is not None
+        measured = biases(*study.draw(rng), own_model="m7")
+        assert measured.self_preference is not None
         inside += [
-            _holds(found.position.difference, 0.4),
-            _holds(found.length.difference, 0.3),
-            _holds(found.self_preference.excess, 0.8),
+            _holds(measured.effects["position"].difference, 0.4),
+            _holds(measured.effects["length"].difference, 0.3),
+            _holds(measured.self_preference.excess, 0.8),
         ]
     inside /= 400
     assert ((inside >= 0.917) & (inside <= [0.983, 0.983, 1.0])).all(), inside
@@ -225,8 +228,8 @@ def test_intervals_of_biases_cover_what_was_planted() -> None:
 
 @pytest.mark.slow
 def test_likings_that_a_prompt_gives_to_people_and_judge_alike_are_no_bias() -> None:
-    study = Moved(people=Mover(position=0.3), judge=Mover(position=0.3), shared=1.0)
+    study = MovedStudy(people=Mover(position=0.3), judge=Mover(position=0.3), shared=1.0)
     rng, inside = np.random.default_rng(11), 0
     for _ in range(400):
-        inside += _holds(bias(*study.draw(rng)).position.difference, 0.0)
+        inside += _holds(biases(*study.draw(rng)).effects["position"].difference, 0.0)
     assert 0.917 <= inside / 400 <= 0.983

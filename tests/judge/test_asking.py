@@ -6,9 +6,9 @@ import itertools
 import numpy as np
 import pytest
 
+from judge.asking import LONGEST_WAIT_S, TRIES, Throttle, TokenBucket, wait_before_retry
 from judge.errors import CallError, FailureClass
-from judge.options import LONGEST_WAIT_S, TRIES, wait_before_retry
-from judge.throttle import NO_LIMITS, RateLimits, Throttle, TokenBucket
+from judge.options import NO_LIMITS, RateLimits
 from rating.errors import DataError
 from tests.judge.scripted import Clock
 

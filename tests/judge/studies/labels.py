@@ -1,4 +1,4 @@
-"""What people and judges said of items: built by hand, drawn, or read from published votes."""
+"""Labels that people and judges give: built by hand, drawn, or read from published votes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,28 +8,31 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.studies.items import Estimate, Items, Said
+from judge.studies.estimates import Estimate
+from judge.studies.items import Items, Labels
 from tests.judge.published import Row, rows
 
 SIGN = {"model_a": 1, "model_b": -1, "tie": 0, "both_bad": 0}
 
 
-def said(
+def labels_of(
     labels: Iterable[tuple[int, int]],
     *,
     rater: Sequence[int] | None = None,
     first: Sequence[int] | None = None,
-    chance: Sequence[float] | None = None,
-) -> Said:
+    probability: Sequence[float] | None = None,
+) -> Labels:
     """Say labels of items, given as (item, label)."""
     given = np.array(list(labels), dtype=np.int64).reshape(-1, 2)
     n = len(given)
-    return Said(
+    return Labels(
         item=given[:, 0],
         rater=np.arange(n) if rater is None else np.array(rater, dtype=np.int64),
         label=given[:, 1].astype(np.int8),
         first=np.zeros(n, dtype=np.int8) if first is None else np.array(first, dtype=np.int8),
-        chance=np.full(n, np.nan) if chance is None else np.array(chance, dtype=np.float64),
+        probability=np.full(n, np.nan)
+        if probability is None
+        else np.array(probability, dtype=np.float64),
     )
 
 
@@ -45,8 +48,8 @@ class Published:
     """Votes and the verdicts of judges on the same items; side A is first in the alphabet."""
 
     items: Items
-    people: Said
-    judges: dict[str, Said]
+    people: Labels
+    judges: dict[str, Labels]
     voters: list[str]
 
 
@@ -68,29 +71,29 @@ def published(folder: Path, *, judges: bool = True) -> Published:
     names = sorted({row["judge"] for row in verdicts})
     return Published(
         items,
-        _said(votes, known),
-        {name: _said([r for r in verdicts if r["judge"] == name], known) for name in names},
+        _labels(votes, known),
+        {name: _labels([r for r in verdicts if r["judge"] == name], known) for name in names},
         [row["voter"] for row in votes],
     )
 
 
-def _said(found: list[Row], known: dict[tuple[str, ...], int]) -> Said:
+def _labels(rows: list[Row], known: dict[tuple[str, ...], int]) -> Labels:
     labels = []
     voters: dict[str, int] = {}
-    for row in found:
+    for row in rows:
         a, b = sorted((row["model_a"], row["model_b"]))
         sign = SIGN[row["winner"]] * (1 if a == row["model_a"] else -1)
         labels.append((known[str(row["item_id"]), a, b], sign))
         voters.setdefault(row["voter"], len(voters))
-    return said(labels, rater=[voters[row["voter"]] for row in found])
+    return labels_of(labels, rater=[voters[row["voter"]] for row in rows])
 
 
-def swapped(one: Said) -> Said:
+def swapped(one: Labels) -> Labels:
     """Turn all sides round."""
-    return Said(one.item, one.rater, -one.label, -one.first, 1 - one.chance)
+    return Labels(one.item, one.rater, -one.label, -one.first, 1 - one.probability)
 
 
-def repeated(one: Said, times: int) -> Said:
+def repeated(one: Labels, times: int) -> Labels:
     """Repeat every row."""
     return one.only(np.tile(np.arange(one.n), times))
 

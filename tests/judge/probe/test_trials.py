@@ -8,13 +8,11 @@ import pytest
 
 from judge.case import Order
 from judge.errors import FailureClass
+from judge.grammar import Preference
 from judge.probe.axes import NO_VALUE, Axis
-from judge.probe.evaluators import BAG_OF_WORDS, LENGTH_COUNTER, random_measure
-from judge.probe.judged import JudgePlan, by_score, judge_card
-from judge.probe.similarity import Measure
-from judge.probe.trials import JUDGED, SIDE_SWAP, Group
-from judge.reading import Preference
-from judge.results import Judged
+from judge.probe.similarity import BAG_OF_WORDS, LENGTH_COUNTER, Measure, random_measure
+from judge.probe.trials import JUDGED, SIDE_SWAP, Group, JudgePlan, by_score, judge_card
+from judge.verdict import Judged
 from rating.errors import DataError
 from tests.judge.probe.texts import texts, voted
 
@@ -25,8 +23,8 @@ def plan(n: int = 60) -> JudgePlan:
     return JudgePlan.plan(voted(n), "made up", rng=np.random.default_rng(1))
 
 
-def axes(chances: np.ndarray, of: JudgePlan | None = None) -> tuple[Axis, ...]:
-    return judge_card("toy", "planted", of or plan(), chances, seed=1).axes
+def axes(probabilities: np.ndarray, of: JudgePlan | None = None) -> tuple[Axis, ...]:
+    return judge_card("toy", "planted", of or plan(), probabilities, seed=1).axes
 
 
 def scored(measure: Measure, of: JudgePlan | None = None) -> tuple[Axis, ...]:
@@ -86,14 +84,14 @@ def test_a_judge_that_always_ties_has_no_dose_and_response() -> None:
 
 def test_what_has_no_verdict_is_left_out_and_counted() -> None:
     of = plan()
-    chances = of.truth()
-    lost = np.arange(0, len(chances), 5)
-    chances[lost] = np.nan
-    for axis in axes(chances, of):
+    probabilities = of.truth()
+    lost = np.arange(0, len(probabilities), 5)
+    probabilities[lost] = np.nan
+    for axis in axes(probabilities, of):
         assert axis.estimate.value == pytest.approx(1)
-        want = f"{len(lost)} of {len(chances)} questions have no verdict: left out."
+        want = f"{len(lost)} of {len(probabilities)} questions have no verdict: left out."
         assert want in axis.warnings
-    nothing = axes(np.full(len(chances), np.nan), of)
+    nothing = axes(np.full(len(probabilities), np.nan), of)
     assert [axis.estimate.value for axis in nothing] == [None, None, None]
 
 
@@ -106,26 +104,26 @@ def test_prompts_that_come_often_make_wider_intervals() -> None:
     )
     together = JudgePlan(few, plan().trials, "made up")
     by_prompt = np.repeat(np.random.default_rng(3).random(6), 10)
-    chances = np.array([by_prompt[trial.row] for trial in alone.trials])
-    narrow, wide = (axes(chances, of)[0].estimate for of in (alone, together))
+    probabilities = np.array([by_prompt[trial.row] for trial in alone.trials])
+    narrow, wide = (axes(probabilities, of)[0].estimate for of in (alone, together))
     assert narrow.value == wide.value
     assert wide.upper is not None
     assert wide.lower is not None
     assert narrow.upper is not None
     assert narrow.lower is not None
     assert wide.upper - wide.lower > 1.5 * (narrow.upper - narrow.lower)
-    assert axes(chances, together)[0].warnings
+    assert axes(probabilities, together)[0].warnings
 
 
 def test_every_pair_is_asked_about_in_every_way() -> None:
     of = plan(10)
-    found = Counter((trial.group, trial.name, trial.dose) for trial in of.trials)
-    assert found[Group.AS_IS, "", 0] == found[Group.ITSELF, "", 0] == 10
-    assert found[Group.SUPERFICIAL, SIDE_SWAP, 0] == 10
+    counts = Counter((trial.group, trial.name, trial.dose) for trial in of.trials)
+    assert counts[Group.AS_IS, "", 0] == counts[Group.ITSELF, "", 0] == 10
+    assert counts[Group.SUPERFICIAL, SIDE_SWAP, 0] == 10
     names = {each.name for each in JUDGED} - {"Markdown stripped", "labels renamed"}
-    assert names == {name for _, name, _ in found} - {"", SIDE_SWAP}
-    assert {dose for group, _, dose in found if group is Group.REMOVAL} == {0.1, 0.25, 0.5, 0.75}
-    assert {dose for group, _, dose in found if group is Group.INSERTION} == {0.25, 0.5, 1.0}
+    assert names == {name for _, name, _ in counts} - {"", SIDE_SWAP}
+    assert {dose for group, _, dose in counts if group is Group.REMOVAL} == {0.1, 0.25, 0.5, 0.75}
+    assert {dose for group, _, dose in counts if group is Group.INSERTION} == {0.25, 0.5, 1.0}
 
 
 def test_a_trial_is_a_case_in_the_order_it_is_shown() -> None:
@@ -142,23 +140,23 @@ def test_what_a_run_found_is_laid_to_the_trials() -> None:
     of = plan(10)
     ids = [trial.case.id for trial in of.trials]
     assert len(set(ids)) < len(ids), "equal questions are one to a judge"
-    said = {case_id: i / len(ids) for i, case_id in enumerate(dict.fromkeys(ids))}
+    probability = {case_id: i / len(ids) for i, case_id in enumerate(dict.fromkeys(ids))}
     rows = [
         Judged(
             case_id=case_id,
             order=Order.AB,
-            reading=None if case_id == ids[3] else Preference(chance),
+            reading=None if case_id == ids[3] else Preference(p),
             failure=FailureClass.UNPARSED if case_id == ids[3] else None,
         )
-        for case_id, chance in reversed(said.items())
+        for case_id, p in reversed(probability.items())
     ]
-    want = [np.nan if case_id == ids[3] else said[case_id] for case_id in ids]
-    np.testing.assert_array_equal(of.heard(rows), want)
+    want = [np.nan if case_id == ids[3] else probability[case_id] for case_id in ids]
+    np.testing.assert_array_equal(of.probabilities(rows), want)
 
 
 def test_answers_that_do_not_fit_are_refused() -> None:
     of = plan(10)
-    with pytest.raises(DataError, match="3 chances for"):
+    with pytest.raises(DataError, match="3 probabilities for"):
         axes(np.ones(3), of)
     with pytest.raises(DataError, match="not from 0 to 2"):
         axes(2 * of.truth(), of)
