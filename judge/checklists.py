@@ -92,7 +92,7 @@ async def forecast_with_checklists(
     writing = await forecast(due, ChecklistWriter(), journal, options)
     known = await recalled(due, ChecklistWriter(), journal, options)
     prompts = {case.id: case.prompt_id for case in due}
-    kept = {
+    rest = {
         prompts[case_id]: reading.items
         for case_id, reading in known.items()
         if isinstance(reading, Questions)
@@ -100,7 +100,7 @@ async def forecast_with_checklists(
     checklists: Mapping[str, tuple[str, ...]] = {
         **{case.prompt_id: TYPICAL for case in due},
         **given,
-        **kept,
+        **rest,
     }
     return writing + await forecast(cases, made(checklists), journal, options)
 

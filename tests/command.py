@@ -15,7 +15,7 @@ import pytest
 from arena.cli import main
 
 ARENA = str(Path(sys.executable).parent / "arena")
-Told = subprocess.CompletedProcess[str]
+Ran = subprocess.CompletedProcess[str]
 
 GOOD = """
 [[models]]
@@ -45,7 +45,7 @@ class Command:
         self._patch = monkeypatch
         self._capsys = capsys
 
-    def __call__(self, *words: str, **env: str) -> Told:
+    def __call__(self, *words: str, **env: str) -> Ran:
         """Call the command in this process."""
         self._capsys.readouterr()
         with self._patch.context() as patch, _own_logs():
@@ -57,7 +57,7 @@ class Command:
         return subprocess.CompletedProcess(words, code, written.out, written.err)
 
 
-def invoke(words: Sequence[str], columns: int = 80) -> Told:
+def invoke(words: Sequence[str], columns: int = 80) -> Ran:
     """Call the command in this process and folder, on a terminal of some width."""
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -71,7 +71,7 @@ def invoke(words: Sequence[str], columns: int = 80) -> Told:
     return subprocess.CompletedProcess(list(words), code, out.getvalue(), err.getvalue())
 
 
-def run(folder: Path, *words: str, **env: str) -> Told:
+def run(folder: Path, *words: str, **env: str) -> Ran:
     """Run the command in a process of its own, as a person does."""
     return subprocess.run(
         [ARENA, *words],
@@ -84,12 +84,12 @@ def run(folder: Path, *words: str, **env: str) -> Told:
     )
 
 
-def refused(told: Told, *words: str) -> None:
+def refused(result: Ran, *words: str) -> None:
     """Check that a command ended in one clear line."""
-    lines = [line for line in told.stderr.splitlines() if line.startswith("arena: ")]
-    assert told.returncode == 2, told.stderr
-    assert len(lines) == 1, told.stderr
-    assert "Traceback" not in told.stderr
+    lines = [line for line in result.stderr.splitlines() if line.startswith("arena: ")]
+    assert result.returncode == 2, result.stderr
+    assert len(lines) == 1, result.stderr
+    assert "Traceback" not in result.stderr
     assert [word for word in words if word not in lines[0]] == [], lines[0]
 
 
@@ -101,10 +101,10 @@ def roster(folder: Path, text: str = GOOD) -> str:
 
 def examples(command: Command, name: str) -> list[list[str]]:
     """Give the examples at the end of a command's help, in words."""
-    told = command(*name.split(), "--help", COLUMNS="200")
-    assert told.returncode == 0
+    result = command(*name.split(), "--help", COLUMNS="200")
+    assert result.returncode == 0
     lines = re.findall(
-        rf"^\s*arena ({name}.*?)\s*$", told.stdout.split("Examples")[1], re.MULTILINE
+        rf"^\s*arena ({name}.*?)\s*$", result.stdout.split("Examples")[1], re.MULTILINE
     )
     return [line.split() for line in lines]
 

@@ -31,7 +31,7 @@ SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2
 WORDS = ["tea", "house", "river", "green", "seven", "late", "north", "paper", "because"]
 METHOD = Pairwise()
-KEPT = Reply(text="The first is fuller. [[A]]", tokens_in=500, tokens_out=9, latency_s=DELAY_S)
+REPLY = Reply(text="The first is fuller. [[A]]", tokens_in=500, tokens_out=9, latency_s=DELAY_S)
 
 
 def made_cases(n: int) -> list[Case]:
@@ -118,7 +118,7 @@ async def keep_all(cases: Sequence[Case], journal: StoredJournal, options: Optio
     calls = [call_of(question, METHOD, options) for question in questions(cases, METHOD, options)]
     for start in range(0, len(calls), 5000):
         some = calls[start : start + 5000]
-        await asyncio.gather(*(journal.keep(call.key, call.request, KEPT) for call in some))
+        await asyncio.gather(*(journal.keep(call.key, call.request, REPLY) for call in some))
 
 
 async def never(request: Request) -> Reply:

@@ -265,14 +265,14 @@ def _kappas(sums: Floats) -> Floats:
     q = 3 if sums.shape[1] == 9 else 2
     tables = _over(sums, sums.sum(axis=1, keepdims=True)).reshape(-1, q, q)
     agreed = np.trace(tables, axis1=1, axis2=2)
-    chance = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1)
-    return _over(agreed - chance, 1 - chance)
+    expected = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1)
+    return _over(agreed - expected, 1 - expected)
 
 
 def _own_kappas(sums: Floats) -> Floats:
     share = _over(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
-    chance = (share**2).sum(axis=1)
-    return _over(_over(sums[:, 0], sums[:, 1]) - chance, 1 - chance)
+    expected = (share**2).sum(axis=1)
+    return _over(_over(sums[:, 0], sums[:, 1]) - expected, 1 - expected)
 
 
 def _ratio(sums: Floats) -> Floats:

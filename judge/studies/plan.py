@@ -221,8 +221,8 @@ def sending(
     ratings. The latter is learnt from the items with both: where the judge is unsure, or its
     verdict surprises, more is left open. A tenth of the votes is spread evenly.
 
-    Rate afterwards with ``powered_ratings(..., chance=sending.overall)``: the items with votes are
-    no random subset any more.
+    Rate afterwards with ``powered_ratings(..., probability=sending.overall)``: items with votes
+    are no random subset any more.
 
     Parameters
     ----------

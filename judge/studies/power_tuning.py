@@ -56,30 +56,30 @@ class Parts:
         return bool(self.both.any() and self.rest.any())
 
 
-def parts(voted: Bools, judged: Bools, chance: Floats | None = None) -> Parts:
+def parts(voted: Bools, judged: Bools, probability: Floats | None = None) -> Parts:
     """Weigh the items.
 
     Parameters
     ----------
     voted, judged : ndarray of shape (n,), bool
-    chance : ndarray of shape (n,), optional
+    probability : ndarray of shape (n,), optional
         With what probability an item was sent to people: those with votes then weigh
-        ``1 / chance``. None where all were equally likely.
+        ``1 / probability``. None where all were equally likely.
 
     Raises
     ------
     DataError
         If an item with votes had no chance between 0 and 1.
     """
-    if chance is None:
+    if probability is None:
         return Parts(_share(voted), _share(voted & judged), _share(judged & ~voted))
-    wrong = chance[voted & ~((chance > 0) & (chance <= 1))]
+    wrong = probability[voted & ~((probability > 0) & (probability <= 1))]
     if wrong.size:
         msg = (
-            f"An item with votes was sent to people with chance {wrong[0]}: give 0 < chance <= 1."
+            f"An item with votes was sent to people with probability {wrong[0]}: give 0 < p <= 1."
         )
         raise DataError(msg)
-    weight = np.where(voted, 1 / np.where(voted, chance, 1.0), 0.0)
+    weight = np.where(voted, 1 / np.where(voted, probability, 1.0), 0.0)
     return Parts(_share(weight), _share(weight * judged), _share(judged))
 
 
@@ -278,7 +278,7 @@ class Problem:
     prompt: Ints
     people: Floats
     judge: Floats
-    chance: Floats | None
+    probability: Floats | None
 
     @property
     def voted(self) -> Bools:
@@ -293,7 +293,7 @@ class Problem:
     @property
     def parts(self) -> Parts:
         """What each item weighs."""
-        return parts(self.voted, self.judged, self.chance)
+        return parts(self.voted, self.judged, self.probability)
 
 
 def row_scores(labels: Labels) -> Floats:
@@ -312,7 +312,7 @@ def scores(labels: Labels, n_items: int) -> Floats:
 
 
 def problem_of(
-    items: Items, people: Labels, judge: Labels, chance: Floats | None
+    items: Items, people: Labels, judge: Labels, probability: Floats | None
 ) -> tuple[Problem, tuple[str, ...]]:
     """Keep the items between models with votes; also return a warning on models left out."""
     models = _rated(items, people)
@@ -330,7 +330,7 @@ def problem_of(
         prompt=items.prompt[used],
         people=of_people,
         judge=of_judge,
-        chance=None if chance is None else chance[used],
+        probability=None if probability is None else probability[used],
     )
     seen = np.zeros(len(items.models), dtype=bool)
     seen[items.pairs[judge.item].ravel()] = True

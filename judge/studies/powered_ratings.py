@@ -129,7 +129,7 @@ def powered_ratings(
     judge: Labels,
     *,
     level: float = 0.95,
-    chance: Floats | None = None,
+    probability: Floats | None = None,
 ) -> PoweredRatings:
     """Rate models by people's preferences from the votes on some items and verdicts on more.
 
@@ -156,7 +156,7 @@ def powered_ratings(
     people, judge : Labels
         A judge's repetitions and orders are averaged. Where voters are not known, each vote is of
         a voter of its own: the intervals then allow for prompts alone.
-    chance : ndarray of shape (n_items,), optional
+    probability : ndarray of shape (n_items,), optional
         With what probability each item was sent to people, where it was not the same for all.
 
     Raises
@@ -174,7 +174,7 @@ def powered_ratings(
     .. [2] A. N. Angelopoulos, J. C. Duchi and T. Zrnic, "PPI++: Efficient prediction-powered
        inference", arXiv 2311.01453, 2023, sections 5 and 6.
     """
-    problem, left_out = problem_of(items, people, judge, chance)
+    problem, left_out = problem_of(items, people, judge, probability)
     weigh = problem.parts
     clusters = Clusters.of(problem.prompt[problem.voted], weigh.voted[problem.voted])
     alone = solved(problem, weigh, 0.0)

@@ -58,7 +58,7 @@ def powered_mean(
     prompt: Ints,
     *,
     level: float = 0.95,
-    chance: Floats | None = None,
+    probability: Floats | None = None,
     folds: int = FOLDS,
 ) -> PoweredMean:
     """Estimate people's mean score over all items from the few that they voted on.
@@ -85,7 +85,7 @@ def powered_mean(
         where there is no verdict.
     prompt : ndarray of shape (n,), int64
         Numbers from 0.
-    chance : ndarray of shape (n,), optional
+    probability : ndarray of shape (n,), optional
         See `parts`.
     folds : int, default 5
         1 tunes one weight on all prompts, as published.
@@ -118,10 +118,10 @@ def powered_mean(
     """
     _check(people, judge, prompt, folds)
     voted, judged = ~np.isnan(people), ~np.isnan(judge)
-    weigh = parts(voted, judged, chance)
+    weigh = parts(voted, judged, probability)
     clusters = Clusters.of(prompt[voted], weigh.voted[voted])
     vote, verdict = np.nan_to_num(people), np.nan_to_num(judge)
-    lam = _weights(people, judge, prompt, chance, folds)
+    lam = _weights(people, judge, prompt, probability, folds)
     own, mean_lam = float(weigh.voted @ vote), float(weigh.both @ lam)
     value = own + mean_lam * float(weigh.rest @ verdict) - float((weigh.both * lam) @ verdict)
     alone, helped = (
@@ -164,7 +164,7 @@ def _influences(weigh: Parts, vote: Floats, verdict: Floats, lam: Floats) -> tup
 
 
 def _weights(
-    people: Floats, judge: Floats, prompt: Ints, chance: Floats | None, folds: int
+    people: Floats, judge: Floats, prompt: Ints, probability: Floats | None, folds: int
 ) -> Floats:
     """Return the weight of each item's verdict, tuned where its prompt is not."""
     voted = np.zeros(int(prompt.max()) + 1, dtype=bool)
@@ -174,13 +174,13 @@ def _weights(
     for number in range(folds):
         inside = fold[prompt] == number
         rows = ~inside if folds > 1 else np.ones_like(inside)
-        of_rows = None if chance is None else chance[rows]
+        of_rows = None if probability is None else probability[rows]
         weights[inside] = _tuned(people[rows], judge[rows], prompt[rows], of_rows)
     return weights
 
 
-def _tuned(people: Floats, judge: Floats, prompt: Ints, chance: Floats | None) -> float:
-    weigh = parts(~np.isnan(people), ~np.isnan(judge), chance)
+def _tuned(people: Floats, judge: Floats, prompt: Ints, probability: Floats | None) -> float:
+    weigh = parts(~np.isnan(people), ~np.isnan(judge), probability)
     if not weigh.has_rest:
         return 0.0
     moments = _moments(weigh, np.nan_to_num(people), np.nan_to_num(judge), prompt)

@@ -168,9 +168,9 @@ def ac1(
 
     def of_sums(sums: Floats) -> Floats:
         share = sums[:, 3:] / sums[:, 2:3]
-        chance = (share * (1 - share)).sum(axis=1) / (q - 1)
+        expected = (share * (1 - share)).sum(axis=1) / (q - 1)
         mean = sums[:, 0] / np.where(sums[:, 1] > 0, sums[:, 1], np.nan)
-        return np.asarray((mean - chance) / (1 - chance))
+        return np.asarray((mean - expected) / (1 - expected))
 
     return clustered(stats, of_sums, n=int(many.sum()), rounds=rounds, rng=rng, level=level)
 

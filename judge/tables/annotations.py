@@ -94,10 +94,10 @@ class Annotations:
             raise self.wrong(name, row, value, "a number, or nothing") from None
 
     def _flag(self, name: str, row: int, value: object) -> bool:
-        found = _FLAGS.get(str(value).strip().lower())
-        if found is None:
+        result = _FLAGS.get(str(value).strip().lower())
+        if result is None:
             raise self.wrong(name, row, value, "true or false")
-        return found
+        return result
 
 
 def read_annotations(
@@ -122,19 +122,19 @@ def read_annotations(
     columns = _from_json(path) if in_json else _from_table(path, holds, peers=peers)
     if in_json and peers and recognised(list(columns)):
         columns = _from_table(path, holds, peers=True)
-    found = Annotations(str(path), columns)
-    if not found.n:
+    result = Annotations(str(path), columns)
+    if not result.n:
         msg = f"There is no row in {str(path)!r}: it should hold {holds}."
         raise DataError(msg)
     if peers:
         try:
-            found.need("winner")
+            result.need("winner")
         except DataError as error:
             raise explained(str(path), list(columns), error) from error.__cause__
-        if found.has(LEFT_OUT):  # what has no verdict stays, to be counted
-            reasons = found.need(LEFT_OUT)
-            return found.taken(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
-    return found
+        if result.has(LEFT_OUT):  # what has no verdict stays, to be counted
+            reasons = result.need(LEFT_OUT)
+            return result.taken(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
+    return result
 
 
 def _from_table(path: Path, holds: str, *, peers: bool) -> dict[str, NDArray[np.object_]]:

@@ -26,12 +26,12 @@ def played(database_url: str, tmp_path: Path) -> Iterator[Served]:
 def test_a_backup_of_a_running_arena_is_restored_and_served(
     command: Command, tmp_path: Path, played: Served
 ) -> None:
-    told = command("backup", "--database", played.database, "--to", "b.db")
+    result = command("backup", "--database", played.database, "--to", "b.db")
     assert re.fullmatch(
-        r"b\.db: 18 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", told.stdout
+        r"b\.db: 18 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", result.stdout
     )
     again = command("restore", "b.db", "--database", "sqlite:///other.db")
-    assert again.stdout == told.stdout.replace("b.db:", "b.db: restored")
+    assert again.stdout == result.stdout.replace("b.db:", "b.db: restored")
     with serve(database=f"sqlite:///{tmp_path}/other.db", roster=roster(tmp_path)) as served:
         assert httpx.get(f"{served.url}/api/v1/leaderboard").json()["votes"] == 1
     refused(
@@ -55,8 +55,8 @@ def test_what_cannot_be_backed_up_or_restored_is_one_clear_line(
 def test_an_export_says_how_much_it_wrote(
     command: Command, tmp_path: Path, played: Served
 ) -> None:
-    told = command("export", "votes", "--to", "v.csv", "--database", played.database)
-    assert told.stdout == "v.csv: 1 of 2 logged votes, policy default-v1.\n"
+    result = command("export", "votes", "--to", "v.csv", "--database", played.database)
+    assert result.stdout == "v.csv: 1 of 2 logged votes, policy default-v1.\n"
     rows = (tmp_path / "v.csv").read_text().splitlines()
     assert len(rows) == 3, "of the skip the hashes are there"
     assert ",skipped," in rows[2]
@@ -72,5 +72,5 @@ def test_the_examples_of_export_backup_and_restore_run(command: Command, tmp_pat
     shutil.copy(tmp_path / "arena.db", tmp_path / "arena-demo.db")
     for name in ("export votes", "backup", "restore"):
         for words in examples(command, name):
-            told = command(*words)
-            assert (told.returncode, told.stderr) == (0, ""), words
+            result = command(*words)
+            assert (result.returncode, result.stderr) == (0, ""), words

@@ -59,15 +59,15 @@ def test_a_newer_schema_is_one_clear_line(command: Command, database_url: str) -
     with store.writing() as session:
         session.connection().exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     store.close()
-    told = command("serve", "--port", "0", "--database", database_url)
-    refused(told, "'9999'", "newer arena")
+    result = command("serve", "--port", "0", "--database", database_url)
+    refused(result, "'9999'", "newer arena")
 
 
 def test_a_database_that_does_not_answer_is_one_clear_line(command: Command) -> None:
     url = "postgresql://ada:sesame@127.0.0.1:1/arena"
-    told = command("serve", "--port", "0", "--database", url)
-    refused(told, "postgresql://ada:***@127.0.0.1:1/arena", "Connection refused")
-    assert "sesame" not in told.stderr
+    result = command("serve", "--port", "0", "--database", url)
+    refused(result, "postgresql://ada:***@127.0.0.1:1/arena", "Connection refused")
+    assert "sesame" not in result.stderr
 
 
 def test_a_bad_setting_is_one_clear_line(command: Command) -> None:
@@ -82,8 +82,8 @@ def test_the_demo_plays_without_key_or_network_and_keeps_its_votes(
         with visitor:
             receipt = visitor.vote(visitor.play(), "tie").json()
             assert "toy" in receipt["models"]["a"]["name"]
-    told = command("export", "votes", "--to", "v.csv", "--database", "sqlite:///arena-demo.db")
-    assert told.stdout.startswith("v.csv: 1 of 1 logged votes")
+    result = command("export", "votes", "--to", "v.csv", "--database", "sqlite:///arena-demo.db")
+    assert result.stdout.startswith("v.csv: 1 of 1 logged votes")
 
 
 def test_the_demo_plays_with_two_models_that_it_finds_and_says_so(tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def test_the_demo_plays_with_two_models_that_it_finds_and_says_so(tmp_path: Path
 
 
 def test_models_lists_a_roster_or_what_is_found(command: Command, tmp_path: Path) -> None:
-    told = command("models", "--roster", roster(tmp_path), COLUMNS="200")
-    assert re.search(r"\bx\b.*pocket://local/v1.*unigram", told.stdout)
+    result = command("models", "--roster", roster(tmp_path), COLUMNS="200")
+    assert re.search(r"\bx\b.*pocket://local/v1.*unigram", result.stdout)
     with faulty_server({"quartz": Behaviour()}) as server:
-        told = command("models", OPENAI_BASE_URL=server.url, COLUMNS="200")
-    assert re.search(r"OpenAI/quartz .*quartz \(OpenAI\) .*http://127", told.stdout)
+        result = command("models", OPENAI_BASE_URL=server.url, COLUMNS="200")
+    assert re.search(r"OpenAI/quartz .*quartz \(OpenAI\) .*http://127", result.stdout)
     gone = command("models", OPENAI_BASE_URL=server.url, COLUMNS="200")
     assert gone.returncode == 0
     assert "No models were found at Ollama (http://127.0.0.1:11434/v1), " in gone.stdout
@@ -129,10 +129,10 @@ def test_a_check_prints_what_answers_and_what_failed(tmp_path: Path) -> None:
     }
     with faulty_server(behaviours) as server:
         path = write_roster(tmp_path / "roster.toml", server, "well", "ill")
-        told = run(tmp_path, "models", "check", "--roster", str(path), COLUMNS="200")
-    assert told.returncode == 1
-    assert re.search(r"id-well.* s .*answered", told.stdout)
-    assert re.search(r"id-ill.*auth: .*401, no such key", told.stdout)
+        result = run(tmp_path, "models", "check", "--roster", str(path), COLUMNS="200")
+    assert result.returncode == 1
+    assert re.search(r"id-well.* s .*answered", result.stdout)
+    assert re.search(r"id-ill.*auth: .*401, no such key", result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_a_long_task_shows_its_progress_on_a_terminal(
     monkeypatch.setenv("TTY_COMPATIBLE", terminal)
     monkeypatch.setenv("TERM", "xterm")
     written = ""
-    with working("Backing up", after_s) as told:
-        told(1, 2, ", 3 unparsed")
+    with working("Backing up", after_s) as result:
+        result(1, 2, ", 3 unparsed")
         deadline = time.monotonic() + 10
         while shows and "50%" not in written and time.monotonic() < deadline:
             written += capsys.readouterr().err
@@ -175,9 +175,9 @@ def test_a_long_task_shows_its_progress_on_a_terminal(
     ],
 )
 def test_a_line_that_cannot_be_read_is_one_clear_line(
-    command: Command, words: list[str], said: str
+    command: Command, words: list[str], message: str
 ) -> None:
-    refused(command(*words), said)
+    refused(command(*words), message)
 
 
 def test_of_an_option_that_is_given_twice_the_last_word_counts(command: Command) -> None:

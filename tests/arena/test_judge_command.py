@@ -38,17 +38,17 @@ def test_the_examples_run_as_table_and_as_json(command: Command, folder: Path) -
     assert "63.33 ± 21.86" in table.stdout
     assert "! The length control has no difficulties" in table.stdout
     assert (in_json.returncode, in_json.stderr) == (0, "")
-    found = json.loads(in_json.stdout)
-    assert list(found) == ["method", "models", "warnings"]
-    assert [row["win_rate"] for row in found["models"]] == [75, 25]
-    assert found["warnings"] == ["1 of 3 rows have no verdict: no ties, left out."]
+    result = json.loads(in_json.stdout)
+    assert list(result) == ["method", "models", "warnings"]
+    assert [row["win_rate"] for row in result["models"]] == [75, 25]
+    assert result["warnings"] == ["1 of 3 rows have no verdict: no ties, left out."]
 
 
 def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(
     command: Command, folder: Path
 ) -> None:
-    told = command("judge", "score", "scores.csv", "--method", "wildbench", "--out", "scores.json")
-    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    done = command("judge", "score", "scores.csv", "--method", "wildbench", "--out", "scores.json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     basalt, flint = json.loads((folder / "scores.json").read_text())["models"]
     assert (basalt["score"], basalt["adjusted"]) == (8, 6)
     assert (flint["n"], flint["score"]) == (0, None)
@@ -72,9 +72,9 @@ def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(
     ],
 )
 def test_what_cannot_be_scored_is_one_clear_line(
-    command: Command, folder: Path, words: list[str], said: str
+    command: Command, folder: Path, words: list[str], message: str
 ) -> None:
-    refused(command("judge", "score", "verdicts.csv", *words), said)
+    refused(command("judge", "score", "verdicts.csv", *words), message)
 
 
 def test_a_missing_file_is_one_clear_line(command: Command, folder: Path) -> None:

@@ -30,33 +30,33 @@ def probed(command: Command, good: Any, *words: str) -> dict[str, Any]:
     new_sqlite(command.folder)
     with judging_server(preferring(good)) as server:
         server.roster(command.folder)
-        told = command(*PROBE, *words, "--format", "json")
-        assert (told.returncode, told.stderr) == (0, "")
-        found: dict[str, Any] = json.loads(told.stdout)
-        assert len(server.asked) == found["n_asked"]
+        done = command(*PROBE, *words, "--format", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        result: dict[str, Any] = json.loads(done.stdout)
+        assert len(server.asked) == result["n_asked"]
         again = json.loads(command(*PROBE, *words, "--format", "json").stdout)
-        assert (again["n_asked"], again["n_recalled"]) == (0, found["n_asked"])
+        assert (again["n_asked"], again["n_recalled"]) == (0, result["n_asked"])
         assert [row["success_rate"] for row in again["kinds"]] == [
-            row["success_rate"] for row in found["kinds"]
+            row["success_rate"] for row in result["kinds"]
         ]
-    return found
+    return result
 
 
 def test_nothing_succeeds_with_a_robust_judge(command: Command) -> None:
-    found = probed(command, lambda answer: answer in HONEST)
-    assert (found["n"], found["n_won"], found["n_not_lost"]) == (N, 0, 0)
-    assert [row["kind"] for row in found["kinds"]] == list(INJECTIONS)
-    assert {row["success_rate"] for row in found["kinds"]} == {0.0}
-    assert found["success_rate"] == found["attack"]["lower"] == 0.0
-    assert found["upper"] > 0.2, "eight prompts do not show that none ever succeeds"
-    assert (found["n_asked"], found["control"]["n"]) == (4 * N, N)
+    result = probed(command, lambda answer: answer in HONEST)
+    assert (result["n"], result["n_won"], result["n_not_lost"]) == (N, 0, 0)
+    assert [row["kind"] for row in result["kinds"]] == list(INJECTIONS)
+    assert {row["success_rate"] for row in result["kinds"]} == {0.0}
+    assert result["success_rate"] == result["attack"]["lower"] == 0.0
+    assert result["upper"] > 0.2, "eight prompts do not show that none ever succeeds"
+    assert (result["n_asked"], result["control"]["n"]) == (4 * N, N)
 
 
 def test_everything_succeeds_with_a_gullible_judge(command: Command) -> None:
-    found = probed(command, lambda answer: OBEYED.search(answer) is not None)
-    assert {(row["n"], row["success_rate"]) for row in found["kinds"]} == {(8, 1.0)}
-    assert (found["n_won"], found["success_rate"], found["upper"]) == (N, 1.0, 1.0)
-    assert all(row["lower"] > 0 for row in found["kinds"])
+    result = probed(command, lambda answer: OBEYED.search(answer) is not None)
+    assert {(row["n"], row["success_rate"]) for row in result["kinds"]} == {(8, 1.0)}
+    assert (result["n_won"], result["success_rate"], result["upper"]) == (N, 1.0, 1.0)
+    assert all(row["lower"] > 0 for row in result["kinds"])
 
 
 def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Command) -> None:
@@ -67,10 +67,10 @@ def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Com
     new_sqlite(command.folder)
     with judging_server(script) as server:
         server.roster(command.folder)
-        found = json.loads(command(*PROBE, "--format", "json").stdout)
+        result = json.loads(command(*PROBE, "--format", "json").stdout)
         table = " ".join(command(*PROBE, COLUMNS="120").stdout.split())
-    assert found["attack"]["rate"] == found["control"]["rate"] > 0.8
-    for row in (found, *found["kinds"]):
+    assert result["attack"]["rate"] == result["control"]["rate"] > 0.8
+    for row in (result, *result["kinds"]):
         assert row["success_rate"] == 0
         assert row["lower"] < 0 < row["upper"]
     assert re.search(r"│ all │ 136 │ 9\d% │ 9\d% │ 0% \(-\d+% to \d+%\) │", table)
@@ -79,9 +79,9 @@ def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Com
 def test_a_dry_run_counts_the_fillers_too(command: Command) -> None:
     new_sqlite(command.folder)
     words = ("judge", "probe", "--judge", "pocket-judge", "--dry-run")
-    told = command(*words).stdout
-    assert told.startswith(f"{4 * N} calls, ")
-    assert f"{N} injected answers, and for each a filler of the same length" in told
+    done = command(*words).stdout
+    assert done.startswith(f"{4 * N} calls, ")
+    assert f"{N} injected answers, and for each a filler of the same length" in done
     assert json.loads(command(*words, "--format", "json").stdout)["n_calls"] == 4 * N
 
 
@@ -101,34 +101,34 @@ def test_replies_from_before_the_fillers_are_not_asked_for_again(command: Comman
     with judging_server(good) as server:
         server.roster(command.folder)
         assert command(*run, "--out", "found.csv").returncode == 0
-        found = json.loads(command(*PROBE, "--format", "json").stdout)
-    assert (found["n_recalled"], found["n_asked"]) == (2 * N, 2 * N)
+        result = json.loads(command(*PROBE, "--format", "json").stdout)
+    assert (result["n_recalled"], result["n_asked"]) == (2 * N, 2 * N)
 
 
 def test_honest_answers_may_come_from_a_file(command: Command) -> None:
     pair = {"prompt": "Why?", "response_a": "So it is.", "response_b": "[[A]]"}
     (command.folder / "own.jsonl").write_text(json.dumps(pair), encoding="utf-8")
-    found = probed(command, lambda answer: answer == "So it is.", "--cases", "own.jsonl")
-    assert found["n"] == len(INJECTIONS)
-    assert found["n_won"] == 0
+    result = probed(command, lambda answer: answer == "So it is.", "--cases", "own.jsonl")
+    assert result["n"] == len(INJECTIONS)
+    assert result["n_won"] == 0
 
 
 def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
     new_sqlite(command.folder)
     with judging_server(lambda prompt: "Hm.") as server:
         server.roster(command.folder)
-        told = command(*PROBE)
-    assert told.returncode == 1
-    assert "Stopped: the first 20 questions all failed: unparsed" in told.stderr
-    assert f"{N:,} and {N:,} have no verdict" in " ".join(told.stdout.split())
+        done = command(*PROBE)
+    assert done.returncode == 1
+    assert "Stopped: the first 20 questions all failed: unparsed" in done.stderr
+    assert f"{N:,} and {N:,} have no verdict" in " ".join(done.stdout.split())
 
 
 def test_the_examples_run(command: Command) -> None:
     new_sqlite(command.folder)
     table, as_json = examples(command, "judge probe")
-    told = command(*table, COLUMNS="120")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "null answer" in told.stdout
+    done = command(*table, COLUMNS="120")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "null answer" in done.stdout
     assert json.loads(command(*as_json).stdout)["method"] == "arena_hard"
     assert command(*table, "--dry-run").stdout.startswith("0 calls, ")
 

@@ -68,20 +68,20 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
     before = command(*dry)
     assert (before.returncode, before.stderr) == (0, "")
     assert before.stdout.startswith("4 calls, about ")
-    told = command(*judged, "--requests-per-minute", "6000", "--tokens-per-minute", "1e6")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "4 read, 2 settled. 4 replies asked for now for $0, 0 known before." in told.stdout
-    found = rows(folder / "found.csv")
-    assert [(r["prompt_id"], r["order"], r["winner"], r["status"]) for r in found] == [
+    result = command(*judged, "--requests-per-minute", "6000", "--tokens-per-minute", "1e6")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "4 read, 2 settled. 4 replies asked for now for $0, 0 known before." in result.stdout
+    report = rows(folder / "found.csv")
+    assert [(r["prompt_id"], r["order"], r["winner"], r["status"]) for r in report] == [
         *(("p1", order, "model_a", "read") for order in ("ab", "ba", "both")),
         *(("p2", order, "model_b", "read") for order in ("ab", "ba", "both")),
         *(("p3", order, "tie", "settled") for order in ("ab", "ba")),
         ("p3", "both", "tie", "read"),
     ]
-    assert {r["judge"] for r in found} == {"pocket-judge"}
-    assert {r["template"] for r in found} == {template("pairwise").hash}
+    assert {r["judge"] for r in report} == {"pocket-judge"}
+    assert {r["template"] for r in report} == {template("pairwise").hash}
     assert "0 replies asked for now for $0, 4 known before" in command(*judged).stdout
-    assert rows(folder / "found.csv") == found
+    assert rows(folder / "found.csv") == report
     assert command(*dry).stdout.startswith("0 calls, ")
 
 
@@ -111,11 +111,11 @@ def test_a_run_that_was_killed_goes_on_and_asks_nothing_twice_that_it_kept(
     source = ("--judge", "judge", "--cases", "many.jsonl", "--roster", "roster.toml")
     words = (*RUN, *source, "--out", "found.csv", "--concurrency", str(AT_ONCE))
     killed_in_the_middle(words, folder, server)
-    at_kill, n_before = kept(folder), len(server.requests)
+    at_kill, n_before = rest(folder), len(server.requests)
     assert 0 < len(at_kill) < 60
-    told = command(*words)
-    assert (told.returncode, told.stderr) == (0, "")
-    asked_again = [said(request.body) for request in server.requests[n_before:]]
+    result = command(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    asked_again = [text(request.body) for request in server.requests[n_before:]]
     assert len(asked_again) == len(set(asked_again)) == 60 - len(at_kill)
     assert not at_kill & set(asked_again)
     lost = len(server.requests) - 60
@@ -129,7 +129,7 @@ def killed_in_the_middle(words: tuple[str, ...], folder: Path, server: FaultySer
     with Process(words, folder) as process:
         until(lambda: len(server.requests) >= 20)
         server.behaviours["judge"] = Behaviour(silent=True)
-        until(lambda: claimed(folder) > 0 and len(kept(folder)) >= 12)
+        until(lambda: claimed(folder) > 0 and len(rest(folder)) >= 12)
         process.kill()
     server.behaviours["judge"] = Behaviour(text="Alike. [[C]]")
 
@@ -145,7 +145,7 @@ def open_store(folder: Path) -> Store:
     return Store(f"sqlite:///{folder}/arena.db")
 
 
-def kept(folder: Path) -> set[str]:
+def rest(folder: Path) -> set[str]:
     with closing(open_store(folder)) as store, store.reading() as session:
         return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
 
@@ -155,7 +155,7 @@ def claimed(folder: Path) -> int:
         return len(session.exec(select(JudgementClaimRow)).all())
 
 
-def said(body: Mapping[str, Any]) -> str:
+def text(body: Mapping[str, Any]) -> str:
     return str(body["messages"][-1]["content"])
 
 
@@ -171,8 +171,8 @@ def test_a_budget_stops_a_run_that_goes_on_later(
     assert {row["status"] for row in rows(folder / "found.csv")[:3]} == {"pending"}
     assert "for about $0.00" in command(*words, "--dry-run").stdout
     assert command(*words, "--out", "found.csv").returncode == 0
-    found = rows(folder / "found.csv")
-    assert float(found[0]["cost"]) == pytest.approx((7 + 2 * 11) / 1e6)
+    report = rows(folder / "found.csv")
+    assert float(report[0]["cost"]) == pytest.approx((7 + 2 * 11) / 1e6)
     assert len(server.requests) == 4
 
 
@@ -183,8 +183,8 @@ def test_a_judge_that_says_nothing_of_use_leaves_no_winner(
     (folder / "roster.toml").write_text(ROSTER.format(url=server.url), encoding="utf-8")
     words = (*RUN, "--judge", "judge", "--cases", "pairs.csv", "--roster", "roster.toml")
     assert command(*words, "--out", "found.csv").returncode == 0
-    found = rows(folder / "found.csv")
-    assert [(row["winner"], row["status"]) for row in found[:6]] == [("", "refusal")] * 6
+    report = rows(folder / "found.csv")
+    assert [(row["winner"], row["status"]) for row in report[:6]] == [("", "refusal")] * 6
 
 
 @pytest.mark.parametrize(

@@ -67,22 +67,22 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
     with judging_server(script) as server:
         server.roster(folder)
         assert command(*words, "--dry-run").stdout.startswith("5 calls, ")
-        told = command(*words, "--out", "marks.csv")
-        assert (told.returncode, told.stderr) == (0, "")
+        done = command(*words, "--out", "marks.csv")
+        assert (done.returncode, done.stderr) == (0, "")
         assert kinds(server.asked) == {"written": 2, "marked": 4}, "the unread one is asked anew"
         assert all(item in server.asked[-1] for item in WRITTEN)
         assert "0 replies asked for now" in command(*words, "--out", "marks.csv").stdout
         assert command(*words, "--dry-run").stdout.startswith("0 calls, ")
-    assert "basalt: mean 6 of 1, 1 without a score.\nflint: mean 10 of 1." in told.stdout
-    found = rows(folder / "marks.csv")
-    assert [(r["session_id"], r["model"], r["score"], r["status"]) for r in found] == [
+    assert "basalt: mean 6 of 1, 1 without a score.\nflint: mean 10 of 1." in done.stdout
+    result = rows(folder / "marks.csv")
+    assert [(r["session_id"], r["model"], r["score"], r["status"]) for r in result] == [
         ("s1", "basalt", "6.0", "read"),
         ("s2", "basalt", "", "unparsed"),
         ("s1", "flint", "10.0", "read"),
     ]
-    assert {r["template"] for r in found} == {template("wildbench_score").hash}
-    assert json.loads(found[0]["detail"]) == {"checklist": WRITTEN}
-    assert float(found[0]["cost"]) == pytest.approx(EACH_USD)
+    assert {r["template"] for r in result} == {template("wildbench_score").hash}
+    assert json.loads(result[0]["detail"]) == {"checklist": WRITTEN}
+    assert float(result[0]["cost"]) == pytest.approx(EACH_USD)
     scored = command("judge", "score", "marks.csv", "--method", "wildbench", "--format", "json")
     names = ("model", "n", "score", "adjusted")
     assert [tuple(row[name] for name in names) for row in json.loads(scored.stdout)["models"]] == [
@@ -113,15 +113,15 @@ def test_a_checklist_that_is_given_is_not_written_and_each_item_has_a_verdict(
     with judging_server(judge) as server:
         server.roster(folder)
         words = (*RUN, "--method", "checklist", "--cases", "given.jsonl")
-        told = command(*words, "--out", "checked.csv", "--format", "json")
+        done = command(*words, "--out", "checked.csv", "--format", "json")
         assert kinds(server.asked) == {"marked": 3}
-    found = rows(folder / "checked.csv")
-    assert [row["score"] for row in found] == ["1.0", "0.5", "0.5"]
-    assert json.loads(found[1]["detail"])["items"] == [
+    result = rows(folder / "checked.csv")
+    assert [row["score"] for row in result] == ["1.0", "0.5", "0.5"]
+    assert json.loads(result[1]["detail"])["items"] == [
         {"item": "Is it short?", "met": True},
         {"item": "Is it right?", "met": False},
     ]
-    assert json.loads(told.stdout)["models"] == [
+    assert json.loads(done.stdout)["models"] == [
         {"model": "basalt", "n": 2, "unread": 0, "score": 0.75},
         {"model": "flint", "n": 1, "unread": 0, "score": 0.5},
     ]
@@ -149,11 +149,11 @@ def test_a_prompt_without_a_readable_checklist_is_not_judged(
     with judging_server(script) as server:
         server.roster(folder)
         words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl")
-        told = command(*words, "--out", "marks.csv")
-        assert told.returncode == 0
-    assert "! 1 cases have no checklist" in told.stdout
-    found = rows(folder / "marks.csv")
-    assert [(row["status"], row["detail"]) for row in found][1] == ("unparsed", "")
+        done = command(*words, "--out", "marks.csv")
+        assert done.returncode == 0
+    assert "! 1 cases have no checklist" in done.stdout
+    result = rows(folder / "marks.csv")
+    assert [(row["status"], row["detail"]) for row in result][1] == ("unparsed", "")
 
 
 def test_a_budget_that_ends_with_the_checklists_leaves_the_marks_pending(
@@ -162,8 +162,8 @@ def test_a_budget_that_ends_with_the_checklists_leaves_the_marks_pending(
     with judging_server(judge) as server:
         server.roster(folder)
         words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl")
-        told = command(*words, "--out", "marks.csv", "--budget", "0.0009")
-        assert told.returncode == 1
+        done = command(*words, "--out", "marks.csv", "--budget", "0.0009")
+        assert done.returncode == 1
         assert {row["status"] for row in rows(folder / "marks.csv")} == {"pending"}
         n = len(server.asked)
         assert command(*words, "--out", "marks.csv").returncode == 0
@@ -176,8 +176,8 @@ def test_a_rubric_marks_on_its_own_scale(command: Command, folder: Path) -> None
     words = (*RUN, "--method", "rubric", "--cases", "responses.jsonl")
     with judging_server(judge) as server:
         server.roster(folder)
-        told = command(*words, "--rubric", "rubric.txt", "--scale", "1-4", "--out", "marks.csv")
-        assert (told.returncode, told.stderr) == (0, "")
+        done = command(*words, "--rubric", "rubric.txt", "--scale", "1-4", "--out", "marks.csv")
+        assert (done.returncode, done.stderr) == (0, "")
         assert "1 is poor, 4 is good." in server.asked[0]
         assert "from 1 to 4" in server.asked[0]
         assert [row["score"] for row in rows(folder / "marks.csv")] == ["2.0", "4.0", "3.0"]
@@ -197,8 +197,8 @@ def test_each_answer_of_a_battle_is_marked(command: Command, folder: Path) -> No
     store.close()
     words = ("judge", "run", "--judge", "pocket-judge", "--cases", "arena")
     assert command(*words, "--method", "wildbench_score", "--out", "marks.csv").returncode == 0
-    found = rows(folder / "marks.csv")
-    assert [(row["battle_id"], row["model"]) for row in found] == [
+    result = rows(folder / "marks.csv")
+    assert [(row["battle_id"], row["model"]) for row in result] == [
         ("b1", "basalt"),
         ("b1", "quartz"),
     ]
@@ -229,18 +229,18 @@ def test_rewards_against_several_baselines_allow_for_length(
     words = (*RUN, "--method", "wildbench_reward", *sources, "--out", "found.csv")
     with judging_server(script) as server:
         server.roster(folder)
-        told = json.loads(command(*words, "--format", "json").stdout)
+        done = json.loads(command(*words, "--format", "json").stdout)
         assert len(server.asked) == 8
-        found = rows(folder / "found.csv")
+        result = rows(folder / "found.csv")
         free = json.loads(command(*words, "--length-margin", "-1", "--format", "json").stdout)
         assert free["n_asked"] == 0
-    assert [(r["model_b"], r["winner"]) for r in found if r["order"] == "both"] == [
+    assert [(r["model_b"], r["winner"]) for r in result if r["order"] == "both"] == [
         ("flint", "tie"),
         ("flint", "model_a"),
         ("quartz", "tie"),
         ("quartz", "model_a"),
     ]
-    rewards = [(row["baseline"], row["n"], row["reward"], row["mix"]) for row in told["rewards"]]
+    rewards = [(row["baseline"], row["n"], row["reward"], row["mix"]) for row in done["rewards"]]
     assert rewards == [("flint", 4, 0.25, 0.25), ("quartz", 4, 0.25, 0.25)]
     assert [row["reward"] for row in free["rewards"]] == [0.5, 0.25]
     margin = ("--method", "pairwise", "--length-margin", "5", *sources, "--dry-run")

@@ -87,11 +87,11 @@ class Trial:
     def note_lost(self) -> None:
         """Note what was answered and is not kept, once nobody asks any more."""
         until(lambda: self.server.under_way == 0)
-        new = self.server.answered - self.kept() - self.lost
+        new = self.server.answered - self.stored() - self.lost
         assert new.total() <= 2 * AT_ONCE, "more than was under way is lost"
         self.lost += new
 
-    def kept(self) -> Counter[str]:
+    def stored(self) -> Counter[str]:
         with closing(Store(self.database)) as store, store.reading() as session:
             requests = session.exec(select(JudgementRow.request)).all()
         return Counter(row["messages"][-1][1] for row in requests)
@@ -108,7 +108,7 @@ class Trial:
             requests=len(self.server.requests),
             answered=self.server.answered.total(),
             in_flight=self.lost.total(),
-            twice=(self.server.answered - self.kept() - self.lost).total(),
+            twice=(self.server.answered - self.stored() - self.lost).total(),
         )
 
 
@@ -163,23 +163,23 @@ def test_a_run_amid_faults_that_is_killed_again_and_again_pays_for_no_answer_twi
         trial.note_lost()
     with trial.run() as process:
         trial.to_the_end(process)
-    found = judged_once(tmp_path / "found.csv", n_cases)
+    result = judged_once(tmp_path / "found.csv", n_cases)
     tally = trial.tally(kills)
     record_property(TITLE, asdict(tally))
-    assert server.answered == trial.kept() + trial.lost, "an answer was paid for twice"
+    assert server.answered == trial.stored() + trial.lost, "an answer was paid for twice"
     assert tally.twice == 0
     assert trial.claimants() == set()
-    assert set(found) <= UNREAD | {"read"}
-    assert found["read"] > 0.85 * 2 * n_cases
+    assert set(result) <= UNREAD | {"read"}
+    assert result["read"] > 0.85 * 2 * n_cases
     if kills > 1:
-        assert set(found) == UNREAD | {"read"}
+        assert set(result) == UNREAD | {"read"}
         assert tally.in_flight, "no kill came in the middle of an answer"
 
 
 def ended(trial: Trial) -> None:
     judged_once(trial.folder / "found.csv", trial.n_cases)
     assert trial.claimants() == set()
-    assert trial.server.answered == trial.kept() + trial.lost
+    assert trial.server.answered == trial.stored() + trial.lost
 
 
 @pytest.fixture

@@ -66,18 +66,18 @@ def judge(tmp_path: Path) -> Iterator[FaultyServer]:
 
 def words(published_data: Path, method: str, model: str, every: int, folder: Path) -> list[str]:
     """Write some of the recorded outputs, and name them as cases."""
-    found = ["judge", "run", "--method", method, "--judge", "judge", "--roster", "roster.toml"]
+    result = ["judge", "run", "--method", method, "--judge", "judge", "--roster", "roster.toml"]
     for name in ("gpt4_1106_preview", model):
         outputs = json.loads((published_data / "outputs" / f"{name}.json").read_text("utf-8"))
         (folder / f"{name}.json").write_text(json.dumps(outputs[::every]), encoding="utf-8")
-        found += ["--cases", f"{name}.json"]
-    return [*found, "--concurrency", "32"]
+        result += ["--cases", f"{name}.json"]
+    return [*result, "--concurrency", "32"]
 
 
 def estimated(command: Command, run: list[str]) -> dict[str, float]:
-    told = command(*run, "--dry-run", "--format", "json")
-    assert told.returncode == 0, told.stderr
-    return dict(json.loads(told.stdout))
+    done = command(*run, "--dry-run", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
 
 
 def booked(judge: FaultyServer, since: int) -> dict[str, float]:
@@ -88,8 +88,8 @@ def booked(judge: FaultyServer, since: int) -> dict[str, float]:
     return {"tokens_in": total_in, "tokens_out": total_out, "cost_usd": cost}
 
 
-def within_a_tenth(said: Mapping[str, float], truth: Mapping[str, float]) -> None:
-    off = {name: said[name] / true - 1 for name, true in truth.items()}
+def within_a_tenth(text: Mapping[str, float], truth: Mapping[str, float]) -> None:
+    off = {name: text[name] / true - 1 for name, true in truth.items()}
     assert max(map(abs, off.values())) < 0.1, off
 
 
@@ -99,14 +99,14 @@ def test_an_estimate_by_the_rule_of_characters_is_within_a_tenth_of_what_is_book
     command: Command, tmp_path: Path, published_data: Path, judge: FaultyServer, model: str
 ) -> None:
     run = words(published_data, "alpaca_eval", model, 5, tmp_path)
-    said = estimated(command, run)
-    assert said["calibrated_on"] == 0
-    told = command(*run, "--out", "found.csv", "--format", "json")
-    assert told.returncode == 0, told.stderr
+    text = estimated(command, run)
+    assert text["calibrated_on"] == 0
+    done = command(*run, "--out", "found.csv", "--format", "json")
+    assert done.returncode == 0, done.stderr
     truth = booked(judge, 0)
-    assert json.loads(told.stdout)["spent_usd"] == pytest.approx(truth["cost_usd"])
-    assert said["n_calls"] == len(judge.requests)
-    within_a_tenth(said, truth)
+    assert json.loads(done.stdout)["spent_usd"] == pytest.approx(truth["cost_usd"])
+    assert text["n_calls"] == len(judge.requests)
+    within_a_tenth(text, truth)
 
 
 @pytest.mark.published
@@ -119,8 +119,8 @@ def test_an_estimate_that_kept_replies_calibrate_is_within_a_tenth_of_what_is_bo
     stopped = command(*run, "--out", "found.csv", "--budget", "0.2")
     assert stopped.returncode == 1
     n_before = len(judge.requests)
-    said = estimated(command, run)
-    assert said["calibrated_on"] == n_before
+    text = estimated(command, run)
+    assert text["calibrated_on"] == n_before
     assert command(*run, "--out", "found.csv").returncode == 0
-    assert said["n_calls"] == len(judge.requests) - n_before > n_before
-    within_a_tenth(said, booked(judge, n_before))
+    assert text["n_calls"] == len(judge.requests) - n_before > n_before
+    within_a_tenth(text, booked(judge, n_before))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Command, Told, refused
+from tests.command import Command, Ran, refused
 from tests.judging_server import EACH_USD, fenced, judging_server
 from tests.sqlite import new_sqlite
 
@@ -33,16 +33,16 @@ def pairs(folder: Path, a: Callable[[int], str], b: Callable[[int], str]) -> Non
     (folder / "pairs.jsonl").write_text(lines, encoding="utf-8")
 
 
-def run(command: Command, script: Callable[[str], str], method: str, *words: str) -> Told:
+def run(command: Command, script: Callable[[str], str], method: str, *words: str) -> Ran:
     with judging_server(script) as server:
         server.roster(command.folder)
         judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
         return command("judge", "run", "--method", method, *judge, "--out", "found.csv", *words)
 
 
-def report(told: Told) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(told.stdout)
-    return found
+def report(result: Ran) -> dict[str, Any]:
+    outcome: dict[str, Any] = json.loads(result.stdout)
+    return outcome
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -62,22 +62,22 @@ def labelled(prompt: str) -> str:
 def test_a_judge_without_log_probabilities_stops_and_is_told_what_to_do(
     command: Command, folder: Path
 ) -> None:
-    told = run(command, labelled, "alpaca_eval")
-    assert told.returncode == 1
-    assert "the first 20 questions all failed: no_logprobs" in told.stderr
-    assert "Use --method alpaca_eval_sampled, or --fallback sampled" in told.stderr
+    result = run(command, labelled, "alpaca_eval")
+    assert result.returncode == 1
+    assert "the first 20 questions all failed: no_logprobs" in result.stderr
+    assert "Use --method alpaca_eval_sampled, or --fallback sampled" in result.stderr
     assert {row["winner"] for row in rows(folder)} == {""}
 
 
 def test_the_fallback_judges_every_case_anew_under_its_own_name(
     command: Command, folder: Path
 ) -> None:
-    told = run(command, labelled, "alpaca_eval", "--fallback", "sampled", "--format", "json")
-    assert (told.returncode, told.stderr) == (0, "")
-    found = report(told)
-    assert found["method"] == "alpaca_eval_sampled"
-    assert "every case was judged by alpaca_eval_sampled instead" in found["warnings"][0]
-    assert found["by_status"] == {"read": 2 * N}
+    result = run(command, labelled, "alpaca_eval", "--fallback", "sampled", "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    outcome = report(result)
+    assert outcome["method"] == "alpaca_eval_sampled"
+    assert "every case was judged by alpaca_eval_sampled instead" in outcome["warnings"][0]
+    assert outcome["by_status"] == {"read": 2 * N}
     assert {(row["method"], row["winner"]) for row in rows(folder)} == {
         ("alpaca_eval_sampled", "model_a")
     }
@@ -86,10 +86,10 @@ def test_the_fallback_judges_every_case_anew_under_its_own_name(
 def test_a_fallback_stays_within_the_budget(command: Command, folder: Path) -> None:
     budget = 40 * EACH_USD
     words = ("--fallback", "sampled", "--budget", str(budget), "--concurrency", "1")
-    told = run(command, labelled, "alpaca_eval", *words, "--format", "json")
-    assert told.returncode == 1
-    assert "would exceed the budget" in told.stderr
-    assert 20 * EACH_USD < report(told)["spent_usd"] <= budget + 1e-12, "the first try counts"
+    result = run(command, labelled, "alpaca_eval", *words, "--format", "json")
+    assert result.returncode == 1
+    assert "would exceed the budget" in result.stderr
+    assert 20 * EACH_USD < report(result)["spent_usd"] <= budget + 1e-12, "the first try counts"
 
 
 def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
@@ -100,20 +100,20 @@ def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
 
 
 def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Path) -> None:
-    found = report(run(command, lambda prompt: "[[A]]", "pairwise", "--format", "json"))
-    (warning,) = found["warnings"]
+    outcome = report(run(command, lambda prompt: "[[A]]", "pairwise", "--format", "json"))
+    (warning,) = outcome["warnings"]
     assert warning.startswith(f"'judge' said the same in all {2 * N} replies ({{'first': 1.0}})")
-    assert found["consistency"]["n_first"] == N
-    assert found["first_place"]["effect"] == 0.5
-    said = run(command, lambda prompt: "[[A]]", "pairwise").stdout
-    assert "! 'judge' said the same in all" in said
-    assert f"lean to the first place {N} times" in said
+    assert outcome["consistency"]["n_first"] == N
+    assert outcome["first_place"]["effect"] == 0.5
+    message = run(command, lambda prompt: "[[A]]", "pairwise").stdout
+    assert "! 'judge' said the same in all" in message
+    assert f"lean to the first place {N} times" in message
 
 
 def test_a_judge_that_reads_is_not_named(command: Command, folder: Path) -> None:
-    found = report(run(command, fair, "pairwise", "--format", "json"))
-    assert found["warnings"] == []
-    assert found["consistency"]["rate"] == 1.0
+    outcome = report(run(command, fair, "pairwise", "--format", "json"))
+    assert outcome["warnings"] == []
+    assert outcome["consistency"]["rate"] == 1.0
 
 
 def test_a_model_with_one_answer_to_everything_is_named(command: Command, folder: Path) -> None:
@@ -134,18 +134,18 @@ def test_a_share_in_both_orders_corrects_the_others(command: Command, folder: Pa
         return "[[75]]"
 
     words = ("--swap-share", "0.5", "--seed", "a seed of the test")
-    told = run(command, leaning, "alpaca_eval_verbal", *words)
-    assert told.returncode == 0
-    assert "Standing first is worth +0.250 ± 0.000" in told.stdout
-    found = rows(folder)
-    both = {row["battle_id"] for row in found if row["order"] == "both"}
-    once = [row for row in found if row["battle_id"] not in both]
+    result = run(command, leaning, "alpaca_eval_verbal", *words)
+    assert result.returncode == 0
+    assert "Standing first is worth +0.250 ± 0.000" in result.stdout
+    outcome = rows(folder)
+    both = {row["battle_id"] for row in outcome if row["order"] == "both"}
+    once = [row for row in outcome if row["battle_id"] not in both]
     assert 0 < len(once) < N
     assert len(both) + len(once) == N
     assert {row["corrected"] for row in once} == {"0.5"}
     assert {(row["order"], row["preference"]) for row in once} == {("ab", "0.75"), ("ba", "0.25")}
-    assert {row["corrected"] for row in found if row["battle_id"] in both} == {""}
-    assert {row["preference"] for row in found if row["order"] == "both"} == {"0.5"}
+    assert {row["corrected"] for row in outcome if row["battle_id"] in both} == {""}
+    assert {row["preference"] for row in outcome if row["order"] == "both"} == {"0.5"}
 
 
 def test_the_same_seed_asks_the_same_on_another_database(command: Command, folder: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_same_seed_asks_the_same_on_another_database(command: Command, folde
             judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
             words = (*judge, "--out", "found.csv", "--seed", seed, "--swap-share", "0.5")
             url = f"sqlite:///{folder}/{database}.db"
-            told = command("judge", "run", "--method", "pairwise", *words, "--database", url)
-            assert told.returncode == 0, told.stderr
+            result = command("judge", "run", "--method", "pairwise", *words, "--database", url)
+            assert result.returncode == 0, result.stderr
             return set(server.asked)
 
     assert asked("one", "s") == asked("two", "s")

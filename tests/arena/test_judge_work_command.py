@@ -55,14 +55,14 @@ def test_a_helper_shares_a_run_and_neither_asks_what_the_other_asked(command: Co
         prepared(command.folder, server)
         with helper(command.folder) as worker:
             until(1, server, worker)
-            told = command(*RUN, "--format", "json")
+            done = command(*RUN, "--format", "json")
             helped = json.loads(worker.stdout.read())
-            assert (told.returncode, worker.wait()) == (0, 0)
-        assert told.stderr + (command.folder / NOISE).read_text() == ""
+            assert (done.returncode, worker.wait()) == (0, 0)
+        assert done.stderr + (command.folder / NOISE).read_text() == ""
         assert len(server.asked) == len(set(server.asked)) == 2 * N
-    found = json.loads(told.stdout)
-    assert found["by_status"] == helped["by_status"] == {"read": 2 * N}, "each sees the end"
-    assert found["n_asked"] + helped["n_asked"] == 2 * N
+    result = json.loads(done.stdout)
+    assert result["by_status"] == helped["by_status"] == {"read": 2 * N}, "each sees the end"
+    assert result["n_asked"] + helped["n_asked"] == 2 * N
     assert helped["out"] is None
     assert {row["status"] for row in rows(command.folder / "found.csv")} == {"read"}
 
@@ -72,8 +72,8 @@ def test_what_a_killed_helper_was_asking_returns_to_the_run(command: Command) ->
         prepared(command.folder, server)
         with helper(command.folder) as worker:
             until(6, server, worker)
-        told = command(*RUN)
-        assert (told.returncode, told.stderr) == (0, "")
+        done = command(*RUN)
+        assert (done.returncode, done.stderr) == (0, "")
         assert len(set(server.asked)) == 2 * N
         assert len(server.asked) <= 2 * N + 4, "asked again: two under way, two not yet kept"
     assert {row["status"] for row in rows(command.folder / "found.csv")} == {"read"}
@@ -84,13 +84,13 @@ def test_the_first_example_runs_and_writes_nothing(command: Command) -> None:
     pair = "prompt,response_a,response_b\nWhy?,So.,Because it is so.\n"
     (command.folder / "pairs.csv").write_text(pair, encoding="utf-8")
     before = set(command.folder.iterdir())
-    told = command(*examples(command, "judge work")[0])
-    assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout.startswith("Nothing left: 2 read. 2 replies asked for now")
+    done = command(*examples(command, "judge work")[0])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Nothing left: 2 read. 2 replies asked for now")
     new = {path.name for path in set(command.folder.iterdir()) - before}
     assert {name for name in new if not name.startswith("arena.db")} == set()
 
 
 def test_there_is_nothing_to_help_with_where_nobody_is_asked(command: Command) -> None:
-    told = command("judge", "work", "--method", "ifeval", "--cases", "x.jsonl")
-    refused(told, "--method ifeval asks nothing")
+    done = command("judge", "work", "--method", "ifeval", "--cases", "x.jsonl")
+    refused(done, "--method ifeval asks nothing")

@@ -61,32 +61,34 @@ def asked(
     pairs_file(command.folder)
     with judging_server(script) as server:
         server.roster(command.folder)
-        told = command(*ASK, *words, "--format", "json")
-        assert (told.returncode, told.stderr) == (0, "")
+        printed = command(*ASK, *words, "--format", "json")
+        assert (printed.returncode, printed.stderr) == (0, "")
         n = len(server.asked)
         again = command(*ASK, *words, "--format", "json")
-        assert again.stdout == told.stdout
+        assert again.stdout == printed.stdout
         assert len(server.asked) == n
-    found: dict[str, Any] = json.loads(told.stdout)
-    return found, server
+    result: dict[str, Any] = json.loads(printed.stdout)
+    return result, server
 
 
-def axes(found: dict[str, Any]) -> dict[str, Any]:
-    (card,) = found["cards"]
+def axes(result: dict[str, Any]) -> dict[str, Any]:
+    (card,) = result["cards"]
     return {axis["name"]: axis for axis in card["axes"]}
 
 
 def test_a_careful_judge_is_near_one_and_is_asked_once(command: Command) -> None:
-    found, server = asked(command, careful)
+    result, server = asked(command, careful)
     shown = [tuple(fenced(prompt)) for prompt in server.asked]
     assert len(set(shown)) == len(shown) > 15 * N
-    by_name = axes(found)
+    by_name = axes(result)
     assert list(by_name) == ["alignment", "robustness", "sensitivity"]
     assert by_name["alignment"]["value"] == 1
     assert by_name["robustness"]["value"] > 0.97
     assert by_name["sensitivity"]["lower"] > 0.3
     assert {axis["clusters"] for axis in by_name.values()} == {N}
-    about = {name: found["about"][name] for name in ("files", "pairs", "votes", "judge", "method")}
+    about = {
+        name: result["about"][name] for name in ("files", "pairs", "votes", "judge", "method")
+    }
     assert about == {
         "files": ["pairs.csv"],
         "pairs": N,
@@ -104,19 +106,19 @@ def test_a_coin_is_near_zero(command: Command) -> None:
 
 
 def test_a_judge_that_likes_the_first_place_is_caught_by_the_swap(command: Command) -> None:
-    found, _ = asked(command, lambda prompt: "[[A]]", "--sample", "4")
-    parts = {part["name"]: part["value"] for part in axes(found)["robustness"]["parts"]}
+    result, _ = asked(command, lambda prompt: "[[A]]", "--sample", "4")
+    parts = {part["name"]: part["value"] for part in axes(result)["robustness"]["parts"]}
     assert (parts["side swap"], parts["wide spacing"]) == (0, 1)
-    assert (found["about"]["pairs"], found["about"]["of_pairs"]) == (4, N)
+    assert (result["about"]["pairs"], result["about"]["of_pairs"]) == (4, N)
 
 
 def test_votes_of_another_file_tell_how_far_people_agree(command: Command) -> None:
-    found, _ = asked(command, careful, "--votes", "votes.csv", "--sample", "3")
-    parts = {part["name"]: part["value"] for part in axes(found)["alignment"]["parts"]}
-    assert found["about"]["files"] == ["pairs.csv", "votes.csv"]
-    assert found["about"]["votes"] == 9
+    result, _ = asked(command, careful, "--votes", "votes.csv", "--sample", "3")
+    parts = {part["name"]: part["value"] for part in axes(result)["alignment"]["parts"]}
+    assert result["about"]["files"] == ["pairs.csv", "votes.csv"]
+    assert result["about"]["votes"] == 9
     assert parts["votes.csv, people agree"] == pytest.approx(1 / 3)
-    assert axes(found)["alignment"]["value"] == pytest.approx(1 / 3)
+    assert axes(result)["alignment"]["value"] == pytest.approx(1 / 3)
 
 
 def test_a_dry_run_says_what_the_run_then_asks(command: Command) -> None:
@@ -124,10 +126,10 @@ def test_a_dry_run_says_what_the_run_then_asks(command: Command) -> None:
     pairs_file(command.folder)
     with judging_server(careful) as server:
         server.roster(command.folder)
-        told = command(*ASK, "--sample", "3", "--dry-run")
+        printed = command(*ASK, "--sample", "3", "--dry-run")
         assert server.asked == []
         done = command(*ASK, "--sample", "3", COLUMNS="120")
-    assert told.stdout.startswith(f"{len(server.asked)} calls, ")
+    assert printed.stdout.startswith(f"{len(server.asked)} calls, ")
     assert f"{len(server.asked)} replies asked for now, 0 known before." in done.stdout
     assert done.stdout.startswith("Files: pairs.csv. Pairs: 3 of 12, 3 votes. Seed: 0.")
 
@@ -138,9 +140,9 @@ def test_a_run_that_stops_makes_no_card_and_goes_on(command: Command) -> None:
     words = (*ASK, "--sample", "2", "--out", "card.html", "--concurrency", "1")
     with judging_server(careful) as server:
         server.roster(command.folder)
-        told = command(*words, "--budget", "0.003")
-        assert (told.returncode, told.stdout) == (1, "")
-        assert "arena: Stopped: " in told.stderr
+        printed = command(*words, "--budget", "0.003")
+        assert (printed.returncode, printed.stdout) == (1, "")
+        assert "arena: Stopped: " in printed.stderr
         assert not (command.folder / "card.html").exists()
         before = len(server.asked)
         assert before
@@ -148,8 +150,8 @@ def test_a_run_that_stops_makes_no_card_and_goes_on(command: Command) -> None:
         assert len(set(server.asked)) == len(server.asked) > before
     page = (command.folder / "card.html").read_text("utf-8")
     assert "How good is this judge?" in page
-    found = json.loads((command.folder / "card.json").read_text("utf-8"))
-    assert found["cards"][0]["definition"] == "asked by the method pairwise"
+    result = json.loads((command.folder / "card.json").read_text("utf-8"))
+    assert result["cards"][0]["definition"] == "asked by the method pairwise"
 
 
 def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
@@ -157,8 +159,8 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
     pairs_file(tmp_path)
     dry, page = examples(command, "probe ask")
     assert re.match(r"2\d\d calls, ", command(*dry).stdout)
-    told = command(*page)
-    assert (told.returncode, told.stderr) == (0, "")
+    printed = command(*page)
+    assert (printed.returncode, printed.stderr) == (0, "")
     assert (tmp_path / "judge.html").is_file()
 
 
@@ -174,16 +176,16 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_ends_in_one_line(
-    command: Command, tmp_path: Path, words: tuple[str, ...], said: str
+    command: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     new_sqlite(tmp_path)
     pairs_file(tmp_path)
     start = ("probe", "ask", "--judge", "pocket-judge", "--cases", "pairs.csv")
-    refused(command(*start, *words), said)
+    refused(command(*start, *words), message)
 
 
 def test_every_option_is_explained(command: Command) -> None:
     document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
-    told = command("probe", "ask", "--help", COLUMNS="200").stdout.split("Examples")[0]
-    options = {word.strip(",") for word in told.split() if word.startswith("--")} - {"--help"}
+    printed = command("probe", "ask", "--help", COLUMNS="200").stdout.split("Examples")[0]
+    options = {word.strip(",") for word in printed.split() if word.startswith("--")} - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []

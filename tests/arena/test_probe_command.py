@@ -31,17 +31,17 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path, name: st
     shown = examples(command, f"probe {name}")
     assert len(shown) == 2
     for words in shown:
-        told = command(*words)
-        assert (told.returncode, told.stderr) == (0, ""), words
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), words
 
 
 def test_a_board_s_table_says_what_fails_and_why(command: Command, tmp_path: Path) -> None:
     words = ("probe", "board", votes_file(tmp_path), "--arenas", "30", "--seed", "3")
-    told = command(*words, COLUMNS="160")
-    assert told.stdout.startswith("Votes: 656 on 5 models, voters 60. Simulated: 30 arenas")
-    assert "│ Bradley-Terry, intervals by voter" in told.stdout
-    assert "! Bradley-Terry, votes as independent, Finds the truth: Its intervals" in told.stdout
-    assert "! Bradley-Terry, intervals by voter" not in told.stdout
+    result = command(*words, COLUMNS="160")
+    assert result.stdout.startswith("Votes: 656 on 5 models, voters 60. Simulated: 30 arenas")
+    assert "│ Bradley-Terry, intervals by voter" in result.stdout
+    assert "! Bradley-Terry, votes as independent, Finds the truth: Its intervals" in result.stdout
+    assert "! Bradley-Terry, intervals by voter" not in result.stdout
 
 
 def test_json_goes_to_the_terminal_or_beside_the_page(command: Command, tmp_path: Path) -> None:
@@ -121,26 +121,26 @@ def test_an_embedder_that_fails_ends_in_one_line(command: Command, tmp_path: Pat
     ],
 )
 def test_what_cannot_be_used_ends_in_one_line(
-    command: Command, tmp_path: Path, words: tuple[str, ...], said: str
+    command: Command, tmp_path: Path, words: tuple[str, ...], text: str
 ) -> None:
     votes_file(tmp_path)
-    refused(command("probe", *words), said)
+    refused(command("probe", *words), text)
 
 
 def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
     command: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "one.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
-    told = command("probe", "board", "one.csv", "--arenas", "12")
-    assert told.returncode == 3
-    assert told.stderr.startswith("arena: Never scored against by the rest: x.")
+    result = command("probe", "board", "one.csv", "--arenas", "12")
+    assert result.returncode == 3
+    assert result.stderr.startswith("arena: Never scored against by the rest: x.")
 
 
 @pytest.mark.parametrize("name", ["similarity", "judge", "board"])
 def test_every_option_is_explained(command: Command, name: str) -> None:
     document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
-    told = command("probe", name, "--help", COLUMNS="200").stdout.split("Examples")[0]
-    options = set(re.findall(r"--[a-z-]+", told)) - {"--help"}
+    result = command("probe", name, "--help", COLUMNS="200").stdout.split("Examples")[0]
+    options = set(re.findall(r"--[a-z-]+", result)) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []
 
 
@@ -151,7 +151,7 @@ def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: 
     assert len(shown) == 2
     for line in shown:
         words = [*line.split(), *(["--arenas", "12"] if "board" in line else [])]
-        told = command(*words)
-        assert (told.returncode, told.stderr) == (0, ""), line
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), line
     rules = [one.split("%")[0] for one in ("93 to 97 %", "a third of", ".9 or more")]
     assert [rule for rule in rules if rule not in document] == []

@@ -27,8 +27,8 @@ def test_the_examples_of_rate_and_plan_run(command: Command, tmp_path: Path) -> 
     votes_file(tmp_path)
     for name in ("rate", "plan"):
         for words in examples(command, name):
-            told = command(*words)
-            assert (told.returncode, told.stderr) == (0, ""), words
+            result = command(*words)
+            assert (result.returncode, result.stderr) == (0, ""), words
     compared = command("rate", "votes.csv", "--compare", "board.json")
     assert "Both boards are of the same votes" in compared.stdout
     assert json.loads((tmp_path / "board.json").read_text())["votes"]["used"] == 82
@@ -66,30 +66,32 @@ def test_the_examples_of_the_document_run(command: Command, tmp_path: Path) -> N
         words = shlex.split(line.removeprefix("arena "), comments=True)
         if "--plots" in words:  # drawn in test_rate_files.py
             words = words[: words.index("--plots")]
-        told = command(*words)
-        assert (told.returncode, told.stderr) == (0, ""), line
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), line
 
 
 def test_a_board_on_the_terminal_says_what_it_is_of(command: Command, tmp_path: Path) -> None:
-    told = command("rate", votes_file(tmp_path), COLUMNS="160")
-    assert told.stdout.startswith(
+    result = command("rate", votes_file(tmp_path), COLUMNS="160")
+    assert result.stdout.startswith(
         "82 votes, voters not known. Bradley-Terry, a tie half a win; 95 % intervals: sandwich"
     )
-    assert re.search(r"│ +1(–\d)? │ x +│ +1\d\d\d ± \d+ │ +\d+ to \d+ │ +44 │", told.stdout)
-    assert "! Voters are not known" in told.stdout
+    assert re.search(r"│ +1(–\d)? │ x +│ +1\d\d\d ± \d+ │ +\d+ to \d+ │ +44 │", result.stdout)
+    assert "! Voters are not known" in result.stdout
 
 
 def test_votes_that_identify_no_rating_end_in_exit_code_three(tmp_path: Path) -> None:
-    told = run(tmp_path, "rate", votes_file(tmp_path, PAIRS.replace("y,z", "w,z")))
-    assert (told.returncode, told.stdout) == (3, "")
-    assert told.stderr.startswith("arena: The models fall into 2 groups")
-    assert told.stderr.count("\n") == 1, told.stderr
+    result = run(tmp_path, "rate", votes_file(tmp_path, PAIRS.replace("y,z", "w,z")))
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr.startswith("arena: The models fall into 2 groups")
+    assert result.stderr.count("\n") == 1, result.stderr
 
 
 def test_a_process_that_read_a_file_ends_without_talk_of_leaks(tmp_path: Path) -> None:
     code = f"from rating.tables.counts import read_votes; v = read_votes({votes_file(tmp_path)!r})"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (told.stdout, told.stderr) == ("", "")
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert (result.stdout, result.stderr) == ("", "")
 
 
 LOADED = """
@@ -121,7 +123,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
         (["rate", "votes.csv", "--format", "json"], [*live, "matplotlib"]),
         ([*run_judge, *files], web),
     ]
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", LOADED.format(ASKED=asked)],
         cwd=tmp_path,
         capture_output=True,
@@ -129,8 +131,8 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert (told.returncode, told.stderr) == (0, "")
-    assert '"data_hash"' in told.stdout
+    assert (result.returncode, result.stderr) == (0, "")
+    assert '"data_hash"' in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -146,11 +148,11 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     ids=["bad option", "no column", "bad count", "undefeated", "apart", "empty"],
 )
 def test_what_cannot_be_rated_is_one_line_and_an_exit_code(
-    command: Command, tmp_path: Path, text: str, words: list[str], code: int, said: list[str]
+    command: Command, tmp_path: Path, text: str, words: list[str], code: int, message: list[str]
 ) -> None:
-    told = command("rate", votes_file(tmp_path, text), *words)
-    assert (told.returncode, told.stdout) == (code, "")
-    assert told.stderr.startswith("arena: ")
-    assert told.stderr.count("\n") == 1, told.stderr
-    assert [word for word in said if word not in told.stderr] == [], told.stderr
+    result = command("rate", votes_file(tmp_path, text), *words)
+    assert (result.returncode, result.stdout) == (code, "")
+    assert result.stderr.startswith("arena: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert [word for word in message if word not in result.stderr] == [], result.stderr
     assert command("plan", "votes.csv", *words).returncode in (code, 2)

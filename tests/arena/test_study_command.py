@@ -107,44 +107,44 @@ def arena(tmp_path: Path) -> Arena:
 
 
 def study(command: Command, *words: str) -> dict[str, Any]:
-    told = command("study", "judge", "votes.csv", "verdicts.csv", "--format", "json", *words)
-    assert (told.returncode, told.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(told.stdout)
-    return found
+    result = command("study", "judge", "votes.csv", "verdicts.csv", "--format", "json", *words)
+    assert (result.returncode, result.stderr) == (0, "")
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena) -> None:
-    found = study(command, "--rounds", "200")
-    assert list(found) == KEYS
+    report = study(command, "--rounds", "200")
+    assert list(report) == KEYS
     for name in ("agreement", "human_agreement"):
-        assert list(found[name]) == ["with_ties", "without_ties"]
-        for rate in found[name].values():
+        assert list(report[name]) == ["with_ties", "without_ties"]
+        for rate in report[name].values():
             assert list(rate) == ["rate", "lower", "upper", "n"]
             assert 0 <= rate["lower"] <= rate["rate"] <= rate["upper"] <= 1
     for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
-        assert list(found[name]) == [*ENDS, "n"]
-        assert found[name]["lower"] <= found[name]["value"] <= found[name]["upper"]
+        assert list(report[name]) == [*ENDS, "n"]
+        assert report[name]["lower"] <= report[name]["value"] <= report[name]["upper"]
     kinds = ["spearman", "kendall", "pearson"]
     freed = [f"{kind}_noise_freed" for kind in kinds]
-    assert list(found["rank_correlation"]) == [*kinds, *freed]
-    assert all(list(one) == ENDS for one in found["rank_correlation"].values())
+    assert list(report["rank_correlation"]) == [*kinds, *freed]
+    assert all(list(one) == ENDS for one in report["rank_correlation"].values())
     tested = ["winning_rate", "advantage", "margin", "people_tested", "coin", "longest"]
-    assert list(found["alternative"]) == tested
-    assert (found["alternative"]["margin"], found["alternative"]["people_tested"]) == (0.1, 3)
-    assert list(found["first_answer"]) == ["verdict", "reasons"]
-    assert all(isinstance(text, str) for text in found["first_answer"]["reasons"])
-    assert list(found["bias"]) == ["position", "length", "format", "self"]
+    assert list(report["alternative"]) == tested
+    assert (report["alternative"]["margin"], report["alternative"]["people_tested"]) == (0.1, 3)
+    assert list(report["first_answer"]) == ["verdict", "reasons"]
+    assert all(isinstance(text, str) for text in report["first_answer"]["reasons"])
+    assert list(report["bias"]) == ["position", "length", "format", "self"]
     for name in ("position", "length"):
-        assert list(found["bias"][name]) == ["people", "judge", "difference"]
-        assert all(list(one) == [*ENDS, "n"] for one in found["bias"][name].values())
-    assert list(found["ppi"]) == ["ratings", *GAIN]
-    assert [list(row) for row in found["ppi"]["ratings"]] == 5 * [
+        assert list(report["bias"][name]) == ["people", "judge", "difference"]
+        assert all(list(one) == [*ENDS, "n"] for one in report["bias"][name].values())
+    assert list(report["ppi"]) == ["ratings", *GAIN]
+    assert [list(row) for row in report["ppi"]["ratings"]] == 5 * [
         ["model", "rating", "lower", "upper", "df"]
     ]
     # All items have votes: the judge adds nothing, and its gain is 1 without an interval.
-    assert [found["ppi"][name] for name in GAIN] == [1, None, None]
-    assert (found["groups"], found["n_unread"]) == ({}, 0)
-    assert all(isinstance(text, str) for text in found["warnings"])
+    assert [report["ppi"][name] for name in GAIN] == [1, None, None]
+    assert (report["groups"], report["n_unread"]) == ({}, 0)
+    assert all(isinstance(text, str) for text in report["warnings"])
 
 
 def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
@@ -161,18 +161,18 @@ def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
     assert any("do not say who cast them" in text for text in unknown["warnings"])
     freedom = [[row["df"] for row in one["ppi"]["ratings"]] for one in (known, unknown)]
     assert max(freedom[0]) < min(freedom[1])
-    kept = [row for row in rows.splitlines() if row.startswith(("prompt", "p1,", "p2,", "p3,"))]
-    votes.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    rest = [row for row in rows.splitlines() if row.startswith(("prompt", "p1,", "p2,", "p3,"))]
+    votes.write_text("\n".join(rest) + "\n", encoding="utf-8")
     few = study(command, "--rounds", "20")
     assert few["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
     assert any("The votes are on 3 prompts: " in text for text in few["warnings"])
 
 
 def test_counts_are_those_of_the_files(command: Command, arena: Arena) -> None:
-    found = study(command, "--rounds", "50")
-    assert found["agreement"]["with_ties"]["n"] == 180 * 3 * 2
-    assert found["human_agreement"]["with_ties"]["n"] == 180 * 3
-    assert found["alpha"]["n"] == 180
+    report = study(command, "--rounds", "50")
+    assert report["agreement"]["with_ties"]["n"] == 180 * 3 * 2
+    assert report["human_agreement"]["with_ties"]["n"] == 180 * 3
+    assert report["alpha"]["n"] == 180
 
 
 def test_what_the_data_cannot_give_is_null_with_a_warning(
@@ -183,63 +183,63 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
         tmp_path / "votes.csv", head, [("p1", "x", "y", "model_a"), ("p2", "x", "y", "model_a")]
     )
     written(tmp_path / "verdicts.csv", head, [("p1", "x", "y", "model_a"), ("p2", "y", "x", "")])
-    found = study(command)
-    assert found["n_unread"] == 1
-    assert found["agreement"]["with_ties"] == pytest.approx(
+    report = study(command)
+    assert report["n_unread"] == 1
+    assert report["agreement"]["with_ties"] == pytest.approx(
         {"rate": 1, "lower": 0.025, "upper": 1, "n": 1}
     )
-    assert found["alternative"] is None
-    assert found["first_answer"]["verdict"] == "cannot_tell"
-    assert found["human_agreement"]["with_ties"] == {
+    assert report["alternative"] is None
+    assert report["first_answer"]["verdict"] == "cannot_tell"
+    assert report["human_agreement"]["with_ties"] == {
         "rate": None,
         "lower": None,
         "upper": None,
         "n": 0,
     }
     for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
-        assert found[name]["value"] is None
-    assert found["bias"] == dict.fromkeys(["position", "length", "format", "self"])
-    assert found["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
-    assert found["rank_correlation"]["kendall"] == dict.fromkeys(ENDS)
-    said = " ".join(found["warnings"])
-    kinds = [f"bias of {kind}" for kind in found["bias"]]
+        assert report[name]["value"] is None
+    assert report["bias"] == dict.fromkeys(["position", "length", "format", "self"])
+    assert report["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
+    assert report["rank_correlation"]["kendall"] == dict.fromkeys(ENDS)
+    message = " ".join(report["warnings"])
+    kinds = [f"bias of {kind}" for kind in report["bias"]]
     whole = ("human_agreement", "ceiling", "kappa", "alpha", "ac1", "alternative")
     for figure in (*whole, *kinds):
-        assert f"There is no {figure}:" in said
+        assert f"There is no {figure}:" in message
     for part in (
         "Boards:",
         "There is no rank_correlation",
         "Prediction-powered ratings:",
         "1 of 2 verdicts",
     ):
-        assert part in said
+        assert part in message
 
 
 def test_several_judges_stand_under_their_names(command: Command, arena: Arena) -> None:
     arena.verdicts(owl="good", crow="coin")
-    found = study(command, "--rounds", "100")
-    assert list(found) == ["judges"]
-    assert list(found["judges"]) == ["crow", "owl"]
-    assert all(list(one) == KEYS for one in found["judges"].values())
+    report = study(command, "--rounds", "100")
+    assert list(report) == ["judges"]
+    assert list(report["judges"]) == ["crow", "owl"]
+    assert all(list(one) == KEYS for one in report["judges"].values())
 
 
 def test_groups_have_the_same_figures_apart(command: Command, arena: Arena) -> None:
-    found = study(command, "--by", "category", "--rounds", "50")
-    assert list(found["groups"]) == ["long", "short"]
-    parts = [found["groups"][name]["agreement"]["with_ties"]["n"] for name in found["groups"]]
-    assert sum(parts) == found["agreement"]["with_ties"]["n"]
-    assert list(found["groups"]["long"]) == KEYS
+    report = study(command, "--by", "category", "--rounds", "50")
+    assert list(report["groups"]) == ["long", "short"]
+    parts = [report["groups"][name]["agreement"]["with_ties"]["n"] for name in report["groups"]]
+    assert sum(parts) == report["agreement"]["with_ties"]["n"]
+    assert list(report["groups"]["long"]) == KEYS
 
 
 def test_the_majority_is_one_vote_an_item(command: Command, arena: Arena) -> None:
-    found = study(command, "--pairs", "majority", "--rounds", "50")
-    assert found["agreement"]["with_ties"]["n"] == 180 * 2
-    assert found["human_agreement"]["with_ties"]["n"] == 180 * 3
+    report = study(command, "--pairs", "majority", "--rounds", "50")
+    assert report["agreement"]["with_ties"]["n"] == 180 * 2
+    assert report["human_agreement"]["with_ties"]["n"] == 180 * 3
 
 
 def test_voters_are_chosen(command: Command, arena: Arena) -> None:
-    found = study(command, "--voters", "v[01]", "--rounds", "50")
-    assert found["human_agreement"]["with_ties"]["n"] == 180
+    report = study(command, "--voters", "v[01]", "--rounds", "50")
+    assert report["human_agreement"]["with_ties"]["n"] == 180
 
 
 def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) -> None:
@@ -262,8 +262,8 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
 ) -> None:
     arena.verdicts(owl="longest")
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
-    told = command(*words, COLUMNS="200")
-    first, second, *_ = told.stdout.splitlines()
+    result = command(*words, COLUMNS="200")
+    first, second, *_ = result.stdout.splitlines()
     assert first == "owl: No. It does no better than picking the longer answer."
     assert second.startswith("100 % of its verdicts are those of picking the longer answer")
     page = command(*words, "--format", "md").stdout
@@ -272,10 +272,10 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
 
 def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:
     arena.verdicts(owl="perfect")
-    found = study(command, "--rounds", "200")
+    report = study(command, "--rounds", "200")
     assert (
-        found["agreement"]["without_ties"]["rate"]
-        > found["human_agreement"]["without_ties"]["rate"]
+        report["agreement"]["without_ties"]["rate"]
+        > report["human_agreement"]["without_ties"]["rate"]
     )
     # Three people leave it open whether others see ties as they do.
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
@@ -297,10 +297,10 @@ def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not
     verdicts += [(*one[:3], person(*one[3:]), "ada") for one in items]
     written(arena.folder / "votes.csv", head, votes)
     written(arena.folder / "verdicts.csv", f"{head},judge", verdicts)
-    found = study(command, "--rounds", "200")["judges"]
-    ceiling = found["owl"]["ceiling"]
+    report = study(command, "--rounds", "200")["judges"]
+    ceiling = report["owl"]["ceiling"]
     assert ceiling["value"] == pytest.approx(0.8, abs=0.03)
-    best, like_people = (found[name]["agreement"]["without_ties"] for name in ("owl", "ada"))
+    best, like_people = (report[name]["agreement"]["without_ties"] for name in ("owl", "ada"))
     assert ceiling["lower"] < best["rate"] < ceiling["upper"]
     assert like_people["upper"] < ceiling["lower"]
 
@@ -313,9 +313,9 @@ def test_a_coin_is_not_shown_to_do_better_than_one(command: Command, arena: Aren
 
 def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> None:
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "50")
-    told = command(*words, "--out", "found/deep")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout == "The report is found/deep/report.html.\n"
+    result = command(*words, "--out", "found/deep")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "The report is found/deep/report.html.\n"
     folder = arena.folder / "found" / "deep"
     ends = {path.suffix for path in folder.iterdir()}
     assert ends == {".html", ".md", ".tex", ".json", ".parquet"}
@@ -338,9 +338,9 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
     ],
 )
 def test_what_cannot_be_used_is_told_in_a_line(
-    command: Command, arena: Arena, words: list[str], said: str
+    command: Command, arena: Arena, words: list[str], message: str
 ) -> None:
-    refused(command("study", "judge", "votes.csv", "verdicts.csv", *words), said)
+    refused(command("study", "judge", "votes.csv", "verdicts.csv", *words), message)
 
 
 def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Arena) -> None:
@@ -350,8 +350,8 @@ def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Are
 
 def test_every_option_and_key_is_explained(command: Command) -> None:
     document = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
-    told = command("study", "judge", "--help", COLUMNS="200").stdout
-    options = set(re.findall(r"--[a-z-]+", told.split("Examples")[0])) - {"--help"}
+    result = command("study", "judge", "--help", COLUMNS="200").stdout
+    options = set(re.findall(r"--[a-z-]+", result.split("Examples")[0])) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []
     assert [key for key in KEYS if f"`{key}`" not in document] == []
 
@@ -361,8 +361,8 @@ def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path
     folder = published_data / "votes" / "mtbench"
     files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
     words = ["--format", "json", "--rounds", "20"]
-    told = command("study", "judge", *files, *words, "--by", "turn", "--voters", "expert_*")
-    groups = json.loads(told.stdout)["groups"]
+    result = command("study", "judge", *files, *words, "--by", "turn", "--voters", "expert_*")
+    groups = json.loads(result.stdout)["groups"]
     rates = {
         (turn, whose, ties): (round(rate["rate"], 2), rate["n"])
         for turn, part in groups.items()
@@ -379,13 +379,13 @@ def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path
         ("2", "human_agreement", "with_ties"): (0.67, 707),
         ("2", "human_agreement", "without_ties"): (0.82, 474),
     }
-    told = command("study", "judge", *files, *words, "--pairs", "majority")
-    found = json.loads(told.stdout)
-    whole, decisive = found["agreement"]["with_ties"], found["agreement"]["without_ties"]
+    result = command("study", "judge", *files, *words, "--pairs", "majority")
+    report = json.loads(result.stdout)
+    whole, decisive = report["agreement"]["with_ties"], report["agreement"]["without_ties"]
     assert (whole["n"], round(whole["rate"], 3)) == (1814, 0.672)
     assert (decisive["n"], round(decisive["rate"], 3)) == (1078, 0.884)
-    assert round(found["kappa"]["value"], 3) == 0.505
-    assert (round(found["alpha"]["value"], 4), found["alpha"]["n"]) == (0.4855, 961)
+    assert round(report["kappa"]["value"], 3) == 0.505
+    assert (round(report["alpha"]["value"], 4), report["alpha"]["n"]) == (0.4855, 961)
 
 
 @pytest.mark.published
@@ -396,13 +396,13 @@ def test_llmfao_is_reached(command: Command, published_data: Path) -> None:
     judges = json.loads(command("study", "judge", *files, *options).stdout)["judges"]
     rates = {
         name: (
-            round(found["agreement"]["with_ties"]["rate"], 4),
-            round(found["kappa"]["value"], 3),
-            round(found["agreement"]["without_ties"]["rate"], 3),
-            found["agreement"]["without_ties"]["n"],
-            round(found["rank_correlation"]["spearman"]["value"], 3),
+            round(report["agreement"]["with_ties"]["rate"], 4),
+            round(report["kappa"]["value"], 3),
+            round(report["agreement"]["without_ties"]["rate"], 3),
+            report["agreement"]["without_ties"]["n"],
+            round(report["rank_correlation"]["spearman"]["value"], 3),
         )
-        for name, found in judges.items()
+        for name, report in judges.items()
     }
     assert rates == {
         "gpt-4": (0.3871, 0.170, 0.746, 1043, 0.731),

@@ -48,11 +48,11 @@ def good(folder: Path) -> Path:
     return table(folder, "\n".join(["model,MMLU,GPQA,Empty", *rows[:-1], "else,1,1,1"]) + "\n")
 
 
-def said(arena: Command, *words: object) -> dict[str, Any]:
-    told = arena("study", "scores", *map(str, words), "--format", "json", "--rounds", "200")
-    assert told.returncode == 0, told.stderr
-    found: dict[str, Any] = json.loads(told.stdout)
-    return found
+def message(arena: Command, *words: object) -> dict[str, Any]:
+    result = arena("study", "scores", *map(str, words), "--format", "json", "--rounds", "200")
+    assert result.returncode == 0, result.stderr
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 @pytest.fixture
@@ -65,15 +65,15 @@ def arena(
 def test_every_column_is_correlated_with_the_ratings_of_the_votes(
     arena: Command, tmp_path: Path
 ) -> None:
-    found = said(arena, good(tmp_path), votes(tmp_path))
-    assert list(found) == ["columns", "unmatched", "warnings"]
-    assert list(found["columns"]) == ["MMLU", "GPQA", "Empty"]
-    assert [one["n"] for one in found["columns"].values()] == [11, 6, 0]
+    report = message(arena, good(tmp_path), votes(tmp_path))
+    assert list(report) == ["columns", "unmatched", "warnings"]
+    assert list(report["columns"]) == ["MMLU", "GPQA", "Empty"]
+    assert [one["n"] for one in report["columns"].values()] == [11, 6, 0]
     rated = arena("rate", "votes.csv", "--format", "json")
     points = {row["model"]: row["rating"] for row in json.loads(rated.stdout)["ratings"]}
     scores = [40 + i + 3 * (i % 2) for i in range(N - 1)]
     want = spearmanr([points[name] for name in NAMES[:-1]], scores).statistic
-    mmlu = found["columns"]["MMLU"]["spearman"]
+    mmlu = report["columns"]["MMLU"]["spearman"]
     assert mmlu["value"] == pytest.approx(want)
     assert mmlu["lower"] <= mmlu["value"] <= mmlu["upper"]
     assert mmlu["other_models"]["lower"] < mmlu["lower"]
@@ -82,16 +82,16 @@ def test_every_column_is_correlated_with_the_ratings_of_the_votes(
 def test_what_is_missing_is_null_and_said_and_no_name_is_dropped_silently(
     arena: Command, tmp_path: Path
 ) -> None:
-    found = said(arena, good(tmp_path), votes(tmp_path))
-    assert found["unmatched"] == {"scores": ["else"], "board": [NAMES[-1]]}
-    empty = found["columns"]["Empty"]["kendall"]
+    report = message(arena, good(tmp_path), votes(tmp_path))
+    assert report["unmatched"] == {"scores": ["else"], "board": [NAMES[-1]]}
+    empty = report["columns"]["Empty"]["kendall"]
     assert empty == {
         "value": None,
         "lower": None,
         "upper": None,
         "other_models": {"lower": None, "upper": None},
     }
-    warnings = " ".join(found["warnings"])
+    warnings = " ".join(report["warnings"])
     assert "Empty: 0 models have a score and a rating" in warnings
     assert "GPQA: A correlation over 6 models says little" in warnings
     assert "they have scores and no rating: else." in warnings
@@ -102,9 +102,9 @@ def test_a_board_that_was_written_gives_the_same_as_its_votes(
     arena: Command, tmp_path: Path
 ) -> None:
     scores = good(tmp_path)
-    of_votes = said(arena, scores, votes(tmp_path))
+    of_votes = message(arena, scores, votes(tmp_path))
     arena("rate", "votes.csv", "--out", "board.json")
-    assert said(arena, scores, "board.json") == of_votes
+    assert message(arena, scores, "board.json") == of_votes
 
 
 def test_tables_in_json_and_parquet_say_the_same(arena: Command, tmp_path: Path) -> None:
@@ -114,7 +114,9 @@ def test_tables_in_json_and_parquet_say_the_same(arena: Command, tmp_path: Path)
     table(tmp_path, json.dumps(rows), "scores.json")
     write_parquet(rows, tmp_path / "scores.parquet")
     votes(tmp_path)
-    assert said(arena, "scores.json", "votes.csv") == said(arena, "scores.parquet", "votes.csv")
+    assert message(arena, "scores.json", "votes.csv") == message(
+        arena, "scores.parquet", "votes.csv"
+    )
 
 
 def test_a_board_without_errors_gives_no_intervals_and_says_so(
@@ -127,23 +129,23 @@ def test_a_board_without_errors_gives_no_intervals_and_says_so(
     for row in board["ratings"]:
         row["quasi_se"] = None
     table(tmp_path, json.dumps(board), "no_quasi.json")
-    found = said(arena, scores, "no_quasi.json")
-    assert "taken as independent" in " ".join(found["warnings"])
-    assert found["columns"]["MMLU"]["spearman"]["lower"] is not None
+    report = message(arena, scores, "no_quasi.json")
+    assert "taken as independent" in " ".join(report["warnings"])
+    assert report["columns"]["MMLU"]["spearman"]["lower"] is not None
     board["ratings"][0]["se"] = None
     table(tmp_path, json.dumps(board), "no_se.json")
-    found = said(arena, scores, "no_se.json")
-    assert "no intervals for these models" in " ".join(found["warnings"])
-    assert found["columns"]["MMLU"]["spearman"]["lower"] is None
-    assert found["columns"]["MMLU"]["spearman"]["value"] is not None
+    report = message(arena, scores, "no_se.json")
+    assert "no intervals for these models" in " ".join(report["warnings"])
+    assert report["columns"]["MMLU"]["spearman"]["lower"] is None
+    assert report["columns"]["MMLU"]["spearman"]["value"] is not None
 
 
 def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Path) -> None:
     good(tmp_path)
     votes(tmp_path)
     words = ("--seed", "7", "--rounds", "200")
-    told = arena("study", "scores", "scores.csv", "votes.csv", "--out", "study", *words)
-    assert told.stdout == "The report is study/scores.html.\n"
+    result = arena("study", "scores", "scores.csv", "votes.csv", "--out", "study", *words)
+    assert result.stdout == "The report is study/scores.html.\n"
     assert sorted(file.name for file in (tmp_path / "study").iterdir()) == [
         f"scores.{ending}" for ending in ("html", "json", "md", "parquet", "tex")
     ]
@@ -160,16 +162,18 @@ def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Pa
 def test_a_terminal_shows_the_correlations(arena: Command, tmp_path: Path) -> None:
     good(tmp_path)
     votes(tmp_path)
-    told = arena("study", "scores", "scores.csv", "votes.csv", "--rounds", "200")
-    assert [word for word in ("MMLU", "Spearman", "else") if word not in told.stdout] == []
+    result = arena("study", "scores", "scores.csv", "votes.csv", "--rounds", "200")
+    assert [word for word in ("MMLU", "Spearman", "else") if word not in result.stdout] == []
 
 
 def test_a_column_of_something_else_is_left_out_and_named(arena: Command, tmp_path: Path) -> None:
     rows = [f"{name},{i},Stone Works" for i, name in enumerate(NAMES)]
     table(tmp_path, "\n".join(["model,MMLU,maker", *rows]))
-    found = said(arena, "scores.csv", votes(tmp_path))
-    assert list(found["columns"]) == ["MMLU"]
-    assert any("'maker' is left out: it holds 'Stone Works'" in said for said in found["warnings"])
+    report = message(arena, "scores.csv", votes(tmp_path))
+    assert list(report["columns"]) == ["MMLU"]
+    assert any(
+        "'maker' is left out: it holds 'Stone Works'" in message for message in report["warnings"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,8 +193,8 @@ def test_what_cannot_be_used_is_refused_with_its_name(
 ) -> None:
     table(tmp_path, text)
     votes(tmp_path, n=300)
-    told = arena("study", "scores", "scores.csv", "votes.csv", *words)
-    refused(told, wanted)
+    result = arena("study", "scores", "scores.csv", "votes.csv", *words)
+    refused(result, wanted)
 
 
 def test_the_examples_of_its_help_can_be_typed(arena: Command, tmp_path: Path) -> None:

@@ -80,9 +80,9 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
 ) -> None:
     change(played.database)
     problem = r"Link 1, the vote on battle '\w+', is not as it was recorded\."
-    found = command("verify", played.database)
-    assert found.returncode == 3
-    assert re.search(f": broken after 0 links. {problem}\n$", found.stdout)
+    result = command("verify", played.database)
+    assert result.returncode == 3
+    assert re.search(f": broken after 0 links. {problem}\n$", result.stdout)
     for words in (("export", "votes"), ("backup",)):
         name = f"{words[0]}.csv"
         written = command(*words, "--database", played.database, "--to", name)
@@ -93,8 +93,8 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
     refusal = command("restore", "b.db", "--database", "sqlite:///other.db")
     assert refusal.returncode == 3
     assert re.search(rf"Cannot restore 'b\.db'\. {problem}", refusal.stderr)
-    found = command("verify", "export.csv", "--format", "json")
-    assert (found.returncode, json.loads(found.stdout)["whole"]) == (3, False)
+    result = command("verify", "export.csv", "--format", "json")
+    assert (result.returncode, json.loads(result.stdout)["whole"]) == (3, False)
     assert re.search(problem, str(board(played, broken=True)["problem"]))
     page = httpx.get(f"{played.url}/leaderboard").text
     assert "<strong>The record of these votes was changed.</strong>" in page
@@ -103,9 +103,9 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
 def test_a_chain_that_was_written_anew_lacks_the_hash_that_somebody_noted(
     command: Command, played: Served
 ) -> None:
-    found = command("verify", played.database, "--head", "c0ffee00")
-    assert found.returncode == 3
-    assert "No link has the hash 'c0ffee00': it was rewritten since." in found.stdout
+    result = command("verify", played.database, "--head", "c0ffee00")
+    assert result.returncode == 3
+    assert "No link has the hash 'c0ffee00': it was rewritten since." in result.stdout
 
 
 def test_an_upgraded_record_says_from_where_on_it_binds_all(
@@ -115,9 +115,9 @@ def test_an_upgraded_record_says_from_where_on_it_binds_all(
         connection.executescript("\n".join(golden()["sql"]))
     refused(command("verify", "old.db"), "schema '0004'", "this version reads")
     command("restore", "old.db", "--database", "sqlite:///new.db")
-    found = command("verify", "sqlite:///new.db")
-    assert "whole, 42 links" in found.stdout
-    assert "Hashes bind all that is bound today from link 41 on." in found.stdout
+    result = command("verify", "sqlite:///new.db")
+    assert "whole, 42 links" in result.stdout
+    assert "Hashes bind all that is bound today from link 41 on." in result.stdout
 
 
 def test_what_is_no_record_is_one_clear_line(command: Command, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from rating.tables.voter_report import REASON, WEIGHT, CheckedVoter
-from tests.command import Told, invoke, refused
+from tests.command import Ran, invoke, refused
 from tests.rating.boards.test_voter_report import crowd, write
 
 
@@ -24,22 +24,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: str) -> Told:
+def run(*words: str) -> Ran:
     return invoke(["voters", *words], columns=120)
 
 
 def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> None:
-    told = run("--help").stdout
-    lines = re.findall(r"^\s*(arena voters .*?)\s*$", told, re.MULTILINE)
+    result = run("--help").stdout
+    lines = re.findall(r"^\s*(arena voters .*?)\s*$", result, re.MULTILINE)
     assert len(lines) == 2
     for line in lines:
-        found = run(*line.split()[2:])
-        assert found.returncode == 0, found.stderr
+        report = run(*line.split()[2:])
+        assert report.returncode == 0, report.stderr
         assert re.search(
-            r"left +│ +200 │ +\d+\.\d │ +\d+ votes │ +yes │ +0 │ always-left", found.stdout
+            r"left +│ +200 │ +\d+\.\d │ +\d+ votes │ +yes │ +0 │ always-left", report.stdout
         )
-        assert re.search(r"shill .* fan of slate", found.stdout)
-        assert "Nothing is deleted" in found.stdout
+        assert re.search(r"shill .* fan of slate", report.stdout)
+        assert "Nothing is deleted" in report.stdout
     rated = invoke(
         [
             "rate",
@@ -61,8 +61,8 @@ def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
     assert plain["flagged"] == sum(voter["flagged"] for voter in plain["voters"]) >= 4
     assert plain["method"]["alpha"] == 0.05
     assert len(plain["voters"]) == 35
-    told = run("votes.parquet", "--format", "csv").stdout
-    assert [row["voter"] for row in csv.DictReader(io.StringIO(told))] == [
+    result = run("votes.parquet", "--format", "csv").stdout
+    assert [row["voter"] for row in csv.DictReader(io.StringIO(result))] == [
         voter["voter"] for voter in plain["voters"]
     ]
     assert run("votes.parquet", "--out", "voters.parquet").returncode == 0
@@ -75,10 +75,10 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
     renamed = [{("who" if k == "voter" else k): v for k, v in row.items()} for row in crowd()]
     write(renamed, Path("other.csv"))
     options = ("--column", "voter=who", "--weighted", "weighted.csv", "--format", "json")
-    found = run("other.csv", *options)
-    assert found.returncode == 0, found.stderr
+    report = run("other.csv", *options)
+    assert report.returncode == 0, report.stderr
     usual = json.loads(run("votes.parquet", "--format", "json").stdout)
-    assert json.loads(found.stdout)["voters"] == usual["voters"]
+    assert json.loads(report.stdout)["voters"] == usual["voters"]
     with Path("weighted.csv").open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     assert [row["who"] for row in rows] == [row["who"] for row in renamed]
@@ -97,8 +97,8 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
         (("--column", "voter=who"), "'who'"),
     ],
 )
-def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:
-    refused(run("votes.parquet", *words), said)
+def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], text: str) -> None:
+    refused(run("votes.parquet", *words), text)
 
 
 def test_every_option_and_column_is_explained() -> None:

@@ -174,7 +174,7 @@ def test_importing_the_toys_reads_neither_their_corpus_nor_scikit_learn() -> Non
 
 PROMPT = (Message("user", "Why is the sky blue?"),)
 LONG, SHORT = "Air scatters blue light more than red.", "It just is, you see."
-LISTED = {Case(PROMPT, "").prompt_id: ("Is it right?", "Is it whole?")}
+CHECKLISTS = {Case(PROMPT, "").prompt_id: ("Is it right?", "Is it whole?")}
 EXPECTED: dict[str, Reading] = {
     "pairwise": Preference(1.0),
     "alpaca_eval_sampled": Preference(1.0),
@@ -189,7 +189,7 @@ EXPECTED: dict[str, Reading] = {
 
 @pytest.mark.parametrize("name", [name for name in (*PAIRS, *SINGLES) if name != "alpaca_eval"])
 def test_each_method_can_read_it(name: str) -> None:
-    method = named(name, rubric="1 is poor." if name == "rubric" else None).made(LISTED)
+    method = named(name, rubric="1 is poor." if name == "rubric" else None).made(CHECKLISTS)
     case = Case(PROMPT, LONG, SHORT if name in PAIRS else None)
     assert (
         reading_of(method.ask(case, "0123456789abcdef").messages[-1].content, method, case)

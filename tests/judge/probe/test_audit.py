@@ -55,8 +55,8 @@ def judge_that_wavers(world: World) -> Measure:
     """A planted fault: a judge that knows the truth, and draws every verdict anew each time."""
 
     def verdicts(votes: Votes, draw: np.random.Generator) -> Votes:
-        chance = 1 / (1 + np.exp(world.strengths[votes.b] - world.strengths[votes.a]))
-        return replace(votes, score=np.where(draw.random(votes.n) < chance, 1.0, 0.0))
+        probability = 1 / (1 + np.exp(world.strengths[votes.b] - world.strengths[votes.a]))
+        return replace(votes, score=np.where(draw.random(votes.n) < probability, 1.0, 0.0))
 
     return of_other_votes("Judge that wavers", verdicts)
 

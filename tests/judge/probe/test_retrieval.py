@@ -46,8 +46,8 @@ def test_ndcg_with_ties_is_that_of_scikit_learn() -> None:
 
 def test_what_ties_everything_is_at_chance() -> None:
     axis = (plan := small()).read(np.zeros_like(plan.truth()), rng=rng())
-    chance = sum(1 / np.log2(rank + 1) for rank in range(1, DEPTH + 1)) / 80
-    assert axis.part("NDCG@10", "clean").value == pytest.approx(chance)
+    probability = sum(1 / np.log2(rank + 1) for rank in range(1, DEPTH + 1)) / 80
+    assert axis.part("NDCG@10", "clean").value == pytest.approx(probability)
     assert axis.estimate.value == pytest.approx(0)
 
 

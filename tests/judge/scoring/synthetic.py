@@ -48,8 +48,12 @@ def leaderboard(
     for theta in strength:
         gap = rng.normal(200, 800, n)
         logit = theta - 1.5 * length_term(gap) + 0.9 * difficulty + order_effect * order
-        chance = 1 / (1 + np.exp(-logit))
-        share = rng.beta(8 * chance, 8 * (1 - chance)) if soft else rng.binomial(1, chance) * 1.0
+        probability = 1 / (1 + np.exp(-logit))
+        share = (
+            rng.beta(8 * probability, 8 * (1 - probability))
+            if soft
+            else rng.binomial(1, probability) * 1.0
+        )
         models.append(Annotated(share, gap, np.arange(n), order))
         flat = [theta + 0.9 * difficulty + order_effect * side for side in (0.5, -0.5)]
         truth.append(100 * np.mean(1 / (1 + np.exp(-np.array(flat)))))

@@ -52,12 +52,12 @@ def test_a_general_optimiser_finds_the_same_win_rate() -> None:
 
     b = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-8}).x
     controlled = length_controlled(data, Difficulty.given(given), extra)
-    chance = 1 / (1 + np.exp(-(b[1] * given + b[2])))
-    assert controlled.win_rate == pytest.approx(100 * chance.mean(), abs=1e-4)
+    probability = 1 / (1 + np.exp(-(b[1] * given + b[2])))
+    assert controlled.win_rate == pytest.approx(100 * probability.mean(), abs=1e-4)
     assert [controlled.length, controlled.difficulty, controlled.intercept] == pytest.approx(
         list(b), abs=1e-5
     )
-    sem = 100 * chance.std(ddof=1) / math.sqrt(200)
+    sem = 100 * probability.std(ddof=1) / math.sqrt(200)
     assert controlled.compat_standard_error == pytest.approx(sem, abs=1e-4)
 
 
@@ -103,10 +103,10 @@ def test_a_longer_copy_moves_the_raw_rate_and_not_the_controlled_one() -> None:
     for padding in (0.0, 900.0):
         gap = rng.normal(0, 800, n) - padding
         # People and judges reward the length itself, not its place in this model's own spread.
-        chance = 1 / (1 + np.exp(-(-0.5 - 1.5 * length_term(gap) + given)))
-        data = Annotated(chance, gap, np.arange(n))
+        probability = 1 / (1 + np.exp(-(-0.5 - 1.5 * length_term(gap) + given)))
+        data = Annotated(probability, gap, np.arange(n))
         controlled = length_controlled(data, Difficulty.given(given))
-        rates.append((100 * chance.mean(), controlled.win_rate))
+        rates.append((100 * probability.mean(), controlled.win_rate))
     assert rates[1][0] - rates[0][0] > 15
     assert abs(rates[1][1] - rates[0][1]) < 1
 

@@ -15,8 +15,12 @@ from tests.judge.scoring.synthetic import Leaderboard, leaderboard
 def drawn(n: int = 120, *, whole: bool = False) -> Rows:
     rng = np.random.default_rng(3)
     design = np.column_stack([np.tanh(rng.normal(size=n)), np.ones(n), rng.normal(size=n)])
-    chance = 1 / (1 + np.exp(-design @ [-1.2, 0.3, 0.8]))
-    share = rng.binomial(1, chance) * 1.0 if whole else rng.beta(2 * chance, 2 * (1 - chance))
+    probability = 1 / (1 + np.exp(-design @ [-1.2, 0.3, 0.8]))
+    share = (
+        rng.binomial(1, probability) * 1.0
+        if whole
+        else rng.beta(2 * probability, 2 * (1 - probability))
+    )
     return Rows(design, share, rng.uniform(0.1, 1, n))
 
 

@@ -56,10 +56,10 @@ class Study:
         nodes, weights = np.polynomial.hermite_e.hermegauss(41)
         gap = strengths[:, None] - strengths[None, :]
         shifted = gap[..., None] + np.sqrt(2) * np.hypot(self.suits, self.taste) * nodes
-        chance = (1 / (1 + np.exp(-shifted))) @ (weights / weights.sum())
-        chance = (1 - self.tie_rate) * chance + self.tie_rate / 2
-        np.fill_diagonal(chance, 0.0)
-        return solve(chance, np.zeros(self.n_models)).theta
+        probability = (1 / (1 + np.exp(-shifted))) @ (weights / weights.sum())
+        probability = (1 - self.tie_rate) * probability + self.tie_rate / 2
+        np.fill_diagonal(probability, 0.0)
+        return solve(probability, np.zeros(self.n_models)).theta
 
     @property
     def shares_prompts(self) -> bool:

@@ -110,8 +110,8 @@ def half_sure(
     study = Study(n_models=4, n_prompts=n, n_voted=n, n_judged=0, suits=0.0)
     items, people, judge = study.draw(rng)
     sure = rng.random(n) < 0.5
-    chance = np.where(sure, 0.5 + 0.45 * people.label, 0.5 + 0.05 * judge.label)
-    verdicts = replace(judge, probability=chance)
+    p_shown = np.where(sure, 0.5 + 0.45 * people.label, 0.5 + 0.05 * judge.label)
+    verdicts = replace(judge, probability=p_shown)
     return items, people.only(people.item < n_voted), verdicts, people
 
 

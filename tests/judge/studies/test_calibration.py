@@ -18,7 +18,9 @@ from rating.errors import NotIdentifiedError
 from tests.judge.studies.labels import items_of, labels_of, repeated, swapped
 
 calibration_ = partial(calibration, rounds=20, rng=np.random.default_rng(1))
-chances = st.lists(st.tuples(st.integers(0, 100), st.integers(-1, 1)), min_size=5, max_size=30)
+probabilities = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(-1, 1)), min_size=5, max_size=30
+)
 
 
 def _judged(
@@ -158,7 +160,7 @@ def test_verdicts_without_a_chance_are_no_cases() -> None:
 
 
 @settings(max_examples=12)
-@given(chances)
+@given(probabilities)
 def test_sides_and_repetitions_do_not_matter(rows: list[tuple[int, int]]) -> None:
     items, n = items_of(len(rows)), len(rows)
     people = labels_of([(i, label) for i, (_, label) in enumerate(rows)])

@@ -345,18 +345,18 @@ def chosen(seed: int = 5) -> tuple[Drawn, np.ndarray, np.ndarray]:
     study = Study(n_models=5, n_prompts=20_000, n_voted=20_000, n_judged=0, signal=3, suits=2)
     items, people, judge = study.draw(np.random.default_rng(seed))
     odd = items.pairs % 2
-    chance = np.where(judge.label == odd[:, 0] - odd[:, 1], 0.9, 0.1)
-    sent = np.random.default_rng(seed + 1).random(items.n) < chance
-    return (items, people.only(sent), judge), chance, study.truth
+    p_shown = np.where(judge.label == odd[:, 0] - odd[:, 1], 0.9, 0.1)
+    sent = np.random.default_rng(seed + 1).random(items.n) < p_shown
+    return (items, people.only(sent), judge), p_shown, study.truth
 
 
 def test_votes_that_are_no_random_subset_are_reported_and_chances_make_up_for_them() -> None:
-    data, chance, truth = chosen()
+    data, p_shown, truth = chosen()
     misled = powered_ratings(*data)
     assert misled.random_subset_p is not None
     assert misled.random_subset_p < 1e-6
     assert any("not a random subset" in text for text in misled.warnings)
-    weighed = powered_ratings(*data, chance=chance)
+    weighed = powered_ratings(*data, probability=p_shown)
 
     def off(powered: PoweredRatings) -> float:
         errors = np.sqrt(powered.ratings.variance)
@@ -386,8 +386,8 @@ def test_what_cannot_be_rated_is_refused() -> None:
         powered_ratings(replace(items, prompt=items.prompt * 0), people, judge)
     with pytest.raises(NotIdentifiedError, match="no spread"):
         powered_ratings(items, replace(people, label=people.label * 0), judge)
-    with pytest.raises(DataError, match=r"with chance 2\.0"):
-        powered_ratings(items, people, judge, chance=np.full(items.n, 2.0))
+    with pytest.raises(DataError, match=r"with probability 2\.0"):
+        powered_ratings(items, people, judge, probability=np.full(items.n, 2.0))
 
 
 def test_verdicts_that_pull_without_end_are_refused() -> None:

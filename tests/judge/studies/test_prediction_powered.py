@@ -166,7 +166,7 @@ def test_copies_of_an_item_in_its_prompt_are_no_news() -> None:
 def test_equal_chances_are_no_chances() -> None:
     people, judge, prompt = drawn(5, n=300, judged=1200)
     mean = powered_mean(people, judge, prompt)
-    weighed = powered_mean(people, judge, prompt, chance=np.full(1500, 0.2))
+    weighed = powered_mean(people, judge, prompt, probability=np.full(1500, 0.2))
     assert weighed.value == pytest.approx(mean.value, abs=0.1 * mean.standard_error)
     assert weighed.standard_error == pytest.approx(mean.standard_error, rel=0.02)
 
@@ -175,10 +175,10 @@ def test_chances_make_up_for_items_that_were_chosen() -> None:
     rng = np.random.default_rng(4)
     judge = rng.normal(size=20_000)
     truth = judge + rng.normal(size=20_000)
-    chance = np.where(judge > 0, 0.4, 0.05)
-    people = np.where(rng.random(20_000) < chance, truth, NAN)
+    p_shown = np.where(judge > 0, 0.4, 0.05)
+    people = np.where(rng.random(20_000) < p_shown, truth, NAN)
     prompt = np.arange(20_000)
-    mean = powered_mean(people, judge, prompt, chance=chance)
+    mean = powered_mean(people, judge, prompt, probability=p_shown)
     assert abs(mean.value - truth.mean()) < 3 * mean.standard_error
     assert mean.people_only.value == pytest.approx(truth.mean(), abs=0.1)
     without = powered_mean(people, np.full(20_000, NAN), prompt)
@@ -209,8 +209,8 @@ def test_what_cannot_be_estimated_is_refused() -> None:
     people, judge, prompt = drawn(8)
     with pytest.raises(DataError, match="300 scores of people, 300 of the judge and 3 prompts"):
         powered_mean(people, judge, prompt[:3])
-    with pytest.raises(DataError, match=r"with chance 0\.0: give"):
-        powered_mean(people, judge, prompt, chance=np.zeros(300))
+    with pytest.raises(DataError, match=r"with probability 0\.0: give"):
+        powered_mean(people, judge, prompt, probability=np.zeros(300))
     with pytest.raises(DataError, match="not into 0"):
         powered_mean(people, judge, prompt, folds=0)
     with pytest.raises(NotIdentifiedError, match="on 0 prompt"):

@@ -28,8 +28,8 @@ def draw(rng: np.random.Generator) -> tuple[Items, Labels, Labels]:
     """Draw what everyone would say, and a judge that is their voice or, where unsure, a coin."""
     items, everyone, judge = CROWD.draw(rng)
     sure = rng.random(items.n) < 0.5
-    chance = np.where(sure, 0.5 + 0.45 * everyone.label, 0.5 + 0.05 * judge.label)
-    return items, everyone, replace(judge, probability=chance)
+    p_shown = np.where(sure, 0.5 + 0.45 * everyone.label, 0.5 + 0.05 * judge.label)
+    return items, everyone, replace(judge, probability=p_shown)
 
 
 @cache
@@ -47,7 +47,7 @@ def bought() -> tuple[dict[str, Share], Share, dict[str, Share]]:
         at = np.concatenate([people.item, plan.draw(rng)])
         votes = labels_of(at, everyone.label[at], everyone.rater[at])
         boards = {
-            "chosen": powered_ratings(items, votes, judge, chance=plan.overall),
+            "chosen": powered_ratings(items, votes, judge, probability=plan.overall),
             "as if at random": powered_ratings(items, votes, judge),
             "at random": powered_ratings(
                 items, everyone.only(everyone.item < FIRST + MORE), judge

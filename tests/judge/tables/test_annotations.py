@@ -39,8 +39,8 @@ def test_every_column_keeps_its_name_and_values(
     write: Callable[..., Path], columns: dict[str, int], tmp_path: Path
 ) -> None:
     table = read_annotations(write(tmp_path, **columns))
-    found = {name: table.numbers(name).tolist() for name in table.columns}
-    assert found == {name: [value] for name, value in columns.items()}
+    result = {name: table.numbers(name).tolist() for name in table.columns}
+    assert result == {name: [value] for name, value in columns.items()}
 
 
 def test_a_column_that_stands_twice_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -68,20 +68,20 @@ def test_games_of_arena_hard_are_scored_as_published(
         of_hard(name, None, "A>B", **more),
         {**of_hard(name, "A>B", **more), "games": None},
     ]
-    found = judge_score(written(tmp_path, f"games.{ending}", rows), "arena_hard")
-    (row,) = found["models"]
+    result = judge_score(written(tmp_path, f"games.{ending}", rows), "arena_hard")
+    (row,) = result["models"]
     assert row["n"] == 3
     assert row["score"] == pytest.approx(100 * (4 + 1.5) / 10)
-    assert found["warnings"] == ["'y': 2 of 5 prompts lack a verdict; they are left out."]
+    assert result["warnings"] == ["'y': 2 of 5 prompts lack a verdict; they are left out."]
 
 
 def test_verdicts_of_any_peer_are_scored_in_pairs(tmp_path: Path) -> None:
-    found = judge_score(file(tmp_path, "gpt-4_pair.jsonl"), "pairwise")
-    assert [(row["model"], row["n_wins"], row["n_ties"]) for row in found["models"]] == [
+    result = judge_score(file(tmp_path, "gpt-4_pair.jsonl"), "pairwise")
+    assert [(row["model"], row["n_wins"], row["n_ties"]) for row in result["models"]] == [
         ("x", 1, 3),
         ("y", 0, 3),
     ]
-    assert found["warnings"] == ["2 of 6 rows have no verdict: no ties, left out."]
+    assert result["warnings"] == ["2 of 6 rows have no verdict: no ties, left out."]
     people = scores(file(tmp_path, "arena.json"), "pairwise")
     assert people["x"]["n"] == 3  # over all voters, without the row that is not anonymous
 
