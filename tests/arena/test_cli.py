@@ -161,7 +161,7 @@ def test_a_long_task_shows_its_progress_on_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["serv"], 'Unknown command "serv". Did you mean "serve"?'),
         (["rate"], "SOURCE requires an argument"),

@@ -61,7 +61,7 @@ def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--method", "elo"], "There is no method 'elo'"),
         (["--method", "pairwise", "--format", "csv"], '"csv" for --format'),

@@ -165,7 +165,7 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--method", "rubric"), '"rubric" for --method'),
         (("--sample", "1"), "--sample 1"),

@@ -108,7 +108,7 @@ def test_an_embedder_that_fails_ends_in_one_line(command: Command, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("board", "votes.csv", "--format", "csv"), '"csv" for --format'),
         (("board", "votes.csv", "--out", "card.png"), "'card.png'"),

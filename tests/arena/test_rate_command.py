@@ -136,7 +136,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "code", "said"),
+    ("text", "words", "code", "message"),
     [
         (PAIRS, ["--ties", "win"], 2, ["--ties", '"win"', "davidson"]),
         (PAIRS.replace("winner", "won"), ["--by", "topic"], 2, ["'topic'"]),

@@ -323,7 +323,7 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--format", "csv"], '"csv" for --format'),
         (["--pairs", "most"], '"most" for --pairs'),

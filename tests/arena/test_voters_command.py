@@ -86,7 +86,7 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("--format", "xml"), '"xml" for --format'),
         (("--out", "voters.txt"), "Cannot write voters as 'voters.txt'"),
