@@ -16,9 +16,9 @@ from starlette.routing import Mount
 
 from arena.domain.vote import Voter
 from arena.ui import fixed
-from arena.ui.calls import PageCalls
 from arena.ui.loading import gr
 from arena.ui.markdown import DISPLAY_MATHS, INLINE_MATHS
+from arena.ui.page_calls import PageCalls
 from arena.ui.view import Battles, PageView, ask, attach, empty_view
 
 STATIC = Path(__file__).parent / "static"
