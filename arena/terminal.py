@@ -17,10 +17,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text  # noqa: TID251 - `plain` makes them
+from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
 from rating.tables.columns import LOG2
-from rating.tables.escaping import visible
+from rating.tables.escaping import visible, visible_rows
 from rating.tables.formats import shown, summary
 from rating.tables.peers import noticing
 
@@ -49,12 +49,13 @@ def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[int] | None = None
 ) -> Table:
     """Lay out rows of words; columns ``right`` are flush right: if None, all but the first."""
+    names, *lines = visible_rows([head, *rows], keep="\n")
     grid = Table()
-    for place, name in enumerate(head):
+    for place, name in enumerate(names):
         flush = place > 0 if right is None else place in right
-        grid.add_column(plain(name), justify="right" if flush else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*map(plain, row))
+        grid.add_column(Text(name), justify="right" if flush else "left", overflow="fold")
+    for line in lines:
+        grid.add_row(*map(Text, line))
     return grid
 
 

@@ -173,13 +173,12 @@ def fit(
     problem = objective(likelihood, merged, ridge=ridge, order_effect=order_effect)
     names = covariate_names(data, order_effect=order_effect)
     best = _optimum(problem, names, likelihood, merged)
-    unpenalised = best.at.loss - ridge / 2 * float(
-        best.x[: data.n_models] @ best.x[: data.n_models]
-    )
+    theta, free = np.split(best.x, [len(data.models)])
+    unpenalised = best.at.loss - ridge / 2 * float(theta @ theta)
     return Fit(
         models=data.models,
-        theta=best.x[: data.n_models],
-        parameters=_parameters(best.x[data.n_models :], names, likelihood, ties),
+        theta=theta,
+        parameters=_parameters(free, names, likelihood, ties),
         ties=ties,
         order_effect=order_effect,
         n_votes=data.n_votes,
@@ -230,21 +229,20 @@ def _likelihood(data: Comparisons, ties: Ties, ridge: float) -> Likelihood:
 def _optimum(
     problem: Objective, names: tuple[str, ...], likelihood: Likelihood, data: Comparisons
 ) -> Optimum:
-    start = np.zeros(data.n_models + len(names) + ("tie" in likelihood.coordinates))
+    k = len(data.models)
+    start = np.zeros(k + len(names) + ("tie" in likelihood.coordinates))
     if "tie" in likelihood.coordinates:
         start[-1] = 1.0  # inside the domain of every tie model
     if isinstance(problem, CellObjective) and not problem.absolute:
-        start[: data.n_models] = solve(
-            data.wins(), start[: data.n_models], ridge=problem.ridge
-        ).theta
+        start[:k] = solve(data.wins(), start[:k], ridge=problem.ridge).theta
     if not names:
         return minimise(problem, start)
     assert isinstance(problem, CellObjective)
     left = information_left(problem.design, problem.weight)
     check_covariates(names, problem.design, problem.weight, left)
     best = minimise(problem, start)
-    curvature = anchored(best.at.hessian, data.n_models, absolute=problem.absolute)
-    check_not_separated(names, data.n_models, left, curvature)
+    curvature = anchored(best.at.hessian, k, absolute=problem.absolute)
+    check_not_separated(names, k, left, curvature)
     return best
 
 

@@ -64,7 +64,8 @@ class Design:
         covariates[:, :order_effect] = 1.0
         covariates[:, order_effect:] = features
         a, b = np.ascontiguousarray(data.pairs.T, dtype=np.int64)
-        return cls(data.n_models, a, b, data.n_models * a + b, covariates, coordinates)
+        k = len(data.models)
+        return cls(k, a, b, k * a + b, covariates, coordinates)
 
     @property
     def n_covariates(self) -> int:

@@ -3,7 +3,10 @@
 One function for each kind of output. `visible` is in all of them but CSV, which is read back.
 """
 
+import csv
+import io
 import re
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -30,6 +33,11 @@ _LATEX = str.maketrans(
         **{c: f"\\{c}" for c in "&%$#_{}"},
     }
 )
+
+
+def visible_rows(rows: Iterable[Iterable[str]], keep: str = "") -> list[list[str]]:
+    """Return the cells of a table as `visible` does each."""
+    return [[visible(cell, keep) for cell in row] for row in rows]
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -97,6 +105,20 @@ def in_csv(value: object) -> object:
     if not isinstance(value, str) or not re.fullmatch(_FORMULA, value):
         return value
     return value if re.fullmatch(_NUMBER, value) else f"'{value}"
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    r"""Write lines of CSV; only a writer that ends them by CR LF puts quotes around either.
+
+    >>> csv_text([("a", "=1"), (1.5, None)])
+    "a,'=1\n1.5,\n"
+    """
+    lines = []
+    for row in rows:
+        out = io.StringIO(newline="")
+        csv.writer(out, lineterminator="\r\n").writerow(map(in_csv, row))
+        lines.append(out.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def in_csv_sql(column: str) -> str:

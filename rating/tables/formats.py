@@ -1,16 +1,14 @@
 """Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet."""
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
-from rating.tables.escaping import in_csv, in_json, in_latex, in_markdown
+from rating.tables.escaping import csv_text, in_json, in_latex, in_markdown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -127,14 +125,7 @@ def as_json(board: Row) -> str:
 def as_csv(rows: Sequence[Row]) -> str:
     """Write rows with every number in full; what is unknown is empty, and no text is a formula."""
     names = list(rows[0]) if rows else []
-    return "".join(map(_csv_line, (names, *([row[name] for name in names] for row in rows))))
-
-
-def _csv_line(cells: Iterable[object]) -> str:
-    """Write a line; only a writer that ends lines by CR LF puts quotes around either of them."""
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\r\n").writerow(map(in_csv, cells))
-    return out.getvalue().removesuffix("\r\n") + "\n"
+    return csv_text([names, *([row[name] for name in names] for row in rows)])
 
 
 def as_markdown(rows: Sequence[Row]) -> str:

@@ -91,14 +91,13 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = _roles(there, reading, by=by)
-        pairs = [name for name in COUNTS if name in there] if _is_pairs(there, reading) else []
+        pairs = [name for name in COUNTS if name in there] if "n" in numbers else []
         own = {name for name in (*texts.values(), *numbers.values(), *pairs) if name in there}
         return sorted(own)
 
     with opened(source, wanted) as frame:
-        there = frame.collect_schema().names()
-        texts, numbers = _roles(there, reading, by=by)
-        if _is_pairs(there, reading):
+        texts, numbers = _roles(frame.collect_schema().names(), reading, by=by)
+        if "n" in numbers:
             others = {*texts.values(), *numbers.values()} - {"winner", N}
             frame = one_row_an_outcome(frame, sorted(others))
         if "time" in numbers and not _is_moment(frame, numbers["time"]):
