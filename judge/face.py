@@ -31,10 +31,12 @@ from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
 from rating.tables.counts import read_votes
+from rating.tables.files import Files
 from rating.tables.vote_reading import Reading
 
 T = TypeVar("T")
 PathLike = str | Path
+Source = PathLike | Sequence[PathLike] | Files
 Row = Mapping[str, Any]
 
 
@@ -193,14 +195,16 @@ class StudyOfJudges:
         if self.verdicts is None:
             return write_report(self.study, Path(folder), made)
         with _as_file(self.verdicts) as path:
-            return write_report(replace(self.study, verdicts=str(path)), Path(folder), made)
+            return write_report(replace(self.study, verdicts=path), Path(folder), made)
 
 
-def read_cases(*paths: PathLike, single: bool = False) -> list[NamedCase]:
-    """Read cases: a file of pairs, or several files of outputs of which the first meets the rest.
+def read_cases(*sources: Source, single: bool = False) -> list[NamedCase]:
+    """Read cases: pairs, or several sources of outputs of which the first meets the rest.
 
     Parameters
     ----------
+    *sources : path, sequence of paths, or Files
+        Each is a table: a file, a folder of files, a pattern such as ``cases/*.csv``, or several.
     single : bool
         Read single responses, for methods that look at one.
 
@@ -209,7 +213,7 @@ def read_cases(*paths: PathLike, single: bool = False) -> list[NamedCase]:
     DataError
         As `judge.tables.cases.read_cases`.
     """
-    files = [Path(path) for path in paths]
+    files = [_files(source) for source in sources]
     return tables.read_responses(files) if single else tables.read_cases(files)
 
 
@@ -257,14 +261,13 @@ def run(
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 
 
-def study(votes: PathLike, verdicts: PathLike | Verdicts, **options: Any) -> StudyOfJudges:
+def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOfJudges:
     """Compare verdicts with votes of people on the same items.
 
     Parameters
     ----------
-    votes : path
-        File of votes.
-    verdicts : path or Verdicts
+    votes : path, sequence of paths, or Files
+    verdicts : path, sequence of paths, Files, or Verdicts
     **options
         Fields of `judge.studies.options.StudyOptions`.
 
@@ -276,8 +279,8 @@ def study(votes: PathLike, verdicts: PathLike | Verdicts, **options: Any) -> Stu
     chosen = StudyOptions(**options)
     if isinstance(verdicts, Verdicts):
         with _as_file(verdicts) as path:
-            return StudyOfJudges(study_judges(str(votes), str(path), chosen), verdicts)
-    return StudyOfJudges(study_judges(str(votes), str(verdicts), chosen))
+            return StudyOfJudges(study_judges(_files(votes), path, chosen), verdicts)
+    return StudyOfJudges(study_judges(_files(votes), _files(verdicts), chosen))
 
 
 def verdict_rows(
@@ -307,6 +310,14 @@ async def _judged(
     keys = [key for row in outcome.run.judged for key in row.keys]
     replies = await journal.recall(keys)
     return outcome, tuple(replies[key] for key in keys)
+
+
+def _files(source: Source) -> Files:
+    files = Files.of(source)
+    if files is None:
+        msg = f"Cannot read {source!r}: give a path, or several."
+        raise DataError(msg)
+    return files
 
 
 def _lengths(case: Case) -> dict[str, int]:

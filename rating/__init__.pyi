@@ -35,6 +35,7 @@ from .report import VotesUsed as VotesUsed
 from .scale import to_nats as to_nats
 from .scale import to_points as to_points
 from .tables.counts import read_votes as read_votes
+from .tables.files import Files as Files
 from .tables.formats import frame as frame
 from .uncertainty.bootstrap import Bootstrap as Bootstrap
 from .uncertainty.bootstrap import bootstrap as bootstrap

@@ -1,13 +1,17 @@
 """What several commands take, and how words become values."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token, convert
 from cyclopts.annotations import resolve_optional
+
+from rating.tables.columns import KNOWN
+from rating.tables.files import Files
 
 INTEGER = re.compile(r"[+-]?\d+")
 
@@ -35,12 +39,26 @@ def _moment(text: str) -> datetime:
 @Parameter(n_tokens=1)
 def roles(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, str], ...]:
     """Read the values of ``--column``."""
-    pairs = [word.value.partition("=") for word in words]
-    for role, equals, name in pairs:
-        if not (role and name):
-            msg = f"cannot read {role + equals + name!r}: write ROLE=NAME, such as voter=user."
+    return _pairs(words, "ROLE=NAME, such as voter=user")
+
+
+@Parameter(n_tokens=1)
+def labels(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, str], ...]:
+    """Read the values of ``--label``; theirs may hold an equals sign, ours does not."""
+    return _pairs(words, "THEIRS=OURS, such as left=model_a", str.rpartition)
+
+
+def _pairs(
+    words: Sequence[Token],
+    how: str,
+    part: Callable[[str, str], tuple[str, str, str]] = str.partition,
+) -> tuple[tuple[str, str], ...]:
+    pairs = [part(word.value, "=") for word in words]
+    for left, equals, right in pairs:
+        if not (left and right):
+            msg = f"cannot read {left + equals + right!r}: write {how}."
             raise ValueError(msg)
-    return tuple((role, name) for role, _, name in pairs)
+    return tuple((left, right) for left, _, right in pairs)
 
 
 @Parameter(n_tokens=1)
@@ -75,9 +93,14 @@ Flat = Parameter(name="*")
 Columns = Annotated[
     tuple[tuple[str, str], ...], Parameter(name="--column", metavar="ROLE=NAME", converter=roles)
 ]
+Labels = Annotated[
+    tuple[tuple[str, str], ...],
+    Parameter(name="--label", metavar="THEIRS=OURS", converter=labels, allow_leading_hyphen=True),
+]
 Anchor = Annotated[
     tuple[str, float] | None, Parameter(metavar="MODEL=POINTS", converter=model_and_points)
 ]
+Sources = Annotated[list[str], Parameter(metavar="SOURCE", negative=())]
 File = Annotated[Path | None, Parameter(metavar="FILE")]
 Folder = Annotated[Path | None, Parameter(metavar="FOLDER")]
 Port = Annotated[int | None, Parameter(help="Port to serve on; 0 takes a free one.")]
@@ -91,3 +114,49 @@ Database = Annotated[
 ]
 RosterFile = Annotated[Path | None, Parameter(help="TOML file of models.", metavar="FILE")]
 TableOrJson = Annotated[Literal["table", "json"], Parameter(name="--format")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What of the files is read.
+
+    Attributes
+    ----------
+    where : str or None
+        Only rows of which this holds: SQL on the file's own columns.
+    labels : tuple of (str, str)
+        Read a winner of theirs as ours, as in left=model_a; again for more.
+    """
+
+    where: Annotated[str | None, Parameter(metavar="SQL")] = None
+    labels: Labels = ()
+
+    def files(self, sources: Sequence[str], columns: Sequence[tuple[str, str]]) -> Files:
+        """Read sources as one table, of which whoever reads it names the columns."""
+        winner = dict(columns).get("winner")
+        return Files(tuple(sources), (), self.where, self.labels, winner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed(Chosen):
+    """What of the files is read, and under which names.
+
+    Attributes
+    ----------
+    columns : tuple of (str, str)
+        Read a column of ours from the one of this name, as in voter=user; again for more.
+    """
+
+    columns: Columns = ()
+
+    def votes(self, *sources: str) -> Files:
+        """Read sources of votes as one; a role stands for the first name it is known by."""
+        named = [(KNOWN.get(role, (role,))[0], name) for role, name in self.columns]
+        return Files(sources, tuple(named), self.where, self.labels)
+
+    def cases(self, source: str) -> Files:
+        """Read a source of cases, in whose columns a prompt is a text."""
+        return Files((source,), self.columns, self.where, self.labels)
+
+
+EVERY_ROW, AS_IT_IS = Chosen(), Renamed()

@@ -74,7 +74,7 @@ def run(
         msg = f"--fallback is for --method alpaca_eval, not for {task.method!r}."
         raise DataError(msg)
     if task.method == IFEVAL:
-        _check(task.cases, options.judge, out, form)
+        _check(task, options.judge, out, form)
         return
     with prepared(options, task, length_margin) as (work, journal):
         if dry_run or out is None:
@@ -178,7 +178,7 @@ def _report(
     return report | {"swap_share": work.options.swap_share}
 
 
-def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str) -> None:
+def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
     """Check recorded responses against their instructions: nobody is asked."""
     from judge.report.run import constraint_report
     from judge.tables.cases import checked, read_instructed
@@ -190,7 +190,7 @@ def _check(cases: Sequence[str], judge: str | None, out: Path | None, form: str)
     if out is None:
         msg = "--method ifeval costs nothing: name the file to write with --out."
         raise DataError(msg)
-    instructed = read_instructed([Path(source) for source in cases])
+    instructed = read_instructed([task.chosen.cases(source) for source in task.cases])
     named, result = [one.named for one in instructed], checked(instructed)
     write_judged(constraint_rows(named, result), out)
     _show_checks(constraint_report(named, result), out, form)

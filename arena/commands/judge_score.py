@@ -1,12 +1,11 @@
 """`arena judge score`."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import File
+from arena.commands.arguments import AS_IT_IS, File, Flat, Renamed
 from arena.terminal import plain, table, working, write
 from rating.errors import DataError
 
@@ -42,9 +41,10 @@ TEXTS = ("model", "version", "judge")
 
 
 def score(
-    file: Path,
+    file: list[str],
     /,
     *,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     method: Annotated[str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|pairwise")],
     items: File = None,
     regularisation: File = None,
@@ -61,7 +61,7 @@ def score(
     Parameters
     ----------
     file
-        Recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
+        Files, folders or patterns of recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
     method
         What the rows are.
     items
@@ -90,7 +90,7 @@ def score(
 
     with working("Scoring"):
         result = judge_score(
-            file,
+            chosen.votes(*file),
             method,
             items=items,
             regularisation=regularisation,

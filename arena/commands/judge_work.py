@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from arena.commands.arguments import Database, File, RosterFile
+from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
 from arena.terminal import announced, say, working, write
@@ -84,8 +84,8 @@ class Task:
     Attributes
     ----------
     cases : list of str
-        File of pairs or of responses, several files of outputs (give it again; the first meets
-        each of the others), or arena: the battles.
+        File, folder or pattern of pairs or of responses, several of outputs (give it again; the
+        first meets each of the others), or arena: the battles.
     rubric : Path or None
         Text that says what the marks stand for, for rubric.
     scale : str or None
@@ -105,6 +105,7 @@ class Task:
         ),
     ]
     cases: Annotated[Sequence[str], Parameter(metavar="SOURCE")]
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS
     rubric: File = None
     scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
     swap_share: Annotated[float, Parameter(metavar="SHARE")] = 1.0
@@ -309,9 +310,9 @@ def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
     pairs = task.method in PAIRS
     if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
-    paths = [Path(source) for source in task.cases]
+    tables = [task.chosen.cases(source) for source in task.cases]
     with announced():
-        return read_cases(paths) if pairs else read_responses(paths)
+        return read_cases(tables) if pairs else read_responses(tables)
 
 
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":

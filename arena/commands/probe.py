@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from arena.commands.arguments import Columns, Database, File, Flat, RosterFile
+from arena.commands.arguments import (
+    AS_IT_IS,
+    EVERY_ROW,
+    Chosen,
+    Columns,
+    Database,
+    File,
+    Flat,
+    Renamed,
+    RosterFile,
+)
 from arena.commands.judge_work import PROBED, JudgeOptions, Task, done, prepared, show_estimate
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
@@ -100,7 +110,15 @@ def similarity(
     _write(result.to_dict(), form, out)
 
 
-def judge(files: list[Path], /, *, seed: Seed = 0, form: Form = None, out: Out = None) -> None:
+def judge(
+    files: list[str],
+    /,
+    *,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    seed: Seed = 0,
+    form: Form = None,
+    out: Out = None,
+) -> None:
     """Probe judges by what they say of the same cases again, and with the sides exchanged.
 
     Takes files that `arena judge run` writes. Exit code 2: files or options that cannot be used.
@@ -108,7 +126,7 @@ def judge(files: list[Path], /, *, seed: Seed = 0, form: Form = None, out: Out =
     Parameters
     ----------
     files
-        Verdicts on the same cases: a file a run, or a column run.
+        Verdicts on the same cases: a file, folder or pattern a run, or a column run.
 
     Examples
     --------
@@ -119,15 +137,16 @@ def judge(files: list[Path], /, *, seed: Seed = 0, form: Form = None, out: Out =
     from judge.probe.judges import probe_judges
 
     with working("Probing"):
-        result = probe_judges(files, seed=seed)
+        result = probe_judges([chosen.votes(file) for file in files], seed=seed)
     _write(result.to_dict(), form, out)
 
 
 def board(
-    source: str,
+    source: list[str],
     /,
     *,
     columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     arenas: int = 200,
     seed: Seed = 0,
     form: Form = None,
@@ -140,7 +159,8 @@ def board(
     Parameters
     ----------
     source
-        File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db.
     columns
         Read a role from the column of this name, as in voter=user; again for more.
     arenas
@@ -156,9 +176,8 @@ def board(
     from judge.probe.audit import probe_board
 
     with working("Simulating") as advance:
-        result = probe_board(
-            votes_of(source), columns=columns, arenas=arenas, seed=seed, progress=advance
-        )
+        votes = votes_of(chosen.files(source, columns))
+        result = probe_board(votes, columns=columns, arenas=arenas, seed=seed, progress=advance)
     _write(result.to_dict(), form, out)
 
 

@@ -11,7 +11,16 @@ from cyclopts import Parameter
 from rich.console import Console, Group
 
 from arena import terminal
-from arena.commands.arguments import Anchor, Columns, File, Flat, Folder, TableOrJson
+from arena.commands.arguments import (
+    EVERY_ROW,
+    Anchor,
+    Chosen,
+    Columns,
+    File,
+    Flat,
+    Folder,
+    TableOrJson,
+)
 from arena.terminal import plain, say, working, write
 from rating.errors import DataError
 from rating.options import RateOptions
@@ -38,10 +47,11 @@ PLANNED = "^(options|ties|both_bad|cluster|ridge|since|until|columns|level)$"
 
 
 def rate(
-    source: str,
+    source: list[str],
     /,
     *,
     options: Annotated[Options, Flat] = Options(),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: Annotated[str | None, Parameter(name="--format", choices=formats.FORMATS)] = None,
     out: File = None,
     compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
@@ -54,7 +64,8 @@ def rate(
     Parameters
     ----------
     source
-        File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db.
     form
         How to write it: as the file's ending says, by default.
     out
@@ -78,7 +89,7 @@ def rate(
 
     old = None if compare is None else _old_board(compare, options.by)
     with working("Rating") as advance:
-        votes = votes_of(source)
+        votes = votes_of(chosen.files(source, options.columns))
         result = rate_source(votes, options, advance).to_dict()
     if plots is not None:
         from rating.charts.plots import draw_boards
@@ -91,10 +102,11 @@ def rate(
 
 
 def plan(
-    source: str,
+    source: list[str],
     /,
     *,
     options: Annotated[Options, Flat, Parameter(parse=PLANNED)] = Options(),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: TableOrJson = "table",
 ) -> None:
     """Say how many more votes would separate neighbours on the board.
@@ -102,7 +114,8 @@ def plan(
     Parameters
     ----------
     source
-        File of votes (.parquet, .csv, .jsonl), or database URL such as sqlite:///arena.db.
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db.
     form
         How to write it.
 
@@ -117,7 +130,7 @@ def plan(
     from rating.tables.vote_reading import Reading
 
     with working("Planning"):
-        votes = read_votes(votes_of(source), Reading.of(options))
+        votes = read_votes(votes_of(chosen.files(source, options.columns)), Reading.of(options))
         result = planning.plan(votes.data, options)
     if form == "json":
         write(formats.as_json(result.to_dict()))
@@ -126,10 +139,11 @@ def plan(
 
 
 def voters(
-    source: str,
+    source: list[str],
     /,
     *,
     columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     alpha: float = 0.05,
     least: int = 20,
     form: Annotated[str | None, Parameter(name="--format", choices=VOTERS_FORMATS)] = None,
@@ -145,7 +159,8 @@ def voters(
     Parameters
     ----------
     source
-        File of votes (.parquet, .csv, .jsonl) that says who voted, or database URL.
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl) that say who voted, or
+        database URL.
     columns
         Read a role from the column of this name, as in voter=user; again for more.
     alpha
@@ -171,7 +186,7 @@ def voters(
     form = _form_of_voters(form, out)
     named = Named.named(columns)
     with working("Examining the voters"):
-        votes = votes_of(source)
+        votes = votes_of(chosen.files(source, columns))
         report = check_source(votes, named, alpha=alpha, least=least)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)

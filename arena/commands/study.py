@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Flat
+from arena.commands.arguments import AS_IT_IS, Flat, Renamed
 from arena.terminal import plain, say, table, working, write
 from judge.studies.options import StudyOptions
 from rating.errors import DataError
@@ -37,6 +37,7 @@ def judge(
     /,
     *,
     options: Annotated[StudyOptions, Flat] = StudyOptions(),  # noqa: B008 - it is frozen
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Form = None,
     out: Out = None,
 ) -> None:
@@ -49,9 +50,9 @@ def judge(
     Parameters
     ----------
     votes
-        Votes of people: a file, or the URL of the arena's database.
+        Votes of people: a file, folder or pattern, or the URL of the arena's database.
     verdicts
-        Verdicts of one judge or several: a file.
+        Verdicts of one judge or several: a file, folder or pattern.
 
     Examples
     --------
@@ -61,9 +62,12 @@ def judge(
     _require_folder(out)
     from arena.boards.source import votes_of
     from judge.studies.study import study_judges  # help would wait for duckdb
+    from rating.tables.sources import shared
 
     with working("Studying") as advance:
-        result = study_judges(votes_of(votes), verdicts, options, advance)
+        people = [] if "://" in votes else [chosen.votes(votes)]
+        *cast, given = shared([*people, chosen.votes(verdicts)])
+        result = study_judges(cast[0] if cast else votes_of(votes), given, options, advance)
         written = None if out is None else _write(result, out)
     if form is not None and form != "table":
         write(_text(result, form))

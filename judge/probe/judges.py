@@ -13,6 +13,7 @@ from judge.probe.audit import Audit
 from judge.probe.verdicts import Verdicts, audit_verdicts
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
+from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH, LABELS
 from rating.typing import Floats
 
@@ -57,7 +58,7 @@ class _Row:
     label: float
 
 
-def probe_judges(files: Sequence[Path], *, seed: int) -> JudgeProbe:
+def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> JudgeProbe:
     """Audit judges by their verdicts.
 
     A file is a run, unless it has a column ``run``. Verdicts of one judge on the same case
@@ -95,7 +96,8 @@ def probe_judges(files: Sequence[Path], *, seed: int) -> JudgeProbe:
             msg = f"Of {judge!r}: {error}"
             raise DataError(msg) from error
         audits.append(audited)
-    about = {"files": [file.name for file in files], "judges": counts, "seed": seed}
+    names = [Path(str(file)).name for file in files]
+    about = {"files": names, "judges": counts, "seed": seed}
     return JudgeProbe(about, tuple(audits))
 
 

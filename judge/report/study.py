@@ -36,6 +36,7 @@ from judge.studies.rows import RowTexts, read_texts
 from judge.studies.study import Study
 from rating import __version__
 from rating.tables import formats
+from rating.tables.files import Files
 from rating.typing import Floats
 
 MOST_A_PROMPT = 2
@@ -370,6 +371,14 @@ def _again(study: Study) -> Section:
     return Section("To make this again", code=command(study))
 
 
+def _words(files: Files) -> Iterator[str]:
+    """Give the options that say what is read of files, each as one word."""
+    if files.where is not None:
+        yield f"--where={files.where}"
+    yield from (f"--column={ours}={theirs}" for ours, theirs in files.columns)
+    yield from (f"--label={theirs}={ours}" for theirs, ours in files.labels)
+
+
 def command(study: Study) -> str:
     """Write the command that makes this report."""
     options = study.options
@@ -384,8 +393,10 @@ def command(study: Study) -> str:
         "--seed": options.seed or None,
         "--level": options.level if options.level != 0.95 else None,
     }
-    words = ["arena", "study", "judge", str(study.votes), study.verdicts]
+    words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
     words += [
         word for name, value in asked.items() if value is not None for word in (name, str(value))
     ]
+    sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
+    words += dict.fromkeys(word for files in sources for word in _words(files))
     return shlex.join([*words, "--out", "study"])

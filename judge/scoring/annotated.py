@@ -17,6 +17,7 @@ from judge.tables.native import for_score
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
+from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
@@ -31,7 +32,7 @@ Scored = tuple[list[dict[str, Any]], list[str]]
 
 
 def judge_score(
-    file: Path,
+    file: str | Path | Files,
     method: str,
     *,
     items: Path | None = None,

@@ -78,7 +78,7 @@ class StudyData:
 
 
 def read_study(
-    votes: Source, verdicts: str, *, voters: str | None = None, by: str | None = None
+    votes: Source, verdicts: Source, *, voters: str | None = None, by: str | None = None
 ) -> StudyData:
     """Read votes and verdicts, and align them.
 

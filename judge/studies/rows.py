@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables.coding import Coded, coded_list
 from rating.tables.columns import Columns, require
+from rating.tables.files import Files
 from rating.tables.ordered import ROW, numbered
 from rating.tables.peers import NO_VERDICT
 from rating.tables.sources import Table, fetch, opened
@@ -105,8 +107,8 @@ class Rows:
         )
 
 
-Source = str | LoggedColumns
-"""A file, or the votes of an arena's log."""
+Source = str | Path | Files | LoggedColumns
+"""Files, or the votes of an arena's log."""
 
 
 def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
@@ -129,13 +131,14 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
     """
     if isinstance(source, LoggedColumns):
         return _counted(_logged(source), source.name, unread=unread)
-    with opened(source, lambda there: _wanted(there, by)) as frame:
+    holds = "verdicts" if unread else "votes"
+    with opened(source, lambda there: _wanted(there, by), holds=holds) as frame:
         there = frame.collect_schema().names()
         texts, numbers = _roles(there, by)
         rows = numbered(frame).project(_measured(there))
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
         lazy: nw.LazyFrame[Any] = nw.from_native(rows)
-        return _counted(fetch(lazy, texts, numbers, group=False), source, unread=unread)
+        return _counted(fetch(lazy, texts, numbers, group=False), str(source), unread=unread)
 
 
 def _wanted(there: Sequence[str], by: str | None) -> list[str]:

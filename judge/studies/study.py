@@ -38,7 +38,7 @@ class Study:
     """
 
     votes: Source
-    verdicts: str
+    verdicts: Source
     options: StudyOptions
     data: StudyData
     judges: tuple[JudgeStudy, ...]
@@ -65,13 +65,13 @@ class Study:
 
 
 def study_judges(
-    votes: Source, verdicts: str, options: StudyOptions, progress: Progress = lambda *_: None
+    votes: Source, verdicts: Source, options: StudyOptions, progress: Progress = lambda *_: None
 ) -> Study:
     """Compare the verdicts of one judge or several with votes of people.
 
     Parameters
     ----------
-    votes, verdicts : path or LoggedColumns
+    votes, verdicts : path, Files or LoggedColumns
         Files; for votes also an arena's log.
 
     Raises

@@ -1,8 +1,9 @@
 """Columns of recorded annotations, read from a file: what is wrong is quoted with its row."""
 
+import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating.errors import DataError
-from rating.tables.columns import quoted_names
-from rating.tables.files import json_objects, json_or_text
-from rating.tables.peers import LEFT_OUT, NO_VERDICT, explained, recognised
-from rating.tables.sources import JSON, columns_in_file, opened
+from rating.tables.columns import quoted_names, require
+from rating.tables.duckdb_engine import connected
+from rating.tables.files import Files, expanded, json_objects, json_or_text, kind_of
+from rating.tables.peers import LEFT_OUT, NO_VERDICT, announce, explained, recognised
+from rating.tables.sources import chosen, columns_in_file, label_column, opened, require_alike
 from rating.typing import Bools, Floats, Ints
+
+ROW = "__row"
+"""Column of a row's number; no table of annotations has one of this name."""
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -30,10 +35,16 @@ class Annotations:
         Path, for errors.
     columns : mapping of str to ndarray of object
         Values as the file holds them; None where there is none.
+    n_files : int
+        Files of which this is the one table.
+    left_out : mapping of str to int
+        Rows that were left out as asked for, by reason.
     """
 
     source: str
     columns: Mapping[str, NDArray[np.object_]]
+    n_files: int = 1
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -71,7 +82,7 @@ class Annotations:
 
     def taken(self, rows: Bools | Ints) -> "Annotations":
         """Return some of the rows."""
-        return Annotations(self.source, {name: x[rows] for name, x in self.columns.items()})
+        return replace(self, columns={name: x[rows] for name, x in self.columns.items()})
 
     def wrong(self, name: str, row: int, value: object, wanted: str) -> DataError:
         """Say what is wrong with a value."""
@@ -101,12 +112,13 @@ class Annotations:
 
 
 def read_annotations(
-    path: Path, holds: str = "annotations", *, peers: bool = False
+    source: object, holds: str = "annotations", *, peers: bool = False
 ) -> Annotations:
-    """Read a file of annotations: CSV, TSV, JSON, JSON lines or Parquet.
+    """Read files of annotations: CSV, TSV, JSON, JSON lines or Parquet.
 
     Parameters
     ----------
+    source : path, sequence of paths, or Files
     holds : str
         What should be in it, for errors.
     peers : bool
@@ -118,44 +130,89 @@ def read_annotations(
     DataError
         If it cannot be read, or holds no row.
     """
-    in_json = path.name.endswith(JSON)
-    columns = _from_json(path) if in_json else _from_table(path, holds, peers=peers)
-    if in_json and peers and recognised(list(columns)):
-        columns = _from_table(path, holds, peers=True)
-    result = Annotations(str(path), columns)
-    if not result.n:
-        msg = f"There is no row in {str(path)!r}: it should hold {holds}."
+    files = Files.of(source)
+    assert files is not None
+    paths, left_out = expanded(files.paths), dict[str, int]()
+    in_json = kind_of(paths[0]) == "JSON"
+    columns = _in_json(paths) if in_json else {}
+    if in_json and not (peers and recognised(list(columns))):
+        columns = _chosen(columns, files, left_out)
+        own = True
+    else:
+        columns = _from_table(files, paths, holds, None if peers else left_out)
+        own = not peers
+    table = Annotations(str(files), columns, len(paths), left_out)
+    if own and (left_out or len(paths) > 1) and not recognised(list(columns)):
+        announce(str(files), holds, left_out, len(paths))
+    if not table.n:
+        msg = f"There is no row in {str(files)!r}: it should hold {holds}."
         raise DataError(msg)
     if peers:
         try:
-            result.need("winner")
+            table.need("winner")
         except DataError as error:
-            raise explained(str(path), list(columns), error) from error.__cause__
-        if result.has(LEFT_OUT):  # what has no verdict stays, to be counted
-            reasons = result.need(LEFT_OUT)
-            return result.taken(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
-    return result
+            raise explained(str(files), list(columns), error) from error.__cause__
+        if table.has(LEFT_OUT):  # what has no verdict stays, to be counted
+            reasons = table.need(LEFT_OUT)
+            return table.taken(np.isin(reasons.astype(str), ["None", "", NO_VERDICT]))
+    return table
 
 
-def _from_table(path: Path, holds: str, *, peers: bool) -> dict[str, NDArray[np.object_]]:
-    with opened(path, list, holds=holds, as_peers=peers) as frame:
+def _from_table(
+    files: Files, paths: Sequence[Path], holds: str, left_out: dict[str, int] | None
+) -> dict[str, NDArray[np.object_]]:
+    peers = left_out is None
+    with opened(files, list, holds=holds, as_peers=peers, left_out=left_out) as frame:
         relation = frame.to_native()
         assert isinstance(relation, duckdb.DuckDBPyRelation)
         columns = relation.fetchnumpy()
+    names = list(columns)
     # Names that differ only in case are told apart by duckdb: of lp_m and lp_M it makes lp_M_1.
-    renamed = not peers and any(name.endswith("_1") for name in columns)
-    names = columns_in_file(path) if renamed else columns
+    if not peers and any(name.endswith("_1") for name in names):
+        own = columns_in_file(paths[0])
+        names[: len(own)] = own
     return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
 
 
-def _from_json(path: Path) -> dict[str, NDArray[np.object_]]:
-    """Read an array of objects, or one a line, names as they are written.
+def _in_json(paths: Sequence[Path]) -> dict[str, NDArray[np.object_]]:
+    """Read arrays of objects, or one a line, names as they are written.
 
     Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
     """
-    rows = list(json_objects(path))
-    names = dict.fromkeys(name for row in rows for name in row)
+    rows: list[dict[str, Any]] = []
+    names: dict[str, None] = {}
+    for path in paths:
+        own = list(json_objects(path))
+        there = dict.fromkeys(name for row in own for name in row)
+        names = names or there
+        require_alike(paths[0], list(names), path, list(there))
+        rows += own
     return {name: list_of([row.get(name) for row in rows]) for name in names}
+
+
+def _chosen(
+    columns: dict[str, NDArray[np.object_]], files: Files, left_out: dict[str, int]
+) -> dict[str, NDArray[np.object_]]:
+    """Leave out rows, read labels as others and name columns, as `opened` does of a table."""
+    if files.where is not None:
+        texts = {name: list_of([*map(_as_text, x)]) for name, x in columns.items()}
+        n = len(next(iter(columns.values()), ()))
+        with connected() as connection:
+            connection.register("annotations", {**texts, ROW: np.arange(n)})
+            rows, n_chosen = chosen(connection.table("annotations"), files)
+            fit = np.sort(rows.project(ROW).fetchnumpy()[ROW])
+        columns = {name: x[fit] for name, x in columns.items()}
+        left_out |= n_chosen
+    there = list(columns)
+    if files.labels:
+        name, labels = label_column(files, there), dict(files.labels)
+        columns[name] = list_of([labels.get(str(value), value) for value in columns[name]])
+    return columns | {ours: columns[require(theirs, there)] for ours, theirs in files.columns}
+
+
+def _as_text(value: object) -> str | None:
+    """Give a value as JSON, as a table of JSON holds it."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _objects(values: NDArray[Any]) -> NDArray[np.object_]:

@@ -13,7 +13,7 @@ from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
 from rating.tables.columns import quoted_names
-from rating.tables.files import json_or_text
+from rating.tables.files import Files, json_or_text
 
 PROMPTS = ("prompt", "instruction")
 RESPONSES = {
@@ -23,6 +23,7 @@ RESPONSES = {
 MODELS = {"a": ("model_a", "model", "generator_1"), "b": ("model_b", "baseline", "generator_2")}
 OUTPUTS = ("output", "response")
 GENERATORS = ("generator", "model")
+Source = str | Path | Files
 CHECKLIST, SESSION = "checklist", "session_id"
 
 
@@ -49,16 +50,16 @@ class NamedCase:
     checklist: tuple[str, ...] = ()
 
 
-def read_cases(paths: Sequence[Path]) -> list[NamedCase]:
+def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
     """Read cases from files: JSON, JSON lines, CSV or Parquet.
 
     Parameters
     ----------
-    paths : sequence of Path
-        One file with a pair a row: ``prompt`` (text, or a list of ``{"role", "content"}``),
+    paths : sequence of path, or of Files
+        One table with a pair a row: ``prompt`` (text, or a list of ``{"role", "content"}``),
         ``response_a``, ``response_b``, and ``model_a``, ``model_b`` (or ``baseline``),
         ``battle_id``, ``prompt_id``, ``session_id`` and ``checklist`` (a list of questions)
-        where known. Or two and more files of outputs as AlpacaEval writes them (``instruction``,
+        where known. Or two and more tables of outputs as AlpacaEval writes them (``instruction``,
         ``output``, ``generator``): the first is side A against each of the others, and what both
         answer is compared.
 
@@ -77,13 +78,13 @@ def read_cases(paths: Sequence[Path]) -> list[NamedCase]:
     ]
 
 
-def read_responses(paths: Sequence[Path]) -> list[NamedCase]:
+def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
     """Read single responses from files: JSON, JSON lines, CSV or Parquet.
 
     Parameters
     ----------
-    paths : sequence of Path
-        Files with a response a row: ``prompt``, ``response``, ``model``, or ``instruction``,
+    paths : sequence of path, or of Files
+        Tables with a response a row: ``prompt``, ``response``, ``model``, or ``instruction``,
         ``output``, ``generator``; and ``battle_id``, ``prompt_id``, ``session_id`` and
         ``checklist`` where known. Of a file of pairs, both responses.
 
@@ -115,7 +116,7 @@ def _pairs(table: Annotations) -> list[NamedCase]:
     return _with_known(table, rows)
 
 
-def _responses(path: Path) -> Annotations:
+def _responses(path: Source) -> Annotations:
     return for_judge(read_annotations(path, "cases"), pairs=False)
 
 
@@ -181,7 +182,7 @@ def plain(value: Any) -> Any:
 
 
 def _against(
-    a: Sequence[NamedCase], b: Sequence[NamedCase], names: tuple[Path, Path]
+    a: Sequence[NamedCase], b: Sequence[NamedCase], names: tuple[Source, Source]
 ) -> list[NamedCase]:
     pairs = _matched(a, b)
     if not pairs:
@@ -259,13 +260,13 @@ class Instructed:
     task: Task
 
 
-def read_instructed(paths: Sequence[Path]) -> list[Instructed]:
+def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
     """Read responses and their instructions.
 
     Parameters
     ----------
-    paths : sequence of Path
-        Files of responses (`judge.tables.cases.read_responses`) with the columns
+    paths : sequence of path, or of Files
+        Tables of responses (`judge.tables.cases.read_responses`) with the columns
         ``instruction_id_list`` and ``kwargs`` of IFEval's ``input_data.jsonl``; or that file, and
         files of responses without them, which are matched by their prompts.
 

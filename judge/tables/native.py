@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def for_score(data: Annotations, method: str) -> Annotations:
         advice = f"use --method {fits[0]}" if fits[0] else known.read_by
         msg = f"{data.source!r} is in the format {known.name}, not for {method!r}: {advice}."
         raise DataError(msg)
-    announce(data.source, known.name)
+    announce(data.source, known.name, data.left_out, data.n_files)
     return _only(data, fits[1](data) | dict(data.columns))
 
 
@@ -58,7 +59,7 @@ def for_similarity(data: Annotations) -> Annotations:
     known = _known(data)
     if known is None or known.name not in ("SICK", "CLINC"):
         return data
-    announce(data.source, known.name)
+    announce(data.source, known.name, data.left_out, data.n_files)
     return _only(data, _rated(data) if known.name == "SICK" else _classes(data))
 
 
@@ -82,7 +83,7 @@ def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
     columns = PAIRS[known.name](data)
     whole = np.array([isinstance(text, str) for text in columns["prompt"]])
     left_out = {"of several turns": int((~whole).sum())} if not whole.all() else {}
-    announce(data.source, known.name, left_out)
+    announce(data.source, known.name, {**data.left_out, **left_out}, data.n_files)
     if not whole.any():
         msg = f"No pair of {data.source!r} is of one turn, and a judge reads one answer a side."
         raise DataError(msg)
@@ -199,4 +200,4 @@ PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
 
 
 def _only(data: Annotations, columns: Columns) -> Annotations:
-    return Annotations(data.source, {name: list_of(list(x)) for name, x in columns.items()})
+    return replace(data, columns={name: list_of(list(x)) for name, x in columns.items()})

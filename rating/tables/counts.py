@@ -43,7 +43,7 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
 
     Parameters
     ----------
-    source : path, table or LoggedColumns
+    source : path, sequence of paths, Files, table or LoggedColumns
         See `rating.tables.sources.opened`; or an arena's log, of which the votes that its policy
         leaves out do not count.
 

@@ -1,13 +1,16 @@
-"""Files that people name, read whole, or refused in a sentence."""
+"""Files that people name: which these are, and read whole, or refused in a sentence."""
 
+import glob
 import gzip
 import json
+import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rating.errors import DataError
 
@@ -17,6 +20,13 @@ SHOWN = 80
 LONGEST_PATH = 300
 """Characters of a path that a sentence quotes."""
 
+PLAIN = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
+ENDINGS = (".parquet", *PLAIN, *JSON)
+
+SHARD = re.compile(r"(.+-)(\d{5})-of-(\d{5})(-\w+)?(\.[\w.]+)")
+"""Name of one file of several, as in ``train-00000-of-00002.parquet``."""
+
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {
     stat.S_IFDIR: "is a folder",
@@ -25,6 +35,127 @@ _KINDS = {
     stat.S_IFCHR: "is a device",
     stat.S_IFBLK: "is a device",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that are read as one table, and what of it is read.
+
+    Attributes
+    ----------
+    paths : tuple of path
+        Files, folders of files, and patterns such as ``votes/*.csv``.
+    columns : tuple of (str, str)
+        A column of ours, and the one of theirs to read it from.
+    where : str or None
+        SQL on the files' own columns: rows of which it does not hold are left out, before
+        anything else.
+    labels : tuple of (str, str)
+        A value of theirs in the column of the winner, and ours.
+    winner : str or None
+        That column, where it has none of the known names and is in no ``columns``.
+
+    Examples
+    --------
+    >>> str(Files(("votes/1.csv", "votes/2.csv", "votes/3.csv")))
+    'votes/1.csv and 2 more'
+    """
+
+    paths: tuple[str | Path, ...]
+    columns: tuple[tuple[str, str], ...] = ()
+    where: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    winner: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` for a column or a label that is given twice."""
+        for pairs in (self.columns, self.labels):
+            names = [name for name, _ in pairs]
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise DataError(f"{twice!r} is named twice among {pairs}: drop one.")
+
+    @classmethod
+    def of(cls, source: object) -> Self | None:
+        """Take a path, or several, as files; None of anything else."""
+        if isinstance(source, cls):
+            return source
+        several = source if isinstance(source, list | tuple) else [source]
+        paths = tuple(path for path in several if isinstance(path, str | Path))
+        return cls(paths) if paths and len(paths) == len(several) else None
+
+    def __str__(self) -> str:
+        """Name them in a sentence."""
+        return f"{self.paths[0]}" + (f" and {n} more" if (n := len(self.paths) - 1) else "")
+
+
+def kind_of(path: Path) -> str:
+    """Say by its ending what kind of table a file holds; empty of one that is not read."""
+    kinds = {"Parquet": (".parquet",), "text": PLAIN, "JSON": JSON}
+    return next((kind for kind, endings in kinds.items() if path.name.endswith(endings)), "")
+
+
+def expanded(paths: Sequence[str | Path]) -> list[Path]:
+    """Name the files behind paths: those in folders, those that fit patterns, and all shards.
+
+    A file that is named twice is read once; one of a set of shards stands for the set.
+
+    Raises
+    ------
+    DataError
+        If there is no file, one has another ending than `ENDINGS`, two are of different kinds,
+        or a shard is missing.
+    """
+    files: dict[str, Path] = {}
+    for file in [file for path in paths for file in _behind(Path(path))]:
+        if os.path.realpath(file) not in files:
+            files |= {os.path.realpath(one): one for one in _shards(file)}
+    kinds: dict[str, Path] = {}
+    for file in files.values():
+        kinds.setdefault(kind_of(file), file)
+    if "" in kinds:
+        msg = f"Cannot read {str(kinds[''])!r}: name a file that ends in {', '.join(ENDINGS)}."
+        raise DataError(msg)
+    if len(kinds) > 1:
+        one, other, *_ = map(str, kinds.values())
+        msg = f"{one!r} and {other!r} are not of one kind: read those of each kind by themselves."
+        raise DataError(msg)
+    for file in files.values():
+        require_file(file)
+    return [*files.values()]
+
+
+def _behind(path: Path) -> list[Path]:
+    """Give the file itself; or the files that can be read in a folder, or that fit a pattern."""
+    if os.path.isdir(path):
+        names = glob.glob(glob.escape(str(path)) + "/*")
+    elif glob.has_magic(str(path)) and not os.path.exists(path):
+        names = glob.glob(str(path), recursive=True)
+    else:
+        return [path]
+    files = [file for file in map(Path, sorted(names)) if kind_of(file) and file.is_file()]
+    if not files:
+        msg = f"There is no file at {str(path)!r} that ends in {', '.join(ENDINGS)}."
+        raise DataError(msg)
+    return files
+
+
+def _shards(file: Path) -> list[Path]:
+    """Give all files of the table that a shard is of; raises `DataError` if one is missing."""
+    name = SHARD.fullmatch(file.name)
+    if name is None or not file.is_file():
+        return [file]
+    start, _, n, _, ending = name.groups()
+    beside = map(Path, glob.glob(f"{glob.escape(str(file.parent / start))}*-of-{n}*{ending}"))
+    numbers = {match[2]: one for one in beside if (match := SHARD.fullmatch(one.name))}
+    names = [f"{number:05}" for number in range(int(n))]
+    for number in names:
+        if number not in numbers:
+            msg = (
+                f"{str(file)!r} is one of {int(n)} files of a table, and number {number} is not "
+                "there: add it, or give the file another name."
+            )
+            raise DataError(msg)
+    return [numbers[number] for number in names]
 
 
 def require_file(path: Path, error: type[Exception] = DataError) -> None:

@@ -15,6 +15,7 @@ from rating.outcome import OUTCOMES
 from rating.tables import weights
 from rating.tables.coding import Coded
 from rating.tables.columns import Columns
+from rating.tables.files import Files
 from rating.tables.sources import Frame, Table, fetch, opened
 from rating.tables.vote_filter import VoteFilter, one_row_a_case, only_of_text, order_columns
 from rating.tables.vote_reading import LoggedColumns
@@ -70,7 +71,7 @@ class OrderedVotes:
         )
 
 
-def read_ordered(source: str | Path | LoggedColumns, columns: Columns) -> OrderedVotes:
+def read_ordered(source: str | Path | Files | LoggedColumns, columns: Columns) -> OrderedVotes:
     """Read the votes of a file or of a log, those that count.
 
     Of a judge's run each case counts once (`rating.tables.vote_filter`).

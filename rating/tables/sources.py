@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,14 @@ from rating.counting import count_packed, fits, unpacked
 from rating.errors import DataError
 from rating.tables import peers
 from rating.tables.coding import Coded, checked, coded
-from rating.tables.columns import COUNTS
+from rating.tables.columns import COUNTS, KNOWN, quoted_names, require
 from rating.tables.duckdb_engine import connected
-from rating.tables.files import json_objects, require_file
+from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
 from rating.tables.plain import described, header, plain_cell, quoted, read_plain
 from rating.typing import Floats, Integers
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
-PLAIN = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
-ENDINGS = (".parquet", *PLAIN, *JSON)
 N = "__n"
 """Column of a count; no table of votes has one of this name."""
 
@@ -81,14 +78,15 @@ def opened(
     *,
     holds: str = "votes",
     as_peers: bool = True,
+    left_out: dict[str, int] | None = None,
 ) -> Iterator[Frame]:
     """Give a source as a narwhals frame: in memory as it came, everything else lazily.
 
     Parameters
     ----------
-    source : path or table
-        A file that ends in one of `ENDINGS`, or a table that narwhals knows: of pandas,
-        polars, pyarrow, duckdb, dask, pyspark.
+    source : path, sequence of paths, Files or table
+        Files, folders or patterns of files that end in one of `ENDINGS`, read as one table; or a
+        table that narwhals knows: of pandas, polars, pyarrow, duckdb, dask, pyspark.
     wanted : callable
         From the columns that are there to those that will be read: of files of text, only
         these are parsed.
@@ -96,20 +94,23 @@ def opened(
         What should be in it, for errors.
     as_peers : bool
         Read a file of a format in `rating.tables.peers.FORMATS` as votes in our columns.
+    left_out : dict, optional
+        Takes how many rows are left out, by reason, instead of whoever is to notice it.
 
     Raises
     ------
     DataError
         If the file or the table cannot be read, now or while the frame is in use.
     """
+    files = Files.of(source)
     try:
-        if isinstance(source, str | Path):
-            with _opened_file(Path(source), wanted, as_peers) as frame:
-                yield frame
-        else:
+        if files is None:
             yield _frame(source)
+        else:
+            with _opened_files(files, wanted, holds, as_peers, left_out) as frame:
+                yield frame
     except (duckdb.Error, nw.exceptions.NarwhalsError) as error:
-        name = repr(str(source)) if isinstance(source, str | Path) else type(source).__name__
+        name = type(source).__name__ if files is None else repr(str(files))
         msg = f"Cannot read the {holds} of {name}: {str(error).splitlines()[0][:LONGEST]}"
         raise DataError(msg) from error
     finally:
@@ -140,33 +141,176 @@ def _frame(source: object) -> Frame:
 
 
 @contextmanager
-def _opened_file(
-    path: Path, wanted: Callable[[Sequence[str]], Sequence[str]], as_peers: bool
+def _opened_files(
+    files: Files,
+    wanted: Callable[[Sequence[str]], Sequence[str]],
+    holds: str,
+    as_peers: bool,
+    left_out: dict[str, int] | None,
 ) -> Iterator[Frame]:
-    ending = next((e for e in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(e)), "")
-    if not ending:
-        msg = f"Cannot read {str(path)!r}: name a file that ends in {', '.join(ENDINGS)}."
-        raise DataError(msg)
-    require_file(path)
+    paths = expanded(files.paths)
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
         try:
-            rows = _rows_of(connection, path, ending)
+            rows, n_chosen = chosen(_rows_of(connection, paths), files)
             theirs, known = rows.columns, None
+            labelled = not {*winners(files)}.isdisjoint(theirs)  # else the format makes a winner
+            rows = _labelled(rows, files) if labelled else rows
             if as_peers:
                 rows, known = peers.as_votes(rows)
+                _require_one_format(connection, paths, known)
+            rows = _named(rows if labelled else _labelled(rows, files), files.columns)
             try:
                 names = wanted(rows.columns)
             except DataError as error:
-                why = peers.explained(str(path), theirs, error) if as_peers else error
+                why = peers.explained(str(files), theirs, error) if as_peers else error
                 raise why from error.__cause__
-            if ending != ".parquet":
+            if kind_of(paths[0]) != "Parquet":
                 rows = _as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
-        except duckdb.Error as error:
-            _explain(error, path, ending)
+        except (duckdb.Error, DataError) as error:
+            reason = error.__cause__ if isinstance(error, DataError) else error
+            if isinstance(reason, duckdb.Error):
+                _explain(reason, paths)
             raise
-        if known is not None:
-            peers.announce(str(path), known.name, peers.left_out(rows))
+        if left_out is not None:
+            left_out |= n_chosen
+        elif known is not None or n_chosen or len(paths) > 1:
+            reasons = ({} if known is None else peers.left_out(rows)) | n_chosen
+            peers.announce(str(files), known.name if known else holds, reasons, len(paths))
         yield nw.from_native(rows)
+
+
+def chosen(
+    rows: duckdb.DuckDBPyRelation, files: Files
+) -> tuple[duckdb.DuckDBPyRelation, dict[str, int]]:
+    """Give the rows of which the condition holds, and how many it leaves out.
+
+    Raises
+    ------
+    DataError
+        If the condition cannot be read or worked out, or holds of no row.
+    """
+    if files.where is None:
+        return rows, {}
+    try:
+        fit = rows.filter(files.where)
+        counts = f"count(*), count(*) FILTER (\n{files.where}\n)"
+        n, n_fit = rows.aggregate(counts).fetchall()[0]
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0][:LONGEST]
+        msg = f"Cannot choose rows of {str(files)!r} by where {files.where!r}: {reason}"
+        raise DataError(msg) from error
+    if n and not n_fit:
+        msg = f"No row of {str(files)!r} fits where {files.where!r}: all {n:,} are left out."
+        raise DataError(msg)
+    return fit, {"by where": n - n_fit}
+
+
+def winners(files: Files) -> tuple[str, ...]:
+    """Name the columns that may hold the winner, the likeliest first."""
+    named = dict(files.columns).get("winner", files.winner)
+    return (*([named] if named else []), *KNOWN["winner"])
+
+
+def label_column(files: Files, there: Sequence[str]) -> str:
+    """Name the column whose labels are to be read as others; raises `DataError` without one."""
+    name = next((name for name in winners(files) if name in there), None)
+    if name is None:
+        msg = f"There is no column of a winner in {str(files)!r} to read labels of; "
+        raise DataError(f"{msg}there are {quoted_names(there)}.")
+    return name
+
+
+def _labelled(rows: duckdb.DuckDBPyRelation, files: Files) -> duckdb.DuckDBPyRelation:
+    if not files.labels:
+        return rows
+    name = label_column(files, rows.columns)
+    text = f"CAST({quoted(name)} AS VARCHAR)"
+    whens = (f"WHEN {_in_sql(theirs)} THEN {_in_sql(ours)}" for theirs, ours in files.labels)
+    return _replaced(rows, {name: f"CASE {text} {' '.join(whens)} ELSE {text} END"})
+
+
+def _named(
+    rows: duckdb.DuckDBPyRelation, columns: Sequence[tuple[str, str]]
+) -> duckdb.DuckDBPyRelation:
+    """Give columns of theirs under our names as well."""
+    there = rows.columns
+    return _replaced(rows, {ours: quoted(require(theirs, there)) for ours, theirs in columns})
+
+
+def _replaced(
+    rows: duckdb.DuckDBPyRelation, columns: Mapping[str, str]
+) -> duckdb.DuckDBPyRelation:
+    """Put columns in the place of those with the same name, or else behind all others."""
+    if not columns:
+        return rows
+    sql = {name.lower(): f"{quoted(name)}" for name in rows.columns}
+    sql |= {name.lower(): f"{made} AS {quoted(name)}" for name, made in columns.items()}
+    return rows.project(", ".join(sql.values()))
+
+
+def _in_sql(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _require_one_format(
+    connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], known: peers.Format | None
+) -> None:
+    """Raise `DataError` unless each file is in the format of the first."""
+    for path in paths[1:]:
+        other = peers.as_votes(_rows(connection, path))[1]
+        if other != known:
+            names = [one.name if one else "none that is known" for one in (known, other)]
+            msg = f"{str(paths[0])!r} is in the format {names[0]}, and {str(path)!r} in {names[1]}"
+            raise DataError(f"{msg}: read each by itself.")
+
+
+def shared(sources: Sequence[Files]) -> list[Files]:
+    """Leave to each of several sources what it has of the columns, and of those in the condition.
+
+    Raises
+    ------
+    DataError
+        If no source has one of them.
+    """
+    if not any(files.columns or files.where for files in sources):
+        return [*sources]
+    return [_own(files, sources) for files in sources]
+
+
+def _own(files: Files, sources: Sequence[Files]) -> Files:
+    there = {other: _columns_of(other) for other in {files, *sources}}
+    for _, theirs in files.columns:
+        if not any(theirs in names for names in there.values()):
+            require(theirs, there[files])
+    columns = tuple(pair for pair in files.columns if pair[1] in there[files])
+    fits = [_binds(files.where, names) for names in there.values()]
+    where = files.where if _binds(files.where, there[files]) or not any(fits) else None
+    return replace(files, columns=columns, where=where)
+
+
+def _columns_of(files: Files) -> list[str]:
+    """Name the columns that a source has, and those that are made of its format."""
+    path = expanded(files.paths)[0]
+    in_json = kind_of(path) == "JSON"
+    names = [name for row in json_objects(path) for name in row] if in_json else None
+    names = list(dict.fromkeys(names)) if names is not None else columns_in_file(path)
+    known = peers.recognised(names)
+    return [*names, *(known.chosen(names) if known else [])]
+
+
+def _binds(where: str | None, names: Sequence[str]) -> bool:
+    """Whether a condition names no other columns; one that cannot be read at all names none."""
+    if where is None:
+        return True
+    with connected() as connection:
+        nothing = ", ".join(f"NULL AS {quoted(name)}" for name in names)
+        try:
+            connection.sql(f"SELECT {nothing}").filter(where)
+        except duckdb.BinderException as error:
+            return "not found in FROM clause" not in str(error)
+        except duckdb.Error:
+            return True
+    return True
 
 
 def columns_in_file(path: Path) -> list[str]:
@@ -190,10 +334,37 @@ def columns_in_file(path: Path) -> list[str]:
 
 
 def _rows_of(
-    connection: duckdb.DuckDBPyConnection, path: Path, ending: str
+    connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]
 ) -> duckdb.DuckDBPyRelation:
+    """Give the rows of files one after the other, their columns united by name."""
+    parts = [_rows(connection, path) for path in paths]
+    names = parts[0].columns
+    for path, part in zip(paths, parts, strict=True):
+        require_alike(paths[0], names, path, part.columns)
+    if len(parts) > 1 and kind_of(paths[0]) == "Parquet":
+        return connection.read_parquet([*map(_literal, paths)], union_by_name=True)
+    if len(parts) > 1:
+        parts = [part.project(", ".join(map(quoted, names))) for part in parts]
+    while len(parts) > 1:  # in pairs of pairs: the engine does not follow a long chain
+        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+        parts = [pair[0].union(pair[1]) if pair[1:] else pair[0] for pair in pairs]
+    return parts[0]
+
+
+def require_alike(one: Path, names: Sequence[str], other: Path, others: Sequence[str]) -> None:
+    """Raise `DataError` unless two files of one table have the same columns, in any order."""
+    if {*names} == {*others}:
+        return
+    sides = {"lacks": (names, others), "has also": (others, names)}
+    odd = {word: [name for name in a if name not in b] for word, (a, b) in sides.items()}
+    words = " and ".join(f"{word} {quoted_names(some)}" for word, some in odd.items() if some)
+    msg = f"{str(other)!r} {words}, unlike {str(one)!r}: "
+    raise DataError(f"{msg}files that are read as one table have the same columns.")
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
     """Give the rows of a file; of one of text all as text: 007 or 2024-01-01 stays what it is."""
-    if ending == ".parquet":
+    if kind_of(path) == "Parquet":
         rows = connection.read_parquet(_literal(path))
         if any(name.endswith("_1") for name in rows.columns):  # as duckdb names a second one
             names = columns_in_file(path)
@@ -201,7 +372,7 @@ def _rows_of(
                 msg = f"{str(path)!r} has two columns {twice!r}: rename one, or leave it out."
                 raise DataError(msg)
         return rows
-    if ending in PLAIN:
+    if kind_of(path) == "text":
         rows = read_plain(connection, path, _literal(path))
         return rows.project(", ".join(map(plain_cell, rows.columns)))
     there = connection.read_json(_literal(path)).columns
@@ -231,11 +402,14 @@ def _require_rows(path: Path) -> None:
         raise DataError(msg)
 
 
-def _explain(error: duckdb.Error, path: Path, ending: str) -> None:
+def _explain(error: duckdb.Error, paths: Sequence[Path]) -> None:
     """Raise `DataError` with the line that is wrong, where it can be told."""
-    if ending in JSON:
-        deque(json_objects(path), maxlen=0)  # duckdb counts the lines of JSON from 2
-    elif why := described(error, path):
+    if kind_of(paths[0]) == "JSON":
+        for path in paths:
+            deque(json_objects(path), maxlen=0)  # duckdb counts the lines of JSON from 2
+        return
+    named = (path for path in paths if f"file = {path}\n" in str(error))
+    if why := described(error, next(named, paths[0])):
         raise DataError(why) from error
 
 

@@ -19,6 +19,7 @@ from rating.likelihood.design import ORDER_EFFECT
 from rating.tables import vote_filter
 from rating.tables.columns import Columns
 from rating.tables.escaping import in_csv, in_csv_sql
+from rating.tables.files import Files, expanded
 from rating.tables.formats import write_parquet
 from rating.tables.ordered import ROW, OrderedVotes, numbered, read_ordered
 from rating.tables.plain import quoted
@@ -194,7 +195,7 @@ class VotersReport:
 
 
 def check_source(
-    source: str | Path | LoggedColumns,
+    source: str | Path | Files | LoggedColumns,
     columns: Columns | None = None,
     *,
     alpha: float = ALPHA,
@@ -209,8 +210,8 @@ def check_source(
 
     Parameters
     ----------
-    source : path or LoggedColumns
-        A file with one row a vote and a column of voters, or an arena's log.
+    source : path, Files or LoggedColumns
+        Files with one row a vote and a column of voters, or an arena's log.
     columns : Columns, optional
         Names of the file's columns where they are not the known ones.
     alpha : float
@@ -331,7 +332,7 @@ ENDINGS = (".parquet", ".csv")
 
 
 def write_weighted(
-    source: str | Path | LoggedColumns,
+    source: str | Path | Files | LoggedColumns,
     report: VotersReport,
     path: Path,
     columns: Columns | None = None,
@@ -364,7 +365,8 @@ def write_weighted(
     if path.suffix not in ENDINGS:
         msg = f"Cannot write {str(path)!r}: name a file that ends in {' or '.join(ENDINGS)}."
         raise DataError(msg)
-    if os.path.realpath(path) == os.path.realpath(source):
+    files = Files.of(source)
+    if files and os.path.realpath(path) in map(os.path.realpath, expanded(files.paths)):
         msg = f"{str(source)!r} cannot be read and written at once: name another file."
         raise DataError(msg)
     with tempfile.TemporaryDirectory() as folder, opened(source, list) as frame:

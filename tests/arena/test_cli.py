@@ -165,7 +165,7 @@ def test_a_long_task_shows_its_progress_on_a_terminal(
     [
         (["serv"], 'Unknown command "serv". Did you mean "serve"?'),
         (["rate"], "SOURCE requires an argument"),
-        (["rate", "a.csv", "b.csv"], "b.csv"),
+        (["study", "judge", "a.csv", "b.csv", "c.csv"], "c.csv"),
         (["rate", "a.csv", "--colour", "red"], "Unknown option: --colour"),
         (["rate", "a.csv", "--out"], "--out requires an argument"),
         (["simulate", "--votes", "0"], 'Invalid value "0" for --votes'),

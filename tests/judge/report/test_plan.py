@@ -69,7 +69,7 @@ def test_the_items_to_send_to_people_are_in_a_file(study: Study, tmp_path: Path)
         sent = list(csv.DictReader(file))
     assert len(sent) == 100
     assert len({row["verdict_row"] for row in sent}) == 100
-    given = Path(study.verdicts).read_text().splitlines()
+    given = Path(str(study.verdicts)).read_text().splitlines()
     for row in sent:
         assert int(row["prompt_id"].removeprefix("p")) >= VOTED  # nobody voted on it
         prompt, *models = given[int(row["verdict_row"])].split(",")[:3]

@@ -1,14 +1,19 @@
 """Recorded annotations keep the names of their columns, and no column twice."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from judge.scoring.annotated import judge_score
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
+from rating.tables.files import Files
+from rating.tables.peers import noticing
 
 
 def parquet(folder: Path, **columns: int) -> Path:
@@ -53,3 +58,57 @@ def test_a_column_that_stands_twice_is_refused_by_its_name(tmp_path: Path) -> No
     text.write_text("score,model,score\n1,x,2\n", encoding="utf-8")
     with pytest.raises(DataError, match="two columns 'score'"):
         read_annotations(text)
+
+
+HEAD = "item,lp_m,lp_M,choice"
+SOURCES: Mapping[str, Callable[[Sequence[Sequence[object]]], str]] = {
+    "csv": lambda rows: "\n".join([HEAD, *(",".join(map(str, row)) for row in rows)]),
+    "jsonl": lambda rows: "\n".join(
+        json.dumps(dict(zip(HEAD.split(","), row, strict=True))) for row in rows
+    ),
+}
+ANNOTATED = [("a", 1, 2, "left"), ("b", 3, 4, "left"), ("c", 5, 6, "right"), ("d", 7, 8, "no")]
+
+
+@pytest.mark.parametrize("ending", SOURCES)
+def test_annotations_of_several_files_are_chosen_labelled_and_named(
+    ending: str, tmp_path: Path
+) -> None:
+    for name, rows in (("1", ANNOTATED[:2]), ("2", ANNOTATED[2:])):
+        (tmp_path / f"{name}.{ending}").write_text(SOURCES[ending](rows))
+    files = Files(
+        (tmp_path,),
+        columns=(("winner", "choice"), ("item_id", "item")),
+        where="choice <> 'no' AND item IN ('b', 'c', 'd')",
+        labels=(("left", "model_a"), ("right", "model_b")),
+    )
+    words: list[str] = []
+    with noticing(words.append):
+        table = read_annotations(files)
+    assert table.texts("item_id") == ["b", "c"]
+    assert table.texts("winner") == ["model_a", "model_b"]
+    assert table.numbers("lp_M").tolist() == [4, 6]
+    assert words == [f"{tmp_path} (2 files) is read as annotations; rows left out: 2 by where"]
+    with pytest.raises(DataError, match="no column 'nobody'"):
+        read_annotations(replace(files, columns=(("voter", "nobody"),), labels=()))
+    with pytest.raises(DataError, match=r"nobody = 1.*not found"):
+        read_annotations(replace(files, where="nobody = 1"))
+
+
+def test_json_files_with_other_columns_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text('[{"m": 1, "M": 2}]')
+    (tmp_path / "2.json").write_text('[{"m": 1}]')
+    with pytest.raises(DataError, match=r"2.json' lacks 'M', unlike '.*1.json'"):
+        read_annotations(tmp_path)
+
+
+def test_what_is_left_out_is_said_with_the_format_of_a_peer(tmp_path: Path) -> None:
+    row = {"session_id": "s", "model_test": "x", "score": "8"}
+    for name in ("1.jsonl", "2.jsonl"):
+        (tmp_path / name).write_text("\n".join(json.dumps({**row, "model_test": m}) for m in "xy"))
+    words: list[str] = []
+    with noticing(words.append):
+        judge_score(Files((tmp_path,), where="model_test = 'x'"), "wildbench")
+    assert words == [
+        f"{tmp_path} (2 files) is read as WildBench scores; rows left out: 2 by where"
+    ]
