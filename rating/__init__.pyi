@@ -21,8 +21,8 @@ from .likelihood.identification import Connectivity as Connectivity
 from .likelihood.identification import connectivity as connectivity
 from .likelihood.objective import Deviance as Deviance
 from .options import RateOptions as RateOptions
-from .options import Ties as Ties
 from .outcome import Outcome as Outcome
+from .outcome import Ties as Ties
 from .planning.votes import NeighbourGap as NeighbourGap
 from .planning.votes import neighbour_gaps as neighbour_gaps
 from .planning.votes import votes_to_separate as votes_to_separate

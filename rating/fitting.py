@@ -17,7 +17,7 @@ from rating.likelihood.identification import check_strengths, check_tie_paramete
 from rating.likelihood.newton import Objective, Optimum, anchored, minimise
 from rating.likelihood.objective import CellObjective, Deviance, deviance, objective
 from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
-from rating.options import Ties
+from rating.outcome import Ties
 from rating.typing import Floats
 
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from rating.errors import DataError
+from rating.outcome import Ties
 
 if TYPE_CHECKING:
     from rating.comparisons import Comparisons
 
-Ties = Literal["half", "davidson", "rao-kupper", "grounded"]
 Interval = Literal["sandwich", "hessian", "bootstrap", "profile", "none"]
 Clusters = Literal["voter", "prompt", "both", "none"]
 Claims = Literal["population", "these-voters"]

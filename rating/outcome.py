@@ -1,6 +1,10 @@
-"""The outcomes of one comparison."""
+"""The outcomes of one comparison, and the ways to account for ties."""
 
 from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    pass
 
 
 class Outcome(StrEnum):
@@ -34,3 +38,6 @@ class Outcome(StrEnum):
 
 OUTCOMES = tuple(Outcome)
 """All of them: a code of an outcome is its position here."""
+
+
+Ties = Literal["half", "davidson", "rao-kupper", "grounded"]

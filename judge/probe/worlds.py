@@ -15,7 +15,7 @@ from rating.elo import online_elo
 from rating.errors import NotIdentifiedError
 from rating.fitting import Fit, fit
 from rating.likelihood.bradley_terry import solve
-from rating.options import Ties
+from rating.outcome import Ties
 from rating.typing import Bools, Floats, Ints
 
 _A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))

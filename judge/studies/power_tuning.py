@@ -9,8 +9,8 @@ from judge.studies.items import Items, Labels
 from rating import Comparisons, connectivity
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import FEW_PROMPTS
 from rating.uncertainty.contrasts import quantile
-from rating.uncertainty.spread import FEW_PROMPTS
 
 ASSUMPTION = (
     "The items with votes are a random subset of all items that were judged, or were drawn with "

@@ -7,7 +7,7 @@ import numpy as np
 from rating.comparisons import Comparisons
 from rating.errors import NotIdentifiedError
 from rating.likelihood.ties import BOTH_BAD, TIE, A, B
-from rating.options import Ties
+from rating.outcome import Ties
 from rating.typing import Bools, Floats, Ints
 
 Groups = tuple[tuple[str, ...], ...]

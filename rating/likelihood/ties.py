@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from rating.options import Ties
-from rating.outcome import OUTCOMES, Outcome
+from rating.outcome import OUTCOMES, Outcome, Ties
 from rating.typing import Floats, Integers
 
 Coordinate = Literal["gap", "tie", "level"]

@@ -11,7 +11,7 @@ from rating.fitting import Fit
 from rating.options import RateOptions
 from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
-from rating.uncertainty.clusters import Activity, Cluster, activity
+from rating.uncertainty.clusters import FEW_PROMPTS, Activity, Cluster, activity
 from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer
 from rating.uncertainty.covariance import decided_groups, hessian_covariance
 from rating.uncertainty.profile import profile_intervals
@@ -284,7 +284,6 @@ def _on_half_ties(fit: Fit, data: Comparisons) -> tuple[str, ...]:
 
 
 FEW_POINTS = 10
-FEW_PROMPTS = 20
 NAMED_AT_MOST = 5
 
 

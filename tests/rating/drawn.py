@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rating import Comparisons
 from rating.likelihood.ties import LIKELIHOODS
-from rating.options import Ties
+from rating.outcome import Ties
 
 
 @dataclass(frozen=True, slots=True, eq=False)
