@@ -19,14 +19,14 @@ from judge.completion import Complete, Reply
 from judge.journal import Journal
 from judge.methods import Named
 from judge.options import Options
-from judge.report.run import judge_report, place_of
+from judge.report.run import judge_report, verdict_rows
 from judge.report.study import write_report
 from judge.runs import Progress
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
 from judge.tables import cases as tables
 from judge.tables.cases import NamedCase
-from judge.tables.verdicts import judged_rows, rated_rows, require_writable, write_judged
+from judge.tables.verdicts import require_writable, write_judged
 from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
@@ -281,17 +281,6 @@ def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOf
         with _as_file(verdicts) as path:
             return StudyOfJudges(study_judges(_files(votes), path, chosen), verdicts)
     return StudyOfJudges(study_judges(_files(votes), _files(verdicts), chosen))
-
-
-def verdict_rows(
-    cases: Sequence[NamedCase], outcome: ChecklistRun, judge: str, method: Named, swap_share: float
-) -> list[dict[str, Any]]:
-    """Return the rows of a run as its file has them."""
-    judged = outcome.run.judged
-    if not method.pairwise:
-        return rated_rows(cases, judged, judge, method, outcome.checklists)
-    position = place_of(outcome.run) if swap_share < 1 else None
-    return judged_rows(cases, judged, judge, method, position)
 
 
 async def _judged(

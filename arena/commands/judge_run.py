@@ -159,14 +159,10 @@ def _margined(work: Work, result: "Run") -> "Run":
 
 
 def _rows(work: Work, result: "ChecklistRun") -> list[dict[str, Any]]:
-    from judge.report.run import place_of
-    from judge.tables.verdicts import judged_rows, rated_rows
+    from judge.report.run import verdict_rows
 
-    judged, judge, method = result.run.judged, work.model.id, work.method
-    if method.pairwise:
-        place = place_of(result.run) if work.options.swap_share < 1 else None
-        return judged_rows(work.cases, judged, judge, method, place)
-    return rated_rows(work.cases, judged, judge, method, result.checklists)
+    share = work.options.swap_share
+    return verdict_rows(work.cases, result, work.model.id, work.method, share)
 
 
 def _report(

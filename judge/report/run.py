@@ -7,12 +7,14 @@ from statistics import fmean
 from typing import Any
 
 from judge.case import repeated_output
+from judge.checklists import ChecklistRun
 from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
+from judge.methods import Named
 from judge.methods.wildbench import reward
 from judge.tables.cases import NamedCase
-from judge.tables.verdicts import IFEVAL
+from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
     PENDING,
     SETTLED,
@@ -31,7 +33,6 @@ NO_LOGPROBS = (
     "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "
     "alpaca_eval_sampled, or --fallback sampled: another measure, under its own name."
 )
-
 
 GOES_ON = "The same command goes on."
 
@@ -192,3 +193,14 @@ def _shares(accuracy: Accuracy) -> dict[str, Any]:
         name: {key: None if value != value else value for key, value in share.items()}
         for name, share in asdict(accuracy).items()
     }
+
+
+def verdict_rows(
+    cases: Sequence[NamedCase], outcome: ChecklistRun, judge: str, method: Named, swap_share: float
+) -> list[dict[str, Any]]:
+    """Return the rows of a run as its file has them."""
+    judged = outcome.run.judged
+    if not method.pairwise:
+        return rated_rows(cases, judged, judge, method, outcome.checklists)
+    position = place_of(outcome.run) if swap_share < 1 else None
+    return judged_rows(cases, judged, judge, method, position)
