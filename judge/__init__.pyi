@@ -1,3 +1,4 @@
+from .budget import Price as Price
 from .face import JudgeRun as JudgeRun
 from .face import StudyOfJudges as StudyOfJudges
 from .face import Verdicts as Verdicts

@@ -157,7 +157,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Both models were heard out, or were not.
+    """Both models answered to the end, or did not.
 
     Attributes
     ----------

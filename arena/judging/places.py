@@ -23,6 +23,7 @@ class ModelEndpoint:
 
     model: Model
     api_key: str | None = field(default=None, repr=False)
+    price: Price | None = None
 
     @property
     def name(self) -> str:
@@ -33,11 +34,6 @@ class ModelEndpoint:
     def revision(self) -> str:
         """What answers: a change of endpoint, model or decoding is another judge."""
         return revision_of(self.model)
-
-    @property
-    def price(self) -> Price | None:
-        """What it charges; None counts no money."""
-        return price_of(self.model)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[EndpointJudge]:
@@ -69,6 +65,7 @@ def endpoint(
     model: str,
     *,
     api_key: str | None = None,
+    price: Price | None = None,
     name: str | None = None,
     **decoding: object,
 ) -> ModelEndpoint:
@@ -80,6 +77,8 @@ def endpoint(
         Base URL, with ``/v1``; or ``pocket://local/v1`` with the model ``judge``, a toy.
     api_key : str, optional
         Sent as a bearer token; take it from the environment.
+    price : judge.Price, optional
+        What it charges: a budget of a run needs it.
     name : str, optional
         What the judge is called in verdicts: its model's name if not given.
     **decoding
@@ -93,7 +92,7 @@ def endpoint(
         api_key_env=None if api_key is None else KEY,
         decoding=decoding,
     )
-    return ModelEndpoint(entry, api_key)
+    return ModelEndpoint(entry, api_key, price)
 
 
 def journal(place: str) -> DatabaseJournal:

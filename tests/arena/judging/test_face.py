@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,13 @@ def test_a_key_is_sent_and_never_shown(cases: list[NamedCase], tmp_path: Path) -
     assert made.report["by_status"] == {"read": 12}
     assert "sk-secret" not in repr(there)
     assert there.revision != endpoint(server.url, "qwen", temperature=1).revision
+
+
+def test_a_budget_stops_a_run_and_needs_a_price(cases: list[NamedCase], tmp_path: Path) -> None:
+    place, method = journal(f"{tmp_path}/runs.db"), judge.method("pairwise")
+    with pytest.raises(DataError, match="A budget needs a price"):
+        judge.run(cases, method, TOY, place, budget=1)
+    dear = endpoint("pocket://local/v1", "judge", price=judge.Price(1e6, 1e6, date(2026, 11, 1)))
+    stopped = judge.run(cases, method, dear, place, budget=0)
+    assert (stopped.report["stopped"], stopped.report["n_asked"]) == ("budget", 0)
+    assert judge.run(cases, method, dear, place, budget=1e9).report["spent_usd"] > 0
