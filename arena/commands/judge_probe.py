@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Flat, TableOrJson
+from arena.commands.arguments import AS_IT_IS, Flat, Renamed, TableOrJson
 from arena.commands.judge_work import (
     PROBED,
     JudgeOptions,
@@ -18,6 +18,7 @@ from arena.commands.judge_work import (
     show_estimate,
 )
 from arena.terminal import plain, say, table, write
+from rating.errors import DataError
 
 if TYPE_CHECKING:
     from judge.probe.injections import Probe
@@ -30,6 +31,7 @@ def probe(
     options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
     method: Annotated[str, Parameter(choices=PROBED)] = "pairwise",
     cases: Annotated[tuple[str, ...], Parameter(metavar="SOURCE")] = (),
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     dry_run: bool = False,
     seed: Annotated[str | None, Parameter(metavar="TEXT")] = None,
     form: TableOrJson = "table",
@@ -62,7 +64,11 @@ def probe(
     from judge.probe.injections import honest_cases, probes, resistance
     from judge.verdict import verdicts
 
-    with prepared(options, Task(method=method, cases=cases, seed=seed)) as (work, journal):
+    if chosen != AS_IT_IS and not cases:
+        msg = "--where, --label and --column choose from files: name them with --cases."
+        raise DataError(msg)
+    task = Task(method=method, cases=cases, chosen=chosen, seed=seed)
+    with prepared(options, task) as (work, journal):
         honest = [named.case for named in work.cases] if cases else honest_cases()
         tried = probes(honest)
         work = replace(work, cases=[named for each in tried for named in _named(each)])

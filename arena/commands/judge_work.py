@@ -19,7 +19,7 @@ from arena.errors import SettingsError
 from arena.terminal import announced, say, working, write
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
-from rating.tables.files import read_text
+from rating.tables.files import Files, read_text
 
 if TYPE_CHECKING:
     from arena.endpoints.judge_ports import EndpointJudge
@@ -138,9 +138,14 @@ class Work:
 
 @contextmanager
 def prepared(
-    chosen: JudgeOptions, task: Task, margin: int | None = None
+    chosen: JudgeOptions, task: Task, margin: int | None = None, files: Sequence[Files] = ()
 ) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
+
+    Parameters
+    ----------
+    files : sequence of Files
+        Read the cases from there, in place of what ``task.chosen`` makes of their names.
 
     Raises
     ------
@@ -156,7 +161,7 @@ def prepared(
         work = Work(
             model=model,
             method=_method(task),
-            cases=_cases(store, task),
+            cases=_cases(store, task, files),
             options=_options(store, model, chosen, task),
             margin=_margin(task, margin),
         )
@@ -301,7 +306,7 @@ def _margin(task: Task, margin: int | None) -> int | None:
     return None if margin < 0 else margin
 
 
-def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
+def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[NamedCase]":
     from arena.judging.battle_cases import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
 
@@ -310,7 +315,7 @@ def _cases(store: "Store", task: Task) -> "Sequence[NamedCase]":
     pairs = task.method in PAIRS
     if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
-    tables = [task.chosen.cases(source) for source in task.cases]
+    tables = files or [task.chosen.cases(source) for source in task.cases]
     with announced():
         return read_cases(tables) if pairs else read_responses(tables)
 

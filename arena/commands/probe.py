@@ -24,12 +24,21 @@ from arena.commands.arguments import (
     Renamed,
     RosterFile,
 )
-from arena.commands.judge_work import PROBED, JudgeOptions, Task, done, prepared, show_estimate
+from arena.commands.judge_work import (
+    ARENA,
+    PROBED,
+    JudgeOptions,
+    Task,
+    done,
+    prepared,
+    show_estimate,
+)
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
 from arena.terminal import plain, say, table, working, write
 from rating import __version__
 from rating.errors import DataError
+from rating.tables.files import Files
 
 if TYPE_CHECKING:
     from arena.endpoints.sse import Budgets
@@ -186,6 +195,7 @@ def ask(
     options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
     cases: Annotated[list[str], Parameter(metavar="SOURCE")],
     votes: File = None,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     method: Annotated[str, Parameter(choices=PROBED)] = "pairwise",
     sample: int = 100,
     dry_run: bool = False,
@@ -197,8 +207,9 @@ def ask(
 
     It is asked about pairs that people voted on, with their sides exchanged, and about copies
     that were changed. Replies are kept in the database: the same command again goes on where it
-    stopped, and pays for nothing twice. Exit codes: 1 stopped with questions pending, without a
-    card; 2 files or options that cannot be used.
+    stopped, and pays for nothing twice. What rows and columns are read holds for the cases and
+    for the votes, of each where it has them. Exit codes: 1 stopped with questions pending,
+    without a card; 2 files or options that cannot be used.
 
     Parameters
     ----------
@@ -221,8 +232,9 @@ def ask(
     form = _chosen(form, out)
     from judge.probe.asked import Asking, probe_asked
 
-    with prepared(options, Task(method=method, cases=cases)) as (work, journal):
-        questions = Asking.of(work.cases, cases, votes, sample=sample, seed=seed)
+    files, people = _cases_and_votes(cases, votes, chosen)
+    with prepared(options, Task(method=method, cases=cases), files=files) as (work, journal):
+        questions = Asking.of(work.cases, files or cases, people, sample=sample, seed=seed)
         as_given = replace(work.options, as_given=True)
         work = replace(work, cases=questions.cases, options=as_given)
         if dry_run:
@@ -234,6 +246,20 @@ def ask(
     _write(result.to_dict(), form, out)
     if form == "table":
         say(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")
+
+
+def _cases_and_votes(
+    cases: Sequence[str], votes: Path | None, chosen: Renamed
+) -> tuple[list[Files], Files | None]:
+    """Choose what is read of each file; the arena's battles are none."""
+    from rating.tables.sources import shared
+
+    of_cases = chosen if votes is None else replace(chosen, labels=())  # labels are those of votes
+    files = [] if cases == [ARENA] else [of_cases.cases(source) for source in cases]
+    if votes is None:
+        return files, None
+    *files, people = shared([*files, chosen.votes(str(votes))])
+    return files, people
 
 
 def _require_whole(run: "Run") -> None:

@@ -1,25 +1,27 @@
 """IFEval's 25 instructions by id, rows of its data, and whether a response follows them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, fields
-from typing import Any, Protocol
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
-from judge.ifeval import checkers, language
-from judge.ifeval.checkers import Relation
-from judge.ifeval.text import loosened
+from judge.ifeval import checkers
+from judge.ifeval.checkers import Language, Letter, Relation
+from judge.ifeval.text import SCRIPTS
 from rating.errors import DataError
 
-
-class Checker(Protocol):
-    """One instruction: a frozen dataclass whose fields are IFEval's arguments."""
-
-    def follows(self, response: str) -> bool | None:
-        """Say whether a response that is not blank follows; None when that cannot be told."""
-        ...
+Checker = Callable[..., bool | None]
+"""Whether a response that is not blank follows, given IFEval's arguments; None if in doubt."""
 
 
-def build(kind: type[Checker], given: Mapping[str, object]) -> Checker:
-    """Make a checker from arguments as they stand in a data file.
+def parameters_of(checker: Checker) -> dict[str, Any]:
+    """Return the types of a checker's arguments by name, without the response."""
+    _, *arguments = signature(checker).parameters.values()
+    return {each.name: each.annotation for each in arguments}
+
+
+def _arguments(checker: Checker, given: Mapping[str, object]) -> dict[str, Any]:
+    """Read arguments as they stand in a data file.
 
     Entries that are None count as absent, as in the copies of IFEval that
     give every instruction every key; zero is a value and stays.
@@ -29,7 +31,7 @@ def build(kind: type[Checker], given: Mapping[str, object]) -> Checker:
     DataError
         For an argument that is missing, unknown or impossible.
     """
-    wanted: dict[str, Field[Any]] = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]  # checkers are dataclasses
+    wanted = parameters_of(checker)
     present = {name: value for name, value in given.items() if value is not None}
     for name, value in present.items():
         if name not in wanted:
@@ -37,9 +39,22 @@ def build(kind: type[Checker], given: Mapping[str, object]) -> Checker:
     for name in wanted:
         if name not in present:
             raise DataError(f"{name} is missing; it takes {_joined(list(wanted))}.")
-    return kind(
-        **{name: _READERS[field.type](name, present[name]) for name, field in wanted.items()}
-    )
+    arguments = {name: _READERS[kind](name, present[name]) for name, kind in wanted.items()}
+    _refuse_impossible(arguments)
+    return arguments
+
+
+def _refuse_impossible(arguments: Mapping[str, Any]) -> None:
+    """Raise `DataError` for a bound that no count meets, or a paragraph that is not there."""
+    if Relation.LESS_THAN in arguments.values():
+        for name, value in arguments.items():
+            if value == 0:
+                raise DataError(f"{name} is 0 and the relation 'less than'; no count is below 0.")
+    if "nth_paragraph" in arguments:
+        n, nth = arguments["num_paragraphs"], arguments["nth_paragraph"]
+        if not 1 <= nth <= n:
+            msg = f"nth_paragraph is {nth}; with num_paragraphs {n}, give a number from 1 to that."
+            raise DataError(msg)
 
 
 def _joined(names: list[str]) -> str:
@@ -73,40 +88,56 @@ def _relation(name: str, value: object) -> Relation:
     return Relation(str(value))
 
 
+def _letter(name: str, value: object) -> str:
+    text = _text(name, value)
+    if len(text) != 1:
+        raise DataError(f"{name} is {text!r}; give one character.")
+    return text
+
+
+def _language(name: str, value: object) -> str:
+    text = _text(name, value)
+    if text not in SCRIPTS:
+        raise DataError(f"{name} is {text!r}; give one of {', '.join(SCRIPTS)}.")
+    return text
+
+
 _READERS: Mapping[object, Callable[[str, object], object]] = {
     int: _count,
     str: _text,
     tuple[str, ...]: _texts,
     Relation: _relation,
+    Letter: _letter,
+    Language: _language,
 }
 
 
-CHECKERS: Mapping[str, type[Checker]] = {
-    "keywords:existence": checkers.Existence,
-    "keywords:frequency": checkers.Frequency,
-    "keywords:forbidden_words": checkers.ForbiddenWords,
-    "keywords:letter_frequency": checkers.LetterFrequency,
-    "language:response_language": language.ResponseLanguage,
-    "length_constraints:number_sentences": checkers.NumberOfSentences,
-    "length_constraints:number_paragraphs": checkers.NumberOfParagraphs,
-    "length_constraints:number_words": checkers.NumberOfWords,
-    "length_constraints:nth_paragraph_first_word": checkers.NthParagraphFirstWord,
-    "detectable_content:number_placeholders": checkers.NumberOfPlaceholders,
-    "detectable_content:postscript": checkers.Postscript,
-    "detectable_format:number_bullet_lists": checkers.NumberOfBulletLists,
-    "detectable_format:constrained_response": checkers.ConstrainedResponse,
-    "detectable_format:number_highlighted_sections": checkers.NumberOfHighlightedSections,
-    "detectable_format:multiple_sections": checkers.MultipleSections,
-    "detectable_format:json_format": checkers.JsonFormat,
-    "detectable_format:title": checkers.Title,
-    "combination:two_responses": checkers.TwoResponses,
-    "combination:repeat_prompt": checkers.RepeatPrompt,
-    "startend:end_checker": checkers.EndChecker,
-    "startend:quotation": checkers.Quotation,
-    "change_case:capital_word_frequency": checkers.CapitalWordFrequency,
-    "change_case:english_capital": checkers.EnglishCapital,
-    "change_case:english_lowercase": checkers.EnglishLowercase,
-    "punctuation:no_comma": checkers.NoComma,
+CHECKERS: Mapping[str, Checker] = {
+    "keywords:existence": checkers.existence,
+    "keywords:frequency": checkers.frequency,
+    "keywords:forbidden_words": checkers.forbidden_words,
+    "keywords:letter_frequency": checkers.letter_frequency,
+    "language:response_language": checkers.response_language,
+    "length_constraints:number_sentences": checkers.number_sentences,
+    "length_constraints:number_paragraphs": checkers.number_paragraphs,
+    "length_constraints:number_words": checkers.number_words,
+    "length_constraints:nth_paragraph_first_word": checkers.nth_paragraph_first_word,
+    "detectable_content:number_placeholders": checkers.number_placeholders,
+    "detectable_content:postscript": checkers.postscript,
+    "detectable_format:number_bullet_lists": checkers.number_bullet_lists,
+    "detectable_format:constrained_response": checkers.constrained_response,
+    "detectable_format:number_highlighted_sections": checkers.number_highlighted_sections,
+    "detectable_format:multiple_sections": checkers.multiple_sections,
+    "detectable_format:json_format": checkers.json_format,
+    "detectable_format:title": checkers.title,
+    "combination:two_responses": checkers.two_responses,
+    "combination:repeat_prompt": checkers.repeat_prompt,
+    "startend:end_checker": checkers.end_checker,
+    "startend:quotation": checkers.quotation,
+    "change_case:capital_word_frequency": checkers.capital_word_frequency,
+    "change_case:english_capital": checkers.english_capital,
+    "change_case:english_lowercase": checkers.english_lowercase,
+    "punctuation:no_comma": checkers.no_comma,
 }
 
 
@@ -118,16 +149,21 @@ class Instruction:
     ----------
     id : str
         Family and name, a key of `CHECKERS`.
-    checker : Checker
+    arguments : mapping
+        Of its checker, by name.
     """
 
     id: str
-    checker: Checker
+    arguments: Mapping[str, Any]
 
     @property
     def family(self) -> str:
         """What stands before the colon of the id."""
         return self.id.split(":")[0]
+
+    def follows(self, response: str) -> bool | None:
+        """Say whether a response follows; None when that cannot be told. A blank one does not."""
+        return CHECKERS[self.id](response, **self.arguments) if response.strip() else False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +191,7 @@ def read_instruction(id: str, kwargs: Mapping[str, object]) -> Instruction:  # I
     if id not in CHECKERS:
         raise DataError(f"Unknown instruction {id!r}; give one of {', '.join(CHECKERS)}.")
     try:
-        return Instruction(id, build(CHECKERS[id], kwargs))
+        return Instruction(id, _arguments(CHECKERS[id], kwargs))
     except DataError as error:
         raise DataError(f"{id}: {error}") from None
 
@@ -247,18 +283,35 @@ def check(task: Task, response: str) -> Checked:
     >>> checked.strict, checked.loose
     ((False,), (True,))
     """
-    checkers = [instruction.checker for instruction in task.instructions]
-    versions = loosened(response)
+    rules, versions = task.instructions, loosened(response)
     return Checked(
         prompt=task.prompt,
-        ids=tuple(instruction.id for instruction in task.instructions),
-        strict=tuple(_follows(checker, response) for checker in checkers),
-        loose=tuple(_any(_follows(each, text) for text in versions) for each in checkers),
+        ids=tuple(each.id for each in rules),
+        strict=tuple(each.follows(response) for each in rules),
+        loose=tuple(_any(each.follows(text) for text in versions) for each in rules),
     )
 
 
-def _follows(checker: Checker, text: str) -> bool | None:
-    return checker.follows(text) if text.strip() else False
+def loosened(response: str) -> tuple[str, ...]:
+    r"""Return the versions of a response of which one has to pass for the loose score.
+
+    As it is, without its first line, without its last, without both; each as
+    it is and without asterisks. Equal versions are given once.
+
+    References
+    ----------
+    .. [1] J. Zhou et al., "Instruction-following evaluation for large language
+       models", arXiv 2311.07911, 2023, section 3.
+
+    Examples
+    --------
+    >>> loosened("Sure:\n*yes*")
+    ('Sure:\n*yes*', 'Sure:\nyes', '*yes*', 'yes', 'Sure:', '')
+    """
+    lines = response.split("\n")
+    shorter = ("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1]))
+    texts = (response, *shorter)
+    return tuple(dict.fromkeys(each for text in texts for each in (text, text.replace("*", ""))))
 
 
 def _any(results: Iterable[bool | None]) -> bool | None:

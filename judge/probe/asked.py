@@ -13,9 +13,10 @@ from judge.probe.people import VotedPairs
 from judge.probe.trials import JudgePlan, judge_card
 from judge.protocol import conversation
 from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cases import NamedCase
+from judge.tables.cases import NamedCase, Source
 from judge.verdict import Run
 from rating.errors import DataError
+from rating.tables.files import Files
 from rating.tables.vote_filter import LABELS, SKIP
 
 ITEM, BATTLE = "item_id", "battle_id"
@@ -35,7 +36,7 @@ class _Pair:
 
 
 def voted_pairs(
-    named: Sequence[NamedCase], sources: Sequence[str], file: Path | None
+    named: Sequence[NamedCase], sources: Sequence[Source], file: Source | None
 ) -> VotedPairs:
     """Put votes to the pairs that they are on.
 
@@ -46,9 +47,9 @@ def voted_pairs(
     ----------
     named : sequence of NamedCase
         As read from ``sources``.
-    sources : sequence of str
-        What the cases were read from, as it was typed.
-    file : Path or None
+    sources : sequence of path, or of Files
+        What the cases were read from.
+    file : path, Files or None
         A vote a row: ``winner``, ``item_id`` (if the cases have it, too) or ``battle_id``, and
         ``model_a`` and ``model_b`` where sides may be exchanged. None for votes in the column
         ``winner`` of the one file of cases. A row that is skipped, has no winner, or has a reason
@@ -64,7 +65,7 @@ def voted_pairs(
         raise DataError(msg)
     votes = _own(named, sources[0]) if file is None else _matched(named, sources, file)
     pairs = _counted(votes)
-    where = sources[0] if file is None else str(file)
+    where = str(sources[0] if file is None else file)
     if not pairs:
         raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
     asked = list(dict.fromkeys(one.case.prompt for one in pairs))
@@ -92,17 +93,18 @@ def some_of(voted: VotedPairs, rows: Sequence[int]) -> VotedPairs:
     )
 
 
-def _own(named: Sequence[NamedCase], source: str) -> Iterator[Vote]:
+def _own(named: Sequence[NamedCase], source: Source) -> Iterator[Vote]:
     """Read the votes that stand beside the cases."""
-    path = Path(source)
-    if not path.is_file():
-        msg = f"Votes on the cases of {source!r} are not known: name their file with --votes."
+    if not _is_file(source):
+        msg = f"Votes on the cases of {str(source)!r} are not known: name their file with --votes."
         raise DataError(msg)
-    for row, label in _labels(read_annotations(path, "cases")):
+    for row, label in _labels(read_annotations(source, "cases")):
         yield named[row], label
 
 
-def _matched(named: Sequence[NamedCase], sources: Sequence[str], file: Path) -> Iterator[Vote]:
+def _matched(
+    named: Sequence[NamedCase], sources: Sequence[Source], file: Source
+) -> Iterator[Vote]:
     table = read_annotations(file, "votes", peers=True)
     by_item = _items(sources) if table.has(ITEM) else None
     items = table.texts(BATTLE if by_item is None else ITEM)
@@ -116,13 +118,17 @@ def _matched(named: Sequence[NamedCase], sources: Sequence[str], file: Path) -> 
             yield case, label * _facing(table, row, case, models)
 
 
-def _items(sources: Sequence[str]) -> list[str] | None:
+def _items(sources: Sequence[Source]) -> list[str] | None:
     """Read the items of one file of cases; None where it names none."""
-    path = Path(sources[0])
-    if len(sources) != 1 or not path.is_file():
+    if len(sources) != 1 or not _is_file(sources[0]):
         return None
-    table = read_annotations(path, "cases")
+    table = read_annotations(sources[0], "cases")
     return table.texts(ITEM) if table.has(ITEM) else None
+
+
+def _is_file(source: Source) -> bool:
+    files = Files.of(source)
+    return files is not None and Path(files.paths[0]).is_file()
 
 
 def _facing(table: Annotations, row: int, named: NamedCase, models: tuple[str, str] | None) -> int:
@@ -179,8 +185,8 @@ class Asking:
     def of(
         cls,
         named: Sequence[NamedCase],
-        sources: Sequence[str],
-        votes: Path | None,
+        sources: Sequence[Source],
+        votes: Source | None,
         *,
         sample: int,
         seed: int,
@@ -204,9 +210,9 @@ class Asking:
         voted, rng = voted_pairs(named, sources, votes), np.random.default_rng(seed)
         n = len(voted.prompts)
         drawn = some_of(voted, sorted(rng.permutation(n)[:sample].tolist()))
-        files = [*sources, *([] if votes is None else [str(votes)])]
+        files = [*sources, *([] if votes is None else [votes])]
         about = {
-            "files": [Path(file).name for file in files],
+            "files": [Path(str(file)).name for file in files],
             "pairs": len(drawn.prompts),
             "of_pairs": n,
             "votes": int(drawn.votes.sum()),

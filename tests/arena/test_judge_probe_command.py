@@ -113,6 +113,19 @@ def test_honest_answers_may_come_from_a_file(command: Command) -> None:
     assert result["n_won"] == 0
 
 
+def test_honest_answers_of_a_file_are_chosen_and_renamed(command: Command) -> None:
+    rows = "question,response_a,response_b,lang\nWhy?,So it is.,No.,en\nWarum?,Darum.,Nein.,de\n"
+    (command.folder / "own.csv").write_text(rows, encoding="utf-8")
+    new_sqlite(command.folder)
+    words = ("--cases", "own.csv", "--column", "prompt=question", "--where", "lang = 'en'")
+    with judging_server(preferring(lambda answer: answer == "So it is.")) as server:
+        server.roster(command.folder)
+        done = command(*PROBE, *words, "--format", "json")
+    result = json.loads(done.stdout)
+    assert (result["n"], result["n_won"]) == (len(INJECTIONS), 0)
+    assert done.stderr == "arena: own.csv is read as cases; rows left out: 1 by where\n"
+
+
 def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
     new_sqlite(command.folder)
     with judging_server(lambda prompt: "Hm.") as server:
@@ -139,3 +152,4 @@ def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Pat
     refused(command(*words, "--method", "rubric"), '"rubric" for --method')
     refused(command("judge", "probe", "--judge", "nobody"), "no model 'nobody'")
     refused(command("judge", "probe"), "--judge: name one of", "pocket-judge")
+    refused(command(*words, "--where", "lang = 'en'"), "name them with --cases")

@@ -121,6 +121,45 @@ def test_votes_of_another_file_tell_how_far_people_agree(command: Command) -> No
     assert axes(result)["alignment"]["value"] == pytest.approx(1 / 3)
 
 
+def renamed(text: str) -> str:
+    """Name columns and labels as somebody else does."""
+    return text.replace("winner", "choice").replace("model_a", "left").replace("model_b", "right")
+
+
+OURS = ("--column", "winner=choice", "--label", "left=model_a", "--label", "right=model_b")
+
+
+def test_rows_columns_and_labels_are_chosen_of_the_cases(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    path = command.folder / "pairs.csv"
+    path.write_text(renamed(path.read_text("utf-8")), "utf-8")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        words = (*OURS, "--where", "battle_id IN ('b1', 'b2', 'b3')", "--format", "json")
+        done = command(*ASK, *words)
+    result = json.loads(done.stdout)
+    assert done.stderr == "arena: pairs.csv is read as cases; rows left out: 9 by where\n"
+    assert (result["about"]["of_pairs"], result["about"]["votes"]) == (3, 3)
+    assert axes(result)["alignment"]["value"] == 1
+
+
+def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    cases, votes = command.folder / "pairs.csv", command.folder / "votes.csv"
+    cases.write_text(cases.read_text("utf-8").replace("prompt,", "question,"), "utf-8")
+    lines = renamed(votes.read_text("utf-8")).splitlines()
+    votes.write_text("\n".join(f"{line},{i % 3}" for i, line in enumerate(lines)), "utf-8")
+    votes.write_text(votes.read_text("utf-8").replace("choice,0", "choice,part"), "utf-8")
+    words = ("--votes", "votes.csv", *OURS, "--column", "prompt=question", "--where")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        result = json.loads(command(*ASK, *words, "part <> '0'", "--format", "json").stdout)
+        assert (result["about"]["of_pairs"], result["about"]["votes"]) == (N, 2 * N)
+        refused(command(*ASK, *words, "nowhere = 1"), "nowhere")
+
+
 def test_a_dry_run_says_what_the_run_then_asks(command: Command) -> None:
     new_sqlite(command.folder)
     pairs_file(command.folder)

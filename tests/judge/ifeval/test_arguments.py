@@ -1,10 +1,9 @@
 """Rows of IFEval: read as they are, or refused with the id and the value."""
 
-from dataclasses import fields
-
 import pytest
 
 from judge.ifeval import CHECKERS, check, read_task
+from judge.ifeval.tasks import parameters_of
 from rating.errors import DataError
 
 
@@ -88,7 +87,7 @@ def test_less_than_zero_is_refused(id: str, kwargs: dict[str, object]) -> None:
         read_task(row(id, impossible))
 
 
-@pytest.mark.parametrize("id", [id for id, kind in CHECKERS.items() if fields(kind)])  # type: ignore[arg-type]  # all are dataclasses
+@pytest.mark.parametrize("id", [id for id, each in CHECKERS.items() if parameters_of(each)])
 def test_a_missing_argument_is_named(id: str) -> None:
     with pytest.raises(DataError, match=f"^{id}: .*is missing; it takes"):
         read_task(row(id, {}))

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judge.ifeval import CHECKERS, Checked, Task, check, read_task
-from judge.ifeval.text import count_sentences, loosened
+from judge.ifeval.tasks import loosened, parameters_of
+from judge.ifeval.text import count_sentences
 
 ENGLISH = "the rain was over and they all went out into the garden."
 FRENCH = "La pluie était finie et ils sont tous sortis dans le jardin avec nous."
@@ -376,10 +377,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "constraints.md"
 def test_the_documented_table_lists_every_instruction_with_its_arguments() -> None:
     rows = re.findall(r"^\| `(\w+:\w+)` \| (.*?) \|", DOCUMENT.read_text("utf-8"), re.MULTILINE)
     documented = {id: re.findall(r"`(\w+)`", names) for id, names in rows}
-    assert documented == {
-        id: [field.name for field in fields(kind)]  # type: ignore[arg-type]  # all are dataclasses
-        for id, kind in CHECKERS.items()
-    }
+    assert documented == {id: list(parameters_of(each)) for id, each in CHECKERS.items()}
 
 
 def test_the_documented_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

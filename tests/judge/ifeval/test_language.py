@@ -3,7 +3,7 @@
 import pytest
 
 from judge.ifeval import check, read_task
-from judge.ifeval.language import COMMON_WORDS, SCRIPTS, main_script, written_in
+from judge.ifeval.text import SCRIPTS, common_words, main_script, written_in
 
 LETTERS = {
     "en": "We got home late because the last train was full, so they had to wait for us.",
@@ -151,11 +151,11 @@ def test_chinese_characters_alone_are_not_japanese_unless_they_are_few() -> None
     assert main_script(LETTERS["ja"]) == "KANA"
 
 
-@pytest.mark.parametrize("script", COMMON_WORDS)
+@pytest.mark.parametrize("script", common_words())
 def test_every_language_of_a_shared_script_has_common_words(script: str) -> None:
     own = {language for language, name in SCRIPTS.items() if name == script}
-    assert own <= COMMON_WORDS[script].keys()
-    assert all(word == word.lower() for words in COMMON_WORDS[script].values() for word in words)
+    assert own <= common_words()[script].keys()
+    assert all(word == word.lower() for words in common_words()[script].values() for word in words)
 
 
 def test_doubt_about_the_language_is_unread_and_wrong_case_is_not() -> None:
