@@ -11,7 +11,7 @@ from typing import Protocol
 from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import Reading
+from judge.grammar import Preference, Reading
 from rating.errors import DataError
 
 _MARKERS = re.compile(
@@ -154,15 +154,16 @@ class Method(Protocol):
         DataError
             If the case has not the responses that the method compares.
         """
-        ...
+        return self.description.request(case, nonce)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return what a reply says, in the sides as shown, or why it says nothing."""
         ...
 
     def settled(self, case: Case) -> Reading | None:
-        """Return what is known about a case without asking, or None."""
-        ...
+        """Return what is known about a case without asking, or None: equal responses are a tie."""
+        tied = self.description.pairwise and case.response_a == case.response_b
+        return Preference(0.5) if tied else None
 
 
 def _pieces(text: str) -> tuple[str, ...]:

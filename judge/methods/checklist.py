@@ -1,4 +1,4 @@
-"""Checklists: written once for a prompt, then answered item by item."""
+"""Single responses: by a checklist, written once for the prompt, or marked by a rubric."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,16 @@ from typing import ClassVar
 from judge.case import Case
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import Items, Questions, Reading, answers, questions
-from judge.protocol import Description, read_text
+from judge.grammar import (
+    Items,
+    Questions,
+    Rating,
+    Reading,
+    answers,
+    bracketed_mark,
+    questions,
+)
+from judge.protocol import Description, Method, read_text
 from judge.verdict import Judged
 from rating.errors import DataError
 
@@ -23,7 +31,7 @@ TYPICAL = ("Does the answer do what was asked, and is what it says about this po
 
 
 @dataclass(frozen=True, slots=True)
-class ChecklistWriter:
+class ChecklistWriter(Method):
     """Ask for the checklist of a prompt; no response is shown.
 
     Give it `unanswered` cases: those of one prompt are one case, so its checklist is written and
@@ -52,13 +60,9 @@ class ChecklistWriter:
         """Return the questions, or why there are none."""
         return read_text(reply, _written)
 
-    def settled(self, case: Case) -> Reading | None:
-        """Nothing is known beforehand."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class Checklist:
+class Checklist(Method):
     """Ask of one response which questions of its prompt's checklist it answers with yes.
 
     Parameters
@@ -94,9 +98,60 @@ class Checklist:
         n_items = len(checklist_of(case, self.checklists))
         return read_text(reply, lambda text: _checked(text, n_items))
 
-    def settled(self, case: Case) -> Reading | None:
-        """Nothing is known beforehand."""
-        return None
+
+@dataclass(frozen=True, slots=True)
+class Rubric(Method):
+    """Ask for a mark by a rubric, in double brackets.
+
+    Parameters
+    ----------
+    rubric : str
+        What each mark, or each end of the scale, stands for.
+    low, high : int
+        The scale.
+
+    Raises
+    ------
+    DataError
+        If the rubric is empty, or the scale has not two marks within 0 and 999.
+
+    References
+    ----------
+    .. [1] S. Kim et al., "Prometheus: inducing fine-grained evaluation capability in language
+       models", ICLR 2024 (absolute grading by a custom rubric). Our words.
+    """
+
+    description: ClassVar[Description] = Description(
+        name="rubric",
+        template_name="rubric",
+        parameters=Parameters(max_tokens=1024, temperature=0.0),
+        pairwise=False,
+        tokens_out=150,
+        source="Kim et al. 2024 (arXiv:2310.08491)",
+    )
+
+    rubric: str
+    low: int = 1
+    high: int = 10
+
+    def __post_init__(self) -> None:
+        if not self.rubric.strip():
+            raise DataError("The rubric is empty: say what the marks stand for.")
+        if not 0 <= self.low < self.high <= 999:
+            raise DataError(f"A scale runs upwards within 0 and 999, not {self.low}-{self.high}.")
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a response."""
+        low, high = str(self.low), str(self.high)
+        return self.description.request(case, nonce, rubric=self.rubric, low=low, high=high)
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return the mark, or why there is none."""
+        return read_text(reply, self._mark)
+
+    def _mark(self, text: str) -> Rating | None:
+        score = bracketed_mark(text, self.low, self.high)
+        return None if score is None else Rating(score)
 
 
 def written(judged: Iterable[Judged], cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import PLUSES, Preference, Rating, Reading, keyed, keyed_mark
 from judge.methods.checklist import Checklists, checklist_of
-from judge.protocol import Description, pair, read_text
+from judge.protocol import Description, Method, pair, read_text
 from judge.verdict import Judged
 
 _SOURCE = "Lin et al. 2024 (arXiv:2406.04770)"
@@ -18,7 +18,7 @@ _PARAMETERS = Parameters(max_tokens=2048, temperature=0.0, json_object=True)
 
 
 @dataclass(frozen=True, slots=True)
-class WildBenchScore:
+class WildBenchScore(Method):
     """Ask for a mark from 1 to 10 of one reply, as JSON (WB-Score).
 
     Parameters
@@ -52,13 +52,9 @@ class WildBenchScore:
         """Return the mark, or why there is none."""
         return read_text(reply, _mark)
 
-    def settled(self, case: Case) -> Reading | None:
-        """Nothing is known beforehand."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class WildBenchReward:
+class WildBenchReward(Method):
     """Ask which of two replies is better, on five levels, as JSON (WB-Reward).
 
     Against several baselines there is a case for each; whose reply stands on which side, the
@@ -93,10 +89,6 @@ class WildBenchReward:
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the preference, in the sides as shown, or why there is none."""
         return read_text(reply, partial(keyed, key="choice", offered=PLUSES))
-
-    def settled(self, case: Case) -> Reading | None:
-        """Equal replies are a tie."""
-        return Preference(0.5) if case.response_a == case.response_b else None
 
 
 def with_margin(preference: Preference, case: Case, margin: int | None) -> Preference:
