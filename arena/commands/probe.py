@@ -143,7 +143,7 @@ def judge(
     arena probe judge runs.csv --out judge.html
     """
     form = _chosen(form, out)
-    from judge.probe.judges import probe_judges
+    from judge.probe.verdicts import probe_judges
 
     with working("Probing"):
         result = probe_judges([chosen.votes(file) for file in files], seed=seed)

@@ -1,5 +1,6 @@
 """The card of a judge that is asked: what to ask it, and what its answers make."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,16 +9,17 @@ from typing import Any, Self
 import numpy as np
 
 from judge.case import Case, CaseId
-from judge.probe.axes import Card
+from judge.probe.axes import Cards
 from judge.probe.people import VotedPairs
 from judge.probe.trials import JudgePlan, judge_card
+from judge.probe.verdicts import label_of
 from judge.protocol import conversation
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase, Source
 from judge.verdict import Run
 from rating.errors import DataError
 from rating.tables.files import Files
-from rating.tables.vote_filter import LABELS, SKIP
+from rating.tables.vote_filter import SKIP
 
 ITEM, BATTLE = "item_id", "battle_id"
 """Columns that say which case a vote is on: the item, where both files have it."""
@@ -25,14 +27,6 @@ MODELS = ("model_a", "model_b")
 
 Vote = tuple[NamedCase, float]
 """A case, and 1 for its side A, -1 for side B, 0 for neither."""
-
-
-@dataclass(slots=True)
-class _Pair:
-    """A case, and its votes for side A and for side B."""
-
-    case: Case
-    votes: list[int]
 
 
 def voted_pairs(
@@ -64,19 +58,18 @@ def voted_pairs(
         msg = f"Cases of {len(sources)} files have no votes beside them: name theirs with --votes."
         raise DataError(msg)
     votes = _own(named, sources[0]) if file is None else _matched(named, sources, file)
-    pairs = _counted(votes)
+    cases, counts = _counted(votes)
     where = str(sources[0] if file is None else file)
-    if not pairs:
+    if not cases:
         raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
-    asked = list(dict.fromkeys(one.case.prompt for one in pairs))
-    place = {prompt: i for i, prompt in enumerate(asked)}
+    place = {prompt: i for i, prompt in enumerate(dict.fromkeys(case.prompt for case in cases))}
     return VotedPairs(
         Path(where).name,
-        tuple(conversation(one.case) for one in pairs),
-        tuple(one.case.response_a for one in pairs),
-        tuple(one.case.response_b or "" for one in pairs),
-        np.array([place[one.case.prompt] for one in pairs], dtype=np.int64),
-        np.array([one.votes for one in pairs], dtype=np.float64),
+        tuple(conversation(case) for case in cases),
+        tuple(case.response_a for case in cases),
+        tuple(case.response_b or "" for case in cases),
+        np.array([place[case.prompt] for case in cases], dtype=np.int64),
+        np.array(counts, dtype=np.float64),
     )
 
 
@@ -146,25 +139,24 @@ def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
     winner = table.need("winner")
     left_out = table.need("left_out") if table.has("left_out") else [None] * table.n
     for row, (value, reason) in enumerate(zip(winner, left_out, strict=True)):
-        if _blank(value) or value == SKIP or not _blank(reason):
-            continue
-        if str(value) not in LABELS:
-            raise table.wrong("winner", row + 1, value, f"one of {', '.join(LABELS)}, or nothing")
-        yield row, 2 * LABELS[str(value)].score_a - 1
+        if value != SKIP and not str(reason or "").strip():
+            label = label_of(table, row, value)
+            if not math.isnan(label):
+                yield row, label
 
 
-def _blank(value: object) -> bool:
-    return value is None or not str(value).strip()
-
-
-def _counted(votes: Iterable[Vote]) -> list[_Pair]:
-    pairs: dict[CaseId, _Pair] = {}
+def _counted(votes: Iterable[Vote]) -> tuple[list[Case], list[list[int]]]:
+    """Return each pair that has votes, and how many are for its side A and for its side B."""
+    cases: dict[CaseId, Case] = {}
+    counts: dict[CaseId, list[int]] = {}
     for named, label in votes:
-        turned = pairs.get(named.case.swapped().id)
-        pair = turned or pairs.setdefault(named.case.id, _Pair(named.case, [0, 0]))
+        turned = named.case.swapped().id in cases
+        case = named.case.swapped() if turned else named.case
+        cases.setdefault(case.id, case)
+        count = counts.setdefault(case.id, [0, 0])
         if label:
-            pair.votes[(label < 0) != (turned is not None)] += 1
-    return list(pairs.values())
+            count[(label < 0) != turned] += 1
+    return [*cases.values()], [*counts.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,21 +224,9 @@ class Asking:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class AskedProbe:
-    """The card of a judge that was asked."""
-
-    about: dict[str, Any]
-    card: Card
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"about": self.about, "cards": [self.card.to_dict()]}
-
-
-def probe_asked(asking: Asking, run: Run, *, judge: str, method: str) -> AskedProbe:
+def probe_asked(asking: Asking, run: Run, *, judge: str, method: str) -> Cards:
     """Make the card of a run over the questions."""
     plan = asking.plan
     definition = f"asked by the method {method}"
     card = judge_card(judge, definition, plan, plan.probabilities(run.judged), seed=asking.seed)
-    return AskedProbe(asking.about | {"judge": judge, "method": method}, card)
+    return Cards(asking.about | {"judge": judge, "method": method}, (card,))

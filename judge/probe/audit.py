@@ -1,6 +1,6 @@
 """The audit of a way to rate: reruns, truth, discriminability, consistency, more votes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -211,17 +211,32 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
 
 def _discriminability(work: _Work, seen: Votes) -> Desideratum:
     votes = seen.shuffled(work.rng)
+    why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
     looks = (_looks(work, votes, parts) for parts in PARTS)
+    return discriminability(looks, why, _sample(seen), work.rng)
+
+
+def discriminability(
+    looks: Iterable[Floats | None], why: str, sample: str, rng: np.random.Generator
+) -> Desideratum:
+    """Ask whether entrants are told apart, by the first looks that can be had.
+
+    Parameters
+    ----------
+    looks : iterable of ndarray of shape (n_entrants, n_reruns, n_parts), or None
+        Scores over ever fewer parts; None where a part gives none.
+    why : str
+        What to say where none can be had.
+    """
     scores = next((look for look in looks if look is not None), None)
     if scores is None:
-        why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
         return unknown("discriminability", why)
     try:
-        shares = variance_shares(scores, rng=work.rng)
+        shares = variance_shares(scores, rng=rng)
         ratio = signal_to_noise(scores[:, 0], averaged=scores.shape[2])
     except DataError as error:
         return unknown("discriminability", str(error))
-    return on_discriminability(ratio, shares, sample=_sample(seen))
+    return on_discriminability(ratio, shares, sample=sample)
 
 
 def _looks(work: _Work, votes: Votes, parts: int) -> Floats | None:
@@ -270,15 +285,15 @@ def _first(votes: Votes, share: float) -> Votes:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardProbe:
-    """The audit of each way to rate, on votes like those that were given.
+class Audits:
+    """Audits of several measures on the same data.
 
     Attributes
     ----------
     about : dict
-        The votes, and the arena that was simulated after them.
+        The data; of a board, also the arena that was simulated after them.
     audits : tuple of Audit
-        The board's own way first.
+        Of a board, its own way to rate first.
     """
 
     about: dict[str, Any]
@@ -296,7 +311,7 @@ def probe_board(
     arenas: int,
     seed: int,
     progress: Progress = lambda *_: None,
-) -> BoardProbe:
+) -> Audits:
     """Audit the board's way to rate, and two others beside it, on the votes of a source.
 
     The votes are rated again with other seeds and choices. Arenas with the same battles and
@@ -331,7 +346,7 @@ def probe_board(
         "arenas": arenas,
         "seed": seed,
     }
-    return BoardProbe(about, audits)
+    return Audits(about, audits)
 
 
 def _audits(

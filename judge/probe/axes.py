@@ -110,11 +110,11 @@ class Drawn:
     rounds: Floats
     n: int
 
-    def estimate(self, level: float = 0.95) -> Estimate:
-        """Return the value with its percentile interval; None for what is not defined."""
+    def estimate(self) -> Estimate:
+        """Return the value with its 95 % percentile interval; None for what is not defined."""
         if math.isnan(self.value):
             return Estimate(None, None, None, self.n)
-        return Estimate(self.value, *interval(self.rounds, level), self.n)
+        return Estimate(self.value, *interval(self.rounds, 0.95), self.n)
 
 
 UNKNOWN = Drawn(math.nan, np.full(ROUNDS, np.nan), 0)
@@ -195,6 +195,11 @@ def mean_of(drawn: Iterable[Drawn]) -> Drawn:
     value = float(np.mean([one.value for one in there]))
     rounds = np.mean([one.rounds for one in there], axis=0)
     return Drawn(value, rounds, sum(one.n for one in there))
+
+
+def parts_of(group: str, names: Iterable[str], drawn: Iterable[Drawn]) -> list[Part]:
+    """Make the parts of a group, a name each."""
+    return [Part(group, name, one.estimate()) for name, one in zip(names, drawn, strict=True)]
 
 
 def axis_of(
@@ -299,6 +304,24 @@ class Card:
             "seed": self.seed,
             "perturbations_version": self.version,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Cards of several evaluators, or of one, on the same texts.
+
+    Attributes
+    ----------
+    about : dict
+        Files, what was drawn from them, and what was asked.
+    """
+
+    about: dict[str, Any]
+    cards: tuple[Card, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"about": self.about, "cards": [card.to_dict() for card in self.cards]}
 
 
 def card_of(measure: Measure, plans: Sequence[Plan], *, seed: int) -> Card:

@@ -1,43 +1,21 @@
 """Cards of measures of similarity, on texts from files: five axes, never one number for all."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from judge.probe.axes import Card, Plan, card_of, oracle_card
-from judge.probe.clustering import Clustering
+from judge.probe.axes import Card, Cards, Plan, card_of, oracle_card
+from judge.probe.corpus import Clustering, Retrieval
 from judge.probe.embedding import texts_asked
 from judge.probe.material import Classes, Library, Material, read_material
 from judge.probe.people import Alignment
-from judge.probe.retrieval import Retrieval
 from judge.probe.robustness import MIN_WORDS, Robustness, Sensitivity
 from judge.probe.similarity import BAG_OF_WORDS, CLASSICAL, LENGTH_COUNTER, Measure, random_measure
 from rating.errors import DataError
 
 Progress = Callable[[int, int], None]
 Embedding = Callable[[Sequence[str]], Measure]
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarityProbe:
-    """The cards of some measures, on the same texts.
-
-    Attributes
-    ----------
-    about : dict
-        Files, the texts drawn from them, and the axes that these gave.
-    cards : tuple of Card
-    """
-
-    about: dict[str, Any]
-    cards: tuple[Card, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"about": self.about, "cards": [card.to_dict() for card in self.cards]}
 
 
 def probe_similarity(
@@ -49,7 +27,7 @@ def probe_similarity(
     sample: int,
     seed: int,
     progress: Progress = lambda *_: None,
-) -> SimilarityProbe:
+) -> Cards:
     """Ask measures of similarity all that the files allow.
 
     Parameters
@@ -84,7 +62,7 @@ def probe_similarity(
     if planted:
         cards = (oracle_card(plans, seed=seed), *cards)
     about = {"files": [file.name for file in files], "sample": sample, "seed": seed}
-    return SimilarityProbe(about | {"axes": [a.name.value for a in cards[0].axes]}, cards)
+    return Cards(about | {"axes": [a.name.value for a in cards[0].axes]}, cards)
 
 
 def _cards(

@@ -7,8 +7,6 @@ from enum import StrEnum
 
 import numpy as np
 
-from judge.probe.words import sentences
-
 VERSION = 1
 """Of all perturbations together: another version makes other copies of the same text."""
 
@@ -26,6 +24,7 @@ _MARKDOWN = (
     (re.compile(r"(\*\*|__|`+)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
     (re.compile(r"(?<![^\W_])([*_])(?=\S)(.+?)(?<=\S)\1(?![^\W_])"), r"\2"),
 )
+_SENTENCE_END = re.compile(r"(?<=[.!?])(\s+)")
 _LABEL = re.compile(r"\b(assistant|response|answer|model) ([AB])\b", re.IGNORECASE)
 
 
@@ -153,6 +152,18 @@ PERTURBATIONS = (
     NO_CONCLUSION,
 )
 """What a card asks about any text. Labels are renamed in what a judge reads, not in a text."""
+
+
+def sentences(text: str) -> tuple[list[str], list[str]]:
+    """Cut a text behind full stops, question and exclamation marks before a space.
+
+    Returns
+    -------
+    sentences, spaces : list of str
+        What stands between two sentences is one shorter; alternating they are the text again.
+    """
+    pieces = _SENTENCE_END.split(text)
+    return pieces[::2], pieces[1::2]
 
 
 def _other_case(letter: str) -> str:

@@ -1,6 +1,6 @@
 """The trials of a judge, which prefers one of two responses, and the axes of its answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
@@ -19,6 +19,7 @@ from judge.probe.axes import (
     compare,
     mean_of,
     means,
+    parts_of,
 )
 from judge.probe.people import (
     VotedPairs,
@@ -28,8 +29,6 @@ from judge.probe.people import (
     rank_correlation,
 )
 from judge.probe.perturb import PERTURBATIONS, RENAMED_LABELS, Kind, Place, doses
-from judge.probe.similarity import Measure
-from judge.studies.estimates import Estimate
 from judge.verdict import Judged
 from rating.errors import DataError
 from rating.typing import Bools, Floats
@@ -127,11 +126,6 @@ def _other(voted: VotedPairs, row: int, rng: np.random.Generator) -> str:
     return f"{voted.responses_a[other]} {voted.responses_b[other]}"
 
 
-Texts = Sequence[str]
-Prefer = Callable[[Texts, Texts, Texts], Floats]
-"""Takes prompts, first and second responses to the probabilities that the first is better."""
-
-
 @dataclass(frozen=True, slots=True)
 class JudgePlan:
     """Everything that a judge is asked.
@@ -160,28 +154,11 @@ class JudgePlan:
         rows = range(len(voted.prompts))
         return cls(voted, tuple(one for row in rows for one in trials_of(voted, row, rng)), data)
 
-    def ask(self, prefer: Prefer) -> Floats:
-        """Ask a function; what a model says comes from a run over `Trial.case` instead."""
-        prompts = [one.prompt for one in self.trials]
-        first = [one.first for one in self.trials]
-        return prefer(prompts, first, [one.second for one in self.trials])
-
     def probabilities(self, judged: Iterable[Judged]) -> Floats:
         """Return the answers of a run over the trials' cases, as given: NaN without a verdict."""
         by_case = {row.case_id: row.for_a for row in judged}
         preferences = [by_case.get(one.case.id) for one in self.trials]
         return np.array([np.nan if one is None else one.first for one in preferences])
-
-    def truth(self) -> Floats:
-        """Return what an oracle answers: what most people prefer; the original, by the dose."""
-        sides = np.sign(self.voted.votes[:, 0] - self.voted.votes[:, 1])
-        answers = [
-            sides[one.row]
-            if one.group in (Group.AS_IS, Group.SUPERFICIAL)
-            else float(one.group is Group.MEANING) or one.dose / (1 + one.dose)
-            for one in self.trials
-        ]
-        return np.asarray((1 + np.where(self._turned(), -1, 1) * np.array(answers)) / 2)
 
     def read(self, probabilities: Floats, *, rng: np.random.Generator) -> tuple[Axis, ...]:
         """Estimate alignment, robustness and sensitivity.
@@ -239,8 +216,8 @@ class JudgePlan:
         stayed = [np.where(np.isnan(own + one), np.nan, own == one) for one in light.values()]
         drawn = self._means([*stayed, *heavy.values()], rng)
         unchanged, noticed = drawn[: len(light)], drawn[len(light) :]
-        parts = [Part("unchanged", *one) for one in _named(light, unchanged)]
-        parts += [Part("net sensitivity", *one) for one in _named(heavy, noticed)]
+        parts = parts_of("unchanged", light, unchanged)
+        parts += parts_of("net sensitivity", heavy, noticed)
         value = _harmonic(mean_of(unchanged), mean_of(noticed))
         return self._axis(AxisName.ROBUSTNESS, value, parts)
 
@@ -254,9 +231,7 @@ class JudgePlan:
             values.append(self._dose_response(group, probabilities, drawn))
             parts.append(Part("dose and response", group, values[-1].estimate()))
             by_dose = self._table(verdict, group)
-            parts += [
-                Part(group, *one) for one in _named(by_dose, self._means([*by_dose.values()], rng))
-            ]
+            parts += parts_of(group, by_dose, self._means([*by_dose.values()], rng))
         return self._axis(AxisName.SENSITIVITY, mean_of(values), parts)
 
     def _dose_response(self, group: Group, probabilities: Floats, drawn: Floats) -> Drawn:
@@ -292,27 +267,12 @@ class JudgePlan:
         return axis_of(name, value, parts, clusters=n, what="prompts", data=self.data)
 
 
-def by_score(measure: Measure, corpus: Texts) -> Prefer:
-    """Return what prefers the response that a measure scores higher for the prompt."""
-    scorer = measure.fit(corpus)
-
-    def prefer(prompts: Texts, first: Texts, second: Texts) -> Floats:
-        higher = compare(scorer.rows(prompts, first), scorer.rows(prompts, second))
-        return np.asarray((1 + higher) / 2)
-
-    return prefer
-
-
 def judge_card(
     judge: str, definition: str, plan: JudgePlan, probabilities: Floats, *, seed: int
 ) -> Card:
     """Read a judge's answers to a plan: a card of three axes."""
     axes = plan.read(probabilities, rng=np.random.default_rng(seed))
     return Card(judge, definition, axes, seed)
-
-
-def _named(names: Iterable[str], drawn: Means) -> list[tuple[str, Estimate]]:
-    return [(name, one.estimate()) for name, one in zip(names, drawn, strict=True)]
 
 
 def _harmonic(first: Drawn, second: Drawn) -> Drawn:

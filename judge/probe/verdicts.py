@@ -1,26 +1,25 @@
-"""The audit of a judge by its own verdicts: the same cases again, and with the sides exchanged."""
+"""The audit of judges by their verdicts: the same cases again, and with the sides exchanged."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.probe.audit import PARTS, Audit
-from judge.probe.desiderata import (
-    Desideratum,
-    on_consistency,
-    on_discriminability,
-    on_reruns,
-    unknown,
-)
-from judge.probe.discriminability import signal_to_noise, variance_shares
+from judge.case import Order
+from judge.probe.audit import PARTS, Audit, Audits, discriminability
+from judge.probe.desiderata import Desideratum, on_consistency, on_reruns, unknown
 from judge.probe.reliability import RerunNoise, consistency, difference_multiplier
 from judge.studies.estimates import Estimate, clustered, sums_within
-from rating.errors import DataError
+from judge.tables.annotations import Annotations, read_annotations
+from rating.errors import DataError, RatingError
+from rating.tables.files import Files
+from rating.tables.vote_filter import BOTH, LABELS
 from rating.typing import Bools, Floats, Ints
 
 NO_TRUTH = (
@@ -150,7 +149,8 @@ def _reruns(verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed) 
     se = float(np.sqrt(np.mean([board.se**2 for board in boards.values()])))
     alone = on_reruns(noise, se, ends, sample=_sample(verdicts))
     text = f"{alone.text} Two runs differ on {_percent(changed.reruns)} of the cases."
-    return _with(alone, text, {"verdicts_changed": changed.reruns.to_dict()})
+    numbers = {**alone.numbers, "verdicts_changed": changed.reruns.to_dict()}
+    return replace(alone, text=text, numbers=numbers)
 
 
 def _noise(
@@ -236,7 +236,8 @@ def _consistency(
         f"{alone.text} Shown the other way round it says something else on "
         f"{_percent(changed.orders)} of the cases, and leans by {lean:+.3f} to the first place."
     )
-    return _with(alone, text, {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean})
+    numbers = {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean}
+    return replace(alone, text=text, numbers={**alone.numbers, **numbers})
 
 
 def _lowest_correlation(
@@ -264,30 +265,20 @@ def _lowest_correlation(
 def _discriminability(verdicts: Verdicts, rng: np.random.Generator) -> Desideratum:
     if len(verdicts.runs) < 2:
         return unknown("discriminability", "There is one run: shares of variance need two.")
-    order = rng.permutation(int(verdicts.prompt.max()) + 1)[verdicts.prompt]
-    looks = (_looks(verdicts, order % parts, parts) for parts in PARTS)
-    scores = next((look for look in looks if look is not None), None)
-    if scores is None:
-        why = f"Some model is in no case of a part in {PARTS[-1]} of the prompts."
-        return unknown("discriminability", why)
-    try:
-        shares = variance_shares(scores, rng=rng)
-        ratio = signal_to_noise(scores[:, 0], averaged=scores.shape[2])
-    except DataError as error:
-        return unknown("discriminability", str(error))
-    return on_discriminability(ratio, shares, sample=_sample(verdicts))
+    tables = [_by_prompt(verdicts, label) for label in verdicts.runs.values()]
+    order = rng.permutation(len(tables[0][0]))
+    looks = (_looks(tables, order % parts, parts) for parts in PARTS)
+    why = f"Some model is in no case of a part in {PARTS[-1]} of the prompts."
+    return discriminability(looks, why, _sample(verdicts), rng)
 
 
-def _looks(verdicts: Verdicts, part: Ints, parts: int) -> Floats | None:
+def _looks(tables: Sequence[tuple[Floats, Floats]], part: Ints, parts: int) -> Floats | None:
     """Return win rates by model, run and part; None where a model is not in some part."""
-    scores = np.empty((len(verdicts.models), len(verdicts.runs), parts))
-    for seed, label in enumerate(verdicts.runs.values()):
-        for moment in range(parts):
-            wins, games = _totals(verdicts, label, part == moment)
-            if not games.all():
-                return None
-            scores[:, seed, moment] = wins / games
-    return scores
+    in_part = np.equal.outer(np.arange(parts), part).astype(np.float64)
+    wins, games = (
+        np.stack([in_part @ table[i] for table in tables]).transpose(2, 0, 1) for i in (0, 1)
+    )
+    return wins / games if games.all() else None
 
 
 def _board(verdicts: Verdicts, label: Floats) -> _Board:
@@ -315,17 +306,6 @@ def _by_prompt(verdicts: Verdicts, label: Floats) -> tuple[Floats, Floats]:
     return wins, games
 
 
-def _totals(verdicts: Verdicts, label: Floats, cases: Bools) -> tuple[Floats, Floats]:
-    n = len(verdicts.models)
-    pairs, score = verdicts.pairs[cases], (1 + label[cases]) / 2
-    won_a, won_b = (
-        np.bincount(pairs[:, side], gain, n) for side, gain in ((0, score), (1, 1 - score))
-    )
-    return np.asarray(won_a + won_b, dtype=np.float64), np.bincount(
-        pairs.ravel(), minlength=n
-    ).astype(np.float64)
-
-
 def _n_prompts(verdicts: Verdicts) -> int:
     return len(np.unique(verdicts.prompt))
 
@@ -334,12 +314,149 @@ def _sample(verdicts: Verdicts) -> str:
     return f"{_n_prompts(verdicts):,} prompts"
 
 
-def _with(one: Desideratum, text: str, numbers: Mapping[str, Any]) -> Desideratum:
-    return Desideratum(one.name, one.passed, one.rule, text, {**one.numbers, **numbers})
-
-
 def _percent(share: Estimate) -> str:
     value = math.nan if share.value is None else share.value
     if share.lower is None or share.upper is None:
         return f"{100 * value:.1f} %"
     return f"{100 * value:.1f} % ({100 * share.lower:.1f} to {100 * share.upper:.1f})"
+
+
+Case = tuple[str, ...]
+Labels = dict[Case, float]
+
+UNNAMED = "judge"
+CASE = ("battle_id", "item_id", "turn")
+"""Columns that tell cases of one prompt and pair apart, where they are there."""
+ORDERS = {Order.AB.value: "A first", Order.BA.value: "B first"}
+OTHER = {order.value: order.other.value for order in Order}
+SHOWN = (BOTH, Order.AB.value, "", Order.BA.value)
+"""Which order's verdict counts as that of a run: the first of these that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One verdict: ``label`` is 1 for side A of the case, NaN where unread."""
+
+    judge: str
+    run: str
+    order: str
+    case: Case
+    label: float
+
+
+def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> Audits:
+    """Audit judges by their verdicts.
+
+    A file is a run, unless it has a column ``run``. Verdicts of one judge on the same case
+    (prompt, pair of models, and what of battle_id, item_id and turn all files have) are compared.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, a case comes twice in a run and an order, or a judge has no case
+        that was read throughout.
+    """
+    tables = [read_annotations(file, peers=True) for file in files]
+    extra = tuple(name for name in CASE if all(table.has(name) for table in tables))
+    if len({str(file) for file in files}) < len(files):
+        msg = f"A file is named twice: {', '.join(map(str, files))}. Name each run's own file."
+        raise DataError(msg)
+    known: set[Case] = set()
+    rows = [
+        row for table in tables for row in _rows(table, extra, _run_name(table, len(files)), known)
+    ]
+    judges = list(dict.fromkeys(row.judge for row in rows))
+    audits, counts = [], {}
+    for judge in judges:
+        verdicts = _verdicts([row for row in rows if row.judge == judge])
+        counts[judge] = {
+            "runs": list(verdicts.runs),
+            "orders": list(verdicts.orders),
+            "cases": len(verdicts.prompt),
+            "read_throughout": len(verdicts.read_by_all().prompt),
+            "models": len(verdicts.models),
+        }
+        try:
+            audited = audit_verdicts(judge, verdicts, rng=np.random.default_rng(seed))
+        except RatingError as error:
+            msg = f"Of {judge!r}: {error}"
+            raise DataError(msg) from error
+        audits.append(audited)
+    names = [Path(str(file)).name for file in files]
+    about = {"files": names, "judges": counts, "seed": seed}
+    return Audits(about, tuple(audits))
+
+
+def _run_name(table: Annotations, n_files: int) -> str:
+    return Path(table.source).name if n_files > 1 else "run 1"
+
+
+def _rows(table: Annotations, extra: Sequence[str], run: str, known: set[Case]) -> Iterator[_Row]:
+    """Read verdicts; a case with its sides exchanged is put into those it was first met in."""
+    columns = [table.texts(name) for name in ("prompt_id", "model_a", "model_b", *extra)]
+    winner = table.need("winner")
+    judges = table.texts("judge") if table.has("judge") else [UNNAMED] * table.n
+    runs = table.texts("run") if table.has("run") else [run] * table.n
+    orders = table.need("order") if table.has("order") else [None] * table.n
+    for i, (prompt, a, b, *more) in enumerate(zip(*columns, strict=True)):
+        case, turned = (prompt, a, b, *more), (prompt, b, a, *more)
+        exchanged = turned in known
+        known.add(turned if exchanged else case)
+        label = label_of(table, i, winner[i])
+        order = str(orders[i] or "")
+        yield _Row(
+            judges[i],
+            runs[i],
+            OTHER.get(order, order) if exchanged else order,
+            turned if exchanged else case,
+            -label if exchanged else label,
+        )
+
+
+def label_of(table: Annotations, row: int, value: object) -> float:
+    """Return 1, 0 or -1 for side A, a tie, side B; NaN where there is no verdict."""
+    if value is None or not str(value).strip():
+        return math.nan
+    if str(value) not in LABELS:
+        raise table.wrong("winner", row + 1, value, f"one of {', '.join(LABELS)}, or nothing")
+    return 2 * LABELS[str(value)].score_a - 1
+
+
+def _verdicts(rows: Sequence[_Row]) -> Verdicts:
+    twice = [key for key, n in Counter((r.run, r.order, r.case) for r in rows).items() if n > 1]
+    if twice:
+        run, order, case = twice[0]
+        where = f"{run!r}, order {order!r}" if order else f"{run!r}"
+        msg = (
+            f"The case {' / '.join(case)} comes twice in {where}: name each run's file, or add a "
+            "column that tells cases apart, one of "
+        )
+        raise DataError(msg + f"run, {', '.join(CASE)}.")
+    cases = list(dict.fromkeys(row.case for row in rows))
+    labels: dict[str, dict[str, Labels]] = {}
+    for row in rows:
+        labels.setdefault(row.run, {}).setdefault(row.order, {})[row.case] = row.label
+    models = tuple(sorted({name for case in cases for name in case[1:3]}))
+    place = {name: i for i, name in enumerate(models)}
+    prompts = {name: i for i, name in enumerate(dict.fromkeys(case[0] for case in cases))}
+    both = next((one for one in labels.values() if all(x in one for x in ORDERS)), {})
+    return Verdicts(
+        models=models,
+        pairs=np.array([[place[case[1]], place[case[2]]] for case in cases], dtype=np.int64),
+        prompt=np.array([prompts[case[0]] for case in cases], dtype=np.int64),
+        runs={run: _column(cases, _shown(by_order)) for run, by_order in labels.items()},
+        orders={name: _column(cases, both[order]) for order, name in ORDERS.items() if both},
+    )
+
+
+def _shown(by_order: Mapping[str, Labels]) -> Labels:
+    order = next((one for one in SHOWN if one in by_order), None)
+    if order is None:
+        known = ", ".join(repr(one) for one in SHOWN if one)
+        msg = f"There is no order {next(iter(by_order))!r}: the column order holds {known}."
+        raise DataError(msg)
+    return by_order[order]
+
+
+def _column(cases: Sequence[Case], labels: Labels) -> Floats:
+    return np.array([labels.get(case, np.nan) for case in cases])

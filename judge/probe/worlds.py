@@ -132,30 +132,6 @@ class World:
     tie_rate: float
 
     @classmethod
-    def of_size(
-        cls,
-        rng: np.random.Generator,
-        *,
-        n_models: int = 10,
-        n_voters: int = 200,
-        taste: float = 0.4,
-        tie_rate: float = 0.1,
-        spread: float = 0.8,
-    ) -> Self:
-        """Make an arena whose voters differ much in how often they vote.
-
-        Votes per voter are lognormal (log-mean 1.7, log-sd 1.4, rounded up), pairs uniform, and
-        strengths spaced evenly from ``-spread`` to ``spread``.
-        """
-        n_votes = np.ceil(rng.lognormal(1.7, 1.4, n_voters)).astype(np.int64)
-        voter = rng.permutation(np.repeat(np.arange(n_voters), n_votes))
-        a = rng.integers(n_models, size=len(voter))
-        b = (a + rng.integers(1, n_models, size=len(voter))) % n_models
-        names = tuple(f"m{i:0{len(str(n_models - 1))}}" for i in range(n_models))
-        strengths = np.linspace(-spread, spread, n_models)
-        return cls(names, strengths, a, b, voter, taste, tie_rate)
-
-    @classmethod
     def like(cls, votes: Votes) -> Self:
         """Make an arena like one that was seen: its battles, its fitted strengths and tastes.
 

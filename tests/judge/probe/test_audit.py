@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.probe.audit import Audit, BoardProbe, audit, probe_board
+from judge.probe.audit import Audit, Audits, audit, probe_board
 from judge.probe.desiderata import NAMES
 from judge.probe.worlds import (
     BRADLEY_TERRY,
@@ -24,6 +24,7 @@ from judge.probe.worlds import (
     by_bradley_terry,
 )
 from rating.errors import DataError, NotIdentifiedError
+from tests.judge.probe.texts import world as made_up
 
 FEW = 30
 
@@ -36,7 +37,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 def audited(measure: Measure, taste: float, *, arenas: int = FEW, seed: int = 5) -> Audit:
     draw = rng(seed)
-    return audit(measure, World.of_size(draw, taste=taste), arenas=arenas, rng=draw)
+    return audit(measure, made_up(draw, taste=taste), arenas=arenas, rng=draw)
 
 
 def of_other_votes(name: str, change: Callable[[Votes, np.random.Generator], Votes]) -> Measure:
@@ -97,7 +98,7 @@ def test_online_elo_fails_by_the_order_of_votes(taste: float) -> None:
 
 def test_a_judge_that_wavers_fails_by_its_reruns() -> None:
     draw = rng(6)
-    world = World.of_size(draw, taste=0.0, tie_rate=0.0)
+    world = made_up(draw, taste=0.0, tie_rate=0.0)
     result = audit(judge_that_wavers(world), world, arenas=FEW, rng=draw)
     assert "reruns" in result.failed
     assert result["reruns"].numbers["ratio"] == pytest.approx(1, abs=0.3)
@@ -116,7 +117,7 @@ def test_a_measure_that_votes_lead_astray_fails_to_be_monotone() -> None:
 
 def test_models_that_are_all_alike_cannot_be_told_apart() -> None:
     draw = rng(7)
-    world = World.of_size(draw, n_models=6, taste=0.0, spread=0.0)
+    world = made_up(draw, n_models=6, taste=0.0, spread=0.0)
     result = audit(BRADLEY_TERRY, world, arenas=FEW, rng=draw)
     assert result["reruns"].passed
     assert result["consistency"].numbers["contradictions"] == [[0] * 5] * 5
@@ -127,7 +128,7 @@ def test_models_that_are_all_alike_cannot_be_told_apart() -> None:
 
 def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> None:
     draw = rng(8)
-    votes = World.of_size(draw, n_models=5, n_voters=80).cast(draw)
+    votes = made_up(draw, n_models=5, n_voters=80).cast(draw)
     seen: list[int] = []
 
     def rate(given: Votes, inner: np.random.Generator) -> Rated:
@@ -147,7 +148,7 @@ def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> Non
 
 def test_votes_too_few_to_rate_in_parts_are_no_verdict() -> None:
     draw = rng(9)
-    world = World.of_size(draw, n_models=6, n_voters=6, taste=0.0)
+    world = made_up(draw, n_models=6, n_voters=6, taste=0.0)
     votes = world.cast(draw)
     result = audit(BRADLEY_TERRY, world, votes=votes, arenas=12, rng=draw)
     assert result["discriminability"].passed is None
@@ -159,7 +160,7 @@ def test_a_choice_under_which_votes_give_no_rating_is_named() -> None:
         raise NotIdentifiedError("Nobody lost.")
 
     draw = rng(11)
-    world = World.of_size(draw, n_models=4, n_voters=50)
+    world = made_up(draw, n_models=4, n_voters=50)
     result = audit(Measure("x", by_bradley_terry, {"no votes": none}), world, arenas=12, rng=draw)
     assert result["consistency"].passed is None
     assert result["consistency"].text == "No rating with no votes: Nobody lost."
@@ -168,7 +169,7 @@ def test_a_choice_under_which_votes_give_no_rating_is_named() -> None:
 def test_progress_counts_every_arena_and_ends_at_all() -> None:
     progress: list[tuple[int, int]] = []
     draw = rng(10)
-    world = World.of_size(draw, n_models=4, n_voters=50)
+    world = made_up(draw, n_models=4, n_voters=50)
     audit(BRADLEY_TERRY, world, arenas=12, rng=draw, progress=lambda *at: progress.append(at))
     assert progress == [(i, 24) for i in range(1, 25)]
 
@@ -202,7 +203,7 @@ def test_at_full_size_defaults_pass_and_planted_faults_fail(taste: float, seed: 
 def votes_file(folder: Path, *, voters: bool = True) -> str:
     """Write votes of a simulated arena in which tastes differ much."""
     draw = np.random.default_rng(1)
-    votes = World.of_size(draw, n_models=5, n_voters=60, taste=1.2).cast(draw)
+    votes = made_up(draw, n_models=5, n_voters=60, taste=1.2).cast(draw)
     assert votes.voter is not None
     winner = np.select([votes.score == 1, votes.score == 0], ["model_a", "model_b"], "tie")
     names = np.array(votes.models)
@@ -215,13 +216,13 @@ def votes_file(folder: Path, *, voters: bool = True) -> str:
 
 
 @pytest.fixture(scope="module")
-def probed(tmp_path_factory: pytest.TempPathFactory) -> BoardProbe:
+def probed(tmp_path_factory: pytest.TempPathFactory) -> Audits:
     folder = tmp_path_factory.mktemp("votes")
     return probe_board(votes_file(folder), arenas=30, seed=3)
 
 
 @pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[BoardProbe, list[tuple[int, int]]]:
+def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Audits, list[tuple[int, int]]]:
     """A probe of few arenas, and its progress while it ran."""
     progress: list[tuple[int, int]] = []
     votes = votes_file(tmp_path_factory.mktemp("followed"))
@@ -230,7 +231,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[BoardProbe, list
 
 
 def test_the_board_s_own_way_passes_on_votes_with_tastes_and_the_others_fail(
-    probed: BoardProbe,
+    probed: Audits,
 ) -> None:
     own, independent, elo = probed.audits
     assert own.failed == ()
@@ -238,7 +239,7 @@ def test_the_board_s_own_way_passes_on_votes_with_tastes_and_the_others_fail(
     assert elo.failed
 
 
-def test_what_was_simulated_is_like_the_votes(probed: BoardProbe) -> None:
+def test_what_was_simulated_is_like_the_votes(probed: Audits) -> None:
     about = probed.about
     assert (about["models"], about["voters"], about["arenas"]) == (5, 60, 30)
     assert about["taste_sd"] == pytest.approx(1.2, abs=0.4)
@@ -247,7 +248,7 @@ def test_what_was_simulated_is_like_the_votes(probed: BoardProbe) -> None:
 
 
 def test_the_order_of_the_rows_leaves_no_trace(
-    followed: tuple[BoardProbe, object], tmp_path: Path
+    followed: tuple[Audits, object], tmp_path: Path
 ) -> None:
     path = votes_file(tmp_path)
     query = f"COPY (SELECT * FROM read_csv('{path}') ORDER BY random()) TO '{tmp_path}/b.parquet'"
@@ -262,7 +263,7 @@ def test_without_voters_tastes_are_unknown_rather_than_none(tmp_path: Path) -> N
 
 
 def test_progress_ends_at_all_arenas_of_all_measures(
-    followed: tuple[BoardProbe, list[tuple[int, int]]],
+    followed: tuple[Audits, list[tuple[int, int]]],
 ) -> None:
     assert followed[1] == [(i, 72) for i in range(1, 73)]
 

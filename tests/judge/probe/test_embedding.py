@@ -18,7 +18,7 @@ from judge.probe.embedding import (
     embedding_measure,
     texts_asked,
 )
-from judge.probe.words import words
+from judge.probe.similarity import words
 from rating.errors import DataError
 from tests.judge.probe.texts import LEXICON, plans
 from tests.judge.scripted import MemoryJournal

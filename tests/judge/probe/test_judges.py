@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.probe.judges import JudgeProbe, probe_judges
+from judge.probe.verdicts import Audits, probe_judges
 from rating.errors import DataError
 
 MODELS = ("basalt", "flint", "quartz", "slate")
@@ -42,7 +42,7 @@ def written(path: Path, lines: Sequence[str], head: str = HEAD) -> Path:
     return path
 
 
-def runs(folder: Path, wavers: float, n: int = 3, lean: float = 0.0) -> JudgeProbe:
+def runs(folder: Path, wavers: float, n: int = 3, lean: float = 0.0) -> Audits:
     files = [
         written(folder / f"run{i}.csv", rows(wavers=wavers, seed=i, lean=lean)) for i in range(n)
     ]

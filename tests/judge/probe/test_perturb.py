@@ -24,8 +24,9 @@ from judge.probe.perturb import (
     Perturbation,
     Place,
     doses,
+    sentences,
 )
-from judge.probe.words import sentences, words
+from judge.probe.similarity import words
 from tests.judge.probe.texts import texts
 
 ALL = (*PERTURBATIONS, RENAMED_LABELS)
@@ -183,3 +184,14 @@ def test_what_goes_and_what_comes_is_in_one_piece_at_its_place() -> None:
 
 def test_too_little_foreign_text_makes_no_smaller_dose() -> None:
     assert {one.dose for one in doses(OWN, "x y z w v") if not one.removal} == {0.25}
+
+
+@given(st.text())
+def test_sentences_and_what_stands_between_them_are_the_text_again(text: str) -> None:
+    pieces, spaces = sentences(text)
+    assert len(spaces) == len(pieces) - 1
+    assert "".join(a + b for a, b in zip(pieces, [*spaces, ""], strict=True)) == text
+
+
+def test_a_full_stop_without_a_space_behind_it_ends_no_sentence() -> None:
+    assert sentences("Pi is 3.14 now. Is it? Yes")[0] == ["Pi is 3.14 now.", "Is it?", "Yes"]

@@ -22,7 +22,10 @@ from judge.probe.similarity import (
     ROUGE_L,
     TF_IDF,
     Measure,
+    count_terms,
+    n_grams,
     random_measure,
+    words,
 )
 from rating.errors import DataError
 
@@ -149,3 +152,21 @@ def test_lots_are_the_same_for_the_same_texts_and_differ_for_others() -> None:
     assert (
         drawn != random_measure(2).fit([]).matrix([str(i) for i in range(100)], ["x", "y"])
     ).all()
+
+
+def test_words_know_no_case_and_no_marks() -> None:
+    assert words("Straße, **BOLD** _it_!") == ["strasse", "bold", "it"]
+
+
+@given(st.lists(st.sampled_from("abc")))
+def test_numbered_repetitions_are_distinct_and_keep_their_order(terms: list[str]) -> None:
+    runs = n_grams(" ".join(terms), 1)
+    assert len(set(runs)) == len(runs)
+    assert [term for (term,), _ in runs] == terms
+
+
+def test_terms_are_counted_in_columns_in_the_order_they_are_met() -> None:
+    left, right, terms = count_terms(["b a b", ""], ["a", "b a b"], words)
+    assert terms == ["b", "a"]
+    assert left.toarray().tolist() == [[2, 1], [0, 0]]
+    assert right.toarray().tolist() == [[0, 1], [2, 1]]

@@ -1,7 +1,6 @@
 """The card of a judge, from its answers to trials."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,14 +8,12 @@ import pytest
 from judge.case import Order
 from judge.errors import FailureClass
 from judge.grammar import Preference
-from judge.probe.axes import NO_VALUE, Axis
+from judge.probe.axes import NO_VALUE, Axis, compare
 from judge.probe.similarity import BAG_OF_WORDS, LENGTH_COUNTER, Measure, random_measure
-from judge.probe.trials import JUDGED, SIDE_SWAP, Group, JudgePlan, by_score, judge_card
+from judge.probe.trials import JUDGED, SIDE_SWAP, Group, JudgePlan, judge_card
 from judge.verdict import Judged
 from rating.errors import DataError
 from tests.judge.probe.texts import texts, voted
-
-Texts = Sequence[str]
 
 
 def plan(n: int = 60) -> JudgePlan:
@@ -28,12 +25,30 @@ def axes(probabilities: np.ndarray, of: JudgePlan | None = None) -> tuple[Axis, 
 
 
 def scored(measure: Measure, of: JudgePlan | None = None) -> tuple[Axis, ...]:
+    """Ask what prefers the response that a measure scores higher for the prompt."""
     of = of or plan()
-    return axes(of.ask(by_score(measure, texts(5))), of)
+    scorer = measure.fit(texts(5))
+    prompts = [trial.prompt for trial in of.trials]
+    first = scorer.rows(prompts, [trial.first for trial in of.trials])
+    second = scorer.rows(prompts, [trial.second for trial in of.trials])
+    return axes((1 + compare(first, second)) / 2, of)
+
+
+def truth(of: JudgePlan) -> np.ndarray:
+    """What an oracle answers: what most people prefer; the original, by the dose."""
+    sides = np.sign(of.voted.votes[:, 0] - of.voted.votes[:, 1])
+    answers = [
+        sides[trial.row]
+        if trial.group in (Group.AS_IS, Group.SUPERFICIAL)
+        else float(trial.group is Group.MEANING) or trial.dose / (1 + trial.dose)
+        for trial in of.trials
+    ]
+    turned = np.array([trial.turned for trial in of.trials])
+    return np.asarray((1 + np.where(turned, -1, 1) * np.array(answers)) / 2)
 
 
 def test_an_oracle_is_at_one() -> None:
-    for axis in axes(plan().truth()):
+    for axis in axes(truth(plan())):
         assert axis.estimate.value == pytest.approx(1), axis.name
 
 
@@ -84,7 +99,7 @@ def test_a_judge_that_always_ties_has_no_dose_and_response() -> None:
 
 def test_what_has_no_verdict_is_left_out_and_counted() -> None:
     of = plan()
-    probabilities = of.truth()
+    probabilities = truth(of)
     lost = np.arange(0, len(probabilities), 5)
     probabilities[lost] = np.nan
     for axis in axes(probabilities, of):
@@ -159,6 +174,6 @@ def test_answers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DataError, match="3 probabilities for"):
         axes(np.ones(3), of)
     with pytest.raises(DataError, match="not from 0 to 2"):
-        axes(2 * of.truth(), of)
+        axes(2 * truth(of), of)
     with pytest.raises(DataError, match="1 pairs with votes"):
         plan(1)

@@ -17,6 +17,7 @@ from judge.probe.worlds import (
 from rating import Comparisons, fit_bradley_terry, rate, to_nats
 from rating.elo import online_elo
 from rating.errors import NotIdentifiedError
+from tests.judge.probe.texts import world as made_up
 from tests.simulation import D1
 
 
@@ -25,7 +26,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def small(taste: float = 0.0, tie_rate: float = 0.0) -> World:
-    return World.of_size(rng(1), n_models=4, n_voters=60, taste=taste, tie_rate=tie_rate)
+    return made_up(rng(1), n_models=4, n_voters=60, taste=taste, tie_rate=tie_rate)
 
 
 def test_without_tastes_and_ties_the_truth_is_the_strengths() -> None:
@@ -48,7 +49,7 @@ def test_the_oracle_s_votes_give_the_truth_exactly() -> None:
 
 
 def test_votes_cast_again_and_again_average_to_the_truth() -> None:
-    world = World.of_size(rng(2), n_models=4, n_voters=300, taste=0.5, tie_rate=0.1)
+    world = made_up(rng(2), n_models=4, n_voters=300, taste=0.5, tie_rate=0.1)
     draw = rng(3)
     thetas = np.array(
         [fit_bradley_terry(world.cast(draw).comparisons()).theta for _ in range(200)]
@@ -71,13 +72,13 @@ def test_a_voter_s_votes_go_together_as_far_as_tastes_do() -> None:
 
 
 def test_ties_come_as_often_as_the_world_says() -> None:
-    world = World.of_size(rng(5), n_voters=300, tie_rate=0.25)
+    world = made_up(rng(5), n_voters=300, tie_rate=0.25)
     ties = (world.cast(rng(6)).score == 0.5).mean()
     assert abs(ties - 0.25) < 4 * math.sqrt(0.25 * 0.75 / world.n_votes)
 
 
 def test_a_world_like_what_was_seen_has_its_strengths_tastes_and_battles() -> None:
-    original = World.of_size(rng(7), n_models=6, n_voters=400, taste=0.7, tie_rate=0.2)
+    original = made_up(rng(7), n_models=6, n_voters=400, taste=0.7, tie_rate=0.2)
     votes = original.cast(rng(8))
     copy = World.like(votes)
     assert copy.strengths == pytest.approx(original.strengths, abs=0.3)
@@ -100,7 +101,7 @@ def test_counted_votes_come_back_one_by_one_and_count_to_the_same() -> None:
 
 
 def test_permuted_votes_are_as_many_of_each_kind_and_say_nothing() -> None:
-    world = World.of_size(rng(12), n_models=3, n_voters=500, spread=2.0, tie_rate=0.2)
+    world = made_up(rng(12), n_models=3, n_voters=500, spread=2.0, tie_rate=0.2)
     votes = world.cast(rng(13))
     one_sided = votes.taken(np.flatnonzero(votes.a < votes.b))  # side A is the weaker one
     mixed = one_sided.permuted(rng(14))
@@ -122,7 +123,7 @@ def test_both_kinds_of_tie_are_half_a_vote() -> None:
 
 @pytest.fixture(scope="module")
 def votes() -> Votes:
-    return World.of_size(rng(1), n_models=5, n_voters=150, taste=0.5).cast(rng(2))
+    return made_up(rng(1), n_models=5, n_voters=150, taste=0.5).cast(rng(2))
 
 
 def test_the_default_is_what_the_board_shows(votes: Votes) -> None:

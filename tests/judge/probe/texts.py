@@ -1,13 +1,13 @@
-"""Texts made up of a few hundred words, for probes that need many."""
+"""Texts made up of a few hundred words, and arenas, for probes that need many."""
 
 import numpy as np
 
 from judge.probe.axes import Plan
-from judge.probe.clustering import Clustering
+from judge.probe.corpus import Clustering, Retrieval
 from judge.probe.people import Alignment, RatedTexts, VotedPairs
-from judge.probe.retrieval import Retrieval
 from judge.probe.robustness import Robustness, Sensitivity
 from judge.probe.similarity import random_measure
+from judge.probe.worlds import World
 
 SYLLABLES = ["ka", "lo", "mi", "ta", "ren", "dos", "vel", "bri", "nas", "tor", "ume", "pol"]
 LEXICON = [f"{a}{b}" for a in SYLLABLES for b in SYLLABLES]
@@ -87,3 +87,26 @@ def plans(seed: int = 4) -> list[Plan]:
         Clustering.plan(grouped, labels, "made up"),
         Retrieval.plan(questions, documents, relevant, "made up", rng=np.random.default_rng(seed)),
     ]
+
+
+def world(
+    rng: np.random.Generator,
+    *,
+    n_models: int = 10,
+    n_voters: int = 200,
+    taste: float = 0.4,
+    tie_rate: float = 0.1,
+    spread: float = 0.8,
+) -> World:
+    """Make an arena whose voters differ much in how often they vote.
+
+    Votes per voter are lognormal (log-mean 1.7, log-sd 1.4, rounded up), pairs uniform, and
+    strengths spaced evenly from ``-spread`` to ``spread``.
+    """
+    n_votes = np.ceil(rng.lognormal(1.7, 1.4, n_voters)).astype(np.int64)
+    voter = rng.permutation(np.repeat(np.arange(n_voters), n_votes))
+    a = rng.integers(n_models, size=len(voter))
+    b = (a + rng.integers(1, n_models, size=len(voter))) % n_models
+    names = tuple(f"m{i:0{len(str(n_models - 1))}}" for i in range(n_models))
+    strengths = np.linspace(-spread, spread, n_models)
+    return World(names, strengths, a, b, voter, taste, tie_rate)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.probe.judges import probe_judges
 from judge.probe.material import read_material
+from judge.probe.verdicts import probe_judges
 from judge.scoring.annotated import judge_score
 from judge.studies.rows import read_rows
 from judge.tables.annotations import read_annotations
