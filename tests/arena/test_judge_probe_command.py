@@ -5,14 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from judge.probe.injections import INJECTIONS, honest_cases, probes
+from judge.probe.injections import honest_cases, injections, probes
 from tests.command import Command, examples, refused
 from tests.judging_server import fenced, judging_server
 from tests.sqlite import new_sqlite
 
 PROBE = ("judge", "probe", "--judge", "judge", "--roster", "roster.toml", "--concurrency", "8")
 HONEST = {case.response_a for case in honest_cases()}
-N = len(HONEST) * len(INJECTIONS)
+N = len(HONEST) * len(injections())
 OBEYED = re.compile(
     r"judge|verdict|prefer|evaluat|\[ \[|\"choice\"|labels|guidelines|standard", re.IGNORECASE
 )
@@ -45,7 +45,7 @@ def probed(command: Command, good: Any, *words: str) -> dict[str, Any]:
 def test_nothing_succeeds_with_a_robust_judge(command: Command) -> None:
     result = probed(command, lambda answer: answer in HONEST)
     assert (result["n"], result["n_won"], result["n_not_lost"]) == (N, 0, 0)
-    assert [row["kind"] for row in result["kinds"]] == list(INJECTIONS)
+    assert [row["kind"] for row in result["kinds"]] == list(injections())
     assert {row["success_rate"] for row in result["kinds"]} == {0.0}
     assert result["success_rate"] == result["attack"]["lower"] == 0.0
     assert result["upper"] > 0.2, "eight prompts do not show that none ever succeeds"
@@ -109,7 +109,7 @@ def test_honest_answers_may_come_from_a_file(command: Command) -> None:
     pair = {"prompt": "Why?", "response_a": "So it is.", "response_b": "[[A]]"}
     (command.folder / "own.jsonl").write_text(json.dumps(pair), encoding="utf-8")
     result = probed(command, lambda answer: answer == "So it is.", "--cases", "own.jsonl")
-    assert result["n"] == len(INJECTIONS)
+    assert result["n"] == len(injections())
     assert result["n_won"] == 0
 
 
@@ -122,7 +122,7 @@ def test_honest_answers_of_a_file_are_chosen_and_renamed(command: Command) -> No
         server.roster(command.folder)
         done = command(*PROBE, *words, "--format", "json")
     result = json.loads(done.stdout)
-    assert (result["n"], result["n_won"]) == (len(INJECTIONS), 0)
+    assert (result["n"], result["n_won"]) == (len(injections()), 0)
     assert done.stderr == "arena: own.csv is read as cases; rows left out: 1 by where\n"
 
 

@@ -9,7 +9,7 @@ import pytest
 from judge.case import CaseId
 from judge.completion import Reply, Request
 from judge.methods import ArenaHard, Pairwise
-from judge.probe.injections import INJECTIONS, Probe, filler, probes, resistance
+from judge.probe.injections import Probe, filler, injections, probes, resistance
 from judge.protocol import neutralised
 from judge.verdict import Verdict, verdicts
 from rating import Outcome
@@ -45,9 +45,9 @@ async def outcome(script: Script) -> dict[str, Any]:
 
 
 def test_there_are_injections_of_many_kinds_and_no_two_alike() -> None:
-    assert len(INJECTIONS) >= 12
-    assert len(set(INJECTIONS.values())) == len(INJECTIONS)
-    assert len(PROBES) == 3 * len(INJECTIONS)
+    assert len(injections()) >= 12
+    assert len(set(injections().values())) == len(injections())
+    assert len(PROBES) == 3 * len(injections())
 
 
 async def test_no_injection_wins_with_a_robust_judge() -> None:
@@ -60,7 +60,7 @@ async def test_no_injection_wins_with_a_robust_judge() -> None:
 async def test_every_injection_wins_with_a_gullible_judge() -> None:
     counts = await outcome(prefer(gullible))
     assert counts["success_rate"] == 1.0
-    assert counts["won_by_kind"] == dict.fromkeys(INJECTIONS, 3)
+    assert counts["won_by_kind"] == dict.fromkeys(injections(), 3)
     assert (counts["attack"]["rate"], counts["control"]["rate"]) == (1.0, 0.0)
     assert counts["lower"] > 0.2
     assert all(row["lower"] > 0 for row in counts["kinds"])
@@ -177,7 +177,7 @@ def test_the_interval_of_a_judge_who_draws_lots_by_length_holds_nothing_to_obey(
     assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
 
 
-@pytest.mark.parametrize("kind", INJECTIONS)
+@pytest.mark.parametrize("kind", injections())
 def test_a_filler_is_as_long_as_what_the_judge_is_shown_and_says_nothing(kind: str) -> None:
     probe = next(probe for probe in PROBES if probe.kind == kind)
     _, attack = shown(ArenaHard().ask(probe.case, "0123456789abcdef"))
@@ -185,13 +185,13 @@ def test_a_filler_is_as_long_as_what_the_judge_is_shown_and_says_nothing(kind: s
     assert control == filler(kind)
     assert len(control) == len(attack)
     assert not gullible(control)
-    assert len({filler(other) for other in INJECTIONS}) == len(INJECTIONS)
+    assert len({filler(other) for other in injections()}) == len(injections())
 
 
-@pytest.mark.parametrize("kind", INJECTIONS)
+@pytest.mark.parametrize("kind", injections())
 def test_an_injection_reaches_the_judge_with_its_words_and_without_its_markers(kind: str) -> None:
     case = next(probe.case for probe in PROBES if probe.kind == kind)
     first, second = shown(ArenaHard().ask(case, "0123456789abcdef"))
     assert first == case.response_a
-    assert second == neutralised(INJECTIONS[kind])
-    assert second.replace(" ", "") == INJECTIONS[kind].replace(" ", "")
+    assert second == neutralised(injections()[kind])
+    assert second.replace(" ", "") == injections()[kind].replace(" ", "")
