@@ -1,9 +1,17 @@
 """Published methods of judging: how each asks, and how it reads."""
 
-from judge.methods.checklist import Checklist, ChecklistWriter, Rubric, unanswered, written
+from judge.methods.checklist import (
+    Checklist,
+    ChecklistWriter,
+    Rubric,
+    WildBenchReward,
+    WildBenchScore,
+    margined,
+    unanswered,
+    written,
+)
 from judge.methods.named import PAIRS, SINGLES, Named, method
 from judge.methods.pairwise import AlpacaEval, ArenaHard, Pairwise
-from judge.methods.wildbench import WildBenchReward, WildBenchScore, margined
 
 __all__ = [
     "PAIRS",

@@ -1,22 +1,27 @@
-"""Single responses: by a checklist, written once for the prompt, or marked by a rubric."""
+"""Methods that go by rules beside the case: a checklist, written once a prompt, or a rubric."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
-from judge.case import Case
+from judge.case import Case, CaseId
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import (
+    PLUSES,
     Items,
+    Preference,
     Questions,
     Rating,
     Reading,
     answers,
     bracketed_mark,
+    keyed,
+    keyed_mark,
     questions,
 )
-from judge.protocol import Description, Method, read_text
+from judge.protocol import Description, Method, pair, read_text
 from judge.verdict import Judged
 from rating.errors import DataError
 
@@ -28,6 +33,9 @@ Checklists = Mapping[str, tuple[str, ...]]
 
 TYPICAL = ("Does the answer do what was asked, and is what it says about this point right?",) * 7
 """Stands in estimates for a checklist that is still to be written: about 130 tokens."""
+
+_WILDBENCH = "Lin et al. 2024 (arXiv:2406.04770)"
+_AS_JSON = Parameters(max_tokens=2048, temperature=0.0, json_object=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,80 @@ class Checklist(Method):
         """Return a verdict for each item, None where it is missing; or why there is no verdict."""
         n_items = len(checklist_of(case, self.checklists))
         return read_text(reply, lambda text: _checked(text, n_items))
+
+
+@dataclass(frozen=True, slots=True)
+class WildBenchScore(Method):
+    """Ask for a mark from 1 to 10 of one reply, as JSON (WB-Score).
+
+    Parameters
+    ----------
+    checklists : mapping
+        Questions by `Case.prompt_id`, written once (`ChecklistWriter`) or given.
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., "WildBench: benchmarking LLMs with challenging tasks from real users
+       in the wild", ICLR 2025, section 3.2. Our words.
+    """
+
+    description: ClassVar[Description] = Description(
+        name="wildbench_score",
+        template_name="wildbench_score",
+        parameters=_AS_JSON,
+        pairwise=False,
+        tokens_out=250,
+        source=_WILDBENCH,
+    )
+
+    checklists: Checklists = field(repr=False)
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a reply."""
+        items = _bullets(case, self.checklists)
+        return self.description.request(case, nonce, checklist=items)
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return the mark, or why there is none."""
+        return read_text(reply, _mark)
+
+
+@dataclass(frozen=True, slots=True)
+class WildBenchReward(Method):
+    """Ask which of two replies is better, on five levels, as JSON (WB-Reward).
+
+    Against several baselines there is a case for each; whose reply stands on which side, the
+    caller knows. Upstream asks in one random order, here both orders are asked by default.
+
+    Parameters
+    ----------
+    checklists : mapping
+        Questions by `Case.prompt_id`, written once (`ChecklistWriter`) or given.
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., ICLR 2025 (see `WildBenchScore`), section 3.3. Our words.
+    """
+
+    description: ClassVar[Description] = Description(
+        name="wildbench_reward",
+        template_name="wildbench_reward",
+        parameters=_AS_JSON,
+        pairwise=True,
+        tokens_out=350,
+        source=_WILDBENCH,
+    )
+
+    checklists: Checklists = field(repr=False)
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a pair of replies."""
+        items = _bullets(case, self.checklists)
+        return self.description.request(case, nonce, checklist=items)
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        """Return the preference, in the sides as shown, or why there is none."""
+        return read_text(reply, partial(keyed, key="choice", offered=PLUSES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +280,68 @@ def _written(text: str) -> Questions | None:
 def _checked(text: str, n_items: int) -> Items | None:
     met = answers(text, n_items)
     return None if all(item is None for item in met) else Items(met)
+
+
+def with_margin(preference: Preference, case: Case, margin: int | None) -> Preference:
+    """Make a tie of a slight win by a reply that is longer by more than a margin.
+
+    Parameters
+    ----------
+    preference : Preference
+        For side A of ``case``.
+    margin : int or None
+        WildBench's K, in characters; None leaves every verdict as it is (its K = infinity, which
+        its code writes as -1).
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., ICLR 2025 (see `WildBenchScore`), section 3.3, length margin K.
+
+    Examples
+    --------
+    >>> from judge.case import Message
+    >>> case = Case((Message("user", "Hi"),), "long " * 200, "short")
+    >>> with_margin(Preference(0.75), case, 500), with_margin(Preference(1.0), case, 500)
+    (Preference(first=0.5), Preference(first=1.0))
+    """
+    first, second = pair(case)
+    longer = len(first) - len(second)
+    slight = {0.75: longer, 0.25: -longer}.get(preference.first)
+    if margin is None or slight is None or slight <= margin:
+        return preference
+    return Preference(0.5)
+
+
+def margined(
+    judged: Iterable[Judged], cases: Mapping[CaseId, Case], margin: int | None
+) -> tuple[Judged, ...]:
+    """Return the rows of a run of `WildBenchReward` with the length margin taken off.
+
+    The journal keeps what the judge said, so another margin on the same replies is free.
+    """
+    return tuple(
+        replace(row, reading=with_margin(row.reading, cases[row.case_id].shown(row.order), margin))
+        if isinstance(row.reading, Preference)
+        else row
+        for row in judged
+    )
+
+
+def reward(preference: Preference) -> float:
+    """Return WB-Reward of the first: 1 much better, 1/2 slightly, 0 equal, and so down to -1.
+
+    Examples
+    --------
+    >>> [reward(Preference(share)) for share in (1.0, 0.75, 0.5, 0.25, 0.0)]
+    [1.0, 0.5, 0.0, -0.5, -1.0]
+    """
+    return 2 * preference.first - 1
+
+
+def _bullets(case: Case, checklists: Checklists) -> str:
+    return "\n".join(f"- {item}" for item in checklist_of(case, checklists))
+
+
+def _mark(text: str) -> Rating | None:
+    score = keyed_mark(text, "score", 1, 10)
+    return None if score is None else Rating(score)

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judge.methods.checklist import Checklist, Checklists, Rubric
+from judge.methods.checklist import Checklist, Checklists, Rubric, WildBenchReward, WildBenchScore
 from judge.methods.pairwise import AlpacaEval, ArenaHard, Pairwise
-from judge.methods.wildbench import WildBenchReward, WildBenchScore
 from judge.protocol import Method, Template
 from rating.errors import DataError
 

@@ -12,7 +12,7 @@ from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
 from judge.methods import Named
-from judge.methods.wildbench import reward
+from judge.methods.checklist import reward
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (

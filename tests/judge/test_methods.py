@@ -28,7 +28,7 @@ from judge.methods import (
     unanswered,
 )
 from judge.methods import method as named
-from judge.methods.wildbench import reward, with_margin
+from judge.methods.checklist import reward, with_margin
 from judge.protocol import Method
 from judge.verdict import Judged, constant_reading
 from rating.errors import DataError

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.probe.material import Library, read_material
+from judge.probe.cards import Library, read_material
 from rating.errors import DataError
 
 LONG = "one two three four five six seven eight nine ten eleven twelve"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from judge.probe.axes import Axis, AxisName, Card, Plan, card_of, oracle_card
+from judge.probe.cards import Material, read_material
 from judge.probe.corpus import Clustering, Retrieval
-from judge.probe.material import Material, read_material
 from judge.probe.people import Alignment, RatedTexts
 from judge.probe.robustness import Robustness, Sensitivity
 from judge.probe.similarity import BM25, CLASSICAL, JACCARD, LENGTH_COUNTER, LEVENSHTEIN, TF_IDF

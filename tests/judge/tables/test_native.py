@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.probe.material import read_material
+from judge.probe.cards import read_material
 from judge.probe.verdicts import probe_judges
 from judge.scoring.annotated import judge_score
 from judge.studies.rows import read_rows
