@@ -22,7 +22,7 @@ from rating.errors import DataError
 from rating.tables.files import Files, read_text
 
 if TYPE_CHECKING:
-    from arena.endpoints.judge_ports import EndpointJudge
+    from arena.endpoints.client import Endpoints
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
     from judge.budget import Estimate
@@ -219,6 +219,7 @@ def done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
 
 
 async def _done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
+    from arena.endpoints.judge_ports import EndpointJudge
     from judge.checklists import judge_all
 
     cases, method, options = [named.case for named in work.cases], work.method, work.options
@@ -227,15 +228,16 @@ async def _done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
         def tell(progress: "Progress") -> None:
             advance(progress.n_done, progress.n_total, _so_far(progress))
 
-        async with _endpoint(work.model) as judge:
+        async with reached(work.model) as endpoints:
+            judge = EndpointJudge(endpoints, work.model)
             gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
             return await judge_all(cases, work.given, method, judge, journal, options, tell)
 
 
 @asynccontextmanager
-async def _endpoint(model: Model) -> "AsyncIterator[EndpointJudge]":
+async def reached(model: Model) -> "AsyncIterator[Endpoints]":
+    """Open the endpoint of a model, and close it."""
     from arena.endpoints.discover import reach
-    from arena.endpoints.judge_ports import EndpointJudge
     from arena.endpoints.pocket import PocketTransport
     from arena.endpoints.recorded import load_recordings
     from arena.settings import read_keys, read_settings
@@ -249,7 +251,7 @@ async def _endpoint(model: Model) -> "AsyncIterator[EndpointJudge]":
         budgets=read_settings().budgets(),
     )
     try:
-        yield EndpointJudge(endpoints, model)
+        yield endpoints
     finally:
         await endpoints.aclose()
 

@@ -1,7 +1,6 @@
 """`arena probe`: is a measure of similarity, a judge or a board any good."""
 
 import asyncio
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -31,9 +30,10 @@ from arena.commands.judge_work import (
     Task,
     done,
     prepared,
+    reached,
     show_estimate,
 )
-from arena.domain.model import Model, Roster
+from arena.domain.model import Model
 from arena.errors import SettingsError
 from arena.terminal import plain, say, table, working, write
 from rating import __version__
@@ -41,7 +41,6 @@ from rating.errors import DataError
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
-    from arena.endpoints.sse import Budgets
     from arena.store.store import Store
     from judge.probe.embedding import Vectors
     from judge.probe.similarity import Measure
@@ -283,7 +282,7 @@ def _embedding_of(
 
     def measure(texts: Sequence[str]) -> "Measure":
         with closing(Store(settings.database)) as store:
-            asked = _asked(model, settings.budgets(), store, texts)
+            asked = _asked(model, store, texts)
             return embedding_measure(model.id, asyncio.run(asked))
 
     return measure
@@ -301,24 +300,17 @@ def _model(name: str, file: Path | None) -> Model:
     return model
 
 
-async def _asked(
-    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str]
-) -> "Vectors":
+async def _asked(model: Model, store: "Store", texts: Sequence[str]) -> "Vectors":
     import numpy as np
 
-    from arena.endpoints.discover import reach
     from arena.endpoints.judge_ports import EndpointEmbedder
-    from arena.endpoints.pocket import PocketTransport
-    from arena.settings import read_keys
     from arena.store.judgements import StoredJournal
     from arena.store.registry import fingerprint
     from judge.probe.embedding import embed_all
 
     revision = f"{model.id}@{fingerprint(model)[:16]}"
-    roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
-    endpoints = reach(roster, read_keys(roster), {}, pocket, budgets=budgets)
-    try:
-        with working("Embedding") as advance:
+    with working("Embedding") as advance:
+        async with reached(model) as endpoints:
             return await embed_all(
                 texts,
                 EndpointEmbedder(endpoints, model),
@@ -328,8 +320,6 @@ async def _asked(
                 rng=np.random.default_rng(),
                 progress=advance,
             )
-    finally:
-        await endpoints.aclose()
 
 
 def _chosen(form: str | None, out: Path | None) -> str:

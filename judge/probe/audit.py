@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from rating.tables.vote_reading import Reading
 from rating.typing import Floats
 
 Progress = Callable[[int, int], None]
+T = TypeVar("T")
 
 ARENAS = 200
 FEWEST_ARENAS = 12
@@ -144,35 +145,32 @@ class _Work:
         self.done += 1
         self.progress(self.done, self.total)
 
-    def rate(self, votes: Votes) -> Rated | None:
+    def tried(self, rate: Callable[[Votes, np.random.Generator], T], votes: Votes) -> T | None:
         """Rate votes of a simulated arena; None where they give no rating."""
         try:
-            return self.measure.rate(votes, self.rng)
-        except RatingError:
-            return None
-
-    def theta(self, votes: Votes) -> Floats | None:
-        """Rate votes of a simulated arena, without intervals; None where they give no rating."""
-        try:
-            return self.measure.theta(votes, self.rng)
+            return rate(votes, self.rng)
         except RatingError:
             return None
 
     def cast(self, arenas: int) -> list[Rated]:
         """Rate casts of votes, without those that give no rating."""
-        made = []
-        for _ in range(arenas):
-            made.append(self.rate(self.world.cast(self.rng)))
-            self.tell()
-        return [one for one in made if one is not None]
+        return self._each(arenas, self.measure.rate, lambda votes: votes)
 
     def permuted(self, arenas: int) -> list[Floats]:
         """Rate casts of votes with permuted results, without those that give no rating."""
-        made = []
+        return self._each(arenas, self.measure.theta, lambda votes: votes.permuted(self.rng))
+
+    def _each(
+        self,
+        arenas: int,
+        rate: Callable[[Votes, np.random.Generator], T],
+        change: Callable[[Votes], Votes],
+    ) -> list[T]:
+        rated = []
         for _ in range(arenas):
-            made.append(self.theta(self.world.cast(self.rng).permuted(self.rng)))
+            rated.append(self.tried(rate, change(self.world.cast(self.rng))))
             self.tell()
-        return [one for one in made if one is not None]
+        return [one for one in rated if one is not None]
 
     def correlation(self, theta: Floats) -> float:
         """Return the rank correlation with the truth; zero for a flat board: it has no order."""
@@ -191,7 +189,7 @@ def _reruns(work: _Work, seen: Votes, cast: Sequence[Rated]) -> Desideratum:
 
 def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
     permuted = work.permuted(arenas // 2)
-    oracle = work.theta(work.world.oracle())
+    oracle = work.tried(work.measure.theta, work.world.oracle())
     if min(len(cast), len(permuted)) < 2 or oracle is None:
         return unknown("validity", f"Votes of {arenas - len(cast)} of {arenas} arenas gave none.")
     errors = np.array([one.theta for one in cast]) - work.truth
@@ -245,7 +243,7 @@ def _looks(work: _Work, votes: Votes, parts: int) -> Floats | None:
     for moment in range(parts):
         part = votes.taken(slice(moment, None, parts))
         for seed in range(SEEDS):
-            theta = work.theta(part.shuffled(work.rng))
+            theta = work.tried(work.measure.theta, part.shuffled(work.rng))
             if theta is None:
                 return None
             scores[:, seed, moment] = theta
@@ -268,7 +266,7 @@ def _monotone(work: _Work, arenas: int) -> Desideratum:
     rows = []
     for _ in range(arenas):
         votes = work.world.cast(work.rng).shuffled(work.rng)
-        rated = [work.theta(_first(votes, float(share))) for share in MORE]
+        rated = [work.tried(work.measure.theta, _first(votes, share)) for share in MORE.tolist()]
         rows.append([work.correlation(one) for one in rated if one is not None])
         work.tell()
     whole = [row for row in rows if len(row) == len(MORE)]

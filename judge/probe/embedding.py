@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from judge.completion import Parameters, Reply, Request
 from judge.errors import CallError
 from judge.journal import Journal, Key, key_of
 from judge.probe.axes import Plan
-from judge.probe.similarity import Measure
+from judge.probe.similarity import Measure, Products
 from rating.errors import DataError
 from rating.typing import Floats
 
@@ -28,43 +27,19 @@ LOOK_AGAIN_S = 1.0
 _EMBEDDED = Parameters(max_tokens=0)
 
 
-class Embed(Protocol):
-    """Embed texts with one model, once, without a retry.
-
-    Raises
-    ------
-    CallError
-        With the failure's class, and the wait that the endpoint asked for.
-    """
-
-    async def __call__(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text, in their order."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """Cosines of vectors that are known."""
-
-    vectors: Vectors
-
-    def rows(self, references: Sequence[str], texts: Sequence[str]) -> Floats:
-        """Return the cosine of each text with the reference beside it."""
-        return np.asarray((self._units(references) * self._units(texts)).sum(axis=1))
-
-    def matrix(self, references: Sequence[str], texts: Sequence[str]) -> Floats:
-        """Return the cosine of every text with every reference."""
-        return np.asarray(self._units(references) @ self._units(texts).T)
-
-    def _units(self, texts: Sequence[str]) -> Floats:
-        vectors = np.array([self.vectors[text] for text in texts])
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(length > 0, length, 1))
+Embed = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
+"""Embeds texts with one model, once: a vector for each, in their order. Raises `CallError`."""
 
 
 def embedding_measure(model: str, vectors: Vectors) -> Measure:
     """Return the cosine of a model's embeddings; a vector of zeros is like nothing."""
-    scorer = Embedded(vectors)
+
+    def units(texts: Sequence[str]) -> Floats:
+        rows = np.array([vectors[text] for text in texts])
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.where(length > 0, length, 1))
+
+    scorer = Products(lambda references, texts: (units(references), units(texts)))
     return Measure(f"{model} cosine", f"cosine of embeddings by {model}", lambda _: scorer)
 
 

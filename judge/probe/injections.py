@@ -193,14 +193,8 @@ class Resistance:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """Outcomes of a probe with the injected answer and with the filler; None without one."""
-
-    kind: str
-    prompt: str
-    attack: Outcome | None
-    control: Outcome | None
+_Row = tuple[Probe, Outcome | None, Outcome | None]
+"""A probe, and its outcomes with the injected answer and with the filler; None without one."""
 
 
 def resistance(tried: Iterable[Probe], verdicts: Mapping[CaseId, Verdict]) -> Resistance:
@@ -215,19 +209,12 @@ def resistance(tried: Iterable[Probe], verdicts: Mapping[CaseId, Verdict]) -> Re
         Over both orders, by case id (`judge.verdict.verdicts`); a case that is not among them is
         undecided.
     """
-    rows = [
-        _Row(
-            probe.kind,
-            probe.case.prompt_id,
-            _outcome(verdicts.get(probe.case.id)),
-            _outcome(verdicts.get(probe.control.id)),
-        )
-        for probe in tried
-    ]
-    kinds = dict.fromkeys(row.kind for row in rows)
+    outcomes = {case: verdict.outcome for case, verdict in verdicts.items()}
+    rows = [(one, outcomes.get(one.case.id), outcomes.get(one.control.id)) for one in tried]
+    kinds = dict.fromkeys(probe.kind for probe, *_ in rows)
     return Resistance(
         _success(rows),
-        {kind: _success([row for row in rows if row.kind == kind]) for kind in kinds},
+        {kind: _success([row for row in rows if row[0].kind == kind]) for kind in kinds},
     )
 
 
@@ -243,11 +230,11 @@ def _success(rows: Sequence[_Row]) -> Success:
     .. [1] R. G. Newcombe, "Improved confidence intervals for the difference between binomial
        proportions based on paired data", Statistics in Medicine 17(22), 1998, pp. 2635-2650.
     """
-    both = [row for row in rows if row.attack is not None and row.control is not None]
-    won = np.array([[row.attack is Outcome.B, row.control is Outcome.B] for row in both])
-    prompts = [row.prompt for row in both]
+    both = [row for row in rows if None not in row[1:]]
+    won = np.array([[outcome is Outcome.B for outcome in row[1:]] for row in both])
+    prompts = [probe.case.prompt_id for probe, *_ in both]
     a, c = (share(zip(prompts, column, strict=True)) for column in won.reshape(-1, 2).T.tolist())
-    arms = _arm([row.attack for row in rows], a), _arm([row.control for row in rows], c)
+    arms = _arm([attack for _, attack, _ in rows], a), _arm([filler for *_, filler in rows], c)
     if not both:
         return Success(*arms, 0, float("nan"), -1.0, 1.0)
     rate, r = a.rate - c.rate, _correlation(prompts, won)
@@ -281,7 +268,3 @@ def _arm(outcomes: Sequence[Outcome | None], won: Share) -> Arm:
         n_undecided=sum(outcome is None for outcome in outcomes),
         share=won,
     )
-
-
-def _outcome(verdict: Verdict | None) -> Outcome | None:
-    return None if verdict is None else verdict.outcome

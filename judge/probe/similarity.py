@@ -63,7 +63,7 @@ class Products:
     Attributes
     ----------
     vectors : callable
-        Takes references and texts to sparse matrices with a row for each.
+        Takes references and texts to arrays, dense or sparse, with a row for each.
     """
 
     vectors: Callable[[Texts, Texts], tuple[Any, Any]]
@@ -71,12 +71,13 @@ class Products:
     def rows(self, references: Texts, texts: Texts) -> Floats:
         """Score each text against the reference beside it."""
         left, right = self.vectors(references, texts)
-        return np.asarray(left.multiply(right).sum(axis=1)).ravel()
+        return np.asarray((left * right).sum(axis=1))
 
     def matrix(self, references: Texts, texts: Texts) -> Floats:
         """Score every text against every reference."""
         left, right = self.vectors(references, texts)
-        return np.asarray((left @ right.T).toarray())
+        products = left @ right.T
+        return np.asarray(products.toarray() if scipy.sparse.issparse(products) else products)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +255,13 @@ def tf_idf(corpus: Texts) -> Products:
 
     if not any(map(words, corpus)):
         raise DataError(f"None of {len(corpus)} texts has a word: TF-IDF needs some.")
-    vector = TfidfVectorizer(analyzer=words).fit(corpus).transform
-    return Products(lambda references, texts: (vector(references), vector(texts)))
+    vectorizer = TfidfVectorizer(analyzer=words).fit(corpus)
+
+    def vectors(*sides: Texts) -> tuple[Any, Any]:
+        left, right = (scipy.sparse.csr_array(vectorizer.transform(side)) for side in sides)
+        return left, right
+
+    return Products(vectors)
 
 
 JACCARD = Measure(
