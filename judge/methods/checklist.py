@@ -1,4 +1,4 @@
-"""Methods that go by rules beside the case: a checklist, written once a prompt, or a rubric."""
+"""Methods that go by rules beside the case: a checklist of the prompt, or a rubric."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -108,13 +108,26 @@ class Checklist(Method):
 
 
 @dataclass(frozen=True, slots=True)
-class WildBenchScore(Method):
-    """Ask for a mark from 1 to 10 of one reply, as JSON (WB-Score).
+class _WildBench(Method):
+    """Ask with a checklist in hand.
 
     Parameters
     ----------
     checklists : mapping
         Questions by `Case.prompt_id`, written once (`ChecklistWriter`) or given.
+    """
+
+    checklists: Checklists = field(repr=False)
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a reply, or about a pair of replies."""
+        items = "\n".join(f"- {item}" for item in checklist_of(case, self.checklists))
+        return self.description.request(case, nonce, checklist=items)
+
+
+@dataclass(frozen=True, slots=True)
+class WildBenchScore(_WildBench):
+    """Ask for a mark from 1 to 10 of one reply, as JSON (WB-Score).
 
     References
     ----------
@@ -131,29 +144,17 @@ class WildBenchScore(Method):
         source=_WILDBENCH,
     )
 
-    checklists: Checklists = field(repr=False)
-
-    def ask(self, case: Case, nonce: str) -> Request:
-        """Return the question about a reply."""
-        items = _bullets(case, self.checklists)
-        return self.description.request(case, nonce, checklist=items)
-
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the mark, or why there is none."""
         return read_text(reply, _mark)
 
 
 @dataclass(frozen=True, slots=True)
-class WildBenchReward(Method):
+class WildBenchReward(_WildBench):
     """Ask which of two replies is better, on five levels, as JSON (WB-Reward).
 
     Against several baselines there is a case for each; whose reply stands on which side, the
     caller knows. Upstream asks in one random order, here both orders are asked by default.
-
-    Parameters
-    ----------
-    checklists : mapping
-        Questions by `Case.prompt_id`, written once (`ChecklistWriter`) or given.
 
     References
     ----------
@@ -168,13 +169,6 @@ class WildBenchReward(Method):
         tokens_out=350,
         source=_WILDBENCH,
     )
-
-    checklists: Checklists = field(repr=False)
-
-    def ask(self, case: Case, nonce: str) -> Request:
-        """Return the question about a pair of replies."""
-        items = _bullets(case, self.checklists)
-        return self.description.request(case, nonce, checklist=items)
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the preference, in the sides as shown, or why there is none."""
@@ -336,10 +330,6 @@ def reward(preference: Preference) -> float:
     [1.0, 0.5, 0.0, -0.5, -1.0]
     """
     return 2 * preference.first - 1
-
-
-def _bullets(case: Case, checklists: Checklists) -> str:
-    return "\n".join(f"- {item}" for item in checklist_of(case, checklists))
 
 
 def _mark(text: str) -> Rating | None:

@@ -1,4 +1,4 @@
-"""The card of a judge that is asked: what to ask it, and what its answers make."""
+"""The card of a judge: votes matched to cases, what to ask it, and the card of its answers."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

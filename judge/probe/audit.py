@@ -34,7 +34,7 @@ FEWEST_ARENAS = 12
 RERUNS = 5
 SEEDS = 3
 PARTS = (9, 6, 4)
-"""Into how many parts the votes are cut, each a look at the models of its own: as many as can."""
+"""Into how many parts the votes are cut, each rated by itself: the first that can be rated."""
 MORE = np.array([0.25, 0.5, 1.0])
 """Shares of the votes over which a measure should come nearer to the truth."""
 

@@ -1,4 +1,4 @@
-"""What an axis of a card holds, and how numbers over prompts become its estimates."""
+"""Cards and their axes, and the estimates with intervals over prompts that they hold."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -118,7 +118,7 @@ class Drawn:
 
 
 UNKNOWN = Drawn(math.nan, np.full(ROUNDS, np.nan), 0)
-"""What no data say anything of."""
+"""The value where there are no data."""
 
 Means = tuple[Drawn, ...]
 
@@ -230,7 +230,7 @@ def ratio(above: Floats, below: Floats) -> Floats:
 
 
 def scores_of(name: str, scores: Floats) -> Floats:
-    """Return what a measure answered, as it is.
+    """Return the scores of a measure as they are, if all are finite.
 
     Raises
     ------

@@ -61,7 +61,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What files hold: for each axis its own."""
+    """The texts that files hold, by the axes that they are for."""
 
     rated: tuple[RatedTexts, ...]
     classes: Classes | None

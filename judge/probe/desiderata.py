@@ -1,4 +1,4 @@
-"""What a measure has to do to be relied on, and whether it does."""
+"""What a measure must do to be relied on, and whether the figures show that it does."""
 
 import math
 from collections.abc import Mapping

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -45,10 +44,15 @@ def embedding_measure(model: str, vectors: Vectors) -> Measure:
 
 def texts_asked(plans: Iterable[Plan]) -> tuple[str, ...]:
     """Return every text that is scored under these plans, once."""
-    met = _Met()
+    met: dict[str, None] = {}
+
+    def noted(references: Sequence[str], texts: Sequence[str]) -> tuple[Floats, Floats]:
+        met.update(dict.fromkeys([*references, *texts]))
+        return np.zeros((len(references), 1)), np.zeros((len(texts), 1))
+
     for plan in plans:
-        plan.ask(Measure("texts", "notes what it is asked", lambda _: met))
-    return tuple(met.texts)
+        plan.ask(Measure("texts", "notes what it is asked", lambda _: Products(noted)))
+    return tuple(met)
 
 
 async def embed_all(
@@ -145,18 +149,3 @@ async def _patiently(
             if len(vectors) != len(batch):
                 raise DataError(f"{len(vectors)} embeddings for {len(batch)} texts.")
             return vectors
-
-
-@dataclass(frozen=True, slots=True)
-class _Met:
-    """Notes texts, and scores nothing."""
-
-    texts: dict[str, None] = field(default_factory=dict)
-
-    def rows(self, references: Sequence[str], texts: Sequence[str]) -> Floats:
-        self.texts.update(dict.fromkeys([*references, *texts]))
-        return np.zeros(len(texts))
-
-    def matrix(self, references: Sequence[str], texts: Sequence[str]) -> Floats:
-        self.texts.update(dict.fromkeys([*references, *texts]))
-        return np.zeros((len(references), len(texts)))

@@ -157,7 +157,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def n_grams(text: str, n: int) -> list[tuple[object, int]]:
+def n_grams(text: str, n: int) -> list[tuple[tuple[str, ...], int]]:
     """Return runs of n words with their repetition: a set of them is the multiset of the runs.
 
     Examples
@@ -166,7 +166,7 @@ def n_grams(text: str, n: int) -> list[tuple[object, int]]:
     [(('to',), 1), (('be',), 1), (('to',), 2)]
     """
     terms = words(text)
-    met: Counter[object] = Counter()
+    met: Counter[tuple[str, ...]] = Counter()
     numbered = []
     for run in zip(*(terms[i:] for i in range(n)), strict=False):
         met[run] += 1

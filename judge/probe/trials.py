@@ -1,4 +1,4 @@
-"""The trials of a judge, which prefers one of two responses, and the axes of its answers."""
+"""Questions to a judge about pairs and changed copies, and the axes of its answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -30,7 +30,7 @@ NO_TRUTH = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What a judge said of the same cases, several times.
+    """Verdicts of a judge on the same cases, of several runs and orders.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ class Votes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """An arena to cast votes in, again and again: only what the voters say is drawn anew.
+    """A simulated arena: battles and voters stay, and the votes are drawn anew each time.
 
     A voter sees model m at ``strengths[m] + taste * u[m]`` with u standard normal, ties a share
     ``tie_rate`` of the battles whatever the gap, and else prefers by Bradley-Terry.

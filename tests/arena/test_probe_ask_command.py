@@ -221,10 +221,3 @@ def test_what_cannot_be_used_ends_in_one_line(
     pairs_file(tmp_path)
     start = ("probe", "ask", "--judge", "pocket-judge", "--cases", "pairs.csv")
     refused(command(*start, *words), message)
-
-
-def test_every_option_is_explained(command: Command) -> None:
-    document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
-    printed = command("probe", "ask", "--help", COLUMNS="200").stdout.split("Examples")[0]
-    options = {word.strip(",") for word in printed.split() if word.startswith("--")} - {"--help"}
-    assert [option for option in options if f"`{option}" not in document] == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.probe.axes import AxisName, Card, Plan, card_of, oracle_card
+from judge.probe.axes import AxisName, Card, Plan, card_of
 from judge.probe.cards import probe_similarity
 from judge.probe.perturb import VERSION
 from judge.probe.similarity import (
@@ -15,7 +15,6 @@ from judge.probe.similarity import (
     LENGTH_COUNTER,
     TF_IDF,
     Measure,
-    random_measure,
 )
 from rating.errors import DataError
 from tests.judge.probe.texts import plans
@@ -70,7 +69,7 @@ def test_planted_evaluators_stand_beside_the_others(tmp_path: Path) -> None:
     assert names == ["oracle", "BM25", "bag of words", "length counter", "random"]
     oracle = probe.cards[0]
     values = [axis.estimate.value for axis in oracle.axes]
-    assert all(value is not None and value > 0.95 for value in values)
+    assert values == pytest.approx([1] * len(values))
 
 
 def test_the_same_seed_draws_the_same_texts_and_another_seed_others(tmp_path: Path) -> None:
@@ -115,11 +114,6 @@ def test_every_classical_measure_has_a_value_on_all_five_axes(
         assert estimate.value - 1e-9 <= estimate.upper <= 1 + 1e-6, axis.name
 
 
-def test_an_oracle_is_near_one_on_every_axis(planned: list[Plan]) -> None:
-    for axis in oracle_card(planned, seed=1).axes:
-        assert axis.estimate.value == pytest.approx(1), axis.name
-
-
 def test_planted_evaluators_are_told_from_each_other(planned: list[Plan]) -> None:
     length, bag = (card_of(one, planned, seed=1) for one in (LENGTH_COUNTER, BAG_OF_WORDS))
     for name in ("robustness", "clustering", "retrieval"):
@@ -134,11 +128,6 @@ def _value(card: Card, name: AxisName) -> float:
     assert axis is not None
     assert axis.estimate.value is not None
     return axis.estimate.value
-
-
-def test_lots_are_near_nothing_on_every_axis(planned: list[Plan]) -> None:
-    for axis in card_of(random_measure(5), planned, seed=1).axes:
-        assert axis.estimate.value == pytest.approx(0, abs=0.25), axis.name
 
 
 def test_the_same_seed_gives_the_same_card(planned: list[Plan]) -> None:

@@ -1,6 +1,7 @@
 """The audit of a judge by its verdicts: noise, order, models told apart, and what stays open."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,11 +79,8 @@ def test_a_judge_that_prefers_the_first_place_says_so() -> None:
 
 
 def test_orders_turned_round_altogether_contradict_each_other() -> None:
-    plain = judged()
-    label = plain.orders["A first"]
-    against = Verdicts(
-        plain.models, plain.pairs, plain.prompt, plain.runs, {"A": label, "B": -label}
-    )
+    label = judged().orders["A first"]
+    against = replace(judged(), orders={"A": label, "B": -label})
     result = audit_verdicts("x", against, rng=rng())
     assert result.failed == ("consistency",)
     assert result["consistency"].numbers["contradictions"][-1][-2] > 5
@@ -147,9 +145,7 @@ def test_what_was_not_read_in_one_run_is_left_out_of_all_and_is_no_tie() -> None
 
 
 def test_one_run_and_no_orders_leave_everything_open() -> None:
-    one = judged(n_runs=1)
-    alone = Verdicts(one.models, one.pairs, one.prompt, one.runs, {})
-    result = audit_verdicts("x", alone, rng=rng())
+    result = audit_verdicts("x", replace(judged(n_runs=1), orders={}), rng=rng())
     assert [one.passed for one in result.desiderata] == [None] * 5
     assert "judge the same cases again" in result["reruns"].text
 
@@ -172,11 +168,7 @@ def test_a_model_without_a_case_that_was_read_is_named() -> None:
     label = plain.runs["run 1"].copy()
     label[(plain.pairs == 5).any(axis=1)] = np.nan
     with pytest.raises(DataError, match="is of m5"):
-        audit_verdicts(
-            "x",
-            Verdicts(plain.models, plain.pairs, plain.prompt, {"a": label}, {}),
-            rng=rng(),
-        )
+        audit_verdicts("x", replace(plain, runs={"a": label}, orders={}), rng=rng())
 
 
 def test_cases_of_one_prompt_are_refused() -> None:
