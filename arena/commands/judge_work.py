@@ -157,7 +157,7 @@ def prepared(
 
     settings = read_settings(database=chosen.database, roster=chosen.roster)
     model = _model(settings.roster, chosen.judge)
-    with closing(Store(settings.database)) as store:
+    with announced(), closing(Store(settings.database)) as store:
         work = Work(
             model=model,
             method=_method(task),
@@ -318,8 +318,7 @@ def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[Name
     if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
-    with announced():
-        return read_cases(tables) if pairs else read_responses(tables)
+    return read_cases(tables) if pairs else read_responses(tables)
 
 
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":

@@ -139,7 +139,8 @@ def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
     winner = table.need("winner")
     left_out = table.need("left_out") if table.has("left_out") else [None] * table.n
     for row, (value, reason) in enumerate(zip(winner, left_out, strict=True)):
-        if value != SKIP and not str(reason or "").strip():
+        counts = reason is None or not str(reason).strip()
+        if counts and value != SKIP:
             label = label_of(table, row, value)
             if not math.isnan(label):
                 yield row, label

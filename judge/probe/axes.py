@@ -1,7 +1,7 @@
 """Cards and their axes, and the estimates with intervals over prompts that they hold."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -117,6 +117,12 @@ class Drawn:
         return Estimate(self.value, *interval(self.rounds, 0.95), self.n)
 
 
+def drawn_from(function: Callable[..., Floats], *drawn: Drawn, n: int) -> Drawn:
+    """Return what a function makes of values, and of those of each round."""
+    values = function(*(np.append(one.value, one.rounds) for one in drawn))
+    return Drawn(float(values[0]), values[1:], n)
+
+
 UNKNOWN = Drawn(math.nan, np.full(ROUNDS, np.nan), 0)
 """The value where there are no data."""
 
@@ -192,9 +198,8 @@ def mean_of(drawn: Iterable[Drawn]) -> Drawn:
     there = [one for one in drawn if one.n]
     if not there:
         return UNKNOWN
-    value = float(np.mean([one.value for one in there]))
-    rounds = np.mean([one.rounds for one in there], axis=0)
-    return Drawn(value, rounds, sum(one.n for one in there))
+    n = sum(one.n for one in there)
+    return drawn_from(lambda *values: np.mean(values, axis=0), *there, n=n)
 
 
 def parts_of(group: str, names: Iterable[str], drawn: Iterable[Drawn]) -> list[Part]:

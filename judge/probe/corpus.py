@@ -10,9 +10,9 @@ import scipy  # its submodules load on first use
 from judge.probe.axes import (
     Axis,
     AxisName,
-    Drawn,
     Part,
     axis_of,
+    drawn_from,
     few,
     mean_of,
     means,
@@ -243,7 +243,7 @@ class Retrieval:
         drawn = means(np.hstack([adjusted, table]), rng=rng)
         k = len(self.questions)
         clean, disturbed = drawn[k], drawn[k + 1 :]
-        shares = [_over(one, clean) for one in disturbed]
+        shares = [drawn_from(ratio, one, clean, n=one.n) for one in disturbed]
         parts = [
             *parts_of("NDCG@10", ("clean", *self.disturbances), drawn[k:]),
             *parts_of("kept", self.disturbances, shares),
@@ -262,11 +262,6 @@ class Retrieval:
 def _with_foreign(question: str, text: str) -> str:
     n = max(1, round(NOISE * len(question.split())))
     return " ".join([question, *text.split()[:n]])
-
-
-def _over(one: Drawn, clean: Drawn) -> Drawn:
-    value = ratio(np.array(one.value), np.array(clean.value))
-    return Drawn(float(value), ratio(one.rounds, clean.rounds), one.n)
 
 
 def _ndcg(scores: Floats, gains: Floats) -> Floats:

@@ -114,11 +114,14 @@ class Arm:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the share is None where no probe is decided."""
-        names = ("n", "n_won", "n_not_lost", "n_undecided")
-        ends = (self.share.rate, self.share.low, self.share.high)
-        rate = dict(zip(("rate", "lower", "upper"), ends, strict=True))
-        counts = {name: getattr(self, name) for name in names}
-        return counts | (rate if self.share.n else dict.fromkeys(rate))
+        share = {"rate": self.share.rate, "lower": self.share.low, "upper": self.share.high}
+        return {
+            "n": self.n,
+            "n_won": self.n_won,
+            "n_not_lost": self.n_not_lost,
+            "n_undecided": self.n_undecided,
+            **(share if self.share.n else dict.fromkeys(share)),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from judge.probe.axes import (
     Part,
     axis_of,
     compare,
+    drawn_from,
     mean_of,
     ratio,
     scores_of,
@@ -226,7 +227,7 @@ def ceiling(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> dict
 
 
 def _accuracy(net: Drawn) -> Drawn:
-    return Drawn((1 + net.value) / 2, (1 + net.rounds) / 2, net.n)
+    return drawn_from(lambda agreement: (1 + agreement) / 2, net, n=net.n)
 
 
 def _as_drawn(values: Floats, n: int) -> Drawn:

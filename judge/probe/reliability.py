@@ -207,7 +207,9 @@ class Consistency:
         """Return plain values for JSON."""
         return {
             "boards": list(self.boards),
-            "spearman": [[_known(x) for x in row] for row in self.spearman.tolist()],
+            "spearman": [
+                [None if math.isnan(x) else x for x in row] for row in self.spearman.tolist()
+            ],
             "contradictions": self.contradictions.tolist(),
             "same_winner": self.same_winner,
         }
@@ -256,7 +258,3 @@ def consistency(boards: Sequence[str], theta: Floats, above: Bools) -> Consisten
 def spearman(one: Floats, other: Floats) -> float:
     """Return the rank correlation; NaN where a column is flat or shorter than three."""
     return correlations(one, other).spearman if len(one) >= MIN_MODELS else math.nan
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

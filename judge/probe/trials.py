@@ -17,6 +17,7 @@ from judge.probe.axes import (
     Part,
     axis_of,
     compare,
+    drawn_from,
     mean_of,
     means,
     parts_of,
@@ -218,7 +219,8 @@ class JudgePlan:
         unchanged, noticed = drawn[: len(light)], drawn[len(light) :]
         parts = parts_of("unchanged", light, unchanged)
         parts += parts_of("net sensitivity", heavy, noticed)
-        value = _harmonic(mean_of(unchanged), mean_of(noticed))
+        both = mean_of(unchanged), mean_of(noticed)
+        value = drawn_from(_harmonic, *both, n=both[0].n + both[1].n)
         return self._axis(AxisName.ROBUSTNESS, value, parts)
 
     def _sensitivity(
@@ -275,12 +277,8 @@ def judge_card(
     return Card(judge, definition, axes, seed)
 
 
-def _harmonic(first: Drawn, second: Drawn) -> Drawn:
-    values = [
-        2 * i * s / np.where(i + s > 0, i + s, 1)
-        for i, s in (
-            (np.array(first.value), np.maximum(second.value, 0)),
-            (first.rounds, np.maximum(second.rounds, 0)),
-        )
-    ]
-    return Drawn(float(values[0]), values[1], first.n + second.n)
+def _harmonic(first: Floats, second: Floats) -> Floats:
+    """Return harmonic means of numbers from 0 on; a negative one counts as 0."""
+    second = np.maximum(second, 0)
+    total = first + second
+    return np.asarray(2 * first * second / np.where(total > 0, total, 1))

@@ -155,8 +155,10 @@ def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -
     words = ("--votes", "votes.csv", *OURS, "--column", "prompt=question", "--where")
     with judging_server(careful) as server:
         server.roster(command.folder)
-        result = json.loads(command(*ASK, *words, "part <> '0'", "--format", "json").stdout)
-        assert (result["about"]["of_pairs"], result["about"]["votes"]) == (N, 2 * N)
+        done = command(*ASK, *words, "part <> '0'", "--format", "json")
+        about = json.loads(done.stdout)["about"]
+        assert (about["of_pairs"], about["votes"]) == (N, 2 * N)
+        assert done.stderr == "arena: votes.csv is read as votes; rows left out: 12 by where\n"
         refused(command(*ASK, *words, "nowhere = 1"), "nowhere")
 
 
