@@ -126,8 +126,8 @@ def plan(
     """
     from arena.boards.source import votes_of
     from rating.planning import votes as planning
+    from rating.tables.columns import Reading
     from rating.tables.counts import read_votes
-    from rating.tables.vote_reading import Reading
 
     with working("Planning"):
         votes = read_votes(votes_of(chosen.files(source, options.columns)), Reading.of(options))

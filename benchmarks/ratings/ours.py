@@ -13,8 +13,8 @@ from rating import Comparisons, Fit
 from rating.elo import online_elo
 from rating.scale import MEAN_POINTS, POINTS_PER_NAT
 from rating.tables.coding import coded
+from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
-from rating.tables.vote_reading import Reading
 
 
 def counted(source: Any, task: str) -> Comparisons:

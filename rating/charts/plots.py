@@ -17,9 +17,9 @@ from rating.charts.drawing import IntervalRow, Line, Rule, draw_intervals, draw_
 from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
 from rating.charts.picture import Picture, Table
 from rating.errors import DataError
+from rating.tables.columns import Reading
 from rating.tables.counts import read_groups, read_votes
 from rating.tables.formats import ReportDict, caption, has_intervals, interval_caption
-from rating.tables.vote_reading import Reading
 
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""

@@ -13,12 +13,11 @@ import numpy as np
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import weights
-from rating.tables.coding import Coded
-from rating.tables.columns import Columns
+from rating.tables.coding import Coded, Frame, Table, fetch
+from rating.tables.columns import Columns, order_columns
 from rating.tables.files import Files
-from rating.tables.sources import Frame, Table, fetch, opened
-from rating.tables.vote_filter import VoteFilter, one_row_a_case, only_of_text, order_columns
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns, only_of_text, opened
+from rating.tables.vote_filter import VoteFilter, one_row_a_case
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
