@@ -9,6 +9,8 @@ from .diagnosis.goodness import misfit_test as misfit_test
 from .diagnosis.influence import Dropped as Dropped
 from .diagnosis.influence import Flip as Flip
 from .diagnosis.influence import fewest_to_flip as fewest_to_flip
+from .elo import to_nats as to_nats
+from .elo import to_points as to_points
 from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import NotIdentifiedError as NotIdentifiedError
@@ -32,8 +34,6 @@ from .report import ModelRating as ModelRating
 from .report import Provenance as Provenance
 from .report import Report as Report
 from .report import VotesUsed as VotesUsed
-from .scale import to_nats as to_nats
-from .scale import to_points as to_points
 from .tables.counts import read_votes as read_votes
 from .tables.files import Files as Files
 from .tables.formats import frame as frame

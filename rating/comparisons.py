@@ -202,13 +202,23 @@ class Comparisons:
             sizes = [int(codes.max(initial=0)) + 1 for codes in clusters]
             cells = count(rows, [*sizes, len(rank), len(rank), len(OUTCOMES)])
         groups = [name for name in ("voter", "prompt") if name in columns]
-        return cls._of_cells(sorted(models), cells, groups, names)
+        return cls.of_cells(sorted(models), cells, groups, names)
 
     @classmethod
-    def _of_cells(
+    def of_cells(
         cls, names: Sequence[str], cells: Cells, groups: Sequence[str], features: tuple[str, ...]
     ) -> Self:
-        """Set self battles and models without others aside, and number the rest anew."""
+        """Set self battles and models without others aside, and number the rest anew.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the models, sorted.
+        cells : Cells
+            Sorted; their keys are ``groups``, both sides and the outcome.
+        groups : sequence of {"voter", "prompt"}
+        features : tuple of str
+        """
         *clusters, a, b, outcome = cells.keys
         others = (a != b) & (cells.votes > 0)
         stay = slice(None) if others.all() else others

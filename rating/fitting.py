@@ -1,12 +1,12 @@
 """Fitting strengths, and what else the votes determine, by maximum likelihood."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError, NotIdentifiedError
-from rating.likelihood.bradley_terry import solve
 from rating.likelihood.design import (
     check_covariates,
     check_not_separated,
@@ -15,7 +15,7 @@ from rating.likelihood.design import (
 )
 from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
 from rating.likelihood.newton import Objective, Optimum, anchored, minimise
-from rating.likelihood.objective import CellObjective, Deviance, deviance, objective
+from rating.likelihood.objective import CellObjective, Deviance, deviance, objective, solve
 from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
 from rating.outcome import Ties
 from rating.typing import Floats
@@ -45,7 +45,7 @@ class Parameter:
     free: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted model.
 
@@ -94,17 +94,17 @@ class Fit:
     iterations: int
     likelihood: Likelihood
 
-    @property
+    @cached_property
     def n_models(self) -> int:
         """Number of strengths."""
         return len(self.models)
 
-    @property
+    @cached_property
     def absolute(self) -> bool:
         """Whether the strengths have a zero of their own."""
         return "level" in self.likelihood.coordinates
 
-    @property
+    @cached_property
     def x(self) -> Floats:
         """Strengths and free parameters as they are optimised, in the order of ``hessian``."""
         return np.concatenate([self.theta, [p.raw for p in self.parameters if p.free]])

@@ -20,7 +20,7 @@ from rating import (
     win_rates,
 )
 from rating.diagnosis.influence import Unit
-from rating.scale import POINTS_PER_NAT
+from rating.elo import POINTS_PER_NAT
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import activity, grouping
 from rating.uncertainty.ranks import MIN_EFFECTIVE_FOR_RANKS

@@ -20,7 +20,7 @@ from arena.store.log import PairOutcome
 from arena.store.store import Store
 from rating import Outcome
 from rating.errors import RatingError
-from rating.likelihood.bradley_terry import hessian, solve
+from rating.likelihood.objective import hessian, solve
 from rating.planning.sampling import (
     arena_pairs,
     gain_pairs,

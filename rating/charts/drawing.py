@@ -6,26 +6,16 @@ cannot overlap: a figure is `PAPER` wide, and grows only where its names would n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
-from typing import TYPE_CHECKING
-
-from rating.charts.picture import Theme
-from rating.tables.escaping import visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 from math import isfinite
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-from datetime import date
-from typing import TYPE_CHECKING
-
 import numpy as np
+
+from rating.charts.picture import Theme
+from rating.tables.escaping import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

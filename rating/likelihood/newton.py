@@ -62,9 +62,9 @@ def minimise(objective: Objective, start: Floats) -> Optimum:
     ConvergenceError
         After `MAX_STEPS` steps, or where the loss falls along a straight line.
     """
-    x, at = start, objective.evaluate(start)
+    x, at, close = start, objective.evaluate(start), tolerance(objective)
     for iteration in range(MAX_STEPS):
-        if np.abs(at.gradient).max(initial=0.0) <= tolerance(objective):
+        if np.abs(at.gradient).max(initial=0.0) <= close:
             return Optimum(centred(objective, x), at, iteration)
         x, at = _descend(objective, x, at, _direction(objective, at))
     worst = float(np.abs(at.gradient).max())

@@ -162,25 +162,8 @@ def _votes(
     sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
     total, square = (None, None) if weight is None else (n * weight, n * weight**2)
     cells = count(Cells(keys, n, total, square, features), sizes)
-    *clusters, a, b, outcome = cells.keys
-    cluster = dict(zip(people, clusters, strict=True))
-    total = cells.votes.astype(np.float64) if cells.weight is None else cells.weight
     return Votes(
-        Comparisons(
-            models=models,
-            pairs=np.column_stack([a, b]),
-            outcome=outcome,
-            votes=cells.votes,
-            weight=total,
-            weight_sq=total if cells.weight_sq is None else cells.weight_sq,
-            voter=cluster.get("voter"),
-            n_voters=len(voters),
-            n_self=0,
-            prompt=cluster.get("prompt"),
-            n_prompts=len(prompts),
-            features=cells.features,
-            feature_names=reading.style,
-        ),
+        Comparisons.of_cells(models, cells, list(people), reading.style),
         voters=voters,
         prompts=prompts,
         read=int(rows.n.sum()),

@@ -63,35 +63,22 @@ class CheckedVoter:
     voter: str
     votes: int
     ties: int
-    examined: bool
-    log_e: float | None
-    max_log_e: float | None
-    flagged: bool
-    flagged_at: int | None
-    flagged_jointly: bool
-    leading: Alternative | None
-    model: str | None
-    weight: float
-    reason: str
+    examined: bool = False
+    log_e: float | None = None
+    max_log_e: float | None = None
+    flagged: bool = False
+    flagged_at: int | None = None
+    flagged_jointly: bool = False
+    leading: Alternative | None = None
+    model: str | None = None
+    weight: float = 1.0
+    reason: str = ""
 
     @classmethod
     def unexamined(cls, voter: str, votes: int, ties: int, least: int) -> Self:
         """Leave a voter of few decisive votes in peace."""
-        return cls(
-            voter=voter,
-            votes=votes,
-            ties=ties,
-            examined=False,
-            log_e=None,
-            max_log_e=None,
-            flagged=False,
-            flagged_at=None,
-            flagged_jointly=False,
-            leading=None,
-            model=None,
-            weight=1.0,
-            reason=f"Not examined: {votes - ties} decisive votes, and {least} are needed.",
-        )
+        few = f"Not examined: {votes - ties} decisive votes, and {least} are needed."
+        return cls(voter, votes, ties, reason=few)
 
     @classmethod
     def of(cls, check: VoterCheck, name: str, joint: float) -> Self:

@@ -298,6 +298,3 @@ def _taste_variance(products: Floats, expected: Floats, scale: Floats) -> float:
         if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
             break
     return variance
-
-
-FEW_PROMPTS = 20

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -46,12 +45,6 @@ class LeftOut:
     stranded: bool
 
 
-class Shifts(Protocol):
-    """Takes every cluster's shift as it comes: `rating.uncertainty.jackknife.SignSums`."""
-
-    def add(self, left_out: LeftOut) -> None: ...  # noqa: D102
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Jackknife:
     """Covariance when the votes of one cluster depend on each other.
@@ -69,7 +62,7 @@ class Jackknife:
 
 
 def jackknife(
-    fit: Fit, data: Comparisons, groups: Grouping, shifts: Shifts | None = None
+    fit: Fit, data: Comparisons, groups: Grouping, shifts: "SignSums | None" = None
 ) -> Jackknife:
     """Estimate the covariance by leaving out one cluster at a time (CR3).
 
@@ -87,7 +80,7 @@ def jackknife(
 
     Parameters
     ----------
-    shifts : optional
+    shifts : SignSums, optional
         Is given every cluster's shift on the way: one pass serves both.
 
     Raises

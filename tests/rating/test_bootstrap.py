@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 
 from rating import DataError, Ties, bootstrap, fit, sandwich_covariance
-from rating.likelihood import bradley_terry
-from rating.likelihood.bradley_terry import PairRounds, chord_newton
-from rating.uncertainty.bootstrap import Bootstrap, poisson_ones, poisson_sums
+from rating.uncertainty.bootstrap import (
+    Bootstrap,
+    PairRounds,
+    chord_newton,
+    poisson_ones,
+    poisson_sums,
+)
 from rating.uncertainty.clusters import Cluster
 from tests.rating.builders import cr1, votes, wins
 from tests.rating.drawn import draw
@@ -87,7 +91,7 @@ def test_rounds_that_stall_are_solved_by_themselves(
     data = draw(rng, "half", n=500).comparisons()
     one = fit(data)
     quick = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
-    monkeypatch.setattr(bradley_terry, "MAX_CHORD_STEPS", 1)
+    monkeypatch.setattr("rating.uncertainty.bootstrap.MAX_CHORD_STEPS", 1)
     slow = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
     assert quick.theta == pytest.approx(slow.theta, abs=1e-5)
 

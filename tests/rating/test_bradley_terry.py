@@ -16,7 +16,7 @@ from rating import (
     hessian_covariance,
 )
 from rating.likelihood import newton
-from rating.likelihood.bradley_terry import ScoreTable
+from rating.likelihood.objective import ScoreTable
 from tests.rating.builders import golden, random_votes, strength, votes, wins
 
 seeds = st.integers(0, 2**32 - 1)
