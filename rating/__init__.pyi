@@ -25,9 +25,9 @@ from .likelihood.objective import Deviance as Deviance
 from .options import RateOptions as RateOptions
 from .outcome import Outcome as Outcome
 from .outcome import Ties as Ties
-from .planning.votes import NeighbourGap as NeighbourGap
-from .planning.votes import neighbour_gaps as neighbour_gaps
-from .planning.votes import votes_to_separate as votes_to_separate
+from .planning import NeighbourGap as NeighbourGap
+from .planning import neighbour_gaps as neighbour_gaps
+from .planning import votes_to_separate as votes_to_separate
 from .report import DesignEffect as DesignEffect
 from .report import Estimate as Estimate
 from .report import ModelRating as ModelRating

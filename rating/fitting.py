@@ -14,8 +14,21 @@ from rating.likelihood.design import (
     information_left,
 )
 from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
-from rating.likelihood.newton import Objective, Optimum, anchored, minimise
-from rating.likelihood.objective import CellObjective, Deviance, deviance, objective, solve
+from rating.likelihood.newton import (
+    Objective,
+    Optimum,
+    anchored,
+    identified_inverse,
+    minimise,
+)
+from rating.likelihood.objective import (
+    CellObjective,
+    Deviance,
+    cell_objective,
+    deviance,
+    objective,
+    solve,
+)
 from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
 from rating.outcome import Ties
 from rating.typing import Floats
@@ -108,6 +121,15 @@ class Fit:
     def x(self) -> Floats:
         """Strengths and free parameters as they are optimised, in the order of ``hessian``."""
         return np.concatenate([self.theta, [p.raw for p in self.parameters if p.free]])
+
+    @cached_property
+    def inverse_information(self) -> Floats:
+        """Inverse of ``hessian``, see `rating.hessian_covariance`; not to be changed in place."""
+        return identified_inverse(self.hessian, self.n_models, absolute=self.absolute)
+
+    def cells(self, data: Comparisons) -> CellObjective:
+        """Return the likelihood of votes cell by cell, without the penalty."""
+        return cell_objective(self.likelihood, data, order_effect=self.order_effect)
 
     def objective(self, data: Comparisons) -> Objective:
         """Return what this fit minimised, on other votes between the same models."""

@@ -21,7 +21,7 @@ from arena.store.store import Store
 from rating import Outcome
 from rating.errors import RatingError
 from rating.likelihood.objective import hessian, solve
-from rating.planning.sampling import (
+from rating.sampling import (
     arena_pairs,
     gain_pairs,
     score_variances,
@@ -130,7 +130,7 @@ def pair_probabilities(
     Returns
     -------
     ndarray of shape (n_models, n_models)
-        Symmetric, the upper triangle summing to one: see `rating.planning.sampling`.
+        Symmetric, the upper triangle summing to one: see `rating.sampling`.
     """
     if sampler is Sampler.UNIFORM:
         return uniform_pairs(len(models))

@@ -6,7 +6,7 @@ which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is 
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -280,20 +280,12 @@ def _lines(days: Sequence[date], reports: Mapping[date, ReportDict]) -> list[Lin
 
 
 def _interval_table(ratings: Sequence[Mapping[str, Any]], rows: Sequence[IntervalRow]) -> Table:
-    bounds = [
-        (
-            f"{r.lower:,.0f}" if r.closed_low else "open",
-            f"{r.upper:,.0f}" if r.closed_high else "open",
-        )
-        for r in rows
-    ]
-    return Table(
-        ("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes"),
-        tuple(
-            (row.name, f"{row.rating:,.0f}", *bound, row.ranks, f"{rating.get('votes', 0):,}")
-            for row, bound, rating in zip(rows, bounds, ratings, strict=True)
-        ),
-    )
+    cells = []
+    for rating, row in zip(ratings, rows, strict=True):
+        ends = [f"{end:,.0f}" if isfinite(end) else "open" for end in (row.lower, row.upper)]
+        votes = f"{rating.get('votes', 0):,}"
+        cells.append((row.name, f"{row.rating:,.0f}", *ends, row.ranks, votes))
+    return Table(("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes"), tuple(cells))
 
 
 def _pair_table(pairs: Sequence[MetPair], *, rates: bool) -> Table:

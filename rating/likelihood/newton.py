@@ -93,6 +93,19 @@ def anchored(hessian: Floats, n_models: int, *, absolute: bool) -> Floats:
     return filled
 
 
+def identified_inverse(matrix: Floats, n_models: int, *, absolute: bool) -> Floats:
+    """Invert a symmetric matrix of all parameters on strengths that sum to zero.
+
+    Rows of the result sum to zero over the strengths. With an absolute scale
+    it is the plain inverse.
+    """
+    inverse = np.linalg.inv(anchored(matrix, n_models, absolute=absolute))
+    if not absolute:
+        inverse[:n_models] -= inverse[:n_models].mean(axis=0)
+        inverse[:, :n_models] -= inverse[:, :n_models].mean(axis=1, keepdims=True)
+    return np.asarray((inverse + inverse.T) / 2)
+
+
 def _direction(objective: Objective, at: Evaluation) -> Floats:
     """Return the Newton step, or where the objective is not convex a damped one that descends."""
     curvature = anchored(at.hessian, objective.n_models, absolute=objective.absolute)

@@ -3,6 +3,7 @@
 Of plain Bradley-Terry, a table of scores is enough.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -10,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from rating.comparisons import Comparisons
-from rating.likelihood.design import Design
+from rating.likelihood.design import Design, blocks
 from rating.likelihood.newton import Evaluation, Objective, minimise
 from rating.likelihood.ties import BOTH_BAD, HALF_WIN, SCORE_A, TIE, A, B, Likelihood, Local
 from rating.typing import Floats, Integers
@@ -131,11 +132,17 @@ class CellObjective:
         level = design.level(x) if self.absolute else np.empty(0)
         return self.likelihood.loss(self.outcome, design.gap(x), float(x[-1]), level)
 
+    def each_outcome(self, x: Floats) -> Iterator[tuple[int, Floats, Local]]:
+        """Yield the outcomes told apart, and of each its probability and `Local` in every cell."""
+        for code in self.likelihood.outcomes:
+            local = replace(self, outcome=np.full(len(self.outcome), code)).local(x)
+            yield code, np.exp(-local.value), local
+
     def evaluate(self, x: Floats) -> Evaluation:
         """Return loss, gradient and Hessian."""
         k, n = self.n_models, len(x)
         loss, gradient, hessian = 0.0, np.zeros(n), np.zeros((n, n))
-        for rows in self.design.blocks():
+        for rows in blocks(len(self.outcome)):
             part = self.rows(rows)
             local = part.local(x)
             loss += float(part.weight @ local.value)

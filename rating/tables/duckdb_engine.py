@@ -20,7 +20,7 @@ import duckdb
 
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
-from rating.tables.escaping import from_csv, from_csv_sql, quoted
+from rating.tables.escaping import all_quoted, from_csv, from_csv_sql
 from rating.tables.files import SHOWN, json_objects, kind_of
 from rating.tables.peers import LEFT_OUT
 
@@ -78,7 +78,7 @@ def rows_of(
     if len(parts) > 1 and kind_of(paths[0]) == "Parquet":
         return connection.read_parquet([*map(_exact, paths)], union_by_name=True)
     if len(parts) > 1:
-        parts = [part.project(", ".join(map(quoted, names))) for part in parts]
+        parts = [part.project(all_quoted(names)) for part in parts]
     while len(parts) > 1:  # in pairs of pairs: the engine does not follow a long chain
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
         parts = [pair[0].union(pair[1]) if pair[1:] else pair[0] for pair in pairs]
@@ -122,9 +122,7 @@ def as_parquet(
 ) -> duckdb.DuckDBPyRelation:
     """Parse some columns of a file of text once."""
     reasons = {LEFT_OUT} & {*rows.columns}
-    rows.project(", ".join(map(quoted, dict.fromkeys([*names, *reasons])))).write_parquet(
-        str(target)
-    )
+    rows.project(all_quoted(dict.fromkeys([*names, *reasons]))).write_parquet(str(target))
     return connection.read_parquet(str(target))
 
 

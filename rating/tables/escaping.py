@@ -146,6 +146,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def all_quoted(names: Iterable[str]) -> str:
+    """Write the names of columns into SQL, with commas."""
+    return ", ".join(map(quoted, names))
+
+
 def literal(text: str) -> str:
     """Write a text into SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -17,7 +17,6 @@ from rating.likelihood.objective import solve
 from rating.likelihood.ties import HALF_WIN
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Cluster, grouping
-from rating.uncertainty.covariance import hessian_covariance
 
 NORMAL_FROM = 10
 """Votes from which their number in a round is drawn from its normal expansion."""
@@ -141,7 +140,8 @@ def spanning_pairs(first: Ints, second: Ints, games: Floats, n_models: int) -> I
     """
     met = scipy.sparse.csr_array((-games, (first, second)), shape=(n_models, n_models))
     tree = scipy.sparse.csgraph.minimum_spanning_tree(met).tocoo()
-    return np.searchsorted(first * n_models + second, tree.row * n_models + tree.col)
+    number = np.searchsorted(first * n_models + second, tree.row * n_models + tree.col)
+    return np.asarray(number, dtype=np.int64)
 
 
 def chord_newton(rounds: PairRounds, start: Floats, bread: Floats, *, ridge: float) -> Solved:
@@ -270,7 +270,7 @@ def _plain_rounds(
 ) -> Iterator[Floats]:
     table = _PairTable.of(data)
     draw = table.votes_drawn if cluster is None else table.clusters_drawn(data, cluster)
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     games = table.mean.reshape(3, -1).sum(axis=0)
     tree = spanning_pairs(table.first, table.second, games, table.n_models)
     for first in range(0, rounds, ROUNDS_AT_ONCE):

@@ -17,7 +17,6 @@ from rating.uncertainty.covariance import (
     ScoredCells,
     bare_tie_meat,
     blocks_of_cells,
-    hessian_covariance,
     scored_cells,
 )
 
@@ -98,7 +97,7 @@ def jackknife(
        of Applied Econometrics 38(5), 2023, pp. 671-694.
     """
     u = checked_activity(data, groups).n_clusters
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     k, meat = data.n_models, bare_tie_meat(fit, data.merged())
     lengths = np.zeros(groups.size)
     leverage = _leverage(fit, data, groups, bread)
@@ -155,7 +154,7 @@ def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[Lef
         If fewer than two clusters have a vote of positive weight.
     """
     checked_activity(data, groups)
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     leverage = _leverage(fit, data, groups, bread)
     everybody = np.ones(groups.size, dtype=bool)
     yield from _leave_out_each(fit, data, groups, bread, leverage, everybody)

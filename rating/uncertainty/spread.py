@@ -12,7 +12,7 @@ from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
 from rating.uncertainty.clusters import KINDS, Activity, Cluster, activity
 from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer
-from rating.uncertainty.covariance import decided_groups, hessian_covariance
+from rating.uncertainty.covariance import decided_groups
 from rating.uncertainty.profile import profile_intervals
 from rating.uncertainty.ranks import is_small
 
@@ -100,7 +100,7 @@ def _plain(estimate: Floats, se: Floats, low: Floats, high: Floats, fit: Fit) ->
 
 
 def _hessian(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
-    spread = _judged(Inference(fit, data, hessian_covariance(fit), (), None), options)
+    spread = _judged(Inference(fit, data, fit.inverse_information, (), None), options)
     if fit.ties != "half" or not data.weight[data.score_a == 0.5].any():
         return spread
     warning = (

@@ -9,7 +9,7 @@ import pytest
 
 from rating import Comparisons, fit
 from rating.elo import POINTS_PER_NAT
-from rating.planning.sampling import (
+from rating.sampling import (
     arena_pairs,
     gain_pairs,
     neighbour_contrast,

@@ -9,7 +9,7 @@ import pytest
 
 from rating import RateOptions, Report
 from rating.errors import DataError
-from rating.planning.votes import Plan, plan
+from rating.planning import Plan, plan
 from rating.tables.columns import Reading
 from rating.tables.counts import rate_source, read_votes
 
