@@ -302,7 +302,7 @@ class _PairTable:
     @classmethod
     def of(cls, data: Comparisons) -> "_PairTable":
         """Fold the sides of all cells together."""
-        a, b = data.pairs.T
+        a, b = data.pairs.T.astype(np.int64)  # they may be narrow, and their products are not
         k = data.n_models
         low, high = np.minimum(a, b), np.maximum(a, b)
         present = np.bincount(low * k + high, minlength=k * k) > 0

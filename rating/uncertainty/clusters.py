@@ -24,6 +24,9 @@ _TASTE_STEPS = 50
 Cluster = Literal["voter", "prompt"]
 KINDS: tuple[Cluster, Cluster] = ("voter", "prompt")
 
+FEW_PROMPTS = 20
+"""Prompts below which intervals that generalise over them are rough."""
+
 
 @dataclass(frozen=True, slots=True)
 class Activity:

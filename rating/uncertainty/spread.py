@@ -10,7 +10,7 @@ from rating.fitting import Fit
 from rating.options import RateOptions
 from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
-from rating.uncertainty.clusters import KINDS, Activity, Cluster, activity
+from rating.uncertainty.clusters import FEW_PROMPTS, KINDS, Activity, Cluster, activity
 from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer
 from rating.uncertainty.covariance import decided_groups
 from rating.uncertainty.profile import profile_intervals
@@ -245,7 +245,6 @@ def _deviations(rounds: Floats) -> Floats:
 
 
 FEW_POINTS = 10
-FEW_PROMPTS = 20
 NAMED_AT_MOST = 5
 
 

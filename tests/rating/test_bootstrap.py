@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from rating import DataError, Ties, bootstrap, fit, sandwich_covariance
+from rating import Comparisons, DataError, Ties, bootstrap, fit, sandwich_covariance
 from rating.uncertainty.bootstrap import (
     Bootstrap,
     PairRounds,
@@ -174,3 +176,17 @@ def test_bad_requests_raise(rng: np.random.Generator) -> None:
         bootstrap(one, data, cluster="voter", rng=rng)
     with pytest.raises(DataError, match="level"):
         bootstrap(one, data, rounds=5, rng=rng).interval(1.5)
+
+
+def test_models_numbered_by_narrow_types_are_drawn_alike(rng: np.random.Generator) -> None:
+    k, n = 40, 4000
+    a = rng.integers(0, k, n)
+    b = (a + rng.integers(1, k, n)) % k
+    names = [f"model {i:02}" for i in range(k)]
+    wide = Comparisons.from_codes(names, a, b, rng.integers(0, 3, n))
+    narrow = replace(wide, pairs=wide.pairs.astype(np.int8))
+    theta = [
+        bootstrap(fit(data), data, rounds=5, rng=np.random.default_rng(0)).theta
+        for data in (wide, narrow)
+    ]
+    assert (theta[0] == theta[1]).all()

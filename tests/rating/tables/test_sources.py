@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from arena.boards.dataset import export_votes
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
-from rating.tables.coding import N, count_alike
-from rating.tables.columns import Reading
+from rating.tables.coding import count_alike
+from rating.tables.columns import N, Reading
 from rating.tables.counts import count_votes, read_votes
 from rating.tables.sources import LoggedColumns
 from tests.arena.boards.log import linked, vote
