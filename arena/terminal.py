@@ -25,7 +25,7 @@ from rating.tables.formats import shown, summary
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
-    from rating.planning.votes import Plan
+    from rating.planning import Plan
 
 Row = Mapping[str, Any]
 
@@ -197,8 +197,9 @@ def _rating(row: Row) -> str:
 def _interval(row: Row) -> str:
     if row["lower"] is None and row["upper"] is None:
         return "–"
-    ends = (shown("lower", row[name]) for name in ("lower", "upper"))
-    return " to ".join(ends)
+    return " to ".join(
+        "–" if end is None else f"{end:.0f}" for end in (row["lower"], row["upper"])
+    )
 
 
 def _parameter(name: str, estimate: Row, method: Row) -> str:

@@ -30,9 +30,9 @@ from judge.tables.verdicts import require_writable, write_judged
 from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
+from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
 from rating.tables.files import Files
-from rating.tables.vote_reading import Reading
 
 T = TypeVar("T")
 PathLike = str | Path

@@ -24,16 +24,13 @@ from rating.uncertainty.ranks import (
     rank_ranges,
 )
 from rating.uncertainty.spread import (
+    FEW_POINTS,
     Spread,
     clusters_of,
     few_points,
     named,
     on_clusters_behind,
-    on_few_points,
-    on_no_interval,
-    on_no_ranks,
     on_quasi_errors,
-    on_these_voters,
     on_ties,
     seen_of,
     spread,
@@ -248,19 +245,30 @@ def _warnings(
     yield from _on_clusters(data, options, off, voters)
     few = _too_few(data, off, options)
     if few is not None:
-        yield on_no_ranks(few, data.n_models)
+        verb = "is" if few.startswith("One ") else "are"
+        yield (
+            f"{few} {verb} too few to bound the ranks of {data.n_models} models: none is ruled "
+            "out."
+        )
     elif off.inference is not None and off.inference.kinds:
         yield from on_clusters_behind(off.inference)
     if options.interval == "sandwich" and options.ties == "half":
         yield from on_ties(data)
-    if not _profiled(data, options) or not few_points(data):
-        yield from on_few_points(data)
+    rare = few_points(data)
+    if rare and not _profiled(data, options):
+        yield (
+            f"Fewer than {FEW_POINTS} points won, or lost, by {named(rare)} "
+            "(a win 1, a tie 1/2): those intervals are rough."
+        )
     unbounded = [row.model for row in rows if math.isinf(row.lower) or math.isinf(row.upper)]
     if unbounded:
         yield f"The interval has no finite end for {named(unbounded)}: null stands for it."
     unknown = [row.model for row in rows if math.isnan(row.lower) and not math.isnan(row.se)]
     if unknown and options.interval == "sandwich":
-        yield on_no_interval(unknown)
+        yield (
+            f"No interval is given for {named(unknown)}: next to nothing but one voter, or one "
+            "prompt, stands behind it."
+        )
     if worst is not None and worst > QUASI_WORST:
         yield on_quasi_errors(worst)
 
@@ -276,7 +284,11 @@ def _on_clusters(
             "and are too narrow where people voted often."
         )
     elif voters is not None and options.claims == "these-voters":
-        yield on_these_voters(voters)
+        yield (
+            f"Intervals and ranks are for these {voters.n_clusters} voters alone: how they would "
+            "rate with endless votes, each with the same share of them. Of other people they say "
+            "nothing."
+        )
     elif voters is not None and not clustered:
         yield (
             f"The intervals treat votes as independent, though {voters.n_clusters} voters cast "

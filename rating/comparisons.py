@@ -15,6 +15,7 @@ from rating.counting import (
     checked_rows,
     count,
     dense,
+    narrowest,
 )
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
@@ -191,10 +192,8 @@ class Comparisons:
         check_names(models)
         rows = checked_rows(columns, len(models))
         *clusters, a, b, outcome = rows.keys
-        rank = np.argsort(np.argsort(np.array(list(models), dtype=object)))
-        if (rank != np.arange(len(rank))).any():
-            a, b = rank.astype(np.int32)[a], rank.astype(np.int32)[b]
-        rows = replace(rows, keys=(*clusters, a, b, outcome))
+        rank = np.argsort(np.argsort(np.array(list(models), dtype=object))).astype(np.int32)
+        rows = replace(rows, keys=(*clusters, rank[a], rank[b], outcome))
         names = tuple(feature_names) if features is not None else ()
         if features is not None:
             cells = replace(rows, features=checked_features(features, names, len(a)))
@@ -202,19 +201,33 @@ class Comparisons:
             sizes = [int(codes.max(initial=0)) + 1 for codes in clusters]
             cells = count(rows, [*sizes, len(rank), len(rank), len(OUTCOMES)])
         groups = [name for name in ("voter", "prompt") if name in columns]
-        return cls._of_cells(sorted(models), cells, groups, names)
+        return cls.of_cells(sorted(models), cells, groups, names)
 
     @classmethod
-    def _of_cells(
+    def of_cells(
         cls, names: Sequence[str], cells: Cells, groups: Sequence[str], features: tuple[str, ...]
     ) -> Self:
-        """Set self battles and models without others aside, and number the rest anew."""
+        """Set self battles and models without others aside, and number the rest anew.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the models, sorted.
+        cells : Cells
+            Sorted; their keys are ``groups``, both sides and the outcome.
+        groups : sequence of {"voter", "prompt"}
+        features : tuple of str
+        """
         *clusters, a, b, outcome = cells.keys
         others = (a != b) & (cells.votes > 0)
         stay = slice(None) if others.all() else others
+        n_self = int(cells.votes[a == b].sum())
+        a, b = a[stay], b[stay]
         present = np.zeros(len(names), dtype=bool)
-        present[a[stay]] = present[b[stay]] = True
-        place = (np.cumsum(present) - 1).astype(np.int32)
+        present[a] = present[b] = True
+        if not present.all():
+            place = (np.cumsum(present) - 1).astype(narrowest(len(names)))
+            a, b = place[a], place[b]
         known = {name: dense(codes[stay]) for name, codes in zip(groups, clusters, strict=True)}
         voter, n_voters = known.get("voter", (None, 0))
         prompt, n_prompts = known.get("prompt", (None, 0))
@@ -222,14 +235,14 @@ class Comparisons:
         weight = weight[stay]
         return cls(
             models=tuple(name for name, there in zip(names, present, strict=True) if there),
-            pairs=np.column_stack([place[a[stay]], place[b[stay]]]),
+            pairs=np.column_stack([a, b]),
             outcome=outcome[stay],
             votes=cells.votes[stay],
             weight=weight,
             weight_sq=weight if cells.weight_sq is None else cells.weight_sq[stay],
             voter=voter,
             n_voters=n_voters,
-            n_self=int(cells.votes[a == b].sum()),
+            n_self=n_self,
             prompt=prompt,
             n_prompts=n_prompts,
             features=None if cells.features is None else cells.features[stay],

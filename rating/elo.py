@@ -1,4 +1,4 @@
-"""Online Elo: ratings that move with each vote, and so depend on the votes' order."""
+"""The Elo scale: strengths in nats as points; and online Elo, which depends on the order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,13 +8,32 @@ from typing import Any
 import numpy as np
 
 from rating.errors import DataError
-from rating.scale import MEAN_POINTS
 from rating.typing import Floats, Ints
 
 SCALE = 400.0
+POINTS_PER_NAT = SCALE / log(10)
+MEAN_POINTS = 1000.0
 STEP = 4.0
 MIN_ORDERS = 100
 CHUNK_VOTES = 65_536
+
+
+def to_points(theta: Floats) -> Floats:
+    """Return ``400 / ln 10 * theta + 1000``: the Elo scale, for strengths that sum to zero.
+
+    A lead of 400 points is odds of ten to one.
+
+    Examples
+    --------
+    >>> to_points(np.log([10.0, 1.0])).tolist()
+    [1400.0, 1000.0]
+    """
+    return POINTS_PER_NAT * theta + MEAN_POINTS
+
+
+def to_nats(points: Floats) -> Floats:
+    """Return the strength in nats of a rating in points: the inverse of `to_points`."""
+    return (points - MEAN_POINTS) / POINTS_PER_NAT
 
 
 @dataclass(frozen=True, slots=True, eq=False)

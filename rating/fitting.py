@@ -1,12 +1,12 @@
 """Fitting strengths, and what else the votes determine, by maximum likelihood."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError, NotIdentifiedError
-from rating.likelihood.bradley_terry import solve
 from rating.likelihood.design import (
     check_covariates,
     check_not_separated,
@@ -14,8 +14,21 @@ from rating.likelihood.design import (
     information_left,
 )
 from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
-from rating.likelihood.newton import Objective, Optimum, anchored, minimise
-from rating.likelihood.objective import CellObjective, Deviance, deviance, objective
+from rating.likelihood.newton import (
+    Objective,
+    Optimum,
+    anchored,
+    identified_inverse,
+    minimise,
+)
+from rating.likelihood.objective import (
+    CellObjective,
+    Deviance,
+    cell_objective,
+    deviance,
+    objective,
+    solve,
+)
 from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
 from rating.outcome import Ties
 from rating.typing import Floats
@@ -45,7 +58,7 @@ class Parameter:
     free: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted model.
 
@@ -94,20 +107,29 @@ class Fit:
     iterations: int
     likelihood: Likelihood
 
-    @property
+    @cached_property
     def n_models(self) -> int:
         """Number of strengths."""
         return len(self.models)
 
-    @property
+    @cached_property
     def absolute(self) -> bool:
         """Whether the strengths have a zero of their own."""
         return "level" in self.likelihood.coordinates
 
-    @property
+    @cached_property
     def x(self) -> Floats:
         """Strengths and free parameters as they are optimised, in the order of ``hessian``."""
         return np.concatenate([self.theta, [p.raw for p in self.parameters if p.free]])
+
+    @cached_property
+    def inverse_information(self) -> Floats:
+        """Inverse of ``hessian``, see `rating.hessian_covariance`; not to be changed in place."""
+        return identified_inverse(self.hessian, self.n_models, absolute=self.absolute)
+
+    def cells(self, data: Comparisons) -> CellObjective:
+        """Return the likelihood of votes cell by cell, without the penalty."""
+        return cell_objective(self.likelihood, data, order_effect=self.order_effect)
 
     def objective(self, data: Comparisons) -> Objective:
         """Return what this fit minimised, on other votes between the same models."""

@@ -1,10 +1,7 @@
 """The outcomes of one comparison, and the ways to account for ties."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    pass
+from typing import Literal
 
 
 class Outcome(StrEnum):

@@ -41,10 +41,14 @@ class VotesUsed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain["self"] = plain.pop("self_battles")
-        order = ("used", "self", "dropped", "voters", "effective_voters", "top_voter_share")
-        return {name: plain[name] for name in order} | {"dropped": dict(self.dropped)}
+        return {
+            "used": self.used,
+            "self": self.self_battles,
+            "dropped": dict(self.dropped),
+            "voters": self.voters,
+            "effective_voters": self.effective_voters,
+            "top_voter_share": self.top_voter_share,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,10 @@ class ModelRating:
     rank_high: int | None
     votes: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: finite numbers, or None."""
+        return _plain(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -160,7 +168,7 @@ class Report:
             "log_loss": self.log_loss,
             "deviance": self.deviance,
             "parameters": {name: _plain(parameter) for name, parameter in self.parameters.items()},
-            "ratings": [_plain(row) for row in self.ratings],
+            "ratings": [row.to_dict() for row in self.ratings],
             "quasi_se_error": self.quasi_se_error,
             "warnings": list(self.warnings),
         }
@@ -195,12 +203,10 @@ def _ranks(row: ModelRating) -> str:
 
 def _method(options: RateOptions, source: Provenance) -> dict[str, Any]:
     plain = {f.name: getattr(options, f.name) for f in fields(options)}
-    plain["style"] = list(options.style)
-    plain["columns"] = dict(options.columns)
-    plain |= {
-        name: None if moment is None else moment.isoformat()
-        for name, moment in (("since", options.since), ("until", options.until))
-    }
+    plain |= {"style": list(options.style), "columns": dict(options.columns)}
+    for name in ("since", "until"):
+        if plain[name] is not None:
+            plain[name] = plain[name].isoformat()
     if options.anchor is not None:
         model, points = options.anchor
         plain |= {"anchor": {model: points}, "mean": None}

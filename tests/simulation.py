@@ -21,9 +21,9 @@ from rating import (
     infer,
     rank_ranges,
 )
-from rating.likelihood.bradley_terry import solve
-from rating.planning.sampling import arena_pairs, gain_pairs, score_variances
-from rating.scale import POINTS_PER_NAT
+from rating.elo import POINTS_PER_NAT
+from rating.likelihood.objective import solve
+from rating.sampling import arena_pairs, gain_pairs, score_variances
 from rating.uncertainty.ranks import is_small, joint_rank_ranges
 from rating.uncertainty.spread import MIN_EFFECTIVE_FOR_CLUSTERS
 
@@ -47,7 +47,7 @@ class Design:
     ``n_prompts`` prompts are shared, if there are any, and suit each model by
     ``liking`` nats more or less; sides lean to the left by ``lean`` nats.
     Pairs are uniform, or ``adaptive``: drawn by the votes so far, see
-    `rating.planning.sampling`.
+    `rating.sampling`.
     """
 
     name: str = "D1"

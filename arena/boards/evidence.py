@@ -20,7 +20,7 @@ from rating import (
     win_rates,
 )
 from rating.diagnosis.influence import Unit
-from rating.scale import POINTS_PER_NAT
+from rating.elo import POINTS_PER_NAT
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import activity, grouping
 from rating.uncertainty.ranks import MIN_EFFECTIVE_FOR_RANKS
@@ -156,7 +156,7 @@ def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:
 def holds(fitted: Fitted) -> tuple[Hold, ...]:
     """Say what holds each model above the next, for the first `MOST_PAIRS` neighbours.
 
-    See `rating.diagnosis.influence.fewest_to_flip` and `rating.planning.votes.neighbour_gaps`.
+    See `rating.diagnosis.influence.fewest_to_flip` and `rating.planning.neighbour_gaps`.
     """
     data, models = fitted.data, fitted.fit.models
     gaps = neighbour_gaps(fitted.inference, level=OPTIONS.level)[:MOST_PAIRS]

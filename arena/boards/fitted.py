@@ -18,8 +18,9 @@ from rating import (
 from rating.board import report_of
 from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
+from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.tables.vote_reading import LoggedColumns, Reading
+from rating.tables.sources import LoggedColumns
 from rating.uncertainty.ranks import is_small
 from rating.uncertainty.spread import Spread, spread
 

@@ -26,7 +26,7 @@ from rating import Comparisons, Report, __version__, field_rates
 from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import count_votes
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns
 from rating.uncertainty.spread import on_quasi_errors
 
 METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"

@@ -4,7 +4,7 @@ from typing import overload
 
 from rating.errors import DataError
 from rating.tables.files import Files
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns
 
 
 @overload

@@ -98,7 +98,11 @@ def rate(
     if form != "table":
         for value, why in result.get("not_rated", {}).items():
             say(f"arena: {options.by} {value!r} is left out. {why}", error=True)
-    _write(result if old is None else _moves(old, result), form, out)
+    if old is not None:
+        from rating.tables.compare import compare as moves_between
+
+        result = moves_between(old, result)
+    _write(result, form, out)
 
 
 def plan(
@@ -125,13 +129,13 @@ def plan(
     arena plan votes.parquet --format json
     """
     from arena.boards.source import votes_of
-    from rating.planning import votes as planning
+    from rating.planning import plan as planned
+    from rating.tables.columns import Reading
     from rating.tables.counts import read_votes
-    from rating.tables.vote_reading import Reading
 
     with working("Planning"):
         votes = read_votes(votes_of(chosen.files(source, options.columns)), Reading.of(options))
-        result = planning.plan(votes.data, options)
+        result = planned(votes.data, options)
     if form == "json":
         write(formats.as_json(result.to_dict()))
     else:
@@ -208,12 +212,6 @@ def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
         msg = f"--compare takes one board, and --by {by!r} makes one for every value: drop one."
         raise DataError(msg)
     return board
-
-
-def _moves(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    from rating.tables.compare import compare
-
-    return compare(old, new)
 
 
 def _write(result: Mapping[str, Any], form: str, out: Path | None) -> None:

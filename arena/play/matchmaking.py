@@ -20,8 +20,8 @@ from arena.store.log import PairOutcome
 from arena.store.store import Store
 from rating import Outcome
 from rating.errors import RatingError
-from rating.likelihood.bradley_terry import hessian, solve
-from rating.planning.sampling import (
+from rating.likelihood.objective import hessian, solve
+from rating.sampling import (
     arena_pairs,
     gain_pairs,
     score_variances,
@@ -130,7 +130,7 @@ def pair_probabilities(
     Returns
     -------
     ndarray of shape (n_models, n_models)
-        Symmetric, the upper triangle summing to one: see `rating.planning.sampling`.
+        Symmetric, the upper triangle summing to one: see `rating.sampling`.
     """
     if sampler is Sampler.UNIFORM:
         return uniform_pairs(len(models))

@@ -33,7 +33,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns
 
 BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 """A query for the keys of battles."""

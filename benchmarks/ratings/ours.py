@@ -10,11 +10,10 @@ import rating
 from benchmarks.ratings.tasks import VOTER_TASKS, Points, Task
 from benchmarks.ratings.work import STYLES
 from rating import Comparisons, Fit
-from rating.elo import online_elo
-from rating.scale import MEAN_POINTS, POINTS_PER_NAT
+from rating.elo import MEAN_POINTS, POINTS_PER_NAT, online_elo
 from rating.tables.coding import coded
+from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
-from rating.tables.vote_reading import Reading
 
 
 def counted(source: Any, task: str) -> Comparisons:

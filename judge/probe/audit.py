@@ -22,8 +22,8 @@ from judge.probe.reliability import consistency, rerun_noise, spearman
 from judge.probe.worlds import MEASURES, Measure, Rated, Votes, World
 from rating import RateOptions
 from rating.errors import DataError, RatingError
+from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
-from rating.tables.vote_reading import Reading
 from rating.typing import Floats
 
 Progress = Callable[[int, int], None]

@@ -14,7 +14,7 @@ from rating.diagnosis.taste import fit_taste_sd
 from rating.elo import online_elo
 from rating.errors import NotIdentifiedError
 from rating.fitting import Fit, fit
-from rating.likelihood.bradley_terry import solve
+from rating.likelihood.objective import solve
 from rating.outcome import Ties
 from rating.typing import Bools, Floats, Ints
 

@@ -15,7 +15,7 @@ from judge.studies.estimates import NONE, minus, number_of, percent, percent_of,
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.plan import Plan, Sent
 from judge.studies.powered_ratings import PoweredRatings
-from rating.scale import to_points
+from rating.elo import to_points
 
 SEND = "send.csv"
 

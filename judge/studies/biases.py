@@ -20,8 +20,8 @@ from judge.studies.estimates import (
     Estimate,
 )
 from judge.studies.items import Items, Labels
+from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
-from rating.scale import POINTS_PER_NAT
 from rating.typing import Floats
 from rating.uncertainty.contrasts import quantile
 

@@ -11,9 +11,9 @@ from judge.studies.power_tuning import Problem, problem_of
 from judge.studies.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from judge.studies.prediction_powered import PoweredMean
 from judge.studies.voters_and_prompts import bread_at
+from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
-from rating.likelihood.bradley_terry import win_probability
-from rating.scale import POINTS_PER_NAT
+from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import quantile
 

@@ -25,9 +25,9 @@ from judge.studies.voters_and_prompts import (
     solved,
     uncertainty,
 )
+from rating.elo import to_points
 from rating.errors import NotIdentifiedError
-from rating.likelihood.bradley_terry import win_probability
-from rating.scale import to_points
+from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats
 
 UNLIKELY = 0.01

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
-from rating.tables.coding import Coded, coded_list
-from rating.tables.columns import Columns, require
+from rating.tables.coding import Coded, Table, coded_list, fetch
+from rating.tables.columns import Columns, order_columns, require
 from rating.tables.files import Files
 from rating.tables.ordered import ROW, numbered
 from rating.tables.peers import NO_VERDICT
-from rating.tables.sources import Table, fetch, opened
-from rating.tables.vote_filter import VoteFilter, one_row_a_case, order_columns
-from rating.tables.vote_reading import TEXTS as LOGGED
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import TEXTS as LOGGED
+from rating.tables.sources import LoggedColumns, opened
+from rating.tables.vote_filter import VoteFilter, one_row_a_case
 from rating.typing import Bools, Floats
 
 ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"

@@ -16,7 +16,7 @@ from rating.tables.columns import quoted_names
 from rating.tables.compare import read_board
 from rating.tables.counts import rate_source
 from rating.tables.files import json_or_text, read_text
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns
 from rating.typing import Floats
 
 ALIKE = (

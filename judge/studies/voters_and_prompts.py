@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from judge.studies.items import Labels
 from judge.studies.power_tuning import Moments, Parts, Problem, row_scores
 from rating.errors import ConvergenceError, NotIdentifiedError
-from rating.likelihood.bradley_terry import hessian, solve, win_probability
-from rating.likelihood.newton import anchored
+from rating.likelihood.newton import anchored, identified_inverse
+from rating.likelihood.objective import hessian, solve, win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, quantile
-from rating.uncertainty.covariance import CHUNK_ENTRIES, identified_inverse
+from rating.uncertainty.covariance import CHUNK_ENTRIES
 
 _LEAST_LEFT = 1e-3
 _ENDLESS = (

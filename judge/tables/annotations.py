@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from rating.errors import DataError
 from rating.tables.columns import quoted_names, require
-from rating.tables.duckdb_engine import connected
+from rating.tables.duckdb_engine import columns_in_file, connected, require_alike
 from rating.tables.files import Files, expanded, json_objects, json_or_text, kind_of
 from rating.tables.peers import LEFT_OUT, NO_VERDICT, announce, explained, recognised
-from rating.tables.sources import chosen, columns_in_file, label_column, opened, require_alike
+from rating.tables.sources import chosen, label_column, opened
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"

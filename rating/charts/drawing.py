@@ -6,26 +6,16 @@ cannot overlap: a figure is `PAPER` wide, and grows only where its names would n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
-from typing import TYPE_CHECKING
-
-from rating.charts.picture import Theme
-from rating.tables.escaping import visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 from math import isfinite
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-from datetime import date
-from typing import TYPE_CHECKING
-
 import numpy as np
+
+from rating.charts.picture import Theme
+from rating.tables.escaping import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,16 +172,6 @@ class IntervalRow:
     upper: float
     ranks: str
 
-    @property
-    def closed_low(self) -> bool:
-        """Whether the interval ends below."""
-        return isfinite(self.lower)
-
-    @property
-    def closed_high(self) -> bool:
-        """Whether the interval ends above."""
-        return isfinite(self.upper)
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -213,10 +193,10 @@ def span(rows: Sequence[IntervalRow], rule: float) -> tuple[float, float]:
     half-width, so that a wild one does not flatten the others.
     """
     low, high = (f([rule, *(row.rating for row in rows)]) for f in (min, max))
-    halves = [(r.upper - r.lower) / 2 for r in rows if r.closed_low and r.closed_high]
+    halves = [(r.upper - r.lower) / 2 for r in rows if isfinite(r.upper - r.lower)]
     reach = max(high - low, 2 * median_low(halves or [0.0]), LEAST_SPAN)
-    ends = [max(r.lower, low - reach) for r in rows if r.closed_low]
-    tops = [min(r.upper, high + reach) for r in rows if r.closed_high]
+    ends = [max(r.lower, low - reach) for r in rows if isfinite(r.lower)]
+    tops = [min(r.upper, high + reach) for r in rows if isfinite(r.upper)]
     low, high = min([low, *ends]), max([high, *tops])
     spare = max(LEAST_SPAN - (high - low), 0.06 * (high - low)) / 2
     return low - spare, high + spare

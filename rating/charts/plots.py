@@ -6,20 +6,21 @@ which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is 
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rating import Comparisons, RateOptions, Report, Votes, WinRates
+from rating import Comparisons, RateOptions, Report, Votes
 from rating.charts.drawing import IntervalRow, Line, Rule, draw_intervals, draw_lines, finite, span
 from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
 from rating.charts.picture import Picture, Table
 from rating.errors import DataError
+from rating.tables.columns import Reading
 from rating.tables.counts import read_groups, read_votes
 from rating.tables.formats import ReportDict, caption, has_intervals, interval_caption
-from rating.tables.vote_reading import Reading
+from rating.typing import Floats
 
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
@@ -72,42 +73,32 @@ def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Pict
 
 
 def win_rates(
-    report: ReportDict,
-    pairs: Sequence[Mapping[str, Any]],
-    *,
-    made: date,
-    expected: bool = False,
-    title: str = "Who beats whom",
+    report: ReportDict, data: Comparisons, *, made: date, title: str = "Who beats whom"
 ) -> Picture:
     """Show the score of each model against each other, centred on one half, best first.
 
     Parameters
     ----------
-    pairs : sequence of mappings
-        ``model_a``, ``model_b``, ``win_rate`` (of model_a, a tie half, 0 to 1) and ``votes``;
-        one order of a pair is enough. `pair_table` makes it of `rating.WinRates`.
-    expected : bool
-        Whether the rates are those that the fit expects, rather than observed ones.
+    data : Comparisons
+        The votes that were rated.
 
     Raises
     ------
     DataError
-        If a pair names a model that is not rated, or a rate is not between 0 and 1.
+        If a vote is on a model that is not rated.
     """
-    names = [rating["model"] for rating in _ratings(report)]
+    names, pairs = [rating["model"] for rating in _ratings(report)], met_pairs(data)
     rate, votes = _matrices(names, pairs)
-    coloured = rate if expected else np.where(votes < FEWEST_COLOURED, np.nan, rate)
+    coloured = np.where(votes < FEWEST_COLOURED, np.nan, rate)
     grid = Grid(
         names=names,
         tone=2 * coloured - 1,
         votes=votes,
         scale=tuple((share / 50 - 1, str(share)) for share in (0, 25, 50, 75, 100)),
         scores=100 * rate,
-        scale_name=f"{'Expected score' if expected else 'Score'} of row against column (%)",
+        scale_name="Score of row against column (%)",
     )
-    sentences = [f"Score: wins and half the ties{', as the fit expects' if expected else ''}."]
-    if not expected:
-        sentences += _blanks_caption(votes)
+    sentences = ["Score: wins and half the ties.", *_blanks_caption(votes)]
     return Picture(
         title=title,
         caption=caption(
@@ -120,14 +111,10 @@ def win_rates(
 
 
 def votes_per_pair(
-    report: ReportDict,
-    pairs: Sequence[Mapping[str, Any]],
-    *,
-    made: date,
-    title: str = "Votes by pair",
+    report: ReportDict, data: Comparisons, *, made: date, title: str = "Votes by pair"
 ) -> Picture:
-    """Show how many votes each pair of models has, best first; ``pairs`` as in `win_rates`."""
-    names = [rating["model"] for rating in _ratings(report)]
+    """Show how many votes each pair of models has, best first; ``data`` as in `win_rates`."""
+    names, pairs = [rating["model"] for rating in _ratings(report)], met_pairs(data)
     _, votes = _matrices(names, pairs)
     most = max(float(votes.max()), 1.0)
     marks = sorted({int(most * share) for share in (0, 1 / 16, 1 / 4, 9 / 16, 1)})
@@ -185,18 +172,24 @@ def over_time(reports: Mapping[date, ReportDict], *, title: str = "Ratings over 
     )
 
 
-def pair_table(rates: WinRates, *, expected: bool = False) -> list[dict[str, Any]]:
-    """Make the pairs that the pictures take, each once: those that met, or all if expected."""
-    shares = rates.expected if expected else rates.observed
+class MetPair(NamedTuple):
+    """Two models that met, the first one's score against the second, and the votes by weight."""
+
+    model_a: str
+    model_b: str
+    score: float
+    votes: float
+
+
+def met_pairs(data: Comparisons) -> list[MetPair]:
+    """Give each pair that met once."""
+    wins = data.wins()
+    votes = wins + wins.T
     return [
-        {
-            "model_a": rates.models[i],
-            "model_b": rates.models[j],
-            "win_rate": float(shares[i, j]),
-            "votes": float(rates.n[i, j]),
-        }
-        for i, j in zip(*np.triu_indices(len(rates.models), 1), strict=True)
-        if expected or rates.n[i, j] > 0
+        MetPair(
+            data.models[i], data.models[j], float(wins[i, j] / votes[i, j]), float(votes[i, j])
+        )
+        for i, j in np.argwhere(np.triu(votes, 1) > 0)
     ]
 
 
@@ -238,7 +231,7 @@ def _axis_name(report: ReportDict) -> str:
     return f"Rating (points; {scale:,.0f} more are odds of ten to one)"
 
 
-def _blanks_caption(votes: np.ndarray[Any, np.dtype[np.float64]]) -> list[str]:
+def _blanks_caption(votes: Floats) -> list[str]:
     pairs = votes[np.triu_indices(len(votes), 1)]
     sentences = ["Blank: never met."] if (pairs == 0).any() else []
     if ((pairs > 0) & (pairs < FEWEST_COLOURED)).any():
@@ -254,23 +247,17 @@ def _cells_caption(n: int, *, scores: bool = False) -> str:
     return f"Counts are left out, with more than {MOST_COUNTED} models; the table has them."
 
 
-def _matrices(
-    names: Sequence[str], pairs: Sequence[Mapping[str, Any]]
-) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
+def _matrices(names: Sequence[str], pairs: Sequence[MetPair]) -> tuple[Floats, Floats]:
     """Rates (NaN where not known) and votes, mirrored."""
     place = {name: i for i, name in enumerate(names)}
     rate, votes = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2)
-    for pair in pairs:
-        a, b, share = pair["model_a"], pair["model_b"], float(pair["win_rate"])
-        if a not in place or b not in place or a == b:
+    for a, b, share, n in pairs:
+        if a not in place or b not in place:
             msg = f"The pair {a!r}, {b!r} is not one of two rated models."
-            raise DataError(msg)
-        if not 0 <= share <= 1:
-            msg = f"The win rate of {a!r} against {b!r} is {share}: give it between 0 and 1."
             raise DataError(msg)
         i, j = place[a], place[b]
         rate[i, j], rate[j, i] = share, 1 - share
-        votes[i, j] = votes[j, i] = pair["votes"]
+        votes[i, j] = votes[j, i] = n
     return rate, votes
 
 
@@ -293,36 +280,19 @@ def _lines(days: Sequence[date], reports: Mapping[date, ReportDict]) -> list[Lin
 
 
 def _interval_table(ratings: Sequence[Mapping[str, Any]], rows: Sequence[IntervalRow]) -> Table:
-    bounds = [
-        (
-            f"{r.lower:,.0f}" if r.closed_low else "open",
-            f"{r.upper:,.0f}" if r.closed_high else "open",
-        )
-        for r in rows
-    ]
-    return Table(
-        ("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes"),
-        tuple(
-            (row.name, f"{row.rating:,.0f}", *bound, row.ranks, f"{rating.get('votes', 0):,}")
-            for row, bound, rating in zip(rows, bounds, ratings, strict=True)
-        ),
-    )
+    cells = []
+    for rating, row in zip(ratings, rows, strict=True):
+        ends = [f"{end:,.0f}" if isfinite(end) else "open" for end in (row.lower, row.upper)]
+        votes = f"{rating.get('votes', 0):,}"
+        cells.append((row.name, f"{row.rating:,.0f}", *ends, row.ranks, votes))
+    return Table(("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes"), tuple(cells))
 
 
-def _pair_table(pairs: Sequence[Mapping[str, Any]], *, rates: bool) -> Table:
-    head = ("Model", "Against", *(["Score (%)"] if rates else []), "Votes")
-    return Table(
-        head,
-        tuple(
-            (
-                pair["model_a"],
-                pair["model_b"],
-                *([f"{100 * pair['win_rate']:.0f}"] if rates else []),
-                f"{pair['votes']:,.0f}",
-            )
-            for pair in pairs
-        ),
-    )
+def _pair_table(pairs: Sequence[MetPair], *, rates: bool) -> Table:
+    if rates:
+        rows = [(a, b, f"{100 * share:.0f}", f"{n:,.0f}") for a, b, share, n in pairs]
+        return Table(("Model", "Against", "Score (%)", "Votes"), tuple(rows))
+    return Table(("Model", "Against", "Votes"), tuple((a, b, f"{n:,.0f}") for a, b, _, n in pairs))
 
 
 def _time_table(days: Sequence[date], lines: Sequence[Line]) -> Table:
@@ -397,33 +367,16 @@ def folder_names(values: Iterable[str]) -> dict[str, str]:
 
 
 def _draw(folder: Path, report: Mapping[str, Any], data: Comparisons, made: date) -> list[Path]:
-    pairs = met_pairs(data)
     pictures = {
         "intervals": intervals(report, made=made),
-        "win-rates": win_rates(report, pairs, made=made),
-        "votes": votes_per_pair(report, pairs, made=made),
+        "win-rates": win_rates(report, data, made=made),
+        "votes": votes_per_pair(report, data, made=made),
     }
     folder.mkdir(parents=True, exist_ok=True)
     files = [(folder / f"{name}{end}", made) for name, made in pictures.items() for end in ENDINGS]
     for file, picture in files:
         picture.write(file)
     return [file for file, _ in files]
-
-
-def met_pairs(data: Comparisons) -> list[dict[str, Any]]:
-    """Give each pair that met once, with its votes by weight and the first one's score in them."""
-    wins = data.wins()
-    votes = wins + wins.T
-    return [
-        {
-            "model_a": data.models[i],
-            "model_b": data.models[j],
-            "win_rate": float(wins[i, j] / votes[i, j]),
-            "votes": float(votes[i, j]),
-        }
-        for i, j in zip(*np.triu_indices(data.n_models, 1), strict=True)
-        if votes[i, j] > 0
-    ]
 
 
 KINDS = ("intervals", "win-rates", "votes")
@@ -456,4 +409,4 @@ def plot(board: Report, kind: str = "intervals", votes: Votes | None = None) -> 
         )
         raise DataError(msg)
     draw = win_rates if kind == "win-rates" else votes_per_pair
-    return draw(report, met_pairs(votes.data), made=made)
+    return draw(report, votes.data, made=made)

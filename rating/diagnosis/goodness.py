@@ -1,18 +1,18 @@
 """How well a fit describes each pair of models, and all of them together."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit
-from rating.likelihood.objective import cell_objective, outcome_counts
+from rating.likelihood.objective import outcome_counts
 from rating.likelihood.ties import SCORE_A
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Grouping
-from rating.uncertainty.covariance import ScoredCells, hessian_covariance, scored_cells
+from rating.uncertainty.covariance import ScoredCells, scored_cells
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000
@@ -198,10 +198,8 @@ class _Cells:
         a, b = cells.design.a, cells.design.b
         mean, square = np.zeros(len(a)), np.zeros(len(a))
         slope = [np.zeros(len(a)) for _ in cells.slope]
-        at = cell_objective(fit.likelihood, data, order_effect=fit.order_effect)
-        for code in fit.likelihood.outcomes:
-            local = replace(at, outcome=np.full(len(a), code)).local(fit.x)
-            probability, score = np.exp(-local.value), SCORE_A[code]
+        for code, probability, local in fit.cells(data).each_outcome(fit.x):
+            score = SCORE_A[code]
             mean += probability * score
             square += probability * score**2
             for total, change in zip(slope, local.slope, strict=True):
@@ -254,7 +252,7 @@ class _Pairs:
             number,
             np.bincount(pair, at.raw, n).astype(np.float64),
             np.bincount(pair, square * at.variance, n).astype(np.float64),
-            by_pair @ hessian_covariance(fit),
+            by_pair @ fit.inverse_information,
             beside,
             cells.design.hessian({of: square * curve for of, curve in cells.curve.items()}),
         )
@@ -324,11 +322,10 @@ def _signs(
 
 def _expected_counts(fit: Fit, data: Comparisons) -> Floats:
     """Return the expected weight of each outcome, shape (n_models, n_models, n_outcomes)."""
-    cells = cell_objective(fit.likelihood, data, order_effect=fit.order_effect)
-    counts = []
-    for code in fit.likelihood.outcomes:
-        local = replace(cells, outcome=np.full(len(data.outcome), code)).local(fit.x)
-        counts.append(data.table(data.weight * np.exp(-local.value)).sum(axis=-1))
+    counts = [
+        data.table(data.weight * probability).sum(axis=-1)
+        for _, probability, _ in fit.cells(data).each_outcome(fit.x)
+    ]
     return np.stack(counts, axis=-1)
 
 

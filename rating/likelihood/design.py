@@ -99,10 +99,6 @@ class Design:
             self.coordinates,
         )
 
-    def blocks(self) -> Iterator[slice]:
-        """Yield all rows, as many at a time as the processor's cache holds."""
-        return blocks(len(self.a))
-
     def along(self, shift: Floats, cluster: Ints) -> list[Floats]:
         """Return how each local coordinate moves when each cluster has its own shift.
 
@@ -264,7 +260,7 @@ def information_left(design: Design, weight: Floats) -> Floats:
     k, c = design.n_models, design.n_covariates
     gaps = Design(k, design.a, design.b, design.pair, design.covariates, ("gap",))
     total = np.zeros((k + c, k + c))
-    for rows in gaps.blocks():
+    for rows in blocks(len(gaps.a)):
         total += gaps.rows(rows).hessian({(0, 0): weight[rows]})
     return _schur(anchored(total, k, absolute=False), k, c)
 

@@ -62,9 +62,9 @@ def minimise(objective: Objective, start: Floats) -> Optimum:
     ConvergenceError
         After `MAX_STEPS` steps, or where the loss falls along a straight line.
     """
-    x, at = start, objective.evaluate(start)
+    x, at, close = start, objective.evaluate(start), tolerance(objective)
     for iteration in range(MAX_STEPS):
-        if np.abs(at.gradient).max(initial=0.0) <= tolerance(objective):
+        if np.abs(at.gradient).max(initial=0.0) <= close:
             return Optimum(centred(objective, x), at, iteration)
         x, at = _descend(objective, x, at, _direction(objective, at))
     worst = float(np.abs(at.gradient).max())
@@ -91,6 +91,19 @@ def anchored(hessian: Floats, n_models: int, *, absolute: bool) -> Floats:
     filled = hessian.copy()
     filled[:n_models, :n_models] += np.diag(hessian)[:n_models].mean() / n_models
     return filled
+
+
+def identified_inverse(matrix: Floats, n_models: int, *, absolute: bool) -> Floats:
+    """Invert a symmetric matrix of all parameters on strengths that sum to zero.
+
+    Rows of the result sum to zero over the strengths. With an absolute scale
+    it is the plain inverse.
+    """
+    inverse = np.linalg.inv(anchored(matrix, n_models, absolute=absolute))
+    if not absolute:
+        inverse[:n_models] -= inverse[:n_models].mean(axis=0)
+        inverse[:, :n_models] -= inverse[:, :n_models].mean(axis=1, keepdims=True)
+    return np.asarray((inverse + inverse.T) / 2)
 
 
 def _direction(objective: Objective, at: Evaluation) -> Floats:

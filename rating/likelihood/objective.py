@@ -1,15 +1,98 @@
-"""Votes and a likelihood as one objective in all parameters, and the deviance of its optimum."""
+"""Votes and a likelihood as one objective in all parameters, and the deviance of its optimum.
 
+Of plain Bradley-Terry, a table of scores is enough.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from rating.comparisons import Comparisons
-from rating.likelihood.bradley_terry import ScoreTable
-from rating.likelihood.design import Design
-from rating.likelihood.newton import Evaluation, Objective
+from rating.likelihood.design import Design, blocks
+from rating.likelihood.newton import Evaluation, Objective, minimise
 from rating.likelihood.ties import BOTH_BAD, HALF_WIN, SCORE_A, TIE, A, B, Likelihood, Local
 from rating.typing import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """The objective of plain Bradley-Terry.
+
+    With ``P(i beats j) = sigmoid(theta[i] - theta[j])``, minimise::
+
+        -sum_ij wins[i, j] * log P(i beats j) + ridge / 2 * sum(theta ** 2)
+
+    Attributes
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        Score of row against column, a tie half a win for each.
+    """
+
+    wins: Floats
+    ridge: float = 0.0
+    absolute: ClassVar[bool] = False
+
+    @cached_property
+    def n_models(self) -> int:
+        """Number of strengths, which are all the parameters."""
+        return len(self.wins)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.wins.sum())
+
+    def evaluate(self, x: Floats) -> Evaluation:
+        """Return loss, gradient and Hessian."""
+        gap = x[:, None] - x[None, :]
+        small = np.exp(-np.abs(gap))
+        probability = np.where(gap >= 0, 1.0, small) / (1.0 + small)
+        loss = np.log1p(small) + np.maximum(-gap, 0.0)
+        games = self.wins + self.wins.T
+        information = games * probability * probability.T
+        return Evaluation(
+            loss=float((self.wins * loss).sum() + self.ridge / 2 * (x @ x)),
+            gradient=(games * probability - self.wins).sum(axis=1) + self.ridge * x,
+            hessian=np.diag(information.sum(axis=1) + self.ridge) - information,
+        )
+
+
+class Strengths(NamedTuple):
+    """Where `solve` ended: strengths that sum to zero, and the steps taken."""
+
+    theta: Floats
+    iterations: int
+
+
+def solve(wins: Floats, start: Floats, *, ridge: float = 0.0) -> Strengths:
+    """Minimise `ScoreTable`.
+
+    Parameters
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        Score of row against column; a finite minimum must exist.
+    start : ndarray of shape (n_models,)
+
+    Raises
+    ------
+    ConvergenceError
+        If the gradient does not vanish.
+    """
+    best = minimise(ScoreTable(wins, ridge), start)
+    return Strengths(best.x, best.iterations)
+
+
+def win_probability(theta: Floats) -> Floats:
+    """Return the probability that row beats column, shape (n_models, n_models)."""
+    return np.exp(-np.logaddexp(0.0, theta[None, :] - theta[:, None]))
+
+
+def hessian(theta: Floats, wins: Floats, *, ridge: float = 0.0) -> Floats:
+    """Return the Hessian of `ScoreTable`: without a ridge, its rows sum to zero."""
+    return ScoreTable(wins, ridge).evaluate(theta).hessian
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +132,17 @@ class CellObjective:
         level = design.level(x) if self.absolute else np.empty(0)
         return self.likelihood.loss(self.outcome, design.gap(x), float(x[-1]), level)
 
+    def each_outcome(self, x: Floats) -> Iterator[tuple[int, Floats, Local]]:
+        """Yield the outcomes told apart, and of each its probability and `Local` in every cell."""
+        for code in self.likelihood.outcomes:
+            local = replace(self, outcome=np.full(len(self.outcome), code)).local(x)
+            yield code, np.exp(-local.value), local
+
     def evaluate(self, x: Floats) -> Evaluation:
         """Return loss, gradient and Hessian."""
         k, n = self.n_models, len(x)
         loss, gradient, hessian = 0.0, np.zeros(n), np.zeros((n, n))
-        for rows in self.design.blocks():
+        for rows in blocks(len(self.outcome)):
             part = self.rows(rows)
             local = part.local(x)
             loss += float(part.weight @ local.value)

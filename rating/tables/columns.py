@@ -1,10 +1,12 @@
-"""Which column of a table of votes says what: our own names and those of the public arenas."""
+"""Which columns of a table of votes are read, and as what: our names and those of the arenas."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Self
 
 from rating.errors import DataError
+from rating.options import BothBad, RateOptions
 
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "model_a": ("model_a",),
@@ -29,6 +31,22 @@ COUNTS = {
     "n_both_bad": "both_bad",
 }
 """Columns of a table of pairs, and the outcome that each counts; the last may be missing."""
+
+PAIRS = frozenset(COUNTS) - {"n_both_bad"}
+
+N = "__n"
+"""Column of a count; no table of votes has one of this name."""
+
+SAMPLING = "sampling"
+
+ORDERS_OF_A_CASE = {
+    "order": "order",
+    "status": "status",
+    "case": "battle_id",
+    "judge": "judge",
+    "method": "method",
+}
+"""Roles and columns of a judge's run that say which rows are of one case, beside the models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +101,7 @@ class Columns:
         DataError
             If the column that was asked for is not there.
         """
-        asked = {field.name: getattr(self, field.name) for field in fields(self)}.get(role)
+        asked = getattr(self, role, None)
         if asked is not None:
             return require(asked, there)
         return next((name for name in KNOWN.get(role, ()) if name in there), None)
@@ -113,11 +131,110 @@ def require(name: str, there: Sequence[str]) -> str:
     return name
 
 
-def holds_pairs(there: Sequence[str]) -> bool:
-    """Whether the table has one row a pair, with counts of each outcome."""
-    return {"n_model_a", "n_model_b", "n_tie"} <= set(there)
-
-
 def quoted_names(names: Sequence[str]) -> str:
     """Name columns in an error."""
     return ", ".join(map(repr, names)) or "none"
+
+
+def order_columns(there: Sequence[str]) -> dict[str, str]:
+    """Name the columns of a judge's run that say which rows are of one case, by role."""
+    if "order" not in there:
+        return {}
+    return {role: name for role, name in ORDERS_OF_A_CASE.items() if name in there}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How votes are read.
+
+    Attributes
+    ----------
+    columns : Columns
+        Which column says what, where the names are not the known ones.
+    voters, prompts : bool
+        Keep who voted, and on what; cells are then counted apart.
+    all_prompts : bool
+        Refuse votes of which some have no prompt; otherwise prompts are then not known.
+    both_bad : {"outcome", "tie", "drop"}
+        Both bad as an outcome of its own, as a tie, or left out and counted.
+    weight : str or None
+        ``sampling`` for one over the column ``pair_probability``, or the name of a column. With
+        ``sampling``, votes whose column ``repicks`` is above 0 are dropped: a model was replaced
+        after the draw, and the probability is not that of the pair voted on.
+    style : tuple of str
+        ``X`` for the columns ``X_a`` and ``X_b``, compared by
+        `rating.tables.weights.style_difference`, or for a column ``X`` that is a difference;
+        ``log2:X`` for how many times ``X_a`` is ``X_b`` doubled.
+    since, until : datetime or None
+        The votes cast from ``since`` on and before ``until``.
+    half_life_days : float or None
+        Votes weigh half for every half-life of age; the newest vote that is used weighs 1.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    voters: bool = True
+    prompts: bool = False
+    all_prompts: bool = False
+    both_bad: BothBad = "outcome"
+    weight: str | None = None
+    style: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    half_life_days: float | None = None
+
+    @classmethod
+    def of(cls, options: RateOptions) -> Self:
+        """Say how votes are read for a rating with these options."""
+        needed = options.cluster in ("prompt", "both")
+        return cls(
+            columns=Columns.named(options.columns, by=options.by),
+            prompts=needed or (options.cluster is None and options.interval == "sandwich"),
+            all_prompts=needed,
+            both_bad=options.both_bad,
+            weight=options.weights,
+            style=options.style,
+            since=options.since,
+            until=options.until,
+            half_life_days=options.half_life,
+        )
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether it matters when a vote was cast."""
+        return any(x is not None for x in (self.since, self.until, self.half_life_days))
+
+    def roles(self, there: Sequence[str], *, by: bool) -> tuple[dict[str, str], dict[str, str]]:
+        """Name the columns to read of those that are there: of names and of numbers, by role."""
+        columns = self.columns
+        pairs = columns.find("winner", there) is None and {*there} >= PAIRS
+        texts = {role: columns.need(role, there) for role in ("model_a", "model_b")}
+        texts["winner"] = "winner" if pairs else columns.need("winner", there)
+        optional = {"voter": self.voters, "prompt": self.prompts, "left_out": True}
+        for role, wanted in optional.items():
+            if wanted and (column := columns.find(role, there)):
+                texts[role] = column
+        if by:
+            texts["by"] = columns.need("by", there)
+        if not pairs and columns.by != "order":
+            texts |= order_columns(there)
+        numbers = {"n": N} if pairs else {}
+        if self.weight == SAMPLING:
+            numbers["weight"] = columns.need("probability", there)
+            if column := columns.find("repicks", there):
+                numbers["repicks"] = column
+        elif self.weight is not None:
+            numbers["weight"] = require(self.weight, there)
+        if self.needs_time:
+            numbers["time"] = columns.need("time", there)
+        for name in self.style:
+            numbers |= _style_columns(name, there)
+        return texts, numbers
+
+
+def _style_columns(name: str, there: Sequence[str]) -> dict[str, str]:
+    """Find the columns of a style, by role: those of its two sides, or of a difference."""
+    stem = name.removeprefix(LOG2)
+    sides = {f"{name}_{side}": f"{stem}_{side}" for side in "ab"}
+    if name.startswith(LOG2) or set(sides.values()) <= set(there):
+        return {role: require(column, there) for role, column in sides.items()}
+    return {name: require(name, there)}

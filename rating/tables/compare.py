@@ -1,7 +1,7 @@
 """Two boards side by side: who moved, and how sure that is."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,10 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     moved = [
         _move(before[name], after[name], level, same=same) for name in after if name in before
     ]
-    bare = [
-        which for which, board in (("old", old), ("new", new)) if not _says_df(board["ratings"])
-    ]
     notes = [SAME if same else APART]
-    notes += [WITHOUT_DF.format(which=which) for which in bare if not same]
+    for which, board in (("old", old), ("new", new)):
+        if not same and any("df" not in row for row in board["ratings"]):
+            notes.append(WITHOUT_DF.format(which=which))
     return {
         "old": {name: old["method"][name] for name in ("version", "data_hash")},
         "new": {name: new["method"][name] for name in ("version", "data_hash")},
@@ -94,10 +93,6 @@ def _require_one_scale(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
                 f"{new.get(name)!r}. Rate both with the same {name}."
             )
             raise DataError(msg)
-
-
-def _says_df(ratings: Sequence[Mapping[str, Any]]) -> bool:
-    return all("df" in row for row in ratings)
 
 
 def _move(

@@ -17,10 +17,10 @@ from rating.counting import Cells, count, narrowest
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES, Outcome
 from rating.tables import vote_filter, weights
-from rating.tables.coding import Coded
-from rating.tables.sources import Table
-from rating.tables.vote_filter import VoteFilter, compact, one_row_a_case
-from rating.tables.vote_reading import SAMPLING, LoggedColumns, Reading, opened_table
+from rating.tables.coding import Coded, Table
+from rating.tables.columns import SAMPLING, Reading
+from rating.tables.sources import LoggedColumns, opened_table
+from rating.tables.vote_filter import VoteFilter, one_row_a_case
 from rating.typing import Bools, Floats, Integers
 
 CANONICAL = "votes-1"
@@ -65,25 +65,8 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
 
 def count_votes(source: object, reading: Reading) -> Votes:
     """Read votes as `read_votes` does, of which none may count."""
-    if isinstance(source, LoggedColumns):
-        return _finish(_logged(source, reading), reading)
     with opened_table(source, reading, by=False) as table:
         return _finish(table, reading)
-
-
-def _logged(log: LoggedColumns, reading: Reading) -> Table:
-    log.require_own(reading.columns)
-    if reading.style or reading.weight not in (None, SAMPLING):
-        msg = (
-            "The log holds no styles, and no weights but 'sampling': export the votes, add the "
-            "columns, and read the file."
-        )
-        raise DataError(msg)
-    people = [("voter", reading.voters), ("prompt", reading.prompts)]
-    texts = ["model_a", "model_b", "winner", *(role for role, wanted in people if wanted)]
-    numbers = [*(["weight", "repicks"] if reading.weight is not None else [])]
-    numbers += ["time"] if reading.needs_time else []
-    return compact(log.table([*texts, "left_out"], numbers))
 
 
 def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
@@ -96,8 +79,6 @@ def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
     DataError
         As `read_votes`.
     """
-    if isinstance(source, LoggedColumns):
-        source.require_own(reading.columns)
     with opened_table(source, reading, by=True) as table:
         return dict(_grouped(table, reading))
 
@@ -181,25 +162,8 @@ def _votes(
     sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
     total, square = (None, None) if weight is None else (n * weight, n * weight**2)
     cells = count(Cells(keys, n, total, square, features), sizes)
-    *clusters, a, b, outcome = cells.keys
-    cluster = dict(zip(people, clusters, strict=True))
-    total = cells.votes.astype(np.float64) if cells.weight is None else cells.weight
     return Votes(
-        Comparisons(
-            models=models,
-            pairs=np.column_stack([a, b]),
-            outcome=outcome,
-            votes=cells.votes,
-            weight=total,
-            weight_sq=total if cells.weight_sq is None else cells.weight_sq,
-            voter=cluster.get("voter"),
-            n_voters=len(voters),
-            n_self=0,
-            prompt=cluster.get("prompt"),
-            n_prompts=len(prompts),
-            features=cells.features,
-            feature_names=reading.style,
-        ),
+        Comparisons.of_cells(models, cells, list(people), reading.style),
         voters=voters,
         prompts=prompts,
         read=int(rows.n.sum()),
@@ -225,12 +189,7 @@ def _renumbered(
 
 def _moments(rows: VoteFilter) -> Floats:
     """When each vote was cast, in seconds since 1970 UTC."""
-    column = rows.table.texts.get("time")
-    if column is None:
-        moments = rows.table.numbers["time"]
-    else:
-        parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
-        moments = np.array([*parsed, np.nan])[column.codes]
+    moments = rows.table.numbers["time"]
     missing = rows.live & ~np.isfinite(moments)
     if missing.any():
         msg = (

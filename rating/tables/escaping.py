@@ -123,7 +123,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 def in_csv_sql(column: str) -> str:
     """Give the expression of SQL that does to a column of text what `in_csv` does to a value."""
-    runs, number = (f"regexp_full_match({column}, {_literal(p)})" for p in (_FORMULA, _NUMBER))
+    runs, number = (f"regexp_full_match({column}, {literal(p)})" for p in (_FORMULA, _NUMBER))
     return f"CASE WHEN {runs} AND NOT {number} THEN '''' || {column} ELSE {column} END"
 
 
@@ -132,11 +132,25 @@ def from_csv(text: str) -> str:
     return text[1:] if text.startswith("'") and re.fullmatch(_FORMULA, text) else text
 
 
-def from_csv_sql(column: str) -> str:
-    """Give the expression of SQL that does to a column what `from_csv` does to a text."""
-    quoted = f"starts_with({column}, '''') AND regexp_full_match({column}, {_literal(_FORMULA)})"
-    return f"CASE WHEN {quoted} THEN substr({column}, 2) ELSE {column} END"
+def from_csv_sql(columns: Iterable[str]) -> str:
+    """Give the columns of SQL, each with what `from_csv` does to a text done to its cells."""
+    parts = []
+    for name in map(quoted, columns):
+        written = f"starts_with({name}, '''') AND regexp_full_match({name}, {literal(_FORMULA)})"
+        parts.append(f"CASE WHEN {written} THEN substr({name}, 2) ELSE {name} END AS {name}")
+    return ", ".join(parts)
 
 
-def _literal(text: str) -> str:
+def quoted(name: str) -> str:
+    """Write the name of a column into SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def all_quoted(names: Iterable[str]) -> str:
+    """Write the names of columns into SQL, with commas."""
+    return ", ".join(map(quoted, names))
+
+
+def literal(text: str) -> str:
+    """Write a text into SQL."""
     return "'" + text.replace("'", "''") + "'"

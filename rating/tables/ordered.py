@@ -13,12 +13,11 @@ import numpy as np
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import weights
-from rating.tables.coding import Coded
-from rating.tables.columns import Columns
+from rating.tables.coding import Frame, Table, fetch
+from rating.tables.columns import Columns, order_columns
 from rating.tables.files import Files
-from rating.tables.sources import Frame, Table, fetch, opened
-from rating.tables.vote_filter import VoteFilter, one_row_a_case, only_of_text, order_columns
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns, only_of_text, opened
+from rating.tables.vote_filter import VoteFilter, one_row_a_case
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
@@ -58,17 +57,8 @@ class OrderedVotes:
 
     def of(self, rows: Bools) -> Self:
         """Give some of the votes."""
-        return type(self)(
-            self.models,
-            self.voters,
-            self.left[rows],
-            self.right[rows],
-            self.score[rows],
-            self.voter[rows],
-            self.by_time,
-            self.self_battles,
-            self.dropped,
-        )
+        columns = {name: getattr(self, name)[rows] for name in ("left", "right", "score", "voter")}
+        return replace(self, **columns)
 
 
 def read_ordered(source: str | Path | Files | LoggedColumns, columns: Columns) -> OrderedVotes:
@@ -155,13 +145,7 @@ def _counting(table: Table, source: str) -> OrderedVotes:
 def _moments(table: Table) -> Floats | None:
     """When each vote was cast, in seconds since 1970 UTC; None unless all votes say so."""
     moments = table.numbers.get("time")
-    if moments is None:
-        moments = _parsed(table.texts.get("time"))
+    if column := table.texts.get("time"):
+        parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
+        moments = np.array([*parsed, np.nan])[column.codes]
     return moments if moments is not None and np.isfinite(moments).all() else None
-
-
-def _parsed(column: Coded | None) -> Floats | None:
-    if column is None:
-        return None
-    parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
-    return np.array([*parsed, np.nan])[column.codes]

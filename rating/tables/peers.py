@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
+from rating.tables.escaping import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -439,21 +440,17 @@ def as_votes(
         return rows, None
     ours = known.chosen(there)
     taken = {name.lower() for name in ours}
-    theirs = [f'"{name}"' for name in map(_escaped, there) if name.lower() not in taken]
+    theirs = [quoted(name) for name in there if name.lower() not in taken]
     made = [f'{sql} AS "{name}"' for name, sql in ours.items()]
     return texts.project(", ".join([*theirs, *made])), known
 
 
 def _as_text(name: str, kind: str, read: bool) -> str:
-    column = f'"{_escaped(name)}"'
+    column = quoted(name)
     if not read or kind == "VARCHAR":
         return column
     nested = kind.startswith(NESTED) or kind.endswith("]")
     return f"CAST({f'to_json({column})' if nested else column} AS VARCHAR) AS {column}"
-
-
-def _escaped(name: str) -> str:
-    return name.replace('"', '""')
 
 
 def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:

@@ -1,74 +1,45 @@
-"""Where votes are read from: a file, or a table of any library that narwhals knows."""
+"""Where votes are read from: files, a table of any library that narwhals knows, or a log."""
 
 import tempfile
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from itertools import compress
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import narwhals as nw
 import narwhals._namespace as narwhals_namespace
 import numpy as np
-from numpy.typing import NDArray
 
-from rating.counting import count_packed, fits, unpacked
 from rating.errors import DataError
-from rating.tables import peers
-from rating.tables.coding import Coded, checked, coded
-from rating.tables.columns import COUNTS, KNOWN, quoted_names, require
-from rating.tables.duckdb_engine import connected
+from rating.tables import peers, weights
+from rating.tables.coding import Frame, Table, coded_list, compact, fetch, one_row_an_outcome
+from rating.tables.columns import (
+    COUNTS,
+    KNOWN,
+    SAMPLING,
+    Columns,
+    N,
+    Reading,
+    order_columns,
+    quoted_names,
+    require,
+)
+from rating.tables.duckdb_engine import (
+    as_parquet,
+    columns_in_file,
+    connected,
+    explain,
+    rows_in,
+    rows_of,
+)
+from rating.tables.escaping import literal, quoted
 from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
-from rating.tables.plain import described, header, plain_cell, quoted, read_plain
-from rating.typing import Floats, Integers
-
-Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
-
-N = "__n"
-"""Column of a count; no table of votes has one of this name."""
-
-NO_OBJECT = "json"
-"""What duckdb names the one column of a file of JSON without an object."""
 
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
-
-FEW = 10_000
-"""Rows up to which the names of duckdb are coded here: to ask it to takes longer than to do it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Columns of votes as arrays: a row is a vote, or ``n`` votes that are alike.
-
-    Attributes
-    ----------
-    texts : mapping of str to Coded
-        By role: ``model_a``, ``model_b``, ``winner`` and what else was asked for.
-    numbers : mapping of str to ndarray of float64
-        By role; NaN where the value is missing.
-    n : ndarray of int, or None
-        Votes of each row; None for one each.
-    first : callable
-        Number of the first row of the source, from 1, that holds none or a blank in a role;
-        None where the source has no order.
-    """
-
-    texts: Mapping[str, Coded]
-    numbers: Mapping[str, Floats]
-    n: Integers | None
-    first: Callable[[str], int | None]
-
-    def counted(self, codes: Sequence[Integers], n: Integers) -> "Table":
-        """Return rows with these codes instead, each standing for ``n`` votes."""
-        texts = {
-            role: Coded(column.names, code)
-            for (role, column), code in zip(self.texts.items(), codes, strict=True)
-        }
-        return Table(texts, {}, n, self.first)
 
 
 @contextmanager
@@ -151,7 +122,7 @@ def _opened_files(
     paths = expanded(files.paths)
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
         try:
-            rows, n_chosen = chosen(_rows_of(connection, paths), files)
+            rows, n_chosen = chosen(rows_of(connection, paths), files)
             theirs, known = rows.columns, None
             labelled = not {*winners(files)}.isdisjoint(theirs)  # else the format makes a winner
             rows = _labelled(rows, files) if labelled else rows
@@ -165,11 +136,11 @@ def _opened_files(
                 why = peers.explained(str(files), theirs, error) if as_peers else error
                 raise why from error.__cause__
             if kind_of(paths[0]) != "Parquet":
-                rows = _as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
+                rows = as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
         except (duckdb.Error, DataError) as error:
             reason = error.__cause__ if isinstance(error, DataError) else error
             if isinstance(reason, duckdb.Error):
-                _explain(reason, paths)
+                explain(reason, paths)
             raise
         if left_out is not None:
             left_out |= n_chosen
@@ -225,7 +196,7 @@ def _labelled(rows: duckdb.DuckDBPyRelation, files: Files) -> duckdb.DuckDBPyRel
         return rows
     name = label_column(files, rows.columns)
     text = f"CAST({quoted(name)} AS VARCHAR)"
-    whens = (f"WHEN {_in_sql(theirs)} THEN {_in_sql(ours)}" for theirs, ours in files.labels)
+    whens = (f"WHEN {literal(theirs)} THEN {literal(ours)}" for theirs, ours in files.labels)
     return _replaced(rows, {name: f"CASE {text} {' '.join(whens)} ELSE {text} END"})
 
 
@@ -248,16 +219,12 @@ def _replaced(
     return rows.project(", ".join(sql.values()))
 
 
-def _in_sql(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _require_one_format(
     connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], known: peers.Format | None
 ) -> None:
     """Raise `DataError` unless each file is in the format of the first."""
     for path in paths[1:]:
-        other = peers.as_votes(_rows(connection, path))[1]
+        other = peers.as_votes(rows_in(connection, path))[1]
         if other != known:
             names = [one.name if one else "none that is known" for one in (known, other)]
             msg = f"{str(paths[0])!r} is in the format {names[0]}, and {str(path)!r} in {names[1]}"
@@ -313,313 +280,159 @@ def _binds(where: str | None, names: Sequence[str]) -> bool:
     return True
 
 
-def columns_in_file(path: Path) -> list[str]:
-    """Name the columns of a CSV or a Parquet file in its own words.
+@contextmanager
+def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Table]:
+    """Read the columns that a reading takes, from a log, one row a vote or one row a pair.
 
-    To duckdb ``m`` and ``M`` are one name: it makes ``M_1`` of the second.
+    The source stays open, so that an error can say in which row of it something is missing.
     """
-    if path.suffix != ".parquet":
-        return header(path)[1]
-    with connected() as connection:
-        parts = connection.sql(
-            "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)",
-            params=[_literal(path)],
-        ).fetchall()
-    names, inside = [], 0
-    for name, children in parts[1:]:  # each column is followed by what is in it
-        if not inside:
-            names.append(name)
-        inside += children - bool(inside)
-    return names
-
-
-def _rows_of(
-    connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]
-) -> duckdb.DuckDBPyRelation:
-    """Give the rows of files one after the other, their columns united by name."""
-    parts = [_rows(connection, path) for path in paths]
-    names = parts[0].columns
-    for path, part in zip(paths, parts, strict=True):
-        require_alike(paths[0], names, path, part.columns)
-    if len(parts) > 1 and kind_of(paths[0]) == "Parquet":
-        return connection.read_parquet([*map(_literal, paths)], union_by_name=True)
-    if len(parts) > 1:
-        parts = [part.project(", ".join(map(quoted, names))) for part in parts]
-    while len(parts) > 1:  # in pairs of pairs: the engine does not follow a long chain
-        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-        parts = [pair[0].union(pair[1]) if pair[1:] else pair[0] for pair in pairs]
-    return parts[0]
-
-
-def require_alike(one: Path, names: Sequence[str], other: Path, others: Sequence[str]) -> None:
-    """Raise `DataError` unless two files of one table have the same columns, in any order."""
-    if {*names} == {*others}:
+    if isinstance(source, LoggedColumns):
+        yield source.read(reading)
         return
-    sides = {"lacks": (names, others), "has also": (others, names)}
-    odd = {word: [name for name in a if name not in b] for word, (a, b) in sides.items()}
-    words = " and ".join(f"{word} {quoted_names(some)}" for word, some in odd.items() if some)
-    msg = f"{str(other)!r} {words}, unlike {str(one)!r}: "
-    raise DataError(f"{msg}files that are read as one table have the same columns.")
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        texts, numbers = reading.roles(there, by=by)
+        pairs = [name for name in COUNTS if name in there] if "n" in numbers else []
+        own = {name for name in (*texts.values(), *numbers.values(), *pairs) if name in there}
+        return sorted(own)
+
+    with opened(source, wanted) as frame:
+        texts, numbers = reading.roles(frame.collect_schema().names(), by=by)
+        if "n" in numbers:
+            others = {*texts.values(), *numbers.values()} - {"winner", N}
+            frame = one_row_an_outcome(frame, sorted(others))
+        if "time" in numbers and not _is_moment(frame, numbers["time"]):
+            texts["time"] = numbers.pop("time")
+        texts = only_of_text(frame, texts)
+        few = {"model_a", "model_b", "winner", "left_out", "by"}
+        table = fetch(frame, texts, numbers, group=not numbers and set(texts) <= few)
+        if "time" in numbers and frame.collect_schema()[numbers["time"]].is_numeric():
+            weights.checked_seconds(table.numbers["time"])
+        yield _timed(compact(table))
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
-    """Give the rows of a file; of one of text all as text: 007 or 2024-01-01 stays what it is."""
-    if kind_of(path) == "Parquet":
-        rows = connection.read_parquet(_literal(path))
-        if any(name.endswith("_1") for name in rows.columns):  # as duckdb names a second one
-            names = columns_in_file(path)
-            if twice := next((name for name, n in Counter(names).items() if n > 1), None):
-                msg = f"{str(path)!r} has two columns {twice!r}: rename one, or leave it out."
-                raise DataError(msg)
-        return rows
-    if kind_of(path) == "text":
-        rows = read_plain(connection, path, _literal(path))
-        return rows.project(", ".join(map(plain_cell, rows.columns)))
-    there = connection.read_json(_literal(path)).columns
-    if there == [NO_OBJECT]:
-        _require_rows(path)
-    return connection.read_json(_literal(path), columns=dict.fromkeys(there, "VARCHAR"))
-
-
-def _as_parquet(
-    connection: duckdb.DuckDBPyConnection,
-    rows: duckdb.DuckDBPyRelation,
-    names: Sequence[str],
-    target: Path,
-) -> duckdb.DuckDBPyRelation:
-    """Parse some columns of a file of text once."""
-    reasons = {peers.LEFT_OUT} & {*rows.columns}
-    rows.project(", ".join(map(quoted, dict.fromkeys([*names, *reasons])))).write_parquet(
-        str(target)
-    )
-    return connection.read_parquet(str(target))
-
-
-def _require_rows(path: Path) -> None:
-    """Raise `DataError` if a file of JSON has no row, or one that is no object."""
-    if not any(map(bool, json_objects(path))):
-        msg = f"There is no row in {str(path)!r}: give one JSON object a row."
-        raise DataError(msg)
-
-
-def _explain(error: duckdb.Error, paths: Sequence[Path]) -> None:
-    """Raise `DataError` with the line that is wrong, where it can be told."""
-    if kind_of(paths[0]) == "JSON":
-        for path in paths:
-            deque(json_objects(path), maxlen=0)  # duckdb counts the lines of JSON from 2
-        return
-    named = (path for path in paths if f"file = {path}\n" in str(error))
-    if why := described(error, next(named, paths[0])):
-        raise DataError(why) from error
-
-
-def _literal(path: Path) -> str:
-    """Give a path in which duckdb sees no pattern: it would read ``[a]``, ``?`` and ``*``."""
-    return "".join(f"[{c}]" if c in "[?*" else c for c in str(path))
-
-
-def fetch(
-    frame: Frame, texts: Mapping[str, str], numbers: Mapping[str, str], *, group: bool
-) -> Table:
-    """Read columns by role.
+def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
+    """Leave out what a judge's run would say of orders where ``order`` holds anything but text.
 
     Parameters
     ----------
-    texts, numbers : mapping of str to str
-        From a role to the name of its column; the role ``n`` counts the votes of a row.
-    group : bool
-        Count rows that are alike where the table is, rather than read each of them.
+    texts : dict of str to str
+        Columns to read, by role.
     """
-    if isinstance(frame, nw.DataFrame):
-        return _fetch_eager(frame, texts, numbers)
-    return _fetch_lazy(frame, texts, numbers, group=group)
+    orders = order_columns(list(texts.values()))
+    if "order" not in texts or frame.collect_schema()[texts["order"]] == nw.String:
+        return texts
+    return {role: name for role, name in texts.items() if role not in orders}
 
 
-def count_alike(frame: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Count the rows of each combination of keys, in whatever engine holds the frame."""
-    return frame.group_by(*keys).agg(nw.len().alias(N))
+def _is_moment(frame: Frame, name: str) -> bool:
+    kind = frame.collect_schema()[name]
+    return kind.is_temporal() or kind.is_numeric()
 
 
-def one_row_an_outcome(frame: Frame, keep: Sequence[str]) -> Frame:
-    """Turn a row with counts of each outcome into a row an outcome, counted in ``n``."""
-    there = frame.collect_schema().names()
-    parts = [
-        frame.select(
-            *keep, nw.lit(outcome).alias("winner"), nw.col(name).cast(nw.Float64()).alias(N)
-        )
-        for name, outcome in COUNTS.items()
-        if name in there
-    ]
-    together: Frame = nw.concat(parts)  # type: ignore[type-var]
-    return together
+def _timed(table: Table) -> Table:
+    """Read the moments of a column of text; raises `DataError` if one is not a moment."""
+    column = table.texts.get("time")
+    if column is None:
+        return table
+    moments = np.append(weights.parse_moments(column.names), np.nan)[column.codes]
+    texts = {role: texts for role, texts in table.texts.items() if role != "time"}
+    return replace(table, texts=texts, numbers={**table.numbers, "time": moments})
 
 
-def _fetch_eager(
-    frame: nw.DataFrame[Any], texts: Mapping[str, str], numbers: Mapping[str, str]
-) -> Table:
-    with ThreadPoolExecutor() as pool:  # what codes text leaves Python to its other threads
-        coding = pool.map(coded, [frame[name] for name in texts.values()])
-        columns = dict(zip(texts, coding, strict=True))
-    arrays = {role: _floats(frame[name]) for role, name in numbers.items()}
-    return _table(columns, arrays, lambda role: _first_blank(columns[role]))
+TEXTS = {
+    "model_a": "model_a",
+    "model_b": "model_b",
+    "winner": "outcome",
+    "voter": "voter",
+    "prompt": "prompt",
+    "battle": "battle",
+    "left_out": "left_out",
+}
+NUMBERS = {"weight": "pair_probability", "repicks": "repicks"}
 
 
-def _table(
-    texts: Mapping[str, Coded],
-    numbers: dict[str, Floats],
-    first: Callable[[str], int | None],
-) -> Table:
-    n = numbers.pop("n", None)
-    if n is None:
-        return Table(texts, numbers, None, first)
-    bad = n[~(np.isfinite(n) & (n >= 0) & (n == np.rint(n)))]
-    if bad.size:
-        msg = f"A count is {bad[0]}; counts of votes are whole numbers from 0."
-        raise DataError(msg)
-    return Table(texts, numbers, n.astype(np.int64), first)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedColumns:
+    """The votes of an arena's log in columns, skips among them, in its order.
 
+    Attributes
+    ----------
+    name : str
+        What errors call the log.
+    left_out : list of str or None
+        Why the policy leaves the vote out; None where it counts.
+    """
 
-def _first_blank(column: Coded) -> int | None:
-    blank = [code for code, name in enumerate(column.names) if not name.strip()]
-    rows = np.flatnonzero(np.isin(column.codes, [-1, *blank]))
-    return int(rows[0]) + 1 if rows.size else None
+    name: str
+    battle: list[str]
+    model_a: list[str]
+    model_b: list[str]
+    outcome: list[str]
+    voter: list[str]
+    prompt: list[str | None]
+    created: list[datetime]
+    pair_probability: list[float]
+    repicks: list[int]
+    left_out: list[str | None]
 
+    def __str__(self) -> str:
+        """Return the name, as a file's path is its name."""
+        return self.name
 
-def _floats(column: "nw.Series[Any]") -> Floats:
-    if column.dtype in (nw.Datetime, nw.Date):
-        # Microseconds of UTC, as seconds; a missing moment must not become a number.
-        moments = column if column.dtype == nw.Datetime else column.cast(nw.Datetime("us"))
-        seconds = moments.dt.timestamp("us").cast(nw.Float64()) / 1e6
-        return np.where(column.is_null().to_numpy(), np.nan, seconds.to_numpy())
-    return np.asarray(column.cast(nw.Float64()).to_numpy(), dtype=np.float64)
+    def without(self, models: Set[str]) -> "LoggedColumns":
+        """Leave out the battles of some models."""
+        stays = [not {a, b} & models for a, b in zip(self.model_a, self.model_b, strict=True)]
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        name = columns.pop("name")
+        left = {role: list(compress(values, stays)) for role, values in columns.items()}
+        return LoggedColumns(name=name, **left)
 
+    def require_own(self, columns: Columns) -> None:
+        """Raise `DataError` if columns of the log are named, which has its own."""
+        named = {field.name: getattr(columns, field.name) for field in fields(columns)}
+        if named.pop("by") is not None:
+            msg = (
+                f"The log holds no column {columns.by!r} to part the votes by: export the votes, "
+                "add the column, and rate the file."
+            )
+            raise DataError(msg)
+        for role, name in named.items():
+            if name is not None:
+                msg = (
+                    f"The log has its own columns, and {role}={name} names another: drop --column."
+                )
+                raise DataError(msg)
 
-def _fetch_lazy(
-    frame: nw.LazyFrame[Any],
-    texts: Mapping[str, str],
-    numbers: Mapping[str, str],
-    *,
-    group: bool,
-) -> Table:
-    schema = frame.collect_schema()
-    base = frame.select(
-        *(_text(schema, name).alias(role) for role, name in texts.items()),
-        *(_number(schema, name).alias(role) for role, name in numbers.items()),
-    )
+    def table(self, texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
+        """Return columns by role, every vote a row: those of `TEXTS` and `NUMBERS`, and time."""
+        coded = {role: coded_list(role, getattr(self, TEXTS[role])) for role in texts}
+        arrays = {
+            role: np.array(getattr(self, NUMBERS[role]), dtype=np.float64)
+            for role in numbers
+            if role != "time"
+        }
+        if "time" in numbers:
+            arrays["time"] = np.array([moment.timestamp() for moment in self.created], dtype=float)
+        return Table(coded, arrays, None, lambda _: None)
 
-    def first(role: str) -> int | None:
-        return _first_blank_lazy(frame, texts[role])
+    def read(self, reading: Reading) -> Table:
+        """Return the columns that a reading takes.
 
-    few = _few(base.to_native())
-    if few is not None:
-        coded_few = {role: _coded(name, few[role].tolist()) for role, name in texts.items()}
-        return _table(coded_few, {role: _filled(few[role]) for role in numbers}, first)
-    rows = base
-    names: dict[str, list[Any]] = {}
-    # People first: rows counted in this order are in that of the cells they will be.
-    for role in sorted(texts, key=lambda role: role not in ("voter", "prompt")):
-        # Grouped, for narwhals makes a window of `unique`, which takes ten times as long.
-        values = count_alike(base.filter(~nw.col(role).is_null()), [role]).select(role)
-        index = values.with_row_index(f"{role}_code", order_by=role)
-        names[role] = list(_arrays(index.sort(f"{role}_code"))[role])
-        rows = rows.join(index, on=role, how="left").drop(role)
-    sizes = {f"{role}_code": len(values) for role, values in names.items()}
-    if not numbers and fits([*sizes.values()]):
-        codes, n = _counted(rows, sizes, group=group)
-        return Table(_columns(texts, names, codes), {}, n, first)
-    arrays = _arrays(rows.select(*(nw.col(key).cast(nw.Int32()) for key in sizes), *numbers))
-    columns = _columns(texts, names, [_codes(arrays[key]) for key in sizes])
-    return _table(columns, {role: _filled(arrays[role]) for role in numbers}, first)
-
-
-def _few(rows: object) -> Mapping[str, NDArray[Any]] | None:
-    """Fetch rows of duckdb as they are, if they are few."""
-    if not isinstance(rows, duckdb.DuckDBPyRelation):
-        return None
-    arrays: Mapping[str, NDArray[Any]] = rows.limit(FEW + 1).fetchnumpy()
-    return None if any(len(values) > FEW for values in arrays.values()) else arrays
-
-
-def _coded(column: str, values: list[str | None]) -> Coded:
-    """Code names in their own order, as the engine does: that of the rows leaves no trace."""
-    names = sorted({value for value in values if value is not None})
-    place: dict[str | None, int] = {name: code for code, name in enumerate(names)}
-    place[None] = -1
-    return checked(column, names, np.array([place[value] for value in values], dtype=np.int32))
-
-
-def _columns(
-    texts: Mapping[str, str], names: Mapping[str, list[Any]], codes: Sequence[Integers]
-) -> dict[str, Coded]:
-    return {
-        role: checked(texts[role], held, code)
-        for (role, held), code in zip(names.items(), codes, strict=True)
-    }
-
-
-def _counted(
-    rows: nw.LazyFrame[Any], sizes: Mapping[str, int], *, group: bool
-) -> tuple[list[Integers], Integers]:
-    """Count the rows with the same codes; duckdb hands them over sooner than it counts them."""
-    key = nw.lit(0)
-    for name, size in sizes.items():
-        key = key * (size + 1) + nw.col(name).cast(nw.Int64()).fill_null(-1) + 1
-    keys = rows.select(key.alias("key"))
-    if group and not isinstance(rows.to_native(), duckdb.DuckDBPyRelation):
-        alike = _arrays(count_alike(keys, ["key"]))
-        return unpacked(alike["key"], [*sizes.values()]), alike[N].astype(np.int64)
-    return count_packed(np.require(_arrays(keys)["key"], requirements="W"), [*sizes.values()])
-
-
-def _text(schema: nw.Schema, name: str) -> nw.Expr:
-    kind = schema[name]
-    if kind.is_float() or kind.is_temporal() or kind == nw.Boolean:
-        msg = f"Column {name!r} is of {kind}; make text or whole numbers of its values."
-        raise DataError(msg)
-    return nw.col(name).cast(nw.String())
-
-
-def _number(schema: nw.Schema, name: str) -> nw.Expr:
-    column = nw.col(name)
-    return column if schema[name].is_temporal() else column.cast(nw.Float64())
-
-
-def _arrays(frame: Frame) -> Mapping[str, NDArray[Any]]:
-    native = frame.to_native()
-    if isinstance(native, duckdb.DuckDBPyRelation):
-        arrays: Mapping[str, NDArray[Any]] = native.fetchnumpy()
-        return arrays
-    rows = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    return {
-        name: _floats(rows[name]) if rows[name].dtype.is_temporal() else rows[name].to_numpy()
-        for name in rows.columns
-    }
-
-
-def _codes(values: NDArray[Any]) -> Integers:
-    if isinstance(values, np.ma.MaskedArray):
-        values = values.filled(-1)
-    if values.dtype.kind == "f":  # an engine that has no integers with gaps
-        values = np.where(np.isnan(values), -1, values)
-    return np.asarray(values, dtype=np.int32)
-
-
-def _filled(values: NDArray[Any]) -> Floats:
-    missing = np.ma.getmaskarray(values)
-    values = np.ma.getdata(values)
-    if values.dtype.kind == "M":
-        missing = missing | np.isnat(values)
-        values = values.astype("datetime64[us]").astype(np.int64) / 1e6
-    return np.where(missing, np.nan, values.astype(np.float64))
-
-
-def _first_blank_lazy(frame: nw.LazyFrame[Any], name: str) -> int | None:
-    native = frame.to_native()
-    if not isinstance(native, duckdb.DuckDBPyRelation):
-        return None
-    column = '"' + name.replace('"', '""') + '"'
-    numbered = f"SELECT row_number() OVER () AS row, {column} AS name FROM votes"  # noqa: S608
-    blank = "name IS NULL OR trim(CAST(name AS VARCHAR)) = ''"
-    query = f"SELECT min(row) AS row FROM ({numbered}) WHERE {blank}"  # noqa: S608
-    first = native.query("votes", query).fetchnumpy()["row"]  # type: ignore[union-attr]
-    return None if np.ma.is_masked(first) else int(first[0])
+        Raises
+        ------
+        DataError
+            If it names columns, or takes a style or weights that the log does not hold.
+        """
+        self.require_own(reading.columns)
+        if reading.style or reading.weight not in (None, SAMPLING):
+            msg = (
+                "The log holds no styles, and no weights but 'sampling': export the votes, add "
+                "the columns, and read the file."
+            )
+            raise DataError(msg)
+        people = {"voter": reading.voters, "prompt": reading.prompts}
+        texts = ["model_a", "model_b", "winner", *(role for role in people if people[role])]
+        numbers = ["weight", "repicks"] if reading.weight is not None else []
+        numbers += ["time"] if reading.needs_time else []
+        return compact(self.table([*texts, "left_out"], numbers))

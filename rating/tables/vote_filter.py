@@ -8,16 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
-from rating.counting import count_packed, fits, narrowest, packed
+from rating.counting import fits, narrowest, packed
 from rating.errors import DataError
 from rating.outcome import OUTCOMES, Outcome
-from rating.tables.coding import Coded
+from rating.tables.coding import Coded, Table
 from rating.tables.files import SHOWN
 from rating.tables.peers import NO_VERDICT
-from rating.tables.sources import Frame, Table
 from rating.typing import Bools, Integers, Ints
 
 LABELS: Mapping[str, Outcome] = {
@@ -33,16 +31,6 @@ NO_VOTE = "no vote"
 
 MOST_MODELS = 1_000
 """A board holds a number for each two models, and takes time by the cube of them: minutes."""
-
-
-def compact(table: Table) -> Table:
-    """Count the rows that are alike, unless numbers tell them apart."""
-    columns = table.texts.values()
-    sizes = [len(column.names) for column in columns]
-    if table.numbers or table.n is not None or not fits(sizes):
-        return table
-    codes, n = count_packed(packed([c.codes for c in columns], sizes), sizes)
-    return table.counted(codes, n)
 
 
 @dataclass(slots=True)
@@ -248,30 +236,8 @@ BOTH = "both"
 ORDERS = frozenset({"ab", "ba", BOTH})
 IN_BOTH = "one order of a case judged in both"
 
-_ORDER, _STATUS = "order", "status"
-_KEY = {"case": "battle_id", "judge": "judge", "method": "method"}
-"""Roles and columns that tell cases apart, beside the models."""
-
-
-def order_columns(there: Sequence[str]) -> dict[str, str]:
-    """Name the columns of a judge's run that say which rows are of one case, by role."""
-    if _ORDER not in there:
-        return {}
-    return {role: name for role, name in _roles().items() if name in there}
-
-
-def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
-    """Leave out what a judge's run would say of orders where ``order`` holds anything but text.
-
-    Parameters
-    ----------
-    texts : dict of str to str
-        Columns to read, by role.
-    """
-    orders = order_columns(list(texts.values()))
-    if _ORDER not in texts or frame.collect_schema()[texts[_ORDER]] == nw.String:
-        return texts
-    return {role: name for role, name in texts.items() if role not in orders}
+CASE = ("model_a", "model_b", "case", "judge", "method")
+"""Roles that tell cases apart."""
 
 
 def warning(dropped: int) -> str:
@@ -289,7 +255,7 @@ def one_row_a_case(rows: VoteFilter) -> None:
     rows cannot be told apart by case: the rows of both stay alone, where there are any. A table
     whose ``order`` holds anything else than a run writes is left as it is.
     """
-    order = rows.table.texts.get(_ORDER)
+    order = rows.table.texts.get("order")
     if order is None or not {name.strip() for name in order.names} <= ORDERS:
         return
     if (order.codes < 0).any():
@@ -304,24 +270,21 @@ def beside_both(texts: Mapping[str, Coded]) -> Bools:
     Parameters
     ----------
     texts : mapping of str to Coded
-        By the roles of `order_columns`; ``order`` is among them and holds no missing value.
+        By the roles of `rating.tables.columns.order_columns`; ``order`` is among them and holds no
+        missing value.
     """
-    order = texts[_ORDER]
+    order = texts["order"]
     both = np.array([name.strip() == BOTH for name in order.names], dtype=bool)[order.codes]
     cases = _cases(texts)
     single: Bools = ~both & np.isin(cases, cases[both])
     return single
 
 
-def _roles() -> dict[str, str]:
-    return {_ORDER: _ORDER, _STATUS: _STATUS, **_KEY}
-
-
 def _cases(texts: Mapping[str, Coded]) -> Ints:
     """Return a number of each row's case; all are one where nothing tells them apart."""
     if "case" not in texts:
-        return np.zeros(len(texts[_ORDER].codes), dtype=np.int64)
-    roles = [role for role in ("model_a", "model_b", *_KEY) if role in texts]
+        return np.zeros(len(texts["order"].codes), dtype=np.int64)
+    roles = [role for role in CASE if role in texts]
     codes, sizes = [texts[role].codes for role in roles], [len(texts[r].names) for r in roles]
     if fits(sizes):
         return packed(codes, sizes)
@@ -331,7 +294,7 @@ def _cases(texts: Mapping[str, Coded]) -> Ints:
 
 def _drop_unread(rows: VoteFilter) -> None:
     """Drop the rows that say why they have no winner, by that reason."""
-    status, winner = rows.table.texts.get(_STATUS), rows.table.texts["winner"]
+    status, winner = rows.table.texts.get("status"), rows.table.texts["winner"]
     if status is None:
         return
     blank = np.append([not name.strip() for name in winner.names], True)[winner.codes]

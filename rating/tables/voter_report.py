@@ -18,13 +18,11 @@ from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.design import ORDER_EFFECT
 from rating.tables import vote_filter
 from rating.tables.columns import Columns
-from rating.tables.escaping import in_csv, in_csv_sql
+from rating.tables.escaping import in_csv, in_csv_sql, quoted
 from rating.tables.files import Files, expanded
 from rating.tables.formats import write_parquet
 from rating.tables.ordered import ROW, OrderedVotes, numbered, read_ordered
-from rating.tables.plain import quoted
-from rating.tables.sources import opened
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns, opened
 from rating.typing import Floats
 
 ALPHA = 0.05
@@ -65,35 +63,22 @@ class CheckedVoter:
     voter: str
     votes: int
     ties: int
-    examined: bool
-    log_e: float | None
-    max_log_e: float | None
-    flagged: bool
-    flagged_at: int | None
-    flagged_jointly: bool
-    leading: Alternative | None
-    model: str | None
-    weight: float
-    reason: str
+    examined: bool = False
+    log_e: float | None = None
+    max_log_e: float | None = None
+    flagged: bool = False
+    flagged_at: int | None = None
+    flagged_jointly: bool = False
+    leading: Alternative | None = None
+    model: str | None = None
+    weight: float = 1.0
+    reason: str = ""
 
     @classmethod
     def unexamined(cls, voter: str, votes: int, ties: int, least: int) -> Self:
         """Leave a voter of few decisive votes in peace."""
-        return cls(
-            voter=voter,
-            votes=votes,
-            ties=ties,
-            examined=False,
-            log_e=None,
-            max_log_e=None,
-            flagged=False,
-            flagged_at=None,
-            flagged_jointly=False,
-            leading=None,
-            model=None,
-            weight=1.0,
-            reason=f"Not examined: {votes - ties} decisive votes, and {least} are needed.",
-        )
+        few = f"Not examined: {votes - ties} decisive votes, and {least} are needed."
+        return cls(voter, votes, ties, reason=few)
 
     @classmethod
     def of(cls, check: VoterCheck, name: str, joint: float) -> Self:

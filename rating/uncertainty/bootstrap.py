@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -11,13 +11,12 @@ import scipy  # its submodules load on first use
 from rating.comparisons import Comparisons
 from rating.errors import DataError
 from rating.fitting import Fit, has_finite_fit
-from rating.likelihood.bradley_terry import PairRounds, chord_newton, solve, spanning_pairs
 from rating.likelihood.identification import reachable
 from rating.likelihood.newton import minimise
+from rating.likelihood.objective import solve
 from rating.likelihood.ties import HALF_WIN
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Cluster, grouping
-from rating.uncertainty.covariance import hessian_covariance
 
 NORMAL_FROM = 10
 """Votes from which their number in a round is drawn from its normal expansion."""
@@ -49,6 +48,132 @@ def poisson_ones(n_clusters: int, n: int, rng: np.random.Generator) -> Floats:
 def _table_of_ones() -> Floats:
     upto = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(16)])
     return np.searchsorted(upto, (np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float64)
+
+
+MAX_CHORD_STEPS = 25
+STEP_IN_ERRORS = 1e-6
+
+
+class Solved(NamedTuple):
+    """Strengths of every round, shape (n_models, n_rounds), and which rounds converged."""
+
+    theta: Floats
+    done: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairRounds:
+    """Games and scores of unordered pairs in many rounds.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,), int64
+        Models of each pair, ``first < second``, in ascending order.
+    starts : ndarray of shape (n_models + 1,), int64
+        Where the pairs of each first model begin.
+    games, score : ndarray of shape (n_pairs, n_rounds)
+        Weight of the votes, and the first model's score in them.
+    total : ndarray of shape (n_models, n_rounds)
+        Score of each model against all others.
+    """
+
+    first: Ints
+    second: Ints
+    starts: Ints
+    games: Floats
+    score: Floats
+    total: Floats
+
+    @classmethod
+    def of(
+        cls, first: Ints, second: Ints, n_models: int, games: Floats, score: Floats
+    ) -> "PairRounds":
+        """Add up the scores of each model."""
+        starts = np.searchsorted(first, np.arange(n_models + 1))
+        total = np.zeros((n_models, games.shape[1]))
+        for i in range(n_models):
+            own = slice(starts[i], starts[i + 1])
+            total[i] += score[own].sum(axis=0)
+            total[second[own]] += games[own] - score[own]
+        return cls(first, second, starts, games, score, total)
+
+    def gradient(self, theta: Floats) -> Floats:
+        """Return expected less observed scores at strengths of shape (n_models, n_rounds)."""
+        slope = -self.total
+        odds = np.exp(theta - theta.max(axis=0))
+        for i in range(len(theta)):
+            own = slice(self.starts[i], self.starts[i + 1])
+            others = self.second[own]
+            games = self.games[own]
+            share = odds[others]
+            share += odds[i]
+            np.divide(odds[i], share, out=share)
+            share *= games
+            slope[i] += share.sum(axis=0)
+            slope[others] += games - share
+        return slope
+
+    def wins(self, r: int) -> Floats:
+        """Return the scores of round r, row against column, shape (n_models, n_models)."""
+        k = len(self.starts) - 1
+        table = np.zeros((k, k))
+        table[self.first, self.second] = self.score[:, r]
+        table[self.second, self.first] = self.games[:, r] - self.score[:, r]
+        return table
+
+    def pick(self, chosen: Ints) -> "PairRounds":
+        """Return some of the rounds."""
+        return PairRounds(
+            self.first,
+            self.second,
+            self.starts,
+            self.games[:, chosen],
+            self.score[:, chosen],
+            self.total[:, chosen],
+        )
+
+
+def spanning_pairs(first: Ints, second: Ints, games: Floats, n_models: int) -> Ints:
+    """Return pairs that join all models, preferring those with many games.
+
+    While all of them were played in a round, its models are connected.
+    """
+    met = scipy.sparse.csr_array((-games, (first, second)), shape=(n_models, n_models))
+    tree = scipy.sparse.csgraph.minimum_spanning_tree(met).tocoo()
+    number = np.searchsorted(first * n_models + second, tree.row * n_models + tree.col)
+    return np.asarray(number, dtype=np.int64)
+
+
+def chord_newton(rounds: PairRounds, start: Floats, bread: Floats, *, ridge: float) -> Solved:
+    """Solve all rounds by Newton steps with one frozen Hessian.
+
+    Each round is done when its next step is below `STEP_IN_ERRORS` standard
+    errors in every strength; what `MAX_CHORD_STEPS` did not settle is left.
+    A connected round that is not identified never settles: its strengths grow
+    by less and less, but by more than that. One in several parts may settle,
+    and must be looked for beforehand.
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_models,)
+    bread : ndarray of shape (n_models, n_models)
+        Inverse Hessian at ``start``, on strengths that sum to zero.
+    """
+    theta = np.repeat(start[:, None], rounds.games.shape[1], axis=1)
+    done = np.zeros(theta.shape[1], dtype=bool)
+    close = STEP_IN_ERRORS * np.sqrt(np.diag(bread))[:, None]
+    active, at = np.arange(len(done)), rounds
+    for _ in range(MAX_CHORD_STEPS):
+        with np.errstate(over="ignore", invalid="ignore"):  # a round may run away: it stays undone
+            step = bread @ (at.gradient(theta[:, active]) + ridge * theta[:, active])
+        theta[:, active] -= step
+        settled = (np.abs(step) <= close).all(axis=0)
+        done[active[settled]] = True
+        if settled.all():
+            break
+        if settled.mean() > 0.3:  # copying the rest pays only when much is done
+            active, at = active[~settled], at.pick(np.flatnonzero(~settled))
+    return Solved(theta, done)
 
 
 ROUNDS_AT_ONCE = 100
@@ -145,7 +270,7 @@ def _plain_rounds(
 ) -> Iterator[Floats]:
     table = _PairTable.of(data)
     draw = table.votes_drawn if cluster is None else table.clusters_drawn(data, cluster)
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     games = table.mean.reshape(3, -1).sum(axis=0)
     tree = spanning_pairs(table.first, table.second, games, table.n_models)
     for first in range(0, rounds, ROUNDS_AT_ONCE):
@@ -177,7 +302,7 @@ class _PairTable:
     @classmethod
     def of(cls, data: Comparisons) -> "_PairTable":
         """Fold the sides of all cells together."""
-        a, b = data.pairs.T
+        a, b = data.pairs.T.astype(np.int64)  # they may be narrow, and their products are not
         k = data.n_models
         low, high = np.minimum(a, b), np.maximum(a, b)
         present = np.bincount(low * k + high, minlength=k * k) > 0

@@ -15,7 +15,6 @@ from rating.typing import Floats, Ints
 from rating.uncertainty.covariance import (
     CHUNK_ENTRIES,
     ScoredCells,
-    hessian_covariance,
     scored_cells,
 )
 
@@ -24,6 +23,9 @@ _TASTE_STEPS = 50
 
 Cluster = Literal["voter", "prompt"]
 KINDS: tuple[Cluster, Cluster] = ("voter", "prompt")
+
+FEW_PROMPTS = 20
+"""Prompts below which intervals that generalise over them are rough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def cluster_shares(fit: Fit, data: Comparisons, groups: Grouping) -> ClusterShar
     if not fit.absolute:
         known = np.diag(fit.hessian)[:k]
         contrasts[:k, :k] -= known / known.sum()
-    vectors = hessian_covariance(fit) @ contrasts.T
+    vectors = fit.inverse_information @ contrasts.T
     shared = np.zeros((size, size))
     for share in information_by_cluster(fit, data, groups, vectors):
         shared += share.T @ share
@@ -238,7 +240,7 @@ def taste_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
     term: each cluster weighs one over the variance of its own.
     """
     k, size = fit.n_models, len(fit.x)
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     plain, taste = np.zeros((size, size)), np.zeros((size, size))
     products, expected, scale = (np.zeros(groups.size) for _ in range(3))
     order = np.argsort(groups.index, kind="stable")
@@ -298,6 +300,3 @@ def _taste_variance(products: Floats, expected: Floats, scale: Floats) -> float:
         if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
             break
     return variance
-
-
-FEW_PROMPTS = 20

@@ -24,7 +24,7 @@ from rating.uncertainty.clusters import (
     intersection,
     taste_covariance,
 )
-from rating.uncertainty.covariance import hessian_covariance, sandwich_covariance
+from rating.uncertainty.covariance import sandwich_covariance
 from rating.uncertainty.jackknife import WILD_UP_TO, SignSums, jackknife
 
 WELL_FOUNDED = 15
@@ -131,7 +131,7 @@ class ByCluster:
 
     def effective(self, contrasts: Floats) -> Floats:
         """Count the effective clusters of each contrast, shape (m,)."""
-        bread, parts = hessian_covariance(self.fit), [np.empty(0)]
+        bread, parts = self.fit.inverse_information, [np.empty(0)]
         for first in range(0, len(contrasts), CONTRASTS_AT_ONCE):
             some = contrasts[first : first + CONTRASTS_AT_ONCE].T
             vectors, square = bread @ some, np.zeros(some.shape[1])
@@ -147,7 +147,7 @@ class ByCluster:
         """
         squares = contrasts**2
         most = ((squares @ self.own.shared) * squares).sum(axis=1)
-        total = quadratic(contrasts, hessian_covariance(self.fit))
+        total = quadratic(contrasts, self.fit.inverse_information)
         return effective_number(total, most * (contrasts != 0).sum(axis=1) ** 2)
 
     def variance(

@@ -1,7 +1,7 @@
 """Covariances of parameters when votes are independent, and quasi-standard errors of any."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +11,6 @@ from rating.errors import DataError
 from rating.fitting import Fit
 from rating.likelihood.design import Design, blocks
 from rating.likelihood.identification import strong_groups
-from rating.likelihood.newton import anchored
-from rating.likelihood.objective import cell_objective
 from rating.likelihood.ties import A, B
 from rating.typing import Bools, Floats, Ints
 
@@ -41,7 +39,7 @@ def hessian_covariance(fit: Fit) -> Floats:
     >>> round(float(v[0, 0] + v[1, 1] - 2 * v[0, 1]), 6)  # 1 / 3
     0.333333
     """
-    return identified_inverse(fit.hessian, fit.n_models, absolute=fit.absolute)
+    return fit.inverse_information
 
 
 def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
@@ -55,7 +53,7 @@ def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
     .. [1] H. White, "Maximum likelihood estimation of misspecified models",
        Econometrica 50(1), 1982, pp. 1-25.
     """
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     merged = data.merged()
     meat = bare_tie_meat(fit, merged)
     for cells in blocks_of_cells(fit, merged):
@@ -135,7 +133,7 @@ class ScoredCells:
 
 def scored_cells(fit: Fit, data: Comparisons) -> ScoredCells:
     """Evaluate every cell at the parameters of the fit."""
-    cells = cell_objective(fit.likelihood, data, order_effect=fit.order_effect)
+    cells = fit.cells(data)
     local = cells.local(fit.x)
     return ScoredCells(cells.design, data.weight, data.weight_sq, local.slope, local.curve)
 
@@ -161,11 +159,10 @@ def bare_tie_meat(fit: Fit, data: Comparisons) -> Floats:
     bare = data.subset(group[a] != group[b])
     if fit.absolute or not len(bare.outcome):
         return np.zeros((n_parameters, n_parameters))
-    cells = cell_objective(fit.likelihood, bare, order_effect=fit.order_effect)
+    cells = fit.cells(bare)
     expected = np.zeros(len(bare.outcome))
-    for code in fit.likelihood.outcomes:
-        local = replace(cells, outcome=np.full(len(expected), code)).local(fit.x)
-        expected = expected + np.exp(-local.value) * local.slope[0] ** 2
+    for _, probability, local in cells.each_outcome(fit.x):
+        expected = expected + probability * local.slope[0] ** 2
     return cells.design.hessian({(0, 0): bare.weight_sq * expected})
 
 
@@ -173,19 +170,6 @@ def decided_groups(data: Comparisons) -> Ints:
     """Label the groups of models joined by votes that are not ties, shape (n_models,)."""
     decided = data.table()[..., [A, B]].sum(axis=-1) > 0
     return strong_groups(decided | decided.T)
-
-
-def identified_inverse(matrix: Floats, n_models: int, *, absolute: bool) -> Floats:
-    """Invert a symmetric matrix of all parameters on strengths that sum to zero.
-
-    Rows of the result sum to zero over the strengths. With an absolute scale
-    it is the plain inverse.
-    """
-    inverse = np.linalg.inv(anchored(matrix, n_models, absolute=absolute))
-    if not absolute:
-        inverse[:n_models] -= inverse[:n_models].mean(axis=0)
-        inverse[:, :n_models] -= inverse[:, :n_models].mean(axis=1, keepdims=True)
-    return np.asarray((inverse + inverse.T) / 2)
 
 
 _MAX_STEPS = 200

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from rating.uncertainty.covariance import (
     ScoredCells,
     bare_tie_meat,
     blocks_of_cells,
-    hessian_covariance,
     scored_cells,
 )
 
@@ -46,12 +44,6 @@ class LeftOut:
     stranded: bool
 
 
-class Shifts(Protocol):
-    """Takes every cluster's shift as it comes: `rating.uncertainty.jackknife.SignSums`."""
-
-    def add(self, left_out: LeftOut) -> None: ...  # noqa: D102
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Jackknife:
     """Covariance when the votes of one cluster depend on each other.
@@ -69,7 +61,7 @@ class Jackknife:
 
 
 def jackknife(
-    fit: Fit, data: Comparisons, groups: Grouping, shifts: Shifts | None = None
+    fit: Fit, data: Comparisons, groups: Grouping, shifts: "SignSums | None" = None
 ) -> Jackknife:
     """Estimate the covariance by leaving out one cluster at a time (CR3).
 
@@ -87,7 +79,7 @@ def jackknife(
 
     Parameters
     ----------
-    shifts : optional
+    shifts : SignSums, optional
         Is given every cluster's shift on the way: one pass serves both.
 
     Raises
@@ -105,7 +97,7 @@ def jackknife(
        of Applied Econometrics 38(5), 2023, pp. 671-694.
     """
     u = checked_activity(data, groups).n_clusters
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     k, meat = data.n_models, bare_tie_meat(fit, data.merged())
     lengths = np.zeros(groups.size)
     leverage = _leverage(fit, data, groups, bread)
@@ -162,7 +154,7 @@ def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[Lef
         If fewer than two clusters have a vote of positive weight.
     """
     checked_activity(data, groups)
-    bread = hessian_covariance(fit)
+    bread = fit.inverse_information
     leverage = _leverage(fit, data, groups, bread)
     everybody = np.ones(groups.size, dtype=bool)
     yield from _leave_out_each(fit, data, groups, bread, leverage, everybody)

@@ -9,9 +9,8 @@ import scipy  # its submodules load on first use
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, DataError
 from rating.fitting import Fit
-from rating.likelihood.newton import Evaluation, Objective
+from rating.likelihood.newton import Evaluation, Objective, identified_inverse
 from rating.typing import Floats
-from rating.uncertainty.covariance import identified_inverse
 
 _MAX_STEPS = 60
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference, quantile, quantiles
+from rating.uncertainty.covariance import difference_variances
 from rating.uncertainty.jackknife import WILD_UP_TO
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
@@ -137,7 +138,6 @@ def rank_ranges(
     rng: np.random.Generator,
     df: float = np.inf,
     level: float = 0.95,
-    comparable: Bools | None = None,
 ) -> RankRanges:
     """Bound every model's rank by the differences that stand up together.
 
@@ -151,9 +151,6 @@ def rank_ranges(
     covariance : ndarray of shape (n_models, n_models)
     df : float, default infinity
         Degrees of freedom; infinity for the normal distribution.
-    comparable : ndarray of shape (n_models,), bool, optional
-        Models whose covariance may be relied on; no claim is made on a pair
-        with any other. All by default.
 
     References
     ----------
@@ -171,18 +168,7 @@ def rank_ranges(
     ([1, 1, 2], [2, 3, 3])
     """
     bar = critical_value(covariance, rng=rng, df=df, level=level)
-    return _ranges(theta, covariance, bar, comparable)
-
-
-def _ranges(
-    theta: Floats,
-    covariance: Floats,
-    bar: float,
-    comparable: Bools | None,
-) -> RankRanges:
     better = theta[:, None] - theta[None, :] > bar * _standard_errors(covariance)
-    if comparable is not None:
-        better &= comparable[:, None] & comparable[None, :]
     return RankRanges(low=1 + better.sum(axis=0), high=len(theta) - better.sum(axis=1))
 
 
@@ -218,7 +204,6 @@ def _draws(covariance: Floats, rng: np.random.Generator, df: float) -> Floats:
 
 
 def _standard_errors(covariance: Floats) -> Floats:
-    variance = np.diag(covariance)
-    square = variance[:, None] + variance[None, :] - 2 * covariance
+    square = difference_variances(covariance)
     np.fill_diagonal(square, np.inf)  # no model is better than itself
     return np.asarray(np.sqrt(square))

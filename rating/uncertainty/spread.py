@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -11,9 +10,9 @@ from rating.fitting import Fit
 from rating.options import RateOptions
 from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
-from rating.uncertainty.clusters import FEW_PROMPTS, Activity, Cluster, activity
+from rating.uncertainty.clusters import FEW_PROMPTS, KINDS, Activity, Cluster, activity
 from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer
-from rating.uncertainty.covariance import decided_groups, hessian_covariance
+from rating.uncertainty.covariance import decided_groups
 from rating.uncertainty.profile import profile_intervals
 from rating.uncertainty.ranks import is_small
 
@@ -59,12 +58,6 @@ class Spread:
     warnings: tuple[str, ...] = ()
 
 
-class _Maker(Protocol):
-    def __call__(
-        self, fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
-    ) -> Spread: ...
-
-
 def spread(fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator) -> Spread:
     """Estimate how far each rating may be off.
 
@@ -75,21 +68,19 @@ def spread(fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Gen
     rng : numpy.random.Generator
         For the bootstrap, and for claims on ranks.
     """
-    make: dict[str, _Maker] = {
-        "none": _unknown,
-        "hessian": _hessian,
-        "sandwich": _sandwich,
-        "profile": _profile,
-        "bootstrap": _bootstrap,
-    }
-    return make[options.interval](fit, data, options, rng)
-
-
-def _unknown(
-    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
-) -> Spread:
-    unknown = np.full(fit.n_models, np.nan)
-    return _plain(_from_reference(fit, options), unknown, unknown, unknown, fit)
+    match options.interval:
+        case "sandwich":
+            return _sandwich(fit, data, options, rng)
+        case "hessian":
+            return _hessian(fit, data, options)
+        case "profile":
+            ends = profile_intervals(fit, data, level=options.level)
+            return replace(_hessian(fit, data, options), low=ends.low, high=ends.high)
+        case "bootstrap":
+            return _bootstrap(fit, data, options, rng)
+        case "none":
+            unknown = np.full(fit.n_models, np.nan)
+            return _plain(_from_reference(fit, options), unknown, unknown, unknown, fit)
 
 
 def _plain(estimate: Floats, se: Floats, low: Floats, high: Floats, fit: Fit) -> Spread:
@@ -108,11 +99,15 @@ def _plain(estimate: Floats, se: Floats, low: Floats, high: Floats, fit: Fit) ->
     )
 
 
-def _hessian(
-    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
-) -> Spread:
-    by_curvature = Inference(fit, data, hessian_covariance(fit), (), None)
-    return replace(_judged(by_curvature, options), warnings=_on_half_ties(fit, data))
+def _hessian(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
+    spread = _judged(Inference(fit, data, fit.inverse_information, (), None), options)
+    if fit.ties != "half" or not data.weight[data.score_a == 0.5].any():
+        return spread
+    warning = (
+        "Ties count as half wins, for which intervals from the curvature of the likelihood "
+        "are too wide: choose interval sandwich, or another model of ties."
+    )
+    return replace(spread, warnings=(warning,))
 
 
 def _sandwich(
@@ -145,12 +140,7 @@ def _usable(
 
 def clusters_of(options: RateOptions) -> tuple[Cluster, ...]:
     """Return the kinds of cluster that resolved options ask for."""
-    kinds: dict[str | None, tuple[Cluster, ...]] = {
-        "voter": ("voter",),
-        "prompt": ("prompt",),
-        "both": ("voter", "prompt"),
-    }
-    return kinds.get(options.cluster, ())
+    return tuple(kind for kind in KINDS if options.cluster in (kind, "both"))
 
 
 def _judged(inference: Inference, options: RateOptions) -> Spread:
@@ -185,14 +175,6 @@ def _effective_voters(inference: Inference) -> Floats:
     return np.full(k, np.nan)
 
 
-def _profile(
-    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
-) -> Spread:
-    spread = _hessian(fit, data, options, rng)
-    ends = profile_intervals(fit, data, level=options.level)
-    return replace(spread, low=ends.low, high=ends.high)
-
-
 def _bootstrap(
     fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
 ) -> Spread:
@@ -206,24 +188,22 @@ def _bootstrap(
     if options.reference is not None:
         alike[fit.models.index(options.reference)] = False
     low[alike], high[alike] = np.nan, np.nan
-    finite = np.isfinite(drawn.theta).all()
-    enough = bool(finite) and options.rounds > 1
+    enough = options.rounds > 1 and bool(np.isfinite(drawn.theta).all())
     spread = _plain(_from_reference(fit, options), _deviations(rounds), low, high, fit)
-    return replace(
-        spread,
-        drawn=np.cov(drawn.theta.T) if enough else None,
-        warnings=_on_rounds(drawn.n_degenerate, options.rounds)
-        + _on_alike([fit.models[i] for i in np.flatnonzero(alike)]),
-    )
-
-
-def _on_alike(models: list[str]) -> tuple[str, ...]:
-    if not models:
-        return ()
-    return (
-        f"All rounds of the bootstrap give {named(models)} one rating: how far it may be off "
-        "cannot be seen this way. Choose interval sandwich.",
-    )
+    warnings = []
+    if drawn.n_degenerate:
+        warnings.append(
+            f"{drawn.n_degenerate} of {options.rounds} bootstrap rounds identify no rating of "
+            "some model: they count as infinite, and no rank is claimed."
+        )
+    if alike.any():
+        models = named([fit.models[i] for i in np.flatnonzero(alike)])
+        warnings.append(
+            f"All rounds of the bootstrap give {models} one rating: how far it may be off "
+            "cannot be seen this way. Choose interval sandwich."
+        )
+    covariance = np.cov(drawn.theta.T) if enough else None
+    return replace(spread, drawn=covariance, warnings=tuple(warnings))
 
 
 def _with_profiles(spread: Spread, fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
@@ -264,25 +244,6 @@ def _deviations(rounds: Floats) -> Floats:
     return deviations
 
 
-def _on_rounds(degenerate: int, rounds: int) -> tuple[str, ...]:
-    if not degenerate:
-        return ()
-    return (
-        f"{degenerate} of {rounds} bootstrap rounds identify no rating of some model: they count "
-        "as infinite, and no rank is claimed.",
-    )
-
-
-def _on_half_ties(fit: Fit, data: Comparisons) -> tuple[str, ...]:
-    tied = bool(data.weight[data.score_a == 0.5].any())
-    if fit.ties != "half" or not tied:
-        return ()
-    return (
-        "Ties count as half wins, for which intervals from the curvature of the likelihood "
-        "are too wide: choose interval sandwich, or another model of ties.",
-    )
-
-
 FEW_POINTS = 10
 NAMED_AT_MOST = 5
 
@@ -299,12 +260,6 @@ def seen_of(activity: Activity, noun: str) -> str:
         return f"{activity.n_clusters} {noun}s"
     even = f"as good as {activity.effective:.1f} equally busy ones"
     return f"{activity.n_clusters} {noun}s, {even},"
-
-
-def on_no_ranks(seen: str, n_models: int) -> str:
-    """Say that no rank is claimed, for the votes, or those behind them, are too few."""
-    verb = "is" if seen.startswith("One ") else "are"
-    return f"{seen} {verb} too few to bound the ranks of {n_models} models: none is ruled out."
 
 
 def on_clusters_behind(inference: Inference) -> Iterator[str]:
@@ -341,23 +296,6 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
         )
 
 
-def on_these_voters(voters: Activity) -> str:
-    """Say whom claims for these voters speak for."""
-    return (
-        f"Intervals and ranks are for these {voters.n_clusters} voters alone: how they would "
-        "rate with endless votes, each with the same share of them. Of other people they say "
-        "nothing."
-    )
-
-
-def on_no_interval(models: Sequence[str]) -> str:
-    """Name the models whose ratings rest on so few voters that no interval can be given."""
-    return (
-        f"No interval is given for {named(models)}: next to nothing but one voter, or one "
-        "prompt, stands behind it."
-    )
-
-
 def on_quasi_errors(worst: float) -> str:
     """Say that quasi-standard errors would mislead, and by how much."""
     return f"Quasi-standard errors are left out: they would miss a difference by {worst:.0%}."
@@ -382,16 +320,6 @@ def few_points(data: Comparisons) -> tuple[str, ...]:
     wins = data.wins()
     rarer = np.minimum(wins.sum(axis=1), wins.sum(axis=0))
     return tuple(data.models[i] for i in np.flatnonzero(rarer < FEW_POINTS))
-
-
-def on_few_points(data: Comparisons) -> Iterator[str]:
-    """Say whose intervals rest on few wins, or few losses."""
-    few = few_points(data)
-    if few:
-        yield (
-            f"Fewer than {FEW_POINTS} points won, or lost, by {named(few)} "
-            "(a win 1, a tie 1/2): those intervals are rough."
-        )
 
 
 def named(models: Sequence[str]) -> str:

@@ -9,11 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLANTED = {
-    "The three houses": ("rating/scale.py", "import arena.domain.vote"),
+    "The three houses": ("rating/elo.py", "import arena.domain.vote"),
     "The rooms of the arena": ("arena/store/chain.py", "import arena.play.rules"),
     "The floors of rating": ("rating/tables/columns.py", "import rating.charts.picture"),
-    "The mathematics of ratings knows no files": ("rating/scale.py", "import rating.tables.files"),
-    "The mathematics of ratings is arrays": ("rating/scale.py", "import pathlib"),
+    "The mathematics of ratings knows no files": ("rating/elo.py", "import rating.tables.files"),
+    "The mathematics of ratings is arrays": ("rating/elo.py", "import pathlib"),
     "The floors of judge": ("judge/tables/cases.py", "import judge.report.files"),
     "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
     "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),

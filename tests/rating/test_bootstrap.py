@@ -1,10 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from rating import DataError, Ties, bootstrap, fit, sandwich_covariance
-from rating.likelihood import bradley_terry
-from rating.likelihood.bradley_terry import PairRounds, chord_newton
-from rating.uncertainty.bootstrap import Bootstrap, poisson_ones, poisson_sums
+from rating import Comparisons, DataError, Ties, bootstrap, fit, sandwich_covariance
+from rating.uncertainty.bootstrap import (
+    Bootstrap,
+    PairRounds,
+    chord_newton,
+    poisson_ones,
+    poisson_sums,
+)
 from rating.uncertainty.clusters import Cluster
 from tests.rating.builders import cr1, votes, wins
 from tests.rating.drawn import draw
@@ -87,7 +93,7 @@ def test_rounds_that_stall_are_solved_by_themselves(
     data = draw(rng, "half", n=500).comparisons()
     one = fit(data)
     quick = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
-    monkeypatch.setattr(bradley_terry, "MAX_CHORD_STEPS", 1)
+    monkeypatch.setattr("rating.uncertainty.bootstrap.MAX_CHORD_STEPS", 1)
     slow = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
     assert quick.theta == pytest.approx(slow.theta, abs=1e-5)
 
@@ -170,3 +176,17 @@ def test_bad_requests_raise(rng: np.random.Generator) -> None:
         bootstrap(one, data, cluster="voter", rng=rng)
     with pytest.raises(DataError, match="level"):
         bootstrap(one, data, rounds=5, rng=rng).interval(1.5)
+
+
+def test_models_numbered_by_narrow_types_are_drawn_alike(rng: np.random.Generator) -> None:
+    k, n = 40, 4000
+    a = rng.integers(0, k, n)
+    b = (a + rng.integers(1, k, n)) % k
+    names = [f"model {i:02}" for i in range(k)]
+    wide = Comparisons.from_codes(names, a, b, rng.integers(0, 3, n))
+    narrow = replace(wide, pairs=wide.pairs.astype(np.int8))
+    theta = [
+        bootstrap(fit(data), data, rounds=5, rng=np.random.default_rng(0)).theta
+        for data in (wide, narrow)
+    ]
+    assert (theta[0] == theta[1]).all()

@@ -19,7 +19,7 @@ from rating import (
     rate,
     sandwich_covariance,
 )
-from rating.scale import POINTS_PER_NAT
+from rating.elo import POINTS_PER_NAT
 from rating.uncertainty.clusters import grouping, information_by_cluster
 from rating.uncertainty.contrasts import quantile
 from rating.uncertainty.covariance import scored_cells

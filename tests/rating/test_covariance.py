@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit_bradley_terry, hessian_covariance, sandwich_covariance
-from rating.uncertainty.covariance import decided_groups, identified_inverse
+from rating.likelihood.newton import identified_inverse
+from rating.uncertainty.covariance import decided_groups
 from tests.rating.builders import random_votes, votes, wins
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, DataError, activity, fit, fit_bradley_terry, sandwich_covariance
-from rating.likelihood.bradley_terry import solve
+from rating.likelihood.objective import solve
 from rating.uncertainty import jackknife
 from rating.uncertainty.clusters import grouping
 from rating.uncertainty.jackknife import leave_one_out

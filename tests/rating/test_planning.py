@@ -6,7 +6,7 @@ from scipy.stats import norm, t
 
 from rating import Cluster, Comparisons, Inference, fit, infer
 from rating.errors import DataError
-from rating.planning.votes import (
+from rating.planning import (
     neighbour_gaps,
     selection_inflation,
     votes_for_field,

@@ -56,17 +56,6 @@ def test_the_range_holds_the_rank_of_the_estimate(rng: np.random.Generator) -> N
     assert ((ranges.low <= rank) & (rank <= ranges.high)).all()
 
 
-def test_no_claim_is_made_on_a_model_that_cannot_be_compared(rng: np.random.Generator) -> None:
-    ranges = rank_ranges(
-        np.array([9.0, 0.0, -9.0]),
-        independent(3),
-        rng=rng,
-        comparable=np.array([True, False, True]),
-    )
-    assert ranges.low.tolist() == [1, 1, 2]
-    assert ranges.high.tolist() == [2, 3, 3]
-
-
 def test_the_same_generator_gives_the_same_ranges() -> None:
     one, two = (critical_value(independent(6), rng=np.random.default_rng(8)) for _ in range(2))
     assert one == two

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rating.errors import DataError
-from rating.planning.sampling import (
+from rating.sampling import (
     EXPLORATION,
     arena_pairs,
     draw_pair,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit
-from rating.planning.sampling import (
+from rating.elo import POINTS_PER_NAT
+from rating.sampling import (
     arena_pairs,
     gain_pairs,
     neighbour_contrast,
@@ -16,7 +17,6 @@ from rating.planning.sampling import (
     uniform_pairs,
     weighted_pairs,
 )
-from rating.scale import POINTS_PER_NAT
 from tests.rating.crowd import information, strengths, win_probabilities
 
 pytestmark = pytest.mark.slow

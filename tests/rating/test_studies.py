@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rating import NotIdentifiedError, fit_bradley_terry, infer
-from rating.likelihood.bradley_terry import solve
+from rating.likelihood.objective import solve
 from rating.uncertainty.ranks import joint_rank_ranges
 from tests.simulation import D1, DESIGNS, TASTES, Design, Share, Study, at, study
 

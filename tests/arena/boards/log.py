@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink, LoggedVote, ModelRecord
-from rating.tables.vote_reading import LoggedColumns
+from rating.tables.sources import LoggedColumns
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from arena.boards.fitted import fit_log
 from arena.domain.board_view import Fewest
 from arena.domain.vote import Choice
 from rating import fewest_to_flip, win_rates
+from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.tables.vote_reading import Reading
 from tests.arena.boards.log import Vote, logged, many
 
 

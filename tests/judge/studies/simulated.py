@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.studies.items import Items, Labels
 from judge.studies.powered_ratings import powered_ratings
-from rating.likelihood.bradley_terry import solve
+from rating.likelihood.objective import solve
 from tests.simulation import Share
 
 Floats = NDArray[np.float64]

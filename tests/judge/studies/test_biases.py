@@ -10,8 +10,8 @@ from judge.studies.biases import Biases, Effect, biases, self_preference
 from judge.studies.boards import preferences
 from judge.studies.estimates import Estimate
 from judge.studies.items import Items
+from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
-from rating.scale import POINTS_PER_NAT
 from tests.judge.studies.labels import items_of, labels_of, published, swapped
 from tests.judge.studies.moved import MovedStudy, Mover
 

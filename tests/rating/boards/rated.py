@@ -9,9 +9,9 @@ import pytest
 
 from rating import RateOptions, Report
 from rating.errors import DataError
-from rating.planning.votes import Plan, plan
+from rating.planning import Plan, plan
+from rating.tables.columns import Reading
 from rating.tables.counts import rate_source, read_votes
-from rating.tables.vote_reading import Reading
 
 PAIRS = "model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,30,10,0\nx,x,1,0,0\n"
 Write = Callable[[str], str]

@@ -14,10 +14,9 @@ from judge.scoring.annotated import judge_score
 from rating import RateOptions, Report
 from rating.comparisons import Votes
 from rating.tables.coding import Coded
-from rating.tables.columns import Columns
+from rating.tables.columns import Columns, Reading
 from rating.tables.counts import rate_source, read_votes
 from rating.tables.vote_filter import IN_BOTH, beside_both
-from rating.tables.vote_reading import Reading
 from rating.tables.voter_report import check_source
 from tests.rating.boards.rated import planned
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError
-from rating.scale import POINTS_PER_NAT
 from rating.tables.compare import APART, SAME, compare, read_board
 from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
 

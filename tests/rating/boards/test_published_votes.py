@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rating import RateOptions, Report
-from rating.scale import POINTS_PER_NAT
+from rating.elo import POINTS_PER_NAT
 from rating.tables.counts import rate_source
 
 pytestmark = pytest.mark.published

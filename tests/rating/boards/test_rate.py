@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rating import RateOptions, __version__
+from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
-from rating.scale import POINTS_PER_NAT
 from rating.tables.counts import Groups, rate_source
 from rating.tables.formats import summary
 from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import date, timedelta
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,11 +13,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from rating import Comparisons, fit, infer
-from rating import win_rates as rating_win_rates
+from rating import Comparisons
 from rating.charts.drawing import FONT, LONGEST, labels, spread, width_of, wrapped
 from rating.charts.picture import THEMES, Picture, drawing
-from rating.charts.plots import intervals, over_time, pair_table, votes_per_pair, win_rates
+from rating.charts.plots import intervals, over_time, votes_per_pair, win_rates
 from rating.errors import DataError
 
 MADE = date(2026, 5, 3)
@@ -75,21 +74,31 @@ def report_of(names: Sequence[str], **changes: Any) -> dict[str, Any]:
     return {"method": {**method, **changes}, "votes": votes, "ratings": ratings}
 
 
-def pairs_of(names: Sequence[str]) -> list[dict[str, Any]]:
-    return [
-        {"model_a": a, "model_b": b, "win_rate": 0.5 + 0.4 * (j - i) / len(names), "votes": 7}
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-        if i < j and (i + j) % 3
-    ]
+def data_of(names: Sequence[str]) -> Comparisons:
+    pairs = [(i, j) for i, j in combinations(range(len(names)), 2) if (i + j) % 3]
+    a, b = np.array(pairs).T
+    won = 7 * (0.5 + 0.4 * (b - a) / len(names))
+    return Comparisons.from_codes(
+        names,
+        np.tile(a, 2),
+        np.tile(b, 2),
+        np.repeat([0, 1], len(a)),
+        weight=np.concatenate([won, 7 - won]),
+    )
+
+
+def data_on(a: str, b: str, won: int, lost: int) -> Comparisons:
+    return Comparisons.from_arrays(
+        [a] * (won + lost), [b] * (won + lost), ["model_a"] * won + ["model_b"] * lost
+    )
 
 
 def pictures(names: Sequence[str]) -> dict[str, Picture]:
-    report, pairs = report_of(names), pairs_of(names)
+    report, data = report_of(names), data_of(names)
     return {
         "intervals": intervals(report, made=MADE),
-        "win_rates": win_rates(report, pairs, made=MADE),
-        "votes": votes_per_pair(report, pairs, made=MADE),
+        "win_rates": win_rates(report, data, made=MADE),
+        "votes": votes_per_pair(report, data, made=MADE),
         "time": over_time({MADE - timedelta(days=7 * k): report for k in range(4)}),
     }
 
@@ -289,7 +298,7 @@ def overlapping(boxes: np.ndarray[Any, Any], message: Sequence[str]) -> list[tup
 
 def test_counts_stand_in_the_cells_of_thirty_models_and_are_missed_beyond(tmp_path: Path) -> None:
     few, many = (
-        votes_per_pair(report_of(names_of(n)), pairs_of(names_of(n)), made=MADE) for n in (30, 31)
+        votes_per_pair(report_of(names_of(n)), data_of(names_of(n)), made=MADE) for n in (30, 31)
     )
     assert texts(svg_of(few, tmp_path)).count("7") > 200
     assert "In each cell" in few.caption
@@ -299,16 +308,14 @@ def test_counts_stand_in_the_cells_of_thirty_models_and_are_missed_beyond(tmp_pa
 
 def test_a_share_of_few_votes_is_not_coloured() -> None:
     report = report_of(["x", "y"])
-    pair = {"model_a": "x", "model_b": "y", "win_rate": 1.0}
-    assert alphas(win_rates(report, [{**pair, "votes": 4}], made=MADE)) == {0.0}
-    assert alphas(win_rates(report, [{**pair, "votes": 5}], made=MADE)) == {0.85}
+    assert alphas(win_rates(report, data_on("x", "y", 4, 0), made=MADE)) == {0.0}
+    assert alphas(win_rates(report, data_on("x", "y", 5, 0), made=MADE)) == {0.85}
 
 
 def test_an_even_score_has_no_colour_and_sides_have_different_ones() -> None:
     report = report_of(["x", "y"])
-    pair = {"model_a": "x", "model_b": "y", "votes": 40}
-    assert alphas(win_rates(report, [{**pair, "win_rate": 0.5}], made=MADE)) == {0.0}
-    faces = cell_faces(win_rates(report, [{**pair, "win_rate": 0.75}], made=MADE))
+    assert alphas(win_rates(report, data_on("x", "y", 20, 20), made=MADE)) == {0.0}
+    faces = cell_faces(win_rates(report, data_on("x", "y", 30, 10), made=MADE))
     assert faces[0, 3] == faces[1, 3] == 0.425
     assert faces[0, 2] > faces[0, 0]  # the row that wins is blue
     assert faces[1, 0] > faces[1, 2]  # the one that loses is orange
@@ -324,15 +331,12 @@ def alphas(picture: Picture) -> set[float]:
     return set(cell_faces(picture)[:, 3].tolist())
 
 
-def test_the_table_of_a_fit_becomes_pairs() -> None:
+def test_the_table_holds_each_pair_that_met_once() -> None:
     data = Comparisons.from_arrays(
         ["x", "x", "y", "y"], ["y", "y", "z", "z"], ["model_a", "model_b", "model_a", "model_b"]
     )
-    fitted = fit(data)
-    rates = rating_win_rates(infer(fitted, data, ()))
-    met = [(p["model_a"], p["model_b"], p["win_rate"], p["votes"]) for p in pair_table(rates)]
-    assert met == [("x", "y", 0.5, 2.0), ("y", "z", 0.5, 2.0)]
-    assert len(pair_table(rates, expected=True)) == 3
+    picture = win_rates(report_of(["x", "y", "z"]), data, made=MADE)
+    assert picture.table.rows == (("x", "y", "50", "2"), ("y", "z", "50", "2"))
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
@@ -345,11 +349,8 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         intervals({**report, "ratings": []}, made=MADE)
     with pytest.raises(DataError, match="two dates"):
         over_time({MADE: report})
-    stranger = {"model_a": "x", "model_b": "stranger", "win_rate": 0.5, "votes": 1}
     with pytest.raises(DataError, match="stranger"):
-        win_rates(report, [stranger], made=MADE)
-    with pytest.raises(DataError, match="between 0 and 1"):
-        win_rates(report, [{**stranger, "model_b": "y", "win_rate": 1.5}], made=MADE)
+        win_rates(report, data_on("x", "stranger", 1, 0), made=MADE)
 
 
 def test_a_model_may_come_and_go_over_time(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from rating.comparisons import Votes
 from rating.outcome import OUTCOMES
-from rating.tables.vote_reading import Reading
+from rating.tables.columns import Reading
 
 Row = Mapping[str, Any]
 Source = Callable[[Sequence[Row], Path], Any]
@@ -124,7 +124,7 @@ each_source = pytest.mark.parametrize("source", SOURCES, indirect=True)
 def as_many() -> Iterator[None]:
     """Let duckdb code the names, as it does of more rows than a test writes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rating.tables.sources.FEW", -1)
+        patch.setattr("rating.tables.coding.FEW", -1)
         yield
 
 

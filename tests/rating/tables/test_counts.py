@@ -13,9 +13,8 @@ import pytest
 
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
-from rating.tables.columns import Columns
+from rating.tables.columns import Columns, Reading
 from rating.tables.counts import REST, read_groups, read_votes
-from rating.tables.vote_reading import Reading
 from tests.rating.tables.sources import PLAIN, ROWS, by_hand, cells, columns, relation
 
 

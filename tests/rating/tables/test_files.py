@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 import rating
 from rating import DataError, Files
-from rating.tables.columns import Columns
+from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_groups
 from rating.tables.files import expanded
 from rating.tables.peers import noticing
-from rating.tables.vote_reading import Reading
 from tests.rating.tables.peer_rows import ARENA, FILES, written
 from tests.rating.tables.sources import ROWS, Row, parquet, text
 

@@ -10,11 +10,10 @@ import pytest
 
 from rating.comparisons import Votes
 from rating.errors import DataError
-from rating.tables.columns import Columns
+from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_votes
 from rating.tables.peers import FORMATS, noticing, recognised
 from rating.tables.sources import opened
-from rating.tables.vote_reading import Reading
 from tests.rating.tables.peer_rows import ARENA, FILES, REFUSED, Row, written
 from tests.rating.tables.sources import PLAIN, cells
 

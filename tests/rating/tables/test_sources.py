@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from arena.boards.dataset import export_votes
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
+from rating.tables.coding import count_alike
+from rating.tables.columns import N, Reading
 from rating.tables.counts import count_votes, read_votes
-from rating.tables.sources import N, count_alike
-from rating.tables.vote_reading import LoggedColumns, Reading
+from rating.tables.sources import LoggedColumns
 from tests.arena.boards.log import linked, vote
 from tests.rating.tables.sources import (
     PLAIN,
@@ -59,7 +60,7 @@ def test_the_same_votes_are_the_same_from_every_source(
 def test_no_row_is_lost_where_few_rows_end(
     few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rating.tables.sources.FEW", few)
+    monkeypatch.setattr("rating.tables.coding.FEW", few)
     votes = read_votes(SOURCES["parquet"](ROWS, tmp_path))
     assert votes.read == len(ROWS) == 8
     assert cells(votes) == by_hand(ROWS, "voter")

@@ -8,11 +8,10 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
-from rating.elo import expected_score
+from rating.elo import POINTS_PER_NAT, expected_score
 from rating.errors import DataError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
-from rating.scale import POINTS_PER_NAT
 from rating.uncertainty.contrasts import Inference
 from rating.uncertainty.ranks import EQUAL_NATS
 from rating.uncertainty.spread import spread

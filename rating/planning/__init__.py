@@ -1,1 +1,0 @@
-"""Which pairs to show next, and how many votes a claim needs."""
