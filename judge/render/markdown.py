@@ -10,7 +10,9 @@ import re
 from collections.abc import MutableMapping, Sequence
 from functools import cache
 from html import escape
+from itertools import islice
 from typing import Any
+from unicodedata import bidirectional
 
 import nh3
 from markdown_it import MarkdownIt
@@ -40,11 +42,9 @@ _LANGUAGES = (
 LANGUAGES = frozenset(_LANGUAGES.split())
 """What is coloured: every lexer has regular expressions of its own, and the text is hostile."""
 
-_TEXT_BLOCKS = ["p", "h3", "ul", "ol", "li", "blockquote", "th", "td"]
-_OPENINGS = [
-    f"{kind}_open"
-    for kind in ["paragraph", "heading", "bullet_list", "ordered_list", "blockquote", "th", "td"]
-]
+_TEXT_BLOCKS = ["p", "h3", "ul", "ol", "li", "blockquote", "table", "th", "td"]
+_LEAVES = ("paragraph_open", "heading_open", "th_open", "td_open")
+_CONTAINERS = ("bullet_list_open", "ordered_list_open", "blockquote_open", "table_open")
 _ALLOWED_ATTRIBUTES = {
     **{tag: set(maths.ATTRIBUTES) for tag in maths.TAGS},
     **{tag: {"dir", "class", "start"} for tag in _TEXT_BLOCKS},
@@ -66,6 +66,7 @@ _CLEANER = nh3.Cleaner(
     link_rel="noopener noreferrer nofollow",
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )
+_DIRECTIONS = {"L": "ltr", "R": "rtl", "AL": "rtl"}
 _ALIGNED = re.compile(r"text-align:(\w+)")
 _FORMATTER = HtmlFormatter(nowrap=True)
 _LINK = re.compile(r"(?:https?:|mailto:)", re.IGNORECASE)
@@ -108,12 +109,11 @@ def new_parser() -> MarkdownIt:
 @cache
 def _parser() -> MarkdownIt:
     parser = new_parser()
-    for opening in _OPENINGS:
-        parser.add_render_rule(opening, _with_direction)
-    parser.add_render_rule("heading_close", lambda *_: "</h3>\n", "html")
+    for opening in _LEAVES + _CONTAINERS:
+        parser.add_render_rule(opening, _opened)
+    parser.add_render_rule("heading_close", lambda *_: "</h3>\n")
     parser.add_render_rule("list_item_open", _list_item)
-    parser.add_render_rule("table_open", _table_open)
-    parser.add_render_rule("table_close", _table_close)
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     parser.add_render_rule("fence", _code)
     parser.add_render_rule("code_block", _code)
     parser.add_render_rule("image", _described)
@@ -121,42 +121,43 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _with_direction(
-    self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, _env: Environment
+def _opened(
+    self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment
 ) -> str:
     """Open a block whose text decides which way it runs; a heading stays below the page's own."""
     token = tokens[at]
-    if not token.hidden:
-        token.attrSet("dir", "auto")
-    if token.tag.startswith("h") and token.type == "heading_open":
+    token.attrSet("dir", "auto" if token.type in _LEAVES else _direction(tokens, at))
+    if token.type == "heading_open":
         token.attrSet("class", f"level-{token.tag[1:]}")
         token.tag = "h3"
     if aligned := _ALIGNED.search(str(token.attrGet("style") or "")):
         token.attrSet("class", aligned[1])
-    return self.renderToken(tokens, at, options, _env)
+    opened = self.renderToken(tokens, at, options, env)
+    return f'<div class="wide" tabindex="0">{opened}' if token.tag == "table" else opened
+
+
+def _direction(tokens: Sequence[Token], at: int) -> str:
+    """Find which way a block with other blocks in it runs: that of its first letter."""
+    for token in islice(tokens, at + 1, None):
+        if token.level == tokens[at].level:
+            break
+        for character in token.content if token.type == "inline" else "":
+            if (direction := bidirectional(character)) in _DIRECTIONS:
+                return _DIRECTIONS[direction]
+    return "ltr"
 
 
 def _list_item(
-    self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, _env: Environment
+    self: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment
 ) -> str:
     """Open an item; that of a task list has a box, named by the item's first words."""
-    token = tokens[at]
-    token.attrSet("dir", "auto")
-    opened = self.renderToken(tokens, at, options, _env)
-    if "checked" not in token.meta:
+    opened = self.renderToken(tokens, at, options, env)
+    if "checked" not in tokens[at].meta:
         return opened
-    words = next((other.content for other in tokens[at:] if other.type == "inline"), "")
-    label = escape(words.partition("\n")[0][:80]) or "task"
-    checked = ' checked=""' if token.meta["checked"] else ""
+    content = (token.content for token in islice(tokens, at, None) if token.type == "inline")
+    label = escape(next(content, "").partition("\n")[0][:80]) or "task"
+    checked = ' checked=""' if tokens[at].meta["checked"] else ""
     return f'{opened}<input type="checkbox" disabled=""{checked} aria-label="{label}"> '
-
-
-def _table_open(*_: object) -> str:
-    return '<div class="wide" tabindex="0"><table>\n'
-
-
-def _table_close(*_: object) -> str:
-    return "</table></div>\n"
 
 
 def _code(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> str:

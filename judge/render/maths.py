@@ -6,7 +6,7 @@ known attributes, lengths within bounds.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import unescape
 from itertools import zip_longest
 from xml.etree.ElementTree import Element, tostring
@@ -106,7 +106,7 @@ def _copied(element: Element) -> Element:
     if element.tag not in TAGS:
         raise UntrustedFormulaError(element.tag)
     copy = Element(element.tag, {k: v for k, v in element.attrib.items() if _is_safe(k, v)})
-    copy.text = unescape(element.text or "").replace("\N{NO-BREAK SPACE}", " ")
+    copy.text = unescape(element.text or "")
     if "\\" in copy.text or (copy.text == "&" and element.tag == "mi"):
         raise UntrustedFormulaError(copy.text)
     children = [_copied(child) for child in element]
@@ -129,11 +129,13 @@ def _is_safe(name: str, value: str) -> bool:
     return True
 
 
-def _spaced(children: list[Element]) -> Iterator[Element]:
-    """Put a thin space between a function's name and what it is applied to, as TeX does."""
+def _spaced(children: Sequence[Element]) -> Iterator[Element]:
+    """Put a thin space between a function's name and what stands beside it, as TeX does."""
     for child, following in zip_longest(children, children[1:]):
         yield child
-        if following is not None and following.tag not in {"mo", "mspace"} and _is_function(child):
+        if following is None or {child.tag, following.tag} & {"mo", "mspace"}:
+            continue
+        if _is_function(child) or _is_function(following):
             yield Element("mspace", {"width": "0.167em"})
 
 

@@ -181,8 +181,17 @@ def test_a_heading_stays_below_those_of_the_page() -> None:
 
 
 def test_each_block_runs_the_way_of_its_own_text() -> None:
-    html = render("سلام\n\n- שלום\n\n| سلام |\n|---|\n| a |\n\n> x")
-    assert html.count('dir="auto"') == 7
+    html = render("سلام\n\n- שלום\n\n| سلام |\n|---|\n| a |\n\n> x\n\n1. 2")
+    assert re.findall(r'<(\w+) dir="(\w+)"', html) == [
+        ("p", "auto"),
+        ("ul", "rtl"),
+        ("table", "rtl"),
+        ("th", "auto"),
+        ("td", "auto"),
+        ("blockquote", "ltr"),
+        ("p", "auto"),
+        ("ol", "ltr"),
+    ]
 
 
 @pytest.mark.parametrize(

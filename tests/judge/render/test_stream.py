@@ -3,7 +3,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from markdown_it.token import Token
 
 from judge.render import stream
