@@ -1,0 +1,1 @@
+"""A model's hostile text as safe HTML, for pages and reports."""

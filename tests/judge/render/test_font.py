@@ -1,0 +1,24 @@
+import subprocess
+import sys
+from io import BytesIO
+
+import pytest
+from fontTools.ttLib import TTFont
+
+from judge.render import font
+
+
+def test_the_font_of_formulas_is_small_and_can_draw_roots() -> None:
+    command = [sys.executable, "-m", "judge.render.font"]
+    written = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    assert len(written) < 300_000
+    made = TTFont(BytesIO(written))
+    assert made.flavor == "woff2"
+    assert "MATH" in made
+    assert {ord("√"), ord("∑"), 0x1D44E} <= made.getBestCmap().keys()
+
+
+def test_a_package_without_its_font_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(font, "files", lambda _: [])
+    with pytest.raises(FileNotFoundError, match=r"STIXTwoMath-Regular\.ttf"):
+        font.maths_font()
