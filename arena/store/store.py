@@ -1,5 +1,6 @@
 """The store: every transaction that the live path makes, and what boards read."""
 
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -53,7 +54,8 @@ class Store:
     Raises
     ------
     StoreError
-        If the database cannot be opened or migrated; every method, if it goes away.
+        If the database cannot be opened or migrated; every method, if it goes away or was
+        closed.
     """
 
     def __init__(self, url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
@@ -68,9 +70,19 @@ class Store:
         sqlite = self.engine.dialect.name == "sqlite"
         self._file = OpenFile(sqlite_file(self.engine.url)) if sqlite else None
         self._lease = Lease(self.engine)
+        self._transactions = 0
+        self._closed = False
+        self._changed = threading.Condition()
 
     def close(self) -> None:
-        """Let go of the database, and give up the lease."""
+        """Wait for the transactions that have begun, give up the lease, and disconnect.
+
+        Later transactions are refused: a thread that is late would connect again, and nobody
+        would close its connection.
+        """
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: self._transactions == 0)
         self._lease.drop()
         self.engine.dispose()
 
@@ -109,6 +121,7 @@ class Store:
         wait_s = self.lock_timeout_s if wait_s is None else wait_s
         alone = self._file.alone(wait_s) if self._file else nullcontext(wait_s)
         with (
+            self._under_way(),
             _named(self.engine),
             alone as left_s,
             Session(self.engine) as session,
@@ -120,8 +133,23 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Give a transaction that only reads, all of it as of one moment."""
-        with _named(self.engine), Session(self._reader) as session:
+        with self._under_way(), _named(self.engine), Session(self._reader) as session:
             yield session
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Count a transaction for as long as it lasts."""
+        with self._changed:
+            if self._closed:
+                msg = f"The database {shown(self.engine)} was closed."
+                raise StoreError(msg)
+            self._transactions += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._transactions -= 1
+                self._changed.notify_all()
 
     def register(self, roster: Sequence[Model], now: datetime) -> list[str]:
         """Note the roster's models; returns the ids of those that changed under their id."""

@@ -2,11 +2,14 @@
 
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import event
 
 from arena.errors import SchemaError, StoreError
 from arena.store.store import Store
@@ -73,3 +76,42 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("Dear diary" * 1000)
     with pytest.raises(StoreError, match="not a database"):
         Store(f"sqlite:///{tmp_path}/notes.db")
+
+
+def test_closing_waits_for_the_threads_that_write_or_read(store: Store) -> None:
+    """Else their connections would be open with nobody to close them."""
+    connections: set[object] = set()
+    event.listen(store.engine, "connect", lambda opened, _: connections.add(opened))
+    event.listen(store.engine, "close", lambda opened, _: connections.discard(opened))
+    begun, end = (Event(), Event()), Event()
+
+    def write() -> None:
+        with store.writing():
+            begun[0].set()
+            end.wait(10)
+
+    def read() -> None:
+        with store.reading() as session:
+            session.connection()
+            begun[1].set()
+            end.wait(10)
+
+    with ThreadPoolExecutor(3) as pool:
+        acting = [pool.submit(write), pool.submit(read)]
+        assert all(each.wait(10) for each in begun)
+        closing = pool.submit(store.close)
+        with pytest.raises(TimeoutError):
+            closing.result(timeout=0.1)
+        end.set()
+    for done in (*acting, closing):
+        done.result()
+    assert connections == set()
+
+
+def test_a_thread_that_is_late_does_not_open_the_database_again(store: Store) -> None:
+    store.close()
+    with pytest.raises(StoreError, match="was closed"), store.writing():
+        pass
+    with pytest.raises(StoreError, match="was closed"):
+        store.battle("b1", "ada")
+    assert store.engine.pool.status().count("Connections in pool: 0") == 1
