@@ -285,7 +285,7 @@ async def _asked(
     from arena.endpoints.pocket import PocketTransport
     from arena.settings import read_keys
     from arena.store.judgements import StoredJournal
-    from arena.store.registry import fingerprint
+    from arena.store.log import fingerprint
     from judge.probe.embedding import embed_all
 
     revision = f"{model.id}@{fingerprint(model)[:16]}"

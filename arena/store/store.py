@@ -1,9 +1,11 @@
 """The store: every transaction that the live path makes, and what boards read."""
 
 import threading
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -12,14 +14,15 @@ from sqlmodel import Session
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.errors import StoreError
-from arena.store import log, registry, turns, voting
-from arena.store.battle_rows import stored_battle
+from arena.store import log, turns, voting
 from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
-    OpenFile,
+    alone,
     describe,
+    migrate,
     open_engine,
+    shown,
     snapshot,
     sqlite_file,
 )
@@ -31,14 +34,57 @@ from arena.store.records import (
     Cast,
     NewAnswer,
     NewBattle,
-    RatingRun,
     SoFar,
     StoredBattle,
 )
-from arena.store.schema import alone, migrate, shown
+from arena.store.single_battles import stored_battle
 
 CHECK_S = 1.0
 """How long a look at whether the database takes writes waits for others who write."""
+
+
+class OpenFile:
+    """A SQLite file: one thread writes at a time, and none once the file was moved or deleted."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = threading.Lock()
+        self._opened = self._identity()
+
+    @contextmanager
+    def alone(self, wait_s: float) -> Iterator[float]:
+        """Let one thread write at a time; gives the seconds that are left to wait for others.
+
+        SQLite has one writer: here the threads queue, where the file's own lock would let them
+        sleep and try again.
+
+        Raises
+        ------
+        StoreError
+            If it is not this thread's turn in time, or the file is no longer where it was: what
+            is written then would be lost.
+        """
+        began = time.monotonic()
+        if self._identity() != self._opened:
+            msg = (
+                f"The database {str(self._path)!r} was moved or deleted while it was in use. "
+                "Stop the arena, put the file back, and start it again."
+            )
+            raise StoreError(msg)
+        if not self._turn.acquire(timeout=wait_s):
+            msg = f"The database {str(self._path)!r} was locked by others for {wait_s:g} s."
+            raise StoreError(msg)
+        try:
+            yield max(0.0, began + wait_s - time.monotonic())
+        finally:
+            self._turn.release()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return None
+        return stat.st_dev, stat.st_ino
 
 
 class Store:
@@ -155,7 +201,7 @@ class Store:
         """Note the roster's models; returns the ids of those that changed under their id."""
         with self.writing() as session:
             alone(session.connection())  # two that begin at once would add the same models
-            return registry.register(session, roster, now)
+            return log.register(session, roster, now)
 
     def open_battle(self, new: NewBattle) -> StoredBattle:
         """Write a battle, its first turn and both answers, all before the first token."""
@@ -219,11 +265,6 @@ class Store:
         """
         with self.writing() as session:
             turns.fail(session, battle_id, self.process, message)
-
-    def record_run(self, run: RatingRun) -> None:
-        """Store how a board was computed, and its result."""
-        with self.writing() as session:
-            log.record(session, run)
 
     def interrupt_running(self, message: str, *, looks: int = 1) -> int:
         """Mark the running battles of dead processes, and those of none, as interrupted.

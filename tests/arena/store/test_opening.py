@@ -1,8 +1,11 @@
 """A database is opened for safety, with our tables, or it is said why not."""
 
+import os
 import sqlite3
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
@@ -12,6 +15,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import event
 
 from arena.errors import SchemaError, StoreError
+from arena.store.backup import back_up, restore
 from arena.store.store import Store
 from arena.store.tables import Table
 
@@ -115,3 +119,36 @@ def test_a_thread_that_is_late_does_not_open_the_database_again(store: Store) ->
     with pytest.raises(StoreError, match="was closed"):
         store.battle("b1", "ada")
     assert store.engine.pool.status().count("Connections in pool: 0") == 1
+
+
+@pytest.fixture
+def a_common_umask() -> Iterator[None]:
+    """Files are everybody's to read unless a program says otherwise."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("a_common_umask")
+def test_a_new_database_its_journal_and_its_backups_are_their_owner_s_alone(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "arena.db"
+    with closing(Store(f"sqlite:///{file}")) as store:
+        store.hold_lease()
+        store.check()
+        back_up(f"sqlite:///{file}", tmp_path / "backup.db", lambda _done, _of: None)
+        restored = f"sqlite:///{tmp_path}/restored.db"
+        restore(tmp_path / "backup.db", restored, lambda _done, _of: None)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert {"arena.db", "arena.db-wal", "arena.db-shm", "backup.db", "restored.db"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.usefixtures("a_common_umask")
+def test_a_database_that_is_there_keeps_the_mode_that_it_was_given(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    file.touch()
+    file.chmod(0o640)
+    Store(f"sqlite:///{file}").close()
+    assert file.stat().st_mode & 0o777 == 0o640
