@@ -26,7 +26,7 @@ from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.model import Roster
-from arena.domain.vote import DEFAULT, SIMULATED, Choice, Voter
+from arena.domain.vote import DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.discover import reach
 from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
@@ -43,8 +43,7 @@ from arena.play.battles import Battles
 from arena.play.matchmaking import PairWins
 from arena.play.rules import Rules
 from arena.settings import Settings, read_keys, read_roster
-from arena.store import exhibits, log
-from arena.store.records import PastBattle
+from arena.store import log, single_battles
 from arena.store.store import Store
 from rating import __version__
 
@@ -148,7 +147,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
-    upkeep.enter(store)
+    upkeep.pulse(store, looks=1)
     if settings.secret_key is None:
         logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
     battles = Battles(
@@ -316,31 +315,19 @@ def _exhibits(store: Store) -> Exhibits:
         if policy not in policies:
             return None
         with store.reading() as session:
-            return exhibits.counted(session, policies[policy], models=models, before=before)
+            return single_battles.counted(session, policies[policy], models=models, before=before)
 
     def battle(battle_id: str) -> ShownBattle | None:
         with store.reading() as session:
-            battles = (exhibits.battle(session, policy, battle_id) for policy in policies.values())
-            return next(filter(None, battles), None)
+            shown = (single_battles.battle(session, p, battle_id) for p in policies.values())
+            return next(filter(None, shown), None)
 
     return Exhibits(votes, battle)
 
 
 def _past_votes(store: Store, voter: Voter) -> Sequence[PastVote]:
     with store.reading() as session:
-        return [_past_vote(battle) for battle in log.past_battles(session, voter.id)]
-
-
-def _past_vote(battle: PastBattle) -> PastVote:
-    revealed = battle.choice is not Choice.SKIP
-    return PastVote(
-        battle_id=battle.battle_id,
-        created=battle.created,
-        prompt=battle.prompt,
-        choice=battle.choice,
-        model_a_name=battle.model_a_name if revealed else None,
-        model_b_name=battle.model_b_name if revealed else None,
-    )
+        return log.past_votes(session, voter.id)
 
 
 async def _nothing() -> None:

@@ -17,6 +17,7 @@ import httpx
 from sqlmodel import col, select
 
 from arena.domain.battle import BattleState
+from arena.domain.vote import DEFAULT
 from arena.store import log
 from arena.store.store import Store
 from arena.store.tables import BattleRow
@@ -209,10 +210,10 @@ def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
         rounds.tally.hung += len(hung)
         if not whole:
             return
-        votes = log.votes(session, "-")
+        votes = log.columns(session, DEFAULT)
         assert verify(session).problem is None
-    logged = {vote.battle_id: vote.outcome for vote in votes}
+    logged = dict(zip(votes.battle, votes.outcome, strict=True))
     choices = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
     rounds.tally.lost = sum(logged.get(battle) != choice for battle, choice in choices.items())
-    repeated = Counter(vote.battle_id for vote in votes).values()
+    repeated = Counter(votes.battle).values()
     rounds.tally.doubled = sum(n > 1 for n in repeated)

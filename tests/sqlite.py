@@ -6,8 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from arena.store.engine import open_engine
-from arena.store.schema import migrate
+from arena.store.engine import migrate, open_engine
 
 
 def new_sqlite(folder: Path) -> str:

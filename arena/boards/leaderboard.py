@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from arena.boards.evidence import fit_check, holds, pair_cells
@@ -20,7 +20,7 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Policy
 from arena.store import chain, log
-from arena.store.records import ModelRecord, RatedModel, RatingRun
+from arena.store.records import ModelRecord
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.comparisons import Votes
@@ -114,35 +114,13 @@ class Leaderboard:
         past = self._history.read(columns, now)
         board = make_board(columns, records, self._policy, version, now, past)
         if board.rows:
-            self._store.record_run(run_of(board, head))
+            method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
+            with self._store.writing() as session:
+                log.record(session, board, method, __version__, head)
         took = self._worked() - began
         self._rests_until = now + timedelta(seconds=REST * took) if took > SLOW_S else None
         self._board = board
         return board
-
-
-def run_of(board: Board, head: str) -> RatingRun:
-    """Say how a board came about, for the record."""
-    names = [field.name for field in fields(RatedModel) if field.name != "model_id"]
-    return RatingRun(
-        policy=board.policy,
-        method={"words": board.method, "level": board.level, "seed": OPTIONS.seed},
-        code_version=__version__,
-        head=head,
-        votes=board.votes,
-        created=board.updated,
-        rows=tuple(
-            RatedModel(
-                model_id=row.model,
-                **{name: getattr(row, name) for name in names}
-                | {
-                    "rank_low": row.rank_low or 1,
-                    "rank_high": row.rank_high or len(board.rows),
-                },
-            )
-            for row in board.rows
-        ),
-    )
 
 
 def make_board(

@@ -35,7 +35,7 @@ def votes_of(source: str | Files) -> str | Files | LoggedColumns:
         raise DataError(msg)
     from arena.domain.vote import DEFAULT
     from arena.store import log  # SQLAlchemy takes a second to import, and files do without
-    from arena.store.schema import reading_existing
+    from arena.store.engine import reading_existing
 
     with reading_existing(url) as session:
         return log.columns(session, DEFAULT, url)

@@ -152,7 +152,7 @@ def restore(file: Path, /, *, database: Database = None) -> None:
 
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
     from arena.boards.dataset import FORMATS, verify_export
-    from arena.store.schema import reading_backup, reading_existing
+    from arena.store.engine import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
 
     file = Path(record)

@@ -305,7 +305,7 @@ async def _asked(model: Model, store: "Store", texts: Sequence[str]) -> "Vectors
 
     from arena.endpoints.judge_ports import EndpointEmbedder
     from arena.store.judgements import StoredJournal
-    from arena.store.registry import fingerprint
+    from arena.store.log import fingerprint
     from judge.probe.embedding import embed_all
 
     revision = f"{model.id}@{fingerprint(model)[:16]}"

@@ -15,11 +15,6 @@ class Side(StrEnum):
     A = "a"
     B = "b"
 
-    @property
-    def other(self) -> "Side":
-        """The opposite side."""
-        return Side.B if self is Side.A else Side.A
-
 
 class BattleState(StrEnum):
     """Where a battle stands.

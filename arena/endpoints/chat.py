@@ -10,10 +10,13 @@ from arena.domain.answer import (
     Completion,
     FailureClass,
     Finished,
+    Pieces,
     ReasoningDelta,
     TextDelta,
+    count,
+    label,
+    storable,
 )
-from arena.domain.cleaning import Pieces, count, label, storable
 from arena.domain.model import Model
 from arena.endpoints.failures import from_error
 from arena.endpoints.sse import DONE, over

@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 import httpx
 
-from arena.domain.answer import Chunk, Completion, FailureClass
-from arena.domain.cleaning import label
+from arena.domain.answer import Chunk, Completion, FailureClass, label
 from arena.domain.model import Model
 from arena.endpoints.chat import (
     StreamedReply,

@@ -1,1 +1,1 @@
-"""What keeps the arena honest: who a visitor is, and what is never told."""
+"""Who a visitor is, and how much visitors may use."""

@@ -4,7 +4,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
@@ -18,12 +18,8 @@ WIDER = 4
 """Addresses' worth of everything for the larger network around an address of IPv6."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Something taken at a moment: one prompt, or dollars."""
-
-    at: datetime
-    amount: float = 1.0
+Use = tuple[datetime, float]
+"""Something taken at a moment, and how much: one prompt, or dollars."""
 
 
 def free_at(used: Sequence[Use], most: float, window: timedelta, now: datetime) -> datetime | None:
@@ -31,25 +27,25 @@ def free_at(used: Sequence[Use], most: float, window: timedelta, now: datetime) 
 
     Parameters
     ----------
-    used : sequence of Use
-        Oldest first; what is older than the window does not matter.
+    used : sequence of (datetime, float)
+        Moments and amounts, oldest first; what is older than the window does not matter.
 
     Examples
     --------
     >>> noon = datetime(2026, 5, 3, 12)
-    >>> used = [Use(noon - timedelta(minutes=40)), Use(noon - timedelta(minutes=10))]
+    >>> used = [(noon - timedelta(minutes=40), 1), (noon - timedelta(minutes=10), 1)]
     >>> free_at(used, 2, HOUR, noon)
     datetime.datetime(2026, 5, 3, 12, 20)
     >>> free_at(used, 3, HOUR, noon)
     """
-    recent = [use for use in used if use.at > now - window]
-    total = sum(use.amount for use in recent)
+    recent = [(at, amount) for at, amount in used if at > now - window]
+    total = sum(amount for _, amount in recent)
     if total < most:
         return None
-    for use in recent:
-        total -= use.amount
+    for at, amount in recent:
+        total -= amount
         if total < most:
-            return use.at + window
+            return at + window
     return now + window
 
 
@@ -102,7 +98,7 @@ class Limits:
         allowance: Allowance,
         *,
         prompts_of: Callable[[str, datetime], Sequence[datetime]],
-        spent: Callable[[datetime], Sequence[tuple[datetime, float]]],
+        spent: Callable[[datetime], Sequence[Use]],
         now: Callable[[], datetime],
     ) -> None:
         self._allowance = allowance
@@ -110,7 +106,7 @@ class Limits:
         self._spent = spent
         self._now = now
         self._lock = threading.Lock()
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._by_address: deque[tuple[datetime, str]] = deque()
 
     @contextmanager
@@ -125,16 +121,16 @@ class Limits:
             With words for the visitor, and when the next place is free.
         """
         turn = self._turn_of(voter.id)  # kept by name: the dictionary alone lets it go
-        with turn.lock:
+        with turn:
             now = self._now()
             self._refuse_voter(voter, now)
             self._refuse_spending(now)
             with self._place(voter, now):
                 yield
 
-    def _turn_of(self, voter_id: str) -> "_Turn":
+    def _turn_of(self, voter_id: str) -> threading.Lock:
         with self._lock:
-            return self._turns.setdefault(voter_id, _Turn())
+            return self._turns.setdefault(voter_id, threading.Lock())
 
     @contextmanager
     def _place(self, voter: Voter, now: datetime) -> Iterator[None]:
@@ -160,12 +156,12 @@ class Limits:
 
     def _refuse_voter(self, voter: Voter, now: datetime) -> None:
         most = self._allowance.per_voter
-        used = [Use(at) for at in self._prompts_of(voter.id, now - HOUR)]
+        used = [(at, 1.0) for at in self._prompts_of(voter.id, now - HOUR)]
         if (free := free_at(used, most, HOUR, now)) is not None:
             raise LimitError(f"You have reached {_battles(most)} in an hour.", free)
 
     def _refuse_address(self, address: str, most: int, now: datetime) -> None:
-        used = [Use(at) for at, other in self._by_address if other == address]
+        used = [(at, 1.0) for at, other in self._by_address if other == address]
         if (free := free_at(used, most, HOUR, now)) is not None:
             raise LimitError(f"Your network has reached {_battles(most)} in an hour.", free)
 
@@ -173,8 +169,7 @@ class Limits:
         most = self._allowance.dollars_a_day
         if most is None:
             return
-        used = [Use(at, dollars) for at, dollars in self._spent(now - DAY)]
-        if (free := free_at(used, most, DAY, now)) is not None:
+        if (free := free_at(self._spent(now - DAY), most, DAY, now)) is not None:
             raise LimitError("The arena has spent what it may spend on answers in a day.", free)
 
 
@@ -202,13 +197,6 @@ class PageUses:
                 msg = f"You, or your network, used the page {most:,} times in a minute."
                 raise LimitError(msg, minute + MINUTE)
             self._uses[whose] += 1
-
-
-@dataclass(slots=True, weakref_slot=True)
-class _Turn:
-    """Held by the one request of a voter that is being admitted."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def _battles(number: int) -> str:

@@ -1,6 +1,6 @@
 """Cases for a judge from the battles of an arena."""
 
-from arena.store import exhibits
+from arena.store import single_battles
 from arena.store.store import Store
 from judge.case import Case, Message
 from judge.tables.cases import NamedCase, each_response
@@ -10,7 +10,7 @@ from rating.errors import DataError
 def battle_cases(store: Store) -> list[NamedCase]:
     """Give the arena's blind battles of one turn; raises `DataError` if there are none."""
     with store.reading() as session:
-        battles = exhibits.answered(session)
+        battles = single_battles.answered(session)
     if not battles:
         msg = "No battle has two whole answers to one prompt: let people play first."
         raise DataError(msg)

@@ -10,7 +10,7 @@ from arena.endpoints.discover import reach
 from arena.endpoints.judge_ports import EndpointJudge
 from arena.endpoints.pocket import PocketTransport
 from arena.store.judgements import StoredJournal, judging_seed
-from arena.store.registry import fingerprint
+from arena.store.log import fingerprint
 from arena.store.store import Store
 from judge.budget import Price
 

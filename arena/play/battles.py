@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from random import Random
 
+from arena.domain.answer import storable
 from arena.domain.battle import Notice, Side, Snapshot, Voted, Wins
-from arena.domain.cleaning import storable
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, Receipt, Voter
 from arena.errors import (
@@ -36,7 +37,7 @@ from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 
 Hold = Callable[[Voter], AbstractContextManager[object]]
-"""Gives a visitor what is entered and left again; raises a `PlayError` to refuse it."""
+"""Gives a context manager for what a visitor asks for; raises a `PlayError` to refuse it."""
 
 logger = logging.getLogger(__name__)
 
@@ -339,11 +340,8 @@ def _quietly(notice: Callable[[Notice], None]) -> Callable[[Notice], None]:
 
 def _offered(roster: Roster, recorded: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Prompts for which two recordings have an answer, in the order of the first of them."""
-    if sum(model.id not in recorded for model in roster) >= 2:
-        return None
     needed = 2 - sum(model.id not in recorded for model in roster)
-    counts: dict[str, int] = {}
-    for prompts in recorded.values():
-        for prompt in prompts:
-            counts[prompt] = counts.get(prompt, 0) + 1
+    if needed <= 0:
+        return None
+    counts = Counter(prompt for prompts in recorded.values() for prompt in prompts)
     return tuple(prompt for prompt, count in counts.items() if count >= needed)

@@ -12,6 +12,7 @@ from arena.domain.answer import Chunk, FailureClass, Finished, ReasoningDelta, T
 from arena.domain.battle import Pacing, Side
 from arena.domain.model import Model
 from arena.errors import EndpointError
+from arena.play.rules import Rules
 from judge.case import Message
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ RETRIED = {
 """Failures that may pass by themselves: asked again, as long as nothing has been written."""
 
 STILL_S = 15.0
-"""How long a watched battle is silent at most: a proxy may close a line that is so for longer."""
+"""Longest silence towards a reader: a proxy may close a connection after a longer one."""
 
 LONGEST_PAUSE_S = 5.0
 """A visitor does not wait longer than this for an endpoint to take a request again."""
@@ -169,13 +170,11 @@ class LiveBattle:
 
     answers: dict[Side, LiveAnswer]
     pacer: Pacer
-    max_answer_chars: int
-    answer_timeout_s: float
-    retry_pauses_s: Sequence[float] = ()
+    rules: Rules
     stopping: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def run(self, ask: Ask, replace: Replace, *, tick_s: float) -> None:
+    async def run(self, ask: Ask, replace: Replace) -> None:
         """Ask both models and release their text until all is shown, one fails, or a stop."""
         tasks = {
             side: asyncio.create_task(self._listen(answer, ask))
@@ -183,14 +182,14 @@ class LiveBattle:
             if not answer.ended
         }
         try:
-            await self._release_all(tick_s)
+            await self._release_all()
             while not self.stopping and (side := self._failed_unseen()) is not None:
                 fresh = await replace(side, self.answers[side])
                 if fresh is None:
                     return
                 self.answers[side] = fresh
                 tasks[side] = asyncio.create_task(self._listen(fresh, ask))
-                await self._release_all(tick_s)
+                await self._release_all()
         finally:
             await _end(tuple(tasks.values()))
 
@@ -222,7 +221,7 @@ class LiveBattle:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def _release_all(self, tick_s: float) -> None:
+    async def _release_all(self) -> None:
         last = announced = time.monotonic()
         while not self.stopping and self.failed_side is None:
             now = time.monotonic()
@@ -233,7 +232,7 @@ class LiveBattle:
             if self.pacer.all_shown(progress):
                 return
             last = now
-            await asyncio.sleep(tick_s)
+            await asyncio.sleep(self.rules.tick_s)
 
     def _progress(self) -> Progress:
         a, b = self.answers[Side.A], self.answers[Side.B]
@@ -242,12 +241,12 @@ class LiveBattle:
     async def _listen(self, answer: LiveAnswer, ask: Ask) -> None:
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self.answer_timeout_s):
+            async with asyncio.timeout(self.rules.answer_timeout_s):
                 await self._take_patiently(answer, ask)
         except EndpointError as error:
             answer.failure = error
         except TimeoutError:
-            detail = f"no end after {self.answer_timeout_s:g} s"
+            detail = f"no end after {self.rules.answer_timeout_s:g} s"
             answer.failure = EndpointError(FailureClass.TIMEOUT, detail)
         except Exception:
             logger.exception("An answer ended in a fault of ours")
@@ -257,7 +256,7 @@ class LiveBattle:
 
     async def _take_patiently(self, answer: LiveAnswer, ask: Ask) -> None:
         """Take an answer; ask again after a failure that may pass, before the first token."""
-        for pause_s in (*self.retry_pauses_s, None):
+        for pause_s in (*self.rules.retry_pauses_s, None):
             try:
                 return await self._take(answer, ask)
             except EndpointError as error:
@@ -280,8 +279,8 @@ class LiveBattle:
                         answer.reasoning += text
                     case Finished():
                         answer.finished = chunk
-                if len(answer.text) >= self.max_answer_chars:
-                    answer.text = answer.text[: self.max_answer_chars]
+                if len(answer.text) >= self.rules.max_answer_chars:
+                    answer.text = answer.text[: self.rules.max_answer_chars]
                     answer.finished = Finished(finish_reason="max_answer_chars")
                     return
 

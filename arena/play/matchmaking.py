@@ -1,4 +1,4 @@
-"""Who meets whom: a pair, its exact probability from the votes so far, and the sides."""
+"""Draws a pair of models, with its exact probability given the votes so far, and their sides."""
 
 import asyncio
 import logging

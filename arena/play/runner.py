@@ -88,7 +88,7 @@ class Writers:
 
 @dataclass(slots=True)
 class Running:
-    """One of them.
+    """A battle that this process runs.
 
     Attributes
     ----------
@@ -169,9 +169,7 @@ class Runner:
         live = LiveBattle(
             answers={side: live_answer(stored, side, models[side]) for side in Side},
             pacer=Pacer(self._rules.pacing, self._rules.characters_per_s),
-            max_answer_chars=self._rules.max_answer_chars,
-            answer_timeout_s=self._rules.answer_timeout_s,
-            retry_pauses_s=self._rules.retry_pauses_s,
+            rules=self._rules,
         )
         tried = {model.id for model in models.values()}
         running = Running(stored.owner, stored_snapshot(stored), live, tried)
@@ -205,7 +203,7 @@ class Runner:
         live = running.live
         replace = partial(self._replace, battle_id, running)
         try:
-            await live.run(self._ask, replace, tick_s=self._rules.tick_s)
+            await live.run(self._ask, replace)
             state, message = _ending(live)
         except asyncio.CancelledError:
             state, message = BattleState.INTERRUPTED, INTERRUPTED

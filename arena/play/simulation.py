@@ -1,4 +1,4 @@
-"""Voters whose taste is known: to try the arena, and to see that a board finds it again."""
+"""Simulated voters of known tastes: to try the arena, and to see that a board recovers them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ UNPACED = Rules(pacing=Pacing.RAW, tick_s=0.001)
 
 @dataclass(frozen=True, slots=True)
 class Tastes:
-    """How the voters judge, all alike: by who answered, whatever was said.
+    """How all simulated voters judge: by which model answered, not by its text.
 
     Attributes
     ----------
     strengths : mapping of str to float
         By model id, in natural log-odds.
     both_bad, tie : float
-        Chance that neither is good enough; else, that they tie.
+        Probability that neither is good enough; else, that they tie.
     """
 
     strengths: Mapping[str, float]

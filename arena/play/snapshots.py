@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from arena.domain.answer import Finished
 from arena.domain.battle import (
@@ -125,8 +126,13 @@ def conversation(stored: StoredBattle, side: Side) -> tuple[Message, ...]:
 
 def with_new_attempt(snapshot: Snapshot) -> Snapshot:
     """Show a battle whose latest turn is asked for anew on one side."""
+    return _with_last(snapshot, attempt=snapshot.turns[-1].attempt + 1)
+
+
+def _with_last(snapshot: Snapshot, **changes: Any) -> Snapshot:
+    """Change what is shown of the latest turn."""
     *earlier, last = snapshot.turns
-    return replace(snapshot, turns=(*earlier, replace(last, attempt=last.attempt + 1)))
+    return replace(snapshot, turns=(*earlier, replace(last, **changes)))
 
 
 def _side(turn: StoredTurn, side: Side) -> StoredAnswer:
@@ -174,14 +180,14 @@ def running_snapshot(begun: Snapshot, live: LiveBattle) -> Snapshot:
     """Show what a running battle has released: no side is called complete before the end."""
     a, b = (ShownAnswer(live.shown(side), AnswerStatus.STREAMING) for side in Side)
     state = BattleState.STREAMING if a.text or b.text else BattleState.CREATED
-    return replace(begun, state=state, turns=(*begun.turns[:-1], _with(begun, a, b)))
+    return replace(_with_last(begun, a=a, b=b), state=state)
 
 
 def lost_snapshot(begun: Snapshot) -> Snapshot:
     """Show a battle whose end could not be written: it is not one to vote on."""
     nothing = ShownAnswer("", AnswerStatus.INTERRUPTED)
-    turns = (*begun.turns[:-1], _with(begun, nothing, nothing))
-    return replace(begun, state=BattleState.FAILED, turns=turns, message=NOT_SAVED)
+    lost = _with_last(begun, a=nothing, b=nothing)
+    return replace(lost, state=BattleState.FAILED, message=NOT_SAVED)
 
 
 def stored_snapshot(stored: StoredBattle) -> Snapshot:
@@ -207,11 +213,6 @@ def receipt(stored: StoredBattle, choice: Choice) -> Receipt:
 def _reveal(stored: StoredBattle) -> Reveal:
     last = stored.turns[-1]
     return Reveal(_revealed(last.a), _revealed(last.b))
-
-
-def _with(begun: Snapshot, a: ShownAnswer, b: ShownAnswer) -> ShownTurn:
-    last = begun.turns[-1]
-    return ShownTurn(last.turn, last.prompt, a, b, last.attempt)
 
 
 def _shown_turn(turn: StoredTurn) -> ShownTurn:

@@ -23,18 +23,26 @@ REST = 50
 """Between two checks pass at least `REST_S`, and `REST` times as long as the last one took."""
 
 
-def enter(store: Store) -> None:
-    """Take the lease, and end the battles that this arena was answering when it was killed."""
+def pulse(store: Store, looks: int) -> None:
+    """Take or keep the lease, and mark the battles of processes that died as interrupted.
+
+    Parameters
+    ----------
+    looks : int
+        Calls in a row that must have found a process without a lease: 1 for an arena that
+        begins, and may have been killed while it was answering.
+    """
     store.hold_lease()
-    _interrupt(store, looks=1)
+    if interrupted := store.interrupt_running(INTERRUPTED, looks=looks):
+        logger.warning("Marked %d unfinished battles as interrupted", interrupted)
 
 
 async def keep_up(store: Store) -> None:
-    """Keep the lease, and end the battles of processes that have died, until cancelled."""
+    """Call `pulse` every `PULSE_S` seconds until cancelled."""
     while True:
         await asyncio.sleep(PULSE_S)
         try:
-            await asyncio.to_thread(_pulse, store)
+            await asyncio.to_thread(pulse, store, PATIENCE)
         except StoreError as error:
             logger.warning("Not sure of this process's lease: %s", error)
 
@@ -86,13 +94,3 @@ class RecordVerifier:
 
 class _Closing(Exception):
     """A check of the record is broken off."""
-
-
-def _pulse(store: Store) -> None:
-    store.hold_lease()
-    _interrupt(store, looks=PATIENCE)
-
-
-def _interrupt(store: Store, looks: int) -> None:
-    if interrupted := store.interrupt_running(INTERRUPTED, looks=looks):
-        logger.warning("Marked %d unfinished battles as interrupted", interrupted)

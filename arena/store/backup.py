@@ -12,13 +12,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, Engine, FromClause, delete, func, insert, select, text
-from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from arena.errors import BrokenRecordError, SchemaError, StoreError
 from arena.store import chain
-from arena.store.engine import describe, open_engine, snapshot, sqlite_file
-from arena.store.schema import migrate, newest, revision, shown
+from arena.store.engine import (
+    migrate,
+    named,
+    newest,
+    opened,
+    revision,
+    shown,
+    snapshot,
+    sqlite_file,
+)
 from arena.store.tables import Table
 from arena.store.verify import verify
 from rating.tables.files import require_file
@@ -59,7 +66,7 @@ def back_up(url: str, to: Path, progress: Progress) -> Copied:
     if to.exists():
         msg = f"{str(to)!r} exists already: name a new file."
         raise StoreError(msg)
-    with _opened(url) as source, _named(f"back up {shown(source)}"):
+    with opened(url) as source, _named(f"back up {shown(source)}"):
         _require_file(source)
         with TemporaryDirectory(dir=to.parent) as folder:
             file = Path(folder) / "backup.db"
@@ -85,7 +92,7 @@ def restore(file: Path, url: str, progress: Progress) -> Copied:
     with TemporaryDirectory() as folder, _named(f"restore {str(file)!r}"):
         copy = Path(folder) / "backup.db"
         shutil.copyfile(file, copy)  # opening a file may write to it
-        with _opened(f"sqlite:///{copy}") as source, _opened(url) as target:
+        with opened(f"sqlite:///{copy}") as source, opened(url) as target:
             _require_backup(source, file)
             migrate(target)
             with snapshot(source).connect() as read, target.begin() as write:
@@ -95,7 +102,7 @@ def restore(file: Path, url: str, progress: Progress) -> Copied:
 
 
 def _write_file(source: Engine, file: Path, progress: Progress) -> tuple[Copied, str | None]:
-    with snapshot(source).connect() as read, _opened(f"sqlite:///{file}") as target:
+    with snapshot(source).connect() as read, opened(f"sqlite:///{file}") as target:
         _require_newest(read)
         migrate(target)
         with target.begin() as write:
@@ -166,21 +173,10 @@ def _problem(engine: Engine) -> str | None:
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Engine]:
-    engine = open_engine(url)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
-
-
-@contextmanager
 def _named(task: str) -> Iterator[None]:
     try:
-        yield
-    except SQLAlchemyError as error:
-        msg = f"Cannot {task}: {describe(error)}."
-        raise StoreError(msg) from error
+        with named(task):
+            yield
     except OSError as error:
         msg = f"Cannot {task}: {error.strerror}, {str(error.filename)!r}."
         raise StoreError(msg) from error

@@ -1,20 +1,28 @@
-"""How a database is opened: SQLite or PostgreSQL, by its URL, and the file behind SQLite."""
+"""How a database is opened: SQLite or PostgreSQL, by its URL, with this version's schema."""
 
 import os
+import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlmodel import Session
 
-from arena.errors import StoreError
+from arena.errors import SchemaError, StoreError
+from arena.store.tables import Table
+from rating.tables.files import require_file
 
 EXAMPLES = "sqlite:///arena.db or postgresql://user@host/name"
 
@@ -35,6 +43,9 @@ WAIT_S = "arena_wait_s"
 
 LOCK_TIMEOUT_S = 15.0
 """How long a statement waits for a lock that somebody else holds."""
+
+STARTING = 0x6172656E61
+"""PostgreSQL advisory lock of a process that begins: the letters of "arena"."""
 
 
 def open_engine(url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Engine:
@@ -59,6 +70,36 @@ def open_engine(url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Engine:
         case other:
             msg = f"Cannot use a {other!r} database: write the URL like {EXAMPLES}."
             raise StoreError(msg)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Engine]:
+    """Open a database, and disconnect in the end."""
+    engine = open_engine(url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def named(task: str) -> Iterator[None]:
+    """Raise a `StoreError` that says what could not be done, in the database's own words."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        msg = f"Cannot {task}: {describe(error)}."
+        raise StoreError(msg) from error
+
+
+def describe(error: SQLAlchemyError) -> str:
+    """Give the database's own words in one line, without the statement or its values."""
+    return str(getattr(error, "orig", None) or error).splitlines()[0]
+
+
+def shown(engine: Engine) -> str:
+    """Give the database's URL without its password."""
+    return engine.url.render_as_string(hide_password=True)
 
 
 def snapshot(engine: Engine) -> Engine:
@@ -156,50 +197,127 @@ def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def describe(error: SQLAlchemyError) -> str:
-    """Give the database's own words in one line, without the statement or its values."""
-    return str(getattr(error, "orig", None) or error).splitlines()[0]
+def migrate(engine: Engine, name: str | None = None) -> None:
+    """Run the migrations that the database lacks.
+
+    Parameters
+    ----------
+    name : str or None
+        What to call the database in an error; None calls it by its URL.
+
+    Raises
+    ------
+    SchemaError
+        If the database is newer than this version or holds something else.
+    StoreError
+        If it cannot be read or written.
+    """
+    name = name or shown(engine)
+    with named(f"use the database {name}"), engine.begin() as connection:
+        alone(connection)
+        _upgrade(connection, name)
 
 
-class OpenFile:
-    """The file as it was opened, and the turn of the one thread that writes to it."""
+def alone(connection: Connection) -> None:
+    """Let one process at a time go on from here to its commit; on SQLite every writer is alone.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._turn = threading.Lock()
-        self._opened = self._identity()
+    It waits as long as the others take: a migration may be long.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
+        connection.execute(select(func.pg_advisory_xact_lock(STARTING)))
 
-    @contextmanager
-    def alone(self, wait_s: float) -> Iterator[float]:
-        """Let one thread write at a time; gives the seconds that are left to wait for others.
 
-        SQLite has one writer: here the threads queue, where the file's own lock would let them
-        sleep and try again.
+def revision(connection: Connection) -> str | None:
+    """Revision of the database's schema; None where no arena has been."""
+    return MigrationContext.configure(connection).get_current_revision()
 
-        Raises
-        ------
-        StoreError
-            If it is not this thread's turn in time, or the file is no longer where it was: what
-            is written then would be lost.
-        """
-        began = time.monotonic()
-        if self._identity() != self._opened:
-            msg = (
-                f"The database {str(self._path)!r} was moved or deleted while it was in use. "
-                "Stop the arena, put the file back, and start it again."
-            )
+
+def newest() -> str | None:
+    """Revision of this version's schema."""
+    return _script().get_current_head()
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+@cache
+def _script() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
+def _upgrade(connection: Connection, name: str) -> None:
+    current = revision(connection)
+    _refuse_unknown(connection, current, name)
+    if current != newest():
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _refuse_unknown(connection: Connection, current: str | None, name: str) -> None:
+    known = {step.revision for step in _script().walk_revisions()}
+    if current is None and set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
+        msg = f"The database {name} holds tables that this arena did not make. Name another one."
+        raise SchemaError(msg)
+    if current is not None and current not in known:
+        msg = (
+            f"The database {name} has schema {current!r}, which this version does not know: "
+            "it was made by a newer arena. Update the arena, or name another database."
+        )
+        raise SchemaError(msg)
+
+
+@contextmanager
+def reading_existing(url: str) -> Iterator[Session]:
+    """Give a transaction that only reads, as of one moment; nothing is made and nothing migrated.
+
+    Raises
+    ------
+    SchemaError
+        If the database has not the schema of this version.
+    StoreError
+        If there is no such database, or it cannot be read.
+    """
+    with opened(url) as engine, named(f"read the database {shown(engine)}"):
+        file = sqlite_file(engine.url)
+        if engine.dialect.name == "sqlite" and not file.is_file():
+            msg = f"Cannot read {str(file)!r}: there is no such database. Name one that is there."
             raise StoreError(msg)
-        if not self._turn.acquire(timeout=wait_s):
-            msg = f"The database {str(self._path)!r} was locked by others for {wait_s:g} s."
-            raise StoreError(msg)
-        try:
-            yield max(0.0, began + wait_s - time.monotonic())
-        finally:
-            self._turn.release()
+        with Session(snapshot(engine)) as session:
+            _require_schema(session, shown(engine))
+            yield session
 
-    def _identity(self) -> tuple[int, int] | None:
-        try:
-            stat = self._path.stat()
-        except OSError:
-            return None
-        return stat.st_dev, stat.st_ino
+
+@contextmanager
+def reading_backup(file: Path) -> Iterator[Session]:
+    """Give `reading_existing` of a file, which is left as it is: opening it may write to it.
+
+    A file that is in use, by the log beside it, is read in its place.
+    """
+    require_file(file, StoreError)
+    if file.with_name(f"{file.name}-wal").exists():
+        with reading_existing(f"sqlite:///{file}") as session:
+            yield session
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / file.name
+        shutil.copyfile(file, copy)
+        with reading_existing(f"sqlite:///{copy}") as session:
+            yield session
+
+
+def _require_schema(session: Session, name: str) -> None:
+    current = revision(session.connection())
+    if current is None:
+        msg = f"The database {name} holds no arena. Name the one that the arena was served with."
+        raise SchemaError(msg)
+    if current != newest():
+        msg = (
+            f"The database {name} has schema {current!r}, and this version reads {newest()!r}. "
+            "Start this version's arena on it once, or read it with the version that wrote it."
+        )
+        raise SchemaError(msg)

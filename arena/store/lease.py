@@ -34,7 +34,7 @@ KEEPALIVE = (
     "SET tcp_keepalives_interval = 5",
     "SET tcp_keepalives_count = 3",
 )
-"""A machine that lost its power says no goodbye: the server finds out within 25 seconds."""
+"""So the server notices within 25 seconds that a machine has lost its power."""
 
 
 class AdvisoryLock:

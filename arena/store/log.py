@@ -1,5 +1,7 @@
-"""The log as boards, exports, budgets and a voter's own page read it, and the record of boards."""
+"""The log as boards, exports, budgets and a voter's own page read it; boards and models in it."""
 
+import hashlib
+import json
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -12,20 +14,16 @@ from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
+from arena.domain.board_view import Board, PastVote
+from arena.domain.model import Model
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store import chain
-from arena.store.records import (
-    LinkKind,
-    LoggedLink,
-    LoggedVote,
-    ModelRecord,
-    PastBattle,
-    RatingRun,
-)
+from arena.store.records import LinkKind, LoggedLink, ModelRecord
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
     ExclusionRow,
+    ModelEventRow,
     ModelRow,
     RatingRow,
     RatingRunRow,
@@ -37,35 +35,6 @@ from rating.tables.sources import LoggedColumns
 
 BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 """A query for the keys of battles."""
-
-
-def votes(session: Session, policy: str) -> list[LoggedVote]:
-    """Every vote in the order of the log, skips among them, with the policy's exclusions."""
-    reasons = _exclusions(session, policy)
-    rows = session.exec(
-        select(VoteRow, BattleRow, VoterRow.kind)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .order_by(col(VoteRow.link))
-    )
-    return [
-        LoggedVote(
-            battle_id=battle.public_id,
-            prompt_id=battle.prompt_id or "",
-            model_a=battle.model_a,
-            model_b=battle.model_b,
-            outcome=Choice(vote.outcome),
-            voter=vote.voter_id,
-            voter_kind=VoterKind(kind),
-            created=vote.created,
-            pair_probability=battle.pair_probability,
-            repicks=battle.repicks,
-            pacing=battle.pacing,
-            seconds_to_vote=vote.seconds_to_vote,
-            exclusions=tuple(reasons[vote.id or 0]),
-        )
-        for vote, battle, kind in rows
-    ]
 
 
 def links(session: Session, policy: str) -> list[LoggedLink]:
@@ -99,7 +68,7 @@ def _link(
 
 
 def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedColumns:
-    """Every vote as `votes` gives it, in columns: for logs that are too long for rows."""
+    """Every vote in the order of the log, skips among them, and why the policy leaves it out."""
     reasons = _exclusions(session, policy.name)
     query = (
         select(
@@ -216,8 +185,8 @@ def _answer_figures(
     return costs, seconds
 
 
-def past_battles(session: Session, voter: str) -> list[PastBattle]:
-    """Read the voter's own votes, newest first."""
+def past_votes(session: Session, voter: str) -> list[PastVote]:
+    """Read the voter's own votes, newest first; a skip has revealed no names."""
     names = {row.id: row.name for row in session.exec(select(ModelRow))}
     rows: Sequence[tuple[VoteRow, BattleRow, str]] = session.exec(
         select(VoteRow, BattleRow, TurnRow.prompt)
@@ -227,13 +196,13 @@ def past_battles(session: Session, voter: str) -> list[PastBattle]:
         .order_by(col(VoteRow.link).desc())
     ).all()
     return [
-        PastBattle(
+        PastVote(
             battle_id=battle.public_id,
             created=vote.created,
             prompt=prompt,
             choice=Choice(vote.outcome),
-            model_a_name=names[battle.model_a],
-            model_b_name=names[battle.model_b],
+            model_a_name=None if vote.outcome == Choice.SKIP else names[battle.model_a],
+            model_b_name=None if vote.outcome == Choice.SKIP else names[battle.model_b],
         )
         for vote, battle, prompt in rows
     ]
@@ -288,7 +257,7 @@ _PROMPTS = (
     .where(col(BattleRow.owner) == bindparam("voter"), col(TurnRow.created) > bindparam("since"))
     .order_by(col(TurnRow.created))
 )
-"""Spelled out, for it is asked before every battle: see `arena.store.turns`."""
+"""Built once, for it is asked before every battle."""
 
 
 def prompts_of(session: Session, voter: str, since: datetime) -> Sequence[datetime]:
@@ -321,24 +290,96 @@ def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]
     return [(created, cost) for created, cost in session.exec(answers)]
 
 
-def record(session: Session, run: RatingRun) -> None:
-    """Write a run down, once for the same votes, policy and code."""
+def record(
+    session: Session, board: Board, method: Mapping[str, object], code_version: str, head: str
+) -> None:
+    """Write down how a board came about, once for the same votes, policy and code.
+
+    Parameters
+    ----------
+    method : mapping
+        What the board can be computed again by.
+    head : str
+        Hash of the newest link that went in; the chain before it is fixed by it.
+    """
     known = select(RatingRunRow.id).where(
-        col(RatingRunRow.policy) == run.policy,
-        col(RatingRunRow.head) == run.head,
-        col(RatingRunRow.code_version) == run.code_version,
+        col(RatingRunRow.policy) == board.policy,
+        col(RatingRunRow.head) == head,
+        col(RatingRunRow.code_version) == code_version,
     )
     if session.exec(known).first() is not None:
         return
-    row = RatingRunRow(
-        policy=run.policy,
-        method=dict(run.method),
-        code_version=run.code_version,
-        head=run.head,
-        votes=run.votes,
-        created=run.created,
+    run = RatingRunRow(
+        policy=board.policy,
+        method=dict(method),
+        code_version=code_version,
+        head=head,
+        votes=board.votes,
+        created=board.updated,
+    )
+    session.add(run)
+    session.flush()
+    assert run.id is not None, "the row was not flushed"
+    session.add_all(
+        RatingRow(
+            run_id=run.id,
+            model_id=row.model,
+            rating=row.rating,
+            se=row.se,
+            lower=row.lower,
+            upper=row.upper,
+            rank=row.rank,
+            rank_low=row.rank_low or 1,
+            rank_high=row.rank_high or len(board.rows),
+            votes=row.votes,
+        )
+        for row in board.rows
+    )
+
+
+ANSWERS = ("endpoint", "model", "kind", "system_prompt", "decoding", "recording")
+"""Fields that decide how a model answers: a change of any makes another model."""
+
+
+def fingerprint(model: Model) -> str:
+    """SHA-256 of all that makes a model answer as it does."""
+    whole = asdict(model)
+    answering = {name: whole[name] for name in ANSWERS}
+    return hashlib.sha256(json.dumps(answering, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def register(session: Session, roster: Sequence[Model], now: datetime) -> list[str]:
+    """Add new models and note changed ones; returns the ids of the changed."""
+    changed = []
+    for model in roster:
+        row = session.get(ModelRow, model.id)
+        if row is None:
+            _add(session, model, now)
+            continue
+        if row.fingerprint != fingerprint(model):
+            _note(session, model, "changed", {"before": row.fingerprint}, now)
+            row.fingerprint = fingerprint(model)
+            changed.append(model.id)
+        row.name, row.organisation, row.licence = model.name, model.organisation, model.licence
+    return changed
+
+
+def _add(session: Session, model: Model, now: datetime) -> None:
+    row = ModelRow(
+        id=model.id,
+        name=model.name,
+        organisation=model.organisation,
+        kind=model.kind,
+        licence=model.licence,
+        fingerprint=fingerprint(model),
+        created=now,
     )
     session.add(row)
     session.flush()
-    assert row.id is not None, "the row was not flushed"
-    session.add_all(RatingRow(run_id=row.id, **asdict(model)) for model in run.rows)
+    _note(session, model, "added", {"fingerprint": row.fingerprint}, now)
+
+
+def _note(
+    session: Session, model: Model, event: str, detail: dict[str, object], now: datetime
+) -> None:
+    session.add(ModelEventRow(model_id=model.id, event=event, detail=detail, created=now))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Price
-from arena.domain.vote import Choice, Voter, VoterKind
+from arena.domain.vote import Choice, Voter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,34 +144,6 @@ class Cast:
     new: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedVote:
-    """A vote as boards and exports read it.
-
-    Attributes
-    ----------
-    repicks : int
-        Models that were replaced after the draw: above 0, ``pair_probability`` is not that of
-        the pair that was voted on.
-    exclusions : tuple of str
-        Reasons logged against the vote under the policy that was asked for.
-    """
-
-    battle_id: str
-    prompt_id: str
-    model_a: str
-    model_b: str
-    outcome: Choice
-    voter: str
-    voter_kind: VoterKind
-    created: datetime
-    pair_probability: float
-    repicks: int = 0
-    pacing: str
-    seconds_to_vote: float
-    exclusions: tuple[str, ...]
-
-
 LinkKind = Literal["vote", "exclusion", "mark"]
 
 
@@ -222,49 +194,3 @@ class ModelRecord:
     abandoned: int
     cost_per_1000: float | None
     median_s: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatedModel:
-    """A model's standing in a run, in points."""
-
-    model_id: str
-    rating: float
-    se: float
-    lower: float
-    upper: float
-    rank: int
-    rank_low: int
-    rank_high: int
-    votes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastBattle:
-    """A battle on which its owner voted."""
-
-    battle_id: str
-    created: datetime
-    prompt: str
-    choice: Choice
-    model_a_name: str
-    model_b_name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatingRun:
-    """One computation of a board: by it the board can be computed again.
-
-    Attributes
-    ----------
-    head : str
-        Hash of the newest vote that went in; the chain before it is fixed by it.
-    """
-
-    policy: str
-    method: Mapping[str, object]
-    code_version: str
-    head: str
-    votes: int
-    created: datetime
-    rows: tuple[RatedModel, ...]

@@ -1,8 +1,11 @@
 """The store: every transaction that the live path makes, and what boards read."""
 
+import threading
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -11,14 +14,15 @@ from sqlmodel import Session
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.errors import StoreError
-from arena.store import log, registry, turns, voting
-from arena.store.battle_rows import stored_battle
+from arena.store import log, turns, voting
 from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
-    OpenFile,
+    alone,
     describe,
+    migrate,
     open_engine,
+    shown,
     snapshot,
     sqlite_file,
 )
@@ -30,14 +34,57 @@ from arena.store.records import (
     Cast,
     NewAnswer,
     NewBattle,
-    RatingRun,
     SoFar,
     StoredBattle,
 )
-from arena.store.schema import alone, migrate, shown
+from arena.store.single_battles import stored_battle
 
 CHECK_S = 1.0
 """How long a look at whether the database takes writes waits for others who write."""
+
+
+class OpenFile:
+    """A SQLite file: one thread writes at a time, and none once the file was moved or deleted."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = threading.Lock()
+        self._opened = self._identity()
+
+    @contextmanager
+    def alone(self, wait_s: float) -> Iterator[float]:
+        """Let one thread write at a time; gives the seconds that are left to wait for others.
+
+        SQLite has one writer: here the threads queue, where the file's own lock would let them
+        sleep and try again.
+
+        Raises
+        ------
+        StoreError
+            If it is not this thread's turn in time, or the file is no longer where it was: what
+            is written then would be lost.
+        """
+        began = time.monotonic()
+        if self._identity() != self._opened:
+            msg = (
+                f"The database {str(self._path)!r} was moved or deleted while it was in use. "
+                "Stop the arena, put the file back, and start it again."
+            )
+            raise StoreError(msg)
+        if not self._turn.acquire(timeout=wait_s):
+            msg = f"The database {str(self._path)!r} was locked by others for {wait_s:g} s."
+            raise StoreError(msg)
+        try:
+            yield max(0.0, began + wait_s - time.monotonic())
+        finally:
+            self._turn.release()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return None
+        return stat.st_dev, stat.st_ino
 
 
 class Store:
@@ -53,7 +100,8 @@ class Store:
     Raises
     ------
     StoreError
-        If the database cannot be opened or migrated; every method, if it goes away.
+        If the database cannot be opened or migrated; every method, if it goes away or was
+        closed.
     """
 
     def __init__(self, url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
@@ -68,9 +116,19 @@ class Store:
         sqlite = self.engine.dialect.name == "sqlite"
         self._file = OpenFile(sqlite_file(self.engine.url)) if sqlite else None
         self._lease = Lease(self.engine)
+        self._transactions = 0
+        self._closed = False
+        self._changed = threading.Condition()
 
     def close(self) -> None:
-        """Let go of the database, and give up the lease."""
+        """Wait for the transactions that have begun, give up the lease, and disconnect.
+
+        Later transactions are refused: a thread that is late would connect again, and nobody
+        would close its connection.
+        """
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: self._transactions == 0)
         self._lease.drop()
         self.engine.dispose()
 
@@ -109,6 +167,7 @@ class Store:
         wait_s = self.lock_timeout_s if wait_s is None else wait_s
         alone = self._file.alone(wait_s) if self._file else nullcontext(wait_s)
         with (
+            self._under_way(),
             _named(self.engine),
             alone as left_s,
             Session(self.engine) as session,
@@ -120,14 +179,29 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Give a transaction that only reads, all of it as of one moment."""
-        with _named(self.engine), Session(self._reader) as session:
+        with self._under_way(), _named(self.engine), Session(self._reader) as session:
             yield session
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Count a transaction for as long as it lasts."""
+        with self._changed:
+            if self._closed:
+                msg = f"The database {shown(self.engine)} was closed."
+                raise StoreError(msg)
+            self._transactions += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._transactions -= 1
+                self._changed.notify_all()
 
     def register(self, roster: Sequence[Model], now: datetime) -> list[str]:
         """Note the roster's models; returns the ids of those that changed under their id."""
         with self.writing() as session:
             alone(session.connection())  # two that begin at once would add the same models
-            return registry.register(session, roster, now)
+            return log.register(session, roster, now)
 
     def open_battle(self, new: NewBattle) -> StoredBattle:
         """Write a battle, its first turn and both answers, all before the first token."""
@@ -191,11 +265,6 @@ class Store:
         """
         with self.writing() as session:
             turns.fail(session, battle_id, self.process, message)
-
-    def record_run(self, run: RatingRun) -> None:
-        """Store how a board was computed, and its result."""
-        with self.writing() as session:
-            log.record(session, run)
 
     def interrupt_running(self, message: str, *, looks: int = 1) -> int:
         """Mark the running battles of dead processes, and those of none, as interrupted.

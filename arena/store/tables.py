@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from arena.domain.cleaning import storable
+from arena.domain.answer import storable
 
 
 def new_nonce() -> str:

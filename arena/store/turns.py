@@ -1,16 +1,16 @@
 """Battles before their first token, while they go on, and at their ends: turns and attempts."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from sqlalchemy import bindparam, insert
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
+from arena.domain.answer import storable
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.domain.cleaning import storable
-from arena.errors import NotReadyError
-from arena.store.battle_rows import find, latest, owned, row_id, stored_battle
+from arena.errors import NotReadyError, UnknownBattleError
 from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
@@ -21,8 +21,11 @@ from arena.store.records import (
     StoredBattle,
     StoredTurn,
 )
+from arena.store.single_battles import stored_battle
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce
 
+_NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
+_BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)
 _LOCK = (
     select(col(BattleRow.id), col(BattleRow.state))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
@@ -54,25 +57,34 @@ _STREAMS = (
     )
     .values(state=BattleState.STREAMING)
 )
-"""Spelled out, for every battle needs these: see `arena.store.turns`."""
+"""Statements that every battle needs: built once, as building one takes longer than running it."""
 
 NOT_NOW = "Wait until both answers are complete, or start a new battle."
-OUTCOME_FIELDS = (
-    "text",
-    "status",
-    "reasoning",
-    "error_class",
-    "error_detail",
-    "finish_reason",
-    "first_token_s",
-    "duration_s",
-    "tokens_in",
-    "tokens_out",
-    "request_id",
-)
-"""Columns of an answer's row that its outcome gives as they are."""
 
 RUNNING = tuple(state for state in BattleState if state.running)
+
+
+def open_battle(session: Session, new: NewBattle, process: int | None) -> StoredBattle:
+    """Write a battle, its first turn and both answers; gives it as it now stands."""
+    continues = _row_id(_owned(session, new.continues, new.owner.id)) if new.continues else None
+    connection = session.connection()
+    voter = {"id": new.owner.id, "kind": new.owner.kind, "created": new.created}
+    connection.execute(_NOTE_VOTER, voter)
+    battle = _battle(new) | {"continues": continues, "process": process}
+    inserted = connection.execute(_BATTLE, battle).inserted_primary_key
+    assert inserted is not None, "the row was not written"
+    (key,) = inserted
+    turn = {"battle_id": key, "turn": new.turn, "created": new.created}
+    connection.execute(_TURN, turn | {"prompt": new.prompt, "nonce": new_nonce()})
+    sides = {AnswerKey(new.turn, Side.A, 1): new.a, AnswerKey(new.turn, Side.B, 1): new.b}
+    answers = [
+        _new_answer(key, at, answer.model_id, answer.decoding, new.created)
+        for at, answer in sides.items()
+    ]
+    connection.execute(_ANSWER, answers)
+    if continues is not None:
+        return stored_battle(session, new.public_id, new.owner.id)
+    return _stored(new)
 
 
 def add_turn(
@@ -90,12 +102,15 @@ def add_turn(
     NotReadyError
         If they are not, or the battle has its vote.
     """
-    battle = owned(session, battle_id, owner, lock=True)
+    battle = _owned(session, battle_id, owner)
     _require(battle, BattleState.READY)
-    last = latest(session, battle, Side.A)
-    _add_turn(session, battle, last.turn + 1, prompt, now)
+    last = _latest(session, battle, Side.A)
+    key, turn = _row_id(battle), last.turn + 1
+    session.add(TurnRow(battle_id=key, turn=turn, prompt=prompt, created=now))
     for side in Side:
-        _add_answer_like(session, latest(session, battle, side), last.turn + 1, 1, now)
+        before = _latest(session, battle, side)
+        answer = _new_answer(key, AnswerKey(turn, side, 1), before.model_id, before.decoding, now)
+        session.connection().execute(_ANSWER, answer)
     _run_again(battle, process)
 
 
@@ -115,13 +130,15 @@ def add_attempts(
     NotReadyError
         If answers are still being written, or the battle has its vote.
     """
-    battle = owned(session, battle_id, owner, lock=True)
+    battle = _owned(session, battle_id, owner)
     broken = (BattleState.FAILED, BattleState.INTERRUPTED, BattleState.STOPPED)
     _require(battle, *(broken if only_incomplete else (BattleState.READY,)))
     for side in Side:
-        answer = latest(session, battle, side)
+        answer = _latest(session, battle, side)
         if not (only_incomplete and answer.status == AnswerStatus.COMPLETE):
-            _add_answer_like(session, answer, answer.turn, answer.attempt + 1, now)
+            key = AnswerKey(answer.turn, side, answer.attempt + 1)
+            again = _new_answer(answer.battle_id, key, answer.model_id, answer.decoding, now)
+            session.connection().execute(_ANSWER, again)
     _run_again(battle, process)
 
 
@@ -134,11 +151,13 @@ def replace_answer(
     now: datetime,
 ) -> bool:
     """Keep a failed answer, and let another model take its side, unless it is written no more."""
-    battle = find(session, battle_id, lock=True)
-    end = _at(row_id(battle), key) | _columns(failed)
-    if not session.connection().execute(_WRITE_ANSWER, end).rowcount:
+    battle, connection = _find(session, battle_id), session.connection()
+    end = _at(_row_id(battle), key) | _columns(failed)
+    if not connection.execute(_WRITE_ANSWER, end).rowcount:
         return False
-    session.add(_answer_row(battle, key.side, new, key.turn, key.attempt + 1, now))
+    next_key = replace(key, attempt=key.attempt + 1)
+    answer = _new_answer(_row_id(battle), next_key, new.model_id, new.decoding, now)
+    connection.execute(_ANSWER, answer)
     if key.side is Side.A:
         battle.model_a, battle.system_prompt_hash_a = new.model_id, new.system_prompt_hash
     else:
@@ -187,11 +206,11 @@ def close_answers(
 
 def fail(session: Session, battle_id: str, process: int | None, message: str) -> None:
     """Mark a battle that a process runs as failed; its answers stay as they were kept."""
-    battle = find(session, battle_id, lock=True)
+    battle = _find(session, battle_id)
     if battle.state not in RUNNING or battle.process != process:
         return
     battle.state, battle.message = BattleState.FAILED, message
-    _interrupt_answers(session, [row_id(battle)])
+    _interrupt_answers(session, [_row_id(battle)])
 
 
 def processes_of_running(session: Session) -> set[int | None]:
@@ -227,42 +246,37 @@ def _interrupt_answers(session: Session, battles: Collection[int | None]) -> Non
     )
 
 
-def _answer_row(
-    battle: BattleRow, side: Side, answer: NewAnswer, turn: int, attempt: int, created: datetime
-) -> AnswerRow:
-    return AnswerRow(
-        battle_id=row_id(battle),
-        model_id=answer.model_id,
-        turn=turn,
-        side=side,
-        attempt=attempt,
-        status=AnswerStatus.STREAMING,
-        decoding=dict(answer.decoding),
-        created=created,
-    )
+def _row_id(row: BattleRow) -> int:
+    """Give the key of a row that has been flushed."""
+    assert row.id is not None, "the row was not flushed"
+    return row.id
 
 
-def _add_answer_like(
-    session: Session, row: AnswerRow, turn: int, attempt: int, now: datetime
-) -> None:
-    session.add(
-        AnswerRow(
-            battle_id=row.battle_id,
-            model_id=row.model_id,
-            turn=turn,
-            side=row.side,
-            attempt=attempt,
-            status=AnswerStatus.STREAMING,
-            decoding=row.decoding,
-            created=now,
-        )
-    )
+def _find(session: Session, battle_id: str) -> BattleRow:
+    """Find a battle, and keep others from changing it until the commit."""
+    query = select(BattleRow).where(col(BattleRow.public_id) == battle_id).with_for_update()
+    row = session.exec(query).one_or_none()
+    if row is None:
+        raise UnknownBattleError
+    return row
 
 
-def _add_turn(
-    session: Session, battle: BattleRow, turn: int, prompt: str, created: datetime
-) -> None:
-    session.add(TurnRow(battle_id=row_id(battle), turn=turn, prompt=prompt, created=created))
+def _owned(session: Session, battle_id: str, owner: str) -> BattleRow:
+    """Find a battle for its owner; somebody else's is as unknown as one that is not there."""
+    row = _find(session, battle_id)
+    if row.owner != owner:
+        raise UnknownBattleError
+    return row
+
+
+def _latest(session: Session, battle: BattleRow, side: Side) -> AnswerRow:
+    """Find the newest attempt of a side in the newest turn."""
+    return session.exec(
+        select(AnswerRow)
+        .where(col(AnswerRow.battle_id) == _row_id(battle), col(AnswerRow.side) == side)
+        .order_by(col(AnswerRow.turn).desc(), col(AnswerRow.attempt).desc())
+        .limit(1)
+    ).one()
 
 
 def _require(battle: BattleRow, *states: BattleState) -> None:
@@ -285,8 +299,10 @@ def _at(battle: int, key: AnswerKey) -> dict[str, object]:
 
 
 def _columns(outcome: AnswerOutcome) -> dict[str, object]:
+    columns = asdict(outcome)
+    del columns["price"]
     price = outcome.price
-    return {name: getattr(outcome, name) for name in OUTCOME_FIELDS} | {
+    return columns | {
         "price_input": price.input if price else None,
         "price_output": price.output if price else None,
         "price_date": price.date if price else None,
@@ -298,31 +314,6 @@ def _cost(outcome: AnswerOutcome) -> float | None:
     if outcome.price is None or outcome.tokens_in is None or outcome.tokens_out is None:
         return None
     return outcome.price.cost(outcome.tokens_in, outcome.tokens_out)
-
-
-_NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
-_BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)
-
-
-def open_battle(session: Session, new: NewBattle, process: int | None) -> StoredBattle:
-    """Write a battle, its first turn and both answers; gives it as it now stands."""
-    continues = row_id(owned(session, new.continues, new.owner.id)) if new.continues else None
-    connection = session.connection()
-    voter = {"id": new.owner.id, "kind": new.owner.kind, "created": new.created}
-    connection.execute(_NOTE_VOTER, voter)
-    battle = connection.execute(
-        _BATTLE, _battle(new) | {"continues": continues, "process": process}
-    )
-    (key,) = battle.inserted_primary_key or (None,)
-    turn = {"battle_id": key, "turn": new.turn, "created": new.created}
-    connection.execute(_TURN, turn | {"prompt": new.prompt, "nonce": new_nonce()})
-    connection.execute(
-        _ANSWER,
-        [turn | _answer(side, answer) for side, answer in ((Side.A, new.a), (Side.B, new.b))],
-    )
-    if continues is not None:
-        return stored_battle(session, new.public_id, new.owner.id)
-    return _stored(new)
 
 
 def _battle(new: NewBattle) -> dict[str, object]:
@@ -347,16 +338,21 @@ def _battle(new: NewBattle) -> dict[str, object]:
     }
 
 
-def _answer(side: Side, answer: NewAnswer) -> dict[str, object]:
+def _new_answer(
+    battle: int, key: AnswerKey, model_id: str, decoding: Mapping[str, object], created: datetime
+) -> dict[str, object]:
     return {
-        "model_id": answer.model_id,
-        "side": side,
-        "attempt": 1,
+        "battle_id": battle,
+        "model_id": model_id,
+        "turn": key.turn,
+        "side": key.side,
+        "attempt": key.attempt,
         "text": "",
         "nonce": new_nonce(),
         "reasoning": "",
         "status": AnswerStatus.STREAMING,
-        "decoding": dict(answer.decoding),
+        "decoding": dict(decoding),
+        "created": created,
     }
 
 

@@ -1,4 +1,4 @@
-"""Is the record as it was written: the chain is followed from its first link to its end."""
+"""Verifies that the record is as it was written: follows the chain from its first link on."""
 
 import hashlib
 import heapq
@@ -253,7 +253,7 @@ def _links(connection: Connection) -> Iterator[Link]:
         _exclusions(connection),
     ]
     if mark:
-        streams.append(iter([_mark(mark)]))
+        streams.append(iter([_link(mark, "mark", "the mark", None)]))
     return heapq.merge(*streams, key=attrgetter("link"))
 
 
@@ -261,14 +261,9 @@ def _votes(connection: Connection, mark: int) -> Iterator[Link]:
     for row, transcript in chained.from_iterable(chain.votes(connection)):
         whole = row._asdict()
         is_old = row.link < mark
-        yield Link(
-            link=row.link,
-            kind="vote",
-            name=f"the vote on battle {row.battle_id!r}",
-            content=row.content,
-            previous_hash=row.previous_hash,
-            hash=row.hash,
-            bound=chain.vote_content(whole | {"transcript_hash": transcript.hash}),
+        bound = chain.vote_content(whole | {"transcript_hash": transcript.hash})
+        yield replace(
+            _link(row, "vote", f"the vote on battle {row.battle_id!r}", bound),
             is_old=is_old,
             old_hash=_old_hash(whole) if is_old else None,
             erased=transcript.erased,
@@ -283,24 +278,17 @@ def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
 def _exclusions(connection: Connection) -> Iterator[Link]:
     placed = chain.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
     for row in connection.execute(placed):
-        yield Link(
-            link=row.link,
-            kind="exclusion",
-            name=f"an exclusion of the vote at link {row.vote}",
-            content=row.content,
-            previous_hash=row.previous_hash,
-            hash=row.hash,
-            bound=chain.exclusion_content(chain.of_exclusion(row)),
-        )
+        bound = chain.exclusion_content(chain.of_exclusion(row))
+        yield _link(row, "exclusion", f"an exclusion of the vote at link {row.vote}", bound)
 
 
-def _mark(row: AnyRow) -> Link:
+def _link(row: AnyRow, kind: LinkKind, name: str, bound: str | None) -> Link:
     return Link(
         link=row.link,
-        kind="mark",
-        name="the mark",
+        kind=kind,
+        name=name,
         content=row.content,
         previous_hash=row.previous_hash,
         hash=row.hash,
-        bound=None,
+        bound=bound,
     )

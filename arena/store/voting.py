@@ -1,6 +1,6 @@
 """The transactions that extend the chain: a vote with every check, and an exclusion of one.
 
-The statements are spelled out here, for people wait for it: see `arena.store.battle_rows`.
+Its statements are built once: people wait for a vote.
 """
 
 from datetime import datetime

@@ -1,1 +1,1 @@
-"""The schema's history, run by `arena.store.schema` when a database is opened."""
+"""The schema's history, run by `arena.store.engine` when a database is opened."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs on the connection that `arena.store.schema` hands over."""
+"""Alembic's entry: runs on the connection that `arena.store.engine` hands over."""
 
 from alembic import context
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
-from arena.store.records import LoggedLink, LoggedVote, ModelRecord
+from arena.store.records import LoggedLink, ModelRecord
 from rating.tables.sources import LoggedColumns
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -25,6 +25,23 @@ class Vote:
     created: datetime = NOW - timedelta(days=1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoggedVote:
+    """A vote as an export writes it; ``exclusions`` are the reasons logged against it."""
+
+    battle_id: str
+    prompt_id: str = "p"
+    model_a: str
+    model_b: str
+    outcome: Choice
+    voter: str
+    voter_kind: VoterKind = VoterKind.ANONYMOUS
+    created: datetime
+    pair_probability: float = 1.0
+    repicks: int = 0
+    exclusions: tuple[str, ...] = ()
+
+
 def vote(
     a: str,
     b: str,
@@ -36,16 +53,12 @@ def vote(
     """A vote as an export reads it."""
     return LoggedVote(
         battle_id=f"{a}-{b}",
-        prompt_id="p",
         model_a=a,
         model_b=b,
         outcome=outcome,
         voter=voter,
         voter_kind=kind,
         created=NOW - timedelta(days=1),
-        pair_probability=1.0,
-        pacing="paced",
-        seconds_to_vote=5.0,
         exclusions=exclusions,
     )
 
@@ -61,7 +74,7 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
             "model_b": one.model_b,
             "pair_probability": one.pair_probability,
             "repicks": one.repicks,
-            "pacing": one.pacing,
+            "pacing": "paced",
             "turn": 1,
             "attempt_a": 1,
             "attempt_b": 1,
@@ -69,7 +82,7 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
             "voter": one.voter,
             "voter_kind": one.voter_kind.value,
             "ts": one.created,
-            "seconds_to_vote": one.seconds_to_vote,
+            "seconds_to_vote": 5.0,
         }
         content = chain.vote_content(bound)
         links.append(

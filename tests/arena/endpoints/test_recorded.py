@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
-from arena.domain.cleaning import storable
+from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta, storable
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from arena.endpoints.recorded import (

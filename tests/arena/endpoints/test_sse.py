@@ -11,8 +11,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass, TextDelta
-from arena.domain.cleaning import storable
+from arena.domain.answer import FailureClass, TextDelta, storable
 from arena.endpoints.chat import StreamedReply
 from arena.endpoints.sse import DONE, Budgets, Patience, read_events
 from arena.errors import EndpointError

@@ -52,7 +52,7 @@ class Log:
 
 
 def minutes_ago(*minutes: float) -> list[Use]:
-    return [Use(NOON - timedelta(minutes=m)) for m in minutes]
+    return [(NOON - timedelta(minutes=m), 1.0) for m in minutes]
 
 
 def test_the_window_slides_with_each_use() -> None:
@@ -63,7 +63,7 @@ def test_the_window_slides_with_each_use() -> None:
 
 
 def test_dollars_are_free_when_enough_of_them_is_old() -> None:
-    used = [Use(NOON - timedelta(minutes=m), dollars) for m, dollars in ((50, 1), (40, 5), (5, 1))]
+    used = [(NOON - timedelta(minutes=m), dollars) for m, dollars in ((50, 1), (40, 5), (5, 1))]
     assert free_at(used, 7.5, HOUR, NOON) is None
     assert free_at(used, 7, HOUR, NOON) == NOON + timedelta(minutes=10)
     assert free_at(used, 2, HOUR, NOON) == NOON + timedelta(minutes=20)
@@ -190,20 +190,14 @@ def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
 
 
 def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
-    with faulty_server(BEHAVIOURS) as server:
-        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
-        with (
-            page_of(tmp_path, roster, battles_per_address_hour=1) as served,
-            served.visitor() as ada,
-            served.visitor() as bob,
-        ):
-            bob.open()
-            page = config_of(ada.get("/").text)
-            send = next(d for d in page["dependencies"] if d["inputs"])
-            data = ["Hi", *[""] * (len(send["inputs"]) - 1)]
-            joined = {"data": data, "fn_index": send["id"], "session_hash": "s"}
-            ada.post("/gradio_api/queue/join", json=joined)
-            updates = ada.get("/gradio_api/queue/data?session_hash=s").text
+    with (
+        slow_page(tmp_path, battles_per_address_hour=1) as served,
+        served.visitor() as ada,
+        served.visitor() as bob,
+    ):
+        bob.open()
+        send(ada, "s")
+        updates = ada.get("/gradio_api/queue/data?session_hash=s").text
     assert "Your network has reached 1 battle in an hour. The next is free at" in updates
 
 
@@ -261,6 +255,14 @@ def slow_arena(folder: Path, **settings: object) -> Iterator[Served]:
         served_by(server, folder, **settings) as served,
     ):
         yield served
+
+
+@contextmanager
+def slow_page(folder: Path, **settings: object) -> Iterator[Served]:
+    with faulty_server({"x": SLOW, "y": SLOW}) as server:
+        roster = write_roster(folder / "roster.toml", server, "x", "y")
+        with page_of(folder, roster, **settings) as served:
+            yield served
 
 
 def refused(visitor: Visitor, status: int) -> str:
@@ -395,48 +397,42 @@ def status_of(visitor: Visitor, events: str, within_s: float = 5.0) -> int:
 def test_the_streams_of_the_page_count_too_and_what_is_refused_begins_no_battle(
     tmp_path: Path,
 ) -> None:
-    with faulty_server({"x": SLOW, "y": SLOW}) as server:
-        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
-        with page_of(tmp_path, roster, streams_per_voter=1) as served, served.visitor() as ada:
-            events = f"/api/v1/battles/{ada.open()}/events"
-            with ada.client.stream("GET", events):
-                assert send(ada, "s").is_success
-                updates = ada.get("/gradio_api/queue/data?session_hash=s").text
-            assert "1 of your streams may be open at a time." in updates
-            assert status_of(ada, events) == 200
+    with slow_page(tmp_path, streams_per_voter=1) as served, served.visitor() as ada:
+        events = f"/api/v1/battles/{ada.open()}/events"
+        with ada.client.stream("GET", events):
+            assert send(ada, "s").is_success
+            updates = ada.get("/gradio_api/queue/data?session_hash=s").text
+        assert "1 of your streams may be open at a time." in updates
+        assert status_of(ada, events) == 200
 
 
 def test_a_visitor_reads_the_page_s_events_on_so_many_streams_and_no_more(tmp_path: Path) -> None:
-    with faulty_server({"x": SLOW, "y": SLOW}) as server:
-        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
-        with (
-            page_of(tmp_path, roster, streams_per_voter=1) as served,
-            served.visitor() as ada,
-            served.visitor() as bob,
-        ):
-            assert send(ada, "s").is_success
-            assert send(bob, "t").is_success
-            events = "/gradio_api/queue/data?session_hash="
-            with ada.client.stream("GET", f"{events}s"), ada.client.stream("GET", f"{events}s"):
-                refused = ada.get(f"{events}s")
-                assert refused.status_code == 429
-                assert "streams may be open at a time" in refused.json()["detail"]
-                with bob.client.stream("GET", f"{events}t") as answer:
-                    assert answer.status_code == 200
+    with (
+        slow_page(tmp_path, streams_per_voter=1) as served,
+        served.visitor() as ada,
+        served.visitor() as bob,
+    ):
+        assert send(ada, "s").is_success
+        assert send(bob, "t").is_success
+        events = "/gradio_api/queue/data?session_hash="
+        with ada.client.stream("GET", f"{events}s"), ada.client.stream("GET", f"{events}s"):
+            refused = ada.get(f"{events}s")
+            assert refused.status_code == 429
+            assert "streams may be open at a time" in refused.json()["detail"]
+            with bob.client.stream("GET", f"{events}t") as answer:
+                assert answer.status_code == 200
 
 
 def test_the_page_s_queue_is_joined_only_so_often_in_a_minute(tmp_path: Path) -> None:
-    with faulty_server({"x": SLOW, "y": SLOW}) as server:
-        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
-        with (
-            page_of(tmp_path, roster, page_uses_per_voter_minute=2) as served,
-            served.visitor() as ada,
-            served.visitor() as bob,
-        ):
-            answers = [send(ada, f"s{n}") for n in range(6)]  # the minute may end among them
-            assert [a.status_code for a in answers].count(429) >= 2
-            assert "used the page 2 times in a minute" in answers[2].text + answers[5].text
-            assert send(bob, "t").is_success
+    with (
+        slow_page(tmp_path, page_uses_per_voter_minute=2) as served,
+        served.visitor() as ada,
+        served.visitor() as bob,
+    ):
+        answers = [send(ada, f"s{n}") for n in range(6)]  # the minute may end among them
+        assert [a.status_code for a in answers].count(429) >= 2
+        assert "used the page 2 times in a minute" in answers[2].text + answers[5].text
+        assert send(bob, "t").is_success
 
 
 def send(visitor: Visitor, session: str) -> httpx.Response:

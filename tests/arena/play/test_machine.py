@@ -176,7 +176,7 @@ class Play(RuleBasedStateMachine):
         for task in tasks:
             task.cancel()
         self.run(asyncio.wait(tasks) if tasks else asyncio.sleep(0))
-        self.threads.shutdown()  # a write that has begun outlives the task that waits for it
+        self.threads.shutdown()
         self.store.close()
         self.start()
 

@@ -43,7 +43,7 @@ async def test_a_process_outlives_a_database_that_is_away_and_keeps_its_battles(
     with new_database(postgresql) as url:
         store, other = Store(url), Store(url)
         store.register(MODELS, NOW)
-        upkeep.enter(store)
+        upkeep.pulse(store, looks=1)
         store.open_battle(new_battle("b1"))
         keeping = asyncio.create_task(upkeep.keep_up(store))
         allow_connections(postgresql, url, allowed=False)
@@ -51,7 +51,7 @@ async def test_a_process_outlives_a_database_that_is_away_and_keeps_its_battles(
         allow_connections(postgresql, url, allowed=True)
         caplog.clear()
         await until(lambda: holds_its_lock(url))
-        upkeep.enter(other)
+        upkeep.pulse(other, looks=1)
         assert store.battle("b1", "ada").state is BattleState.CREATED
         keeping.cancel()
         store.close()

@@ -10,7 +10,7 @@ from alembic.config import Config
 from sqlalchemy import select
 from sqlmodel import Session
 
-from arena.domain.vote import Choice
+from arena.domain.vote import DEFAULT, Choice
 from arena.errors import SchemaError, StoreError
 from arena.store import log, migrations
 from arena.store.backup import Copied, back_up, restore
@@ -78,7 +78,7 @@ def test_a_backup_restores_every_row_into_either_kind(
     assert rows(other) == rows(played)
     with other.reading() as session:
         assert verify(session).problem is None
-        assert [vote.outcome for vote in log.votes(session, "p")] == [Choice.BOTH_BAD, Choice.SKIP]
+        assert log.columns(session, DEFAULT).outcome == [Choice.BOTH_BAD, Choice.SKIP]
     other.close()
 
 
@@ -94,7 +94,7 @@ def test_an_arena_goes_on_where_the_backup_ended(
     other.cast(ballot(ready(other, "b4")))
     with other.reading() as session:
         assert verify(session).problem is None
-        assert len(log.votes(session, "p")) == 3
+        assert len(log.columns(session, DEFAULT).battle) == 3
     other.close()
 
 

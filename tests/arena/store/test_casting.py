@@ -8,7 +8,7 @@ from sqlmodel import select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Model
-from arena.domain.vote import Choice
+from arena.domain.vote import DEFAULT, Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
 from arena.store import log
 from arena.store.store import Store
@@ -104,12 +104,14 @@ def test_the_log_gives_every_vote_back(store: Store) -> None:
     store.cast(ballot(ready(store, "b1"), Choice.BOTH_BAD))
     store.cast(ballot(ready(store, "b2"), Choice.SKIP))
     with store.reading() as session:
-        votes = log.votes(session, "default-v1")
-        past = log.past_battles(session, "ada")
-    assert [v.outcome for v in votes] == [Choice.BOTH_BAD, Choice.SKIP]
-    assert votes[0].created == NOW + timedelta(seconds=9)
-    assert votes[0].created.tzinfo is not None
+        votes = log.columns(session, DEFAULT)
+        past = log.past_votes(session, "ada")
+    assert votes.outcome == [Choice.BOTH_BAD, Choice.SKIP]
+    assert votes.left_out == [None, "skipped"]
+    assert votes.created[0] == NOW + timedelta(seconds=9)
+    assert votes.created[0].tzinfo is not None
     assert [p.battle_id for p in past] == ["b2", "b1"], "newest first"
+    assert [p.model_a_name for p in past] == [None, "Basalt"], "a skip reveals nothing"
 
 
 def test_model_records_count_how_battles_ended(store: Store) -> None:

@@ -1,13 +1,16 @@
 """Battles and their answers: what is logged, when, and what is never overwritten."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.model import Kind
 from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
+from arena.store.log import fingerprint
 from arena.store.records import SoFar
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow
@@ -138,3 +141,28 @@ def test_a_model_that_changes_under_its_id_is_noticed(store: Store) -> None:
     with store.reading() as session:
         events = [(e.model_id, e.event) for e in session.exec(select(ModelEventRow))]
     assert events == [("basalt", "added"), ("quartz", "added"), ("basalt", "changed")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"endpoint": "https://elsewhere.example/v1"},
+        {"model": "another"},
+        {"kind": Kind.SYSTEM},
+        {"system_prompt": "Answer in rhyme."},
+        {"decoding": {"temperature": 0.25}},
+        {"recording": "answers.jsonl"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_answers_otherwise_is_another_model(change: dict[str, Any]) -> None:
+    assert fingerprint(replace(MODELS[0], **change)) != fingerprint(MODELS[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"name": "Its new name"}, {"organisation": "Another"}, {"weight": 2.5}],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_is_only_said_of_it_leaves_it_the_same(change: dict[str, Any]) -> None:
+    assert fingerprint(replace(MODELS[0], **change)) == fingerprint(MODELS[0])

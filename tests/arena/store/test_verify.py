@@ -385,8 +385,8 @@ def test_an_arena_of_before_is_whole_from_the_mark_on(upgraded: Store) -> None:
     upgraded.cast(ballot(waiting, voter=f"{1:032x}"))
     with upgraded.reading() as session:
         verified = verify(session)
-        newest = log.votes(session, DEFAULT.name)[-1]
-    assert (verified.problem, verified.links, newest.battle_id) == (None, 43, waiting)
+        newest = log.columns(session, DEFAULT).battle[-1]
+    assert (verified.problem, verified.links, newest) == (None, 43, waiting)
 
 
 def test_votes_of_before_keep_their_hashes_and_get_the_fingerprints_of_their_time(

@@ -1,15 +1,19 @@
-"""Single battles: those behind a board's numbers, and those that a judge can compare."""
+"""Single battles as they are read: by their owners, by anybody once they count, and by judges."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row, bindparam
 from sqlmodel import Session, col, or_, select
 
-from arena.domain.battle import AnswerStatus, Mode, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
+from arena.errors import UnknownBattleError
+from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -22,6 +26,100 @@ from arena.store.tables import (
 
 PAGE = 50
 """Votes read at a time."""
+
+_BATTLE = (
+    sa.select(
+        col(BattleRow.id),
+        col(BattleRow.owner),
+        col(BattleRow.mode),
+        col(BattleRow.state),
+        col(BattleRow.message),
+        col(BattleRow.created),
+        col(BattleRow.continues),
+        col(VoteRow.outcome),
+    )
+    .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+    .where(col(BattleRow.public_id) == bindparam("public_id"))
+)
+_BEFORE = sa.select(col(BattleRow.continues)).where(col(BattleRow.id) == bindparam("battle"))
+_TURNS = (
+    sa.select(col(TurnRow.turn), col(TurnRow.prompt))
+    .where(col(TurnRow.battle_id) == bindparam("battle"))
+    .order_by(col(TurnRow.turn))
+)
+_ANSWERS = (
+    sa.select(
+        col(AnswerRow.turn),
+        col(AnswerRow.side),
+        col(AnswerRow.attempt),
+        col(AnswerRow.model_id),
+        col(ModelRow.name),
+        col(AnswerRow.text),
+        col(AnswerRow.status),
+        col(AnswerRow.first_token_s),
+        col(AnswerRow.tokens_out),
+        col(AnswerRow.cost),
+    )
+    .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
+    .where(col(AnswerRow.battle_id) == bindparam("battle"))
+    .order_by(col(AnswerRow.attempt))
+)
+
+
+def stored_battle(session: Session, battle_id: str, owner: str) -> StoredBattle:
+    """Read a battle whole for its owner, with the turns of the one that it goes on from.
+
+    Raises
+    ------
+    UnknownBattleError
+        If there is none, or it is somebody else's.
+    """
+    connection = session.connection()
+    battle = connection.execute(_BATTLE, {"public_id": battle_id}).one_or_none()
+    if battle is None or battle.owner != owner:
+        raise UnknownBattleError
+    return StoredBattle(
+        public_id=battle_id,
+        owner=battle.owner,
+        mode=Mode(battle.mode),
+        state=BattleState(battle.state),
+        message=battle.message,
+        created=battle.created,
+        turns=_stored_turns(connection, battle.id, battle.continues),
+        choice=Choice(battle.outcome) if battle.outcome else None,
+    )
+
+
+def _stored_turns(
+    connection: Connection, battle: int, before: int | None
+) -> tuple[StoredTurn, ...]:
+    key = {"battle": battle}
+    turns = connection.execute(_TURNS, key).all()
+    newest = {
+        (row.turn, row.side): _stored_answer(row) for row in connection.execute(_ANSWERS, key)
+    }
+    earlier: tuple[StoredTurn, ...] = ()
+    if before is not None:
+        earlier = _stored_turns(connection, before, connection.scalar(_BEFORE, {"battle": before}))
+    return earlier + tuple(
+        StoredTurn(turn=turn, prompt=prompt, a=newest[turn, Side.A], b=newest[turn, Side.B])
+        for turn, prompt in turns
+    )
+
+
+def _stored_answer(row: Row[*tuple[Any, ...]]) -> StoredAnswer:
+    return StoredAnswer(
+        side=Side(row.side),
+        attempt=row.attempt,
+        model_id=row.model_id,
+        model_name=row.name,
+        text=row.text,
+        status=AnswerStatus(row.status),
+        first_token_s=row.first_token_s,
+        tokens_out=row.tokens_out,
+        cost=row.cost,
+    )
+
 
 CountedRow = tuple[VoteRow, BattleRow, str]
 
@@ -176,24 +274,15 @@ def answered(session: Session) -> list[AnsweredBattle]:
         sides = newest.setdefault(battle.public_id, (battle, prompt, {}))[2]
         sides[answer.side] = answer
     return [
-        _battle(battle, prompt, sides)
+        AnsweredBattle(
+            battle_id=battle.public_id,
+            prompt_id=battle.prompt_id,
+            model_a=sides[Side.A].model_id,
+            model_b=sides[Side.B].model_id,
+            prompt=prompt,
+            text_a=sides[Side.A].text,
+            text_b=sides[Side.B].text,
+        )
         for battle, prompt, sides in newest.values()
-        if _whole(sides.values())
+        if [answer.status for answer in sides.values()] == [AnswerStatus.COMPLETE] * 2
     ]
-
-
-def _whole(answers: Collection[AnswerRow]) -> bool:
-    return len(answers) == 2 and all(a.status == AnswerStatus.COMPLETE for a in answers)
-
-
-def _battle(battle: BattleRow, prompt: str, sides: dict[str, AnswerRow]) -> AnsweredBattle:
-    a, b = sides[Side.A], sides[Side.B]
-    return AnsweredBattle(
-        battle_id=battle.public_id,
-        prompt_id=battle.prompt_id,
-        model_a=a.model_id,
-        model_b=b.model_id,
-        prompt=prompt,
-        text_a=a.text,
-        text_b=b.text,
-    )
