@@ -105,11 +105,10 @@ def scores(
     """
     _require_folder(out)
     from arena.boards.source import votes_of
-    from judge.studies.scores import Draws, score_board
+    from judge.studies.scores import score_board
 
-    draws = Draws(options.rounds, options.seed, options.level)
     with working("Correlating"):
-        result = score_board(benchmarks, votes_of(board), draws)
+        result = score_board(benchmarks, votes_of(board), options)
         written = None if out is None else _write_scores(result, out)
     if form is not None and form != "table":
         write(_scores_text(result, form))

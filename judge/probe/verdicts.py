@@ -19,7 +19,7 @@ from judge.probe.desiderata import (
 )
 from judge.probe.discriminability import signal_to_noise, variance_shares
 from judge.probe.reliability import RerunNoise, consistency, difference_multiplier
-from judge.studies.estimates import Estimate, clustered, sums_within
+from judge.studies.estimates import Draws, Estimate, clustered, sums_within
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
@@ -140,7 +140,7 @@ def _changed(
     differ = np.mean([one != other for one, other in pairs], axis=0)
     rows = np.column_stack([differ, np.ones(len(differ))])
     stats = sums_within(verdicts.prompt, rows, int(verdicts.prompt.max()) + 1)
-    return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], n=len(differ), rng=rng)
+    return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], Draws(rng), n=len(differ))
 
 
 def _reruns(verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed) -> Desideratum:

@@ -12,7 +12,7 @@ from judge.report.files import Figure, Page, Section, Table, write_forms
 from judge.report.plots import Mark, scatter, spanning
 from judge.studies.correlations import FIGURES, KINDS, NOISE_FREED
 from judge.studies.estimates import NONE, minus, number_of
-from judge.studies.scores import Draws, Scored
+from judge.studies.scores import Scored
 from rating import __version__
 
 NAME = "scores"
@@ -62,7 +62,7 @@ def scores_page(scored: Scored, made: date) -> Page:
 
 def correlation_section(scored: Scored) -> Section:
     """Say how every column goes with the ratings, for these models and for others."""
-    level = f"{100 * scored.draws.level:g} %"
+    level = f"{100 * scored.options.level:g} %"
     return Section(
         "How far they go together",
         points=scored.on_columns,
@@ -108,16 +108,8 @@ def rows(scored: Scored) -> Iterator[dict[str, Any]]:
 
 def command(scored: Scored) -> str:
     """Write the command that makes this report."""
-    draws, usual = scored.draws, Draws()
-    asked = [
-        word
-        for name in ("rounds", "seed", "level")
-        if getattr(draws, name) != getattr(usual, name)
-        for word in (f"--{name}", f"{getattr(draws, name):g}")
-    ]
-    return shlex.join(
-        ["arena", "study", "scores", scored.source, scored.board_source, *asked, "--out", NAME]
-    )
+    words = ["arena", "study", "scores", scored.source, scored.board_source]
+    return shlex.join([*words, *scored.options.words(), "--out", NAME])
 
 
 def _ends(lower: float | None, upper: float | None) -> str:

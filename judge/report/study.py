@@ -381,22 +381,8 @@ def _words(files: Files) -> Iterator[str]:
 
 def command(study: Study) -> str:
     """Write the command that makes this report."""
-    options = study.options
-    asked = {
-        "--pairs": options.pairs if options.pairs != "all" else None,
-        "--voters": options.voters,
-        "--by": options.by,
-        "--raters": options.raters if options.raters != "crowd" else None,
-        "--outputs": options.outputs,
-        "--prompts": options.prompts,
-        "--rounds": options.rounds if options.rounds != 1000 else None,
-        "--seed": options.seed or None,
-        "--level": options.level if options.level != 0.95 else None,
-    }
     words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
-    words += [
-        word for name, value in asked.items() if value is not None for word in (name, str(value))
-    ]
+    words += study.options.words()
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in _words(files))
     return shlex.join([*words, "--out", "study"])

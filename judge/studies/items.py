@@ -82,6 +82,18 @@ class Labels:
             msg = f"Labels are 1, 0 and -1, not {sorted(set(self.label.tolist()))}."
             raise DataError(msg)
 
+    @classmethod
+    def of_one_rater(cls, item: Ints, label: NDArray[Any]) -> "Labels":
+        """Return labels by one rater, who was shown no order and gave no probabilities."""
+        n = len(item)
+        return cls(
+            item=item,
+            rater=np.zeros(n, dtype=np.int64),
+            label=label.astype(np.int8),
+            first=np.zeros(n, dtype=np.int8),
+            probability=np.full(n, np.nan),
+        )
+
     @property
     def n(self) -> int:
         """How many rows."""

@@ -200,7 +200,6 @@ def study_judge(
 ) -> JudgeStudy:
     """Study one judge; raises `DataError` if it read no item that people voted on."""
     items, people, verdicts = data.items, data.people, judge.verdicts
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     shared = shared_by(data, judge)
     if not shared.items.n:
         msg = (
@@ -211,31 +210,22 @@ def study_judge(
     warnings = [*data.warnings, *_few(shared), *_few_people(data)]
     tell("agreement")
     agreed = agreement(shared.items, shared.people, shared.judge.verdicts, options)
-    leads = [
-        over_people(
-            shared.items,
-            shared.judge.verdicts,
-            shared.people,
-            ties=ties,
-            rng=options.rng(),
-            **draws,
-        )
-        for ties in (True, False)
-    ]
+    both = (shared.items, shared.judge.verdicts, shared.people)
+    leads = [over_people(*both, options.draws(), ties=ties) for ties in (True, False)]
     tell("ceiling")
-    top = ceiling(shared.items, shared.people, shared.judge.verdicts, rng=options.rng(), **draws)
+    top = ceiling(shared.items, shared.people, shared.judge.verdicts, draws=options.draws())
     tell("baselines")
     rules = baselines(
         shared.items, voted(shared.items, shared.people, options), shared.judge, options
     )
     swapped = None
     if _both_orders(judge.in_orders):
-        swapped = swaps(items, judge.in_orders, rng=options.rng(), **draws)
+        swapped = swaps(items, judge.in_orders, options.draws())
     tell("boards")
     boards = identified("Boards", lambda: _boards(items, people, verdicts), warnings)
     compared = moved = None
     if boards is not None:
-        compared = compare_boards(*boards, rng=options.rng(), **draws)
+        compared = compare_boards(*boards, options.draws())
         warnings += compared.warnings
         tell("bias")
         moved = _moved(data, judge, boards, options, warnings)
@@ -275,14 +265,7 @@ def _tested(data: StudyData, shared: Shared, options: StudyOptions) -> Alternati
 def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
     for labels in (shared.judge.verdicts, shared.judge.in_orders):
         if not np.isnan(labels.probability).all():
-            return calibration(
-                shared.items,
-                shared.people,
-                labels,
-                rounds=options.rounds,
-                rng=options.rng(),
-                level=options.level,
-            )
+            return calibration(shared.items, shared.people, labels, options.draws())
     return None
 
 

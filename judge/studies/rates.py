@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,11 @@ from judge.studies.agreement import (
 )
 from judge.studies.data import JudgeVerdicts
 from judge.studies.estimates import (
+    Draws,
     Estimate,
     MeanOfPrompts,
-    Statistic,
     clustered,
+    over,
     sums_by_prompt,
 )
 from judge.studies.gates import FIRST, LONGEST, MARKDOWN, MIN_CASES, RANDOM, Rule
@@ -29,7 +29,7 @@ from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
 from rating.errors import DataError
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Bools, Floats
 
 _OF_ORDERS = MeanOfPrompts(0.0, 1.0, (3,))
 
@@ -87,17 +87,14 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
     """
     alike = people.only(np.isin(people.item, verdicts.item))
     ratings = Ratings.of_labels(items, alike, ties=bool((people.label == 0).any()))
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     votes = voted(items, alike, options)
     return Agreement(
         judge=with_people(items, verdicts, votes, options),
-        people=_rates(
-            lambda **how: own_agreement(items, alike, rng=options.rng(), **how, **draws)
-        ),
-        kappa=kappa(items, verdicts, votes, rng=options.rng(), **draws),
-        people_kappa=own_kappa(items, alike, rng=options.rng(), **draws),
-        alpha=alpha(ratings, rng=options.rng(), **draws),
-        ac1=ac1(ratings, rng=options.rng(), **draws),
+        people=_rates(lambda **how: own_agreement(items, alike, options.draws(), **how)),
+        kappa=kappa(items, verdicts, votes, options.draws()),
+        people_kappa=own_kappa(items, alike, options.draws()),
+        alpha=alpha(ratings, options.draws()),
+        ac1=ac1(ratings, options.draws()),
     )
 
 
@@ -108,10 +105,7 @@ def voted(items: Items, people: Labels, options: StudyOptions) -> Labels:
 
 def with_people(items: Items, verdicts: Labels, votes: Labels, options: StudyOptions) -> Rates:
     """Give the agreement of verdicts, or of a rule, with people."""
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
-    return _rates(
-        lambda **how: pair_agreement(items, verdicts, votes, rng=options.rng(), **how, **draws)
-    )
+    return _rates(lambda **how: pair_agreement(items, verdicts, votes, options.draws(), **how))
 
 
 def _rates(rate: Callable[..., Estimate]) -> Rates:
@@ -181,23 +175,17 @@ def _sided(items: Items, labels: Labels) -> Bools:
 def _ruled(
     name: str, items: Items, rule: Labels, votes: Labels, verdicts: Labels, options: StudyOptions
 ) -> Baseline:
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
-    cases = {True: rule, False: rule.only(rule.label != 0)}
-    lead, lead_without_ties = (
-        over_another(
-            items,
-            verdicts.only(np.isin(verdicts.item, own.item)),
-            own,
-            votes,
-            ties=ties,
-            rng=options.rng(),
-            **draws,
-        )
-        for ties, own in cases.items()
+    def lead(own: Labels, *, ties: bool) -> Estimate:
+        same_items = verdicts.only(np.isin(verdicts.item, own.item))
+        return over_another(items, same_items, own, votes, options.draws(), ties=ties)
+
+    return Baseline(
+        name,
+        rates=with_people(items, rule, votes, options),
+        lead=lead(rule, ties=True),
+        lead_without_ties=lead(rule.only(rule.label != 0), ties=False),
+        followed=pair_agreement(items, verdicts, rule, options.draws(), ties=False),
     )
-    followed = pair_agreement(items, verdicts, rule, ties=False, rng=options.rng(), **draws)
-    rates = with_people(items, rule, votes, options)
-    return Baseline(name, rates, lead, lead_without_ties, followed)
 
 
 def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions) -> Baseline:
@@ -241,7 +229,7 @@ def larger(items: Items, feature: str) -> Labels:
         known = ", ".join(sorted(items.gaps)) or "none"
         raise DataError(f"Nothing is known of {feature!r}; known of the responses: {known}.")
     gap = items.gaps[feature]
-    return _verdicts(np.flatnonzero(~np.isnan(gap)), np.sign(gap[~np.isnan(gap)]))
+    return Labels.of_one_rater(np.flatnonzero(~np.isnan(gap)), np.sign(gap[~np.isnan(gap)]))
 
 
 def always_first(items: Items, orders: Labels) -> Labels:
@@ -258,7 +246,7 @@ def always_first(items: Items, orders: Labels) -> Labels:
     known = orders.first != 0
     asked = np.bincount(orders.item[known], minlength=items.n)
     turned = np.bincount(orders.item[known], orders.first[known], items.n)
-    return _verdicts(np.flatnonzero(asked > 0), np.sign(turned[asked > 0]))
+    return Labels.of_one_rater(np.flatnonzero(asked > 0), np.sign(turned[asked > 0]))
 
 
 def random_agreement(*, ties: bool) -> float:
@@ -267,16 +255,6 @@ def random_agreement(*, ties: bool) -> float:
     1/3 of three labels; 1/2 over the pairs in which both prefer a side. Its kappa is 0.
     """
     return 1 / 3 if ties else 1 / 2
-
-
-def _verdicts(item: Ints, label: Floats) -> Labels:
-    return Labels(
-        item=item,
-        rater=np.zeros(len(item), dtype=np.int64),
-        label=label.astype(np.int8),
-        first=np.zeros(len(item), dtype=np.int8),
-        probability=np.full(len(item), np.nan),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,14 +274,7 @@ class Swaps:
     to_second: Estimate
 
 
-def swaps(
-    items: Items,
-    judge: Labels,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Swaps:
+def swaps(items: Items, judge: Labels, draws: Draws) -> Swaps:
     """Compare the labels of each item when side A is shown first and when side B is.
 
     Every row of one order with every row of the other, of the same item. A row of an unknown
@@ -319,17 +290,16 @@ def swaps(
     pairs = a_first[:, :, None] * b_first[:, None, :]
     parts = [np.trace(pairs, axis1=1, axis2=2), _below(pairs), _below(pairs.transpose(0, 2, 1))]
     stats = sums_by_prompt(items, np.column_stack([*parts, pairs.sum(axis=(1, 2))]))
-    share = partial(clustered, stats, n=int(stats[:, 3].sum()), mean=_OF_ORDERS, level=level)
-    return Swaps(*(share(_share_of(k), rounds=rounds, rng=rng) for k in range(3)))
+    n = int(stats[:, 3].sum())
+
+    def share(k: int) -> Estimate:
+        return clustered(
+            stats, lambda sums: over(sums[:, k], sums[:, 3]), draws, n=n, mean=_OF_ORDERS
+        )
+
+    return Swaps(consistent=share(0), to_first=share(1), to_second=share(2))
 
 
 def _below(pairs: Floats) -> Floats:
     """Sum where the first index is the larger: the better for side A when it is shown first."""
     return np.asarray(np.tril(pairs, -1).sum(axis=(1, 2)))
-
-
-def _share_of(k: int) -> Statistic:
-    def share(sums: Floats) -> Floats:
-        return np.asarray(sums[:, k] / np.where(sums[:, 3] > 0, sums[:, 3], np.nan))
-
-    return share

@@ -97,8 +97,7 @@ def _contests(
     for one, other in combinations(judges, 2):
         if one.boards is not None and other.boards is not None:
             boards = (one.boards[0], one.boards[1], other.boards[1])
-            draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
-            yield (one.name, other.name), contest(*boards, rng=options.rng(), **draws)
+            yield (one.name, other.name), contest(*boards, options.draws())
 
 
 def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:
@@ -129,7 +128,9 @@ def _planned(
     powered, bought = whole.powered, None
     if powered is not None:
         bought = identified(
-            "Plan of votes", lambda: plan_votes(data, judge, powered, options.rng()), warnings
+            "Plan of votes",
+            lambda: plan_votes(data, judge, powered, options.draws().rng),
+            warnings,
         )
     rates = win_rates(data.items, data.people, judge.verdicts, options.level)
     return replace(whole, plan=bought, win_rates=rates, warnings=tuple(warnings))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judge.studies.agreement import over_people, own_agreement, pair_agreement
-from judge.studies.estimates import Estimate
+from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items, Labels
 
 Record = Callable[[str, object], None]
@@ -50,12 +50,11 @@ def _labels(item: np.ndarray, rater: np.ndarray, label: np.ndarray) -> Labels:
 
 
 def figures(items: Items, votes: Labels, verdicts: Labels, seed: int) -> tuple[Estimate, ...]:
-    draws = {"rounds": 300, "ties": False}
-    rngs = [np.random.default_rng(seed) for _ in range(3)]
+    draws = [Draws(np.random.default_rng(seed), 300) for _ in range(3)]
     return (
-        pair_agreement(items, verdicts, votes, rng=rngs[0], **draws),  # type: ignore[arg-type]
-        own_agreement(items, votes, rng=rngs[1], **draws),  # type: ignore[arg-type]
-        over_people(items, verdicts, votes, rng=rngs[2], **draws),  # type: ignore[arg-type]
+        pair_agreement(items, verdicts, votes, draws[0], ties=False),
+        own_agreement(items, votes, draws[1], ties=False),
+        over_people(items, verdicts, votes, draws[2], ties=False),
     )
 
 
