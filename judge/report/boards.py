@@ -104,7 +104,7 @@ def powered_section(judges: Judges, level: float) -> Section:
     """Say what the judge's verdicts add to the votes."""
     known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
     paragraphs = [_gain(name, powered) for name, powered in known]
-    paragraphs += list(dict.fromkeys(powered.assumption for _, powered in known))
+    paragraphs += dict.fromkeys(powered.assumption for _, powered in known)
     helped = [(name, powered) for name, powered in known if powered.judge_weight > 0]
     tables = tuple(_powered_table(name, powered, level) for name, powered in helped)
     return Section("Ratings by people, with the judge's help", tuple(paragraphs), more=tables)
@@ -228,8 +228,8 @@ def win_rate_section(judges: Judges, level: float) -> Section:
             rows=tuple(
                 (
                     rate.model,
-                    NONE if rate.corrected is None else percent(rate.corrected.by_judge),
-                    NONE if rate.corrected is None else percent_of(rate.corrected.rate),
+                    NONE if rate.corrected is None else percent(rate.by_judge),
+                    NONE if rate.corrected is None else percent_of(rate.corrected),
                     percent(rate.by_people),
                 )
                 for rate in judge.win_rates

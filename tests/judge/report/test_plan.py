@@ -106,9 +106,9 @@ def test_win_rates_are_corrected_for_the_errors_that_votes_show(study: Study) ->
     (table,) = section(study, "Win rates, corrected for its errors").more
     assert [row[0] for row in table.rows] == list(MODELS)
     for model, by_judge, corrected, _ in table.rows:
-        want = win_tallies(study.data.items, study.data.people, judge)[model].corrected()
-        assert by_judge == f"{100 * want.by_judge:.0f} %"
-        assert corrected.startswith(f"{100 * (want.rate.value or 0):.0f} % (")
+        want = win_tallies(study.data.items, study.data.people, judge)[model]
+        assert by_judge == f"{100 * want.by_judge.share:.0f} %"
+        assert corrected.startswith(f"{100 * (want.corrected().value or 0):.0f} % (")
 
 
 def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Path) -> None:
