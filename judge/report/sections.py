@@ -78,15 +78,15 @@ Row = tuple[tuple[str, ...], Line | None]
 
 def _rows(judges: Judges) -> list[Row]:
     """Give judges, people and the ceiling, and rules, each of these once where it is the same."""
-    people = [_row(PEOPLE, judge.agreement.people, "people") for judge in judges]
+    people = [_row(PEOPLE, "people", *_both(judge.agreement.people)) for judge in judges]
     tops = [_ceiling_row(judge.ceiling.highest) for judge in judges]
     rules = [
-        _row(rule.name, rule.rates, "other", exact=rule.name == RANDOM)
+        _row(rule.name, "other", rule.agreement, rule.with_ties)
         for judge in judges
         for rule in judge.baselines
-        if rule.rates.without_ties.value is not None
+        if rule.agreement.value is not None
     ]
-    own = [_row(judge.name, judge.agreement.judge, "judge") for judge in judges]
+    own = [_row(judge.name, "judge", *_both(judge.agreement.judge)) for judge in judges]
     return [*own, *_once([*people, *tops, *rules])]
 
 
@@ -98,10 +98,15 @@ def _once(rows: Sequence[Row]) -> list[Row]:
     return list(seen.values())
 
 
-def _row(name: str, rates: Rates, kind: str, *, exact: bool = False) -> Row:
-    one, other = rates.without_ties, rates.with_ties
-    cells = [percent(x.value) if exact else percent_of(x) for x in (one, other)]
-    return (name, *cells, NONE if exact else f"{other.n:,}"), _line(name, kind, one)
+def _both(rates: Rates) -> tuple[Estimate, Estimate]:
+    return rates.without_ties, rates.with_ties
+
+
+def _row(name: str, kind: str, without_ties: Estimate, with_ties: Estimate) -> Row:
+    exact = name == RANDOM
+    cells = [percent(x.value) if exact else percent_of(x) for x in (without_ties, with_ties)]
+    pairs = NONE if exact else f"{with_ties.n:,}"
+    return (name, *cells, pairs), _line(name, kind, without_ties)
 
 
 def _ceiling_row(top: Estimate) -> Row:
@@ -113,8 +118,7 @@ def _lead_table(judges: Judges) -> Table:
     rows = {PEOPLE: [gap_of(judge.over_people_without_ties) for judge in judges]}
     for name in dict.fromkeys(rule.name for judge in judges for rule in judge.baselines):
         rows[name] = [
-            next((gap_of(r.lead_without_ties) for r in j.baselines if r.name == name), NONE)
-            for j in judges
+            next((gap_of(r.lead) for r in j.baselines if r.name == name), NONE) for j in judges
         ]
     return Table.of(
         ("Ahead of", *(judge.name for judge in judges)),

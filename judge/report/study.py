@@ -281,7 +281,7 @@ def _cut(text: str | None) -> str | None:
 
 
 def _data(study: Study) -> Section:
-    counted = {
+    counted: dict[str, list[int | None]] = {
         "Items with votes and a verdict": [judge.n_items for judge in study.judges],
         "Votes on them": [judge.n_votes for judge in study.judges],
         "People": [judge.n_voters for judge in study.judges],

@@ -73,22 +73,24 @@ RATERS: Mapping[Raters, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that reads nothing, beside a judge; ties left out.
+    """A rule that reads nothing, beside a judge; ties left out unless said otherwise.
 
     Attributes
     ----------
     name : str
         One of `PHRASES`.
-    agreement : Estimate
+    agreement, with_ties : Estimate
         With people.
     lead : Estimate
-        By how much the judge agrees with people more, on the cases of the rule.
+        By how much the judge agrees with people more, on the items on which the rule prefers a
+        side.
     followed : Estimate or None
         Share of these on which the judge says what the rule says; None of a coin.
     """
 
     name: str
     agreement: Estimate
+    with_ties: Estimate
     lead: Estimate
     followed: Estimate | None
 

@@ -22,13 +22,14 @@ from judge.studies.gates import (
     Evidence,
     FirstAnswer,
     Raters,
+    Rule,
     first_answer,
 )
 from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.plan import Plan
 from judge.studies.powered_ratings import POWERED, PoweredRatings, powered_ratings
-from judge.studies.rates import Agreement, Baseline, Swaps, agreement, baselines, swaps, voted
+from judge.studies.rates import Agreement, Swaps, agreement, baselines, swaps, voted
 from judge.studies.reliability import Ceiling, ceiling
 from rating.errors import DataError, RatingError
 
@@ -102,7 +103,7 @@ class JudgeStudy:
     over_people: Estimate
     over_people_without_ties: Estimate
     ceiling: Ceiling
-    baselines: tuple[Baseline, ...]
+    baselines: tuple[Rule, ...]
     swaps: Swaps | None
     alternative: Alternative | None
     raters: Raters
@@ -135,7 +136,7 @@ class JudgeStudy:
                 people_with_ties=agreed.people.with_ties,
                 gap=self.over_people_without_ties,
                 gap_with_ties=self.over_people,
-                rules=tuple(one.rule for one in self.baselines),
+                rules=self.baselines,
                 alternative=self.alternative,
                 raters=self.raters,
                 biases={name: effect.difference for name, effect in effects.items()},

@@ -89,7 +89,7 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
     ratings = Ratings.of_labels(items, alike, ties=bool((people.label == 0).any()))
     votes = voted(items, alike, options)
     return Agreement(
-        judge=with_people(items, verdicts, votes, options),
+        judge=_rates(lambda **how: pair_agreement(items, verdicts, votes, options.draws(), **how)),
         people=_rates(lambda **how: own_agreement(items, alike, options.draws(), **how)),
         kappa=kappa(items, verdicts, votes, options.draws()),
         people_kappa=own_kappa(items, alike, options.draws()),
@@ -103,11 +103,6 @@ def voted(items: Items, people: Labels, options: StudyOptions) -> Labels:
     return majority(items, people) if options.pairs == "majority" else people
 
 
-def with_people(items: Items, verdicts: Labels, votes: Labels, options: StudyOptions) -> Rates:
-    """Give the agreement of verdicts, or of a rule, with people."""
-    return _rates(lambda **how: pair_agreement(items, verdicts, votes, options.draws(), **how))
-
-
 def _rates(rate: Callable[..., Estimate]) -> Rates:
     return Rates(
         with_ties=rate(ties=True),
@@ -117,36 +112,9 @@ def _rates(rate: Callable[..., Estimate]) -> Rates:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """A rule, on the items that the judge has a verdict on.
-
-    Attributes
-    ----------
-    rates : Rates
-        Its agreement with people.
-    lead, lead_without_ties : Estimate
-        By how much the judge agrees with people more, on the items of which the rule says
-        something, and on those of which it prefers a side.
-    followed : Estimate or None
-        How often the judge says what the rule says, where both prefer a side; None of a coin.
-    """
-
-    name: str
-    rates: Rates
-    lead: Estimate
-    lead_without_ties: Estimate
-    followed: Estimate | None
-
-    @property
-    def rule(self) -> Rule:
-        """The part that the first answer uses."""
-        return Rule(self.name, self.rates.without_ties, self.lead_without_ties, self.followed)
-
-
 def baselines(
     items: Items, votes: Labels, judge: JudgeVerdicts, options: StudyOptions
-) -> tuple[Baseline, ...]:
+) -> tuple[Rule, ...]:
     """Compare a judge with each rule that has `MIN_CASES`, and with random verdicts."""
     judged = np.isin(np.arange(items.n), judge.verdicts.item)
     rules = {
@@ -174,37 +142,32 @@ def _sided(items: Items, labels: Labels) -> Bools:
 
 def _ruled(
     name: str, items: Items, rule: Labels, votes: Labels, verdicts: Labels, options: StudyOptions
-) -> Baseline:
-    def lead(own: Labels, *, ties: bool) -> Estimate:
-        same_items = verdicts.only(np.isin(verdicts.item, own.item))
-        return over_another(items, same_items, own, votes, options.draws(), ties=ties)
-
-    return Baseline(
+) -> Rule:
+    sided = rule.only(rule.label != 0)
+    on_the_same = verdicts.only(np.isin(verdicts.item, sided.item))
+    return Rule(
         name,
-        rates=with_people(items, rule, votes, options),
-        lead=lead(rule, ties=True),
-        lead_without_ties=lead(rule.only(rule.label != 0), ties=False),
+        agreement=pair_agreement(items, rule, votes, options.draws(), ties=False),
+        with_ties=pair_agreement(items, rule, votes, options.draws(), ties=True),
+        lead=over_another(items, on_the_same, sided, votes, options.draws(), ties=False),
         followed=pair_agreement(items, verdicts, rule, options.draws(), ties=False),
     )
 
 
-def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions) -> Baseline:
+def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions) -> Rule:
     """Give the expectation of random verdicts, which is exact: only the judge's part varies."""
-    judged = with_people(items, verdicts, votes, options)
-    exact = {ties: random_agreement(ties=ties) for ties in (True, False)}
-    rates = Rates(
-        _known(exact[True], judged.with_ties),
-        _known(exact[False], judged.without_ties),
-        _known(exact[True], judged.by_item),
-        _known(exact[False], judged.by_item_without_ties),
+    without_ties, with_ties = (
+        pair_agreement(items, verdicts, votes, options.draws(), ties=ties)
+        for ties in (False, True)
     )
-    leads = (_less(judged.with_ties, exact[True]), _less(judged.without_ties, exact[False]))
-    return Baseline(RANDOM, rates, *leads, None)
-
-
-def _known(value: float, beside: Estimate) -> Estimate:
-    """Give an exact value, without an interval."""
-    return Estimate(value, None, None, beside.n)
+    coin = random_agreement(ties=False)
+    return Rule(
+        RANDOM,
+        agreement=Estimate(coin, None, None, without_ties.n),
+        with_ties=Estimate(random_agreement(ties=True), None, None, with_ties.n),
+        lead=_less(without_ties, coin),
+        followed=None,
+    )
 
 
 def _less(estimate: Estimate, by: float) -> Estimate:
