@@ -193,8 +193,8 @@ def _sent(name: str, sent: Sent) -> Table:
         ),
         note=(
             "Items are drawn by how far their votes are expected to move the ratings. They are no "
-            "random subset then: rate them with their chances (column overall, argument chance of "
-            "judge.studies.powered_ratings), or draw items at random instead."
+            "random subset then: rate them with their chances (column overall, argument "
+            "probability of judge.studies.powered_ratings), or draw items at random instead."
         ),
     )
 

@@ -186,10 +186,8 @@ def chance_section(judges: Judges) -> Section:
         "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
         "Judge over two people": [percent_of(top.to_people) for top in tops],
         "Judge over the best possible": [percent_of(top.to_highest) for top in tops],
-        "Each item once, ties left out": [
-            percent_of(one.judge.by_item_without_ties) for one in agreed
-        ],
-        "Each item once, with ties": [percent_of(one.judge.by_item) for one in agreed],
+        "Each item once, ties left out": [percent_of(one.by_item.without_ties) for one in agreed],
+        "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
     }
     swapped = [j.swaps for j in judges]
     if any(swap is not None for swap in swapped):

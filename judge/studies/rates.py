@@ -1,12 +1,12 @@
 """How often a judge, people and simple rules agree with people, and a judge with itself."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from judge.studies.agreement import (
+    Weighting,
     counts,
     kappa,
     majority,
@@ -36,20 +36,10 @@ _OF_ORDERS = MeanOfPrompts(0.0, 1.0, (3,))
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Agreement by what counts.
-
-    Attributes
-    ----------
-    with_ties, without_ties : Estimate
-        Every pair counts the same.
-    by_item, by_item_without_ties : Estimate
-        Every item counts the same.
-    """
+    """Agreement with ties as a third answer, and where both prefer a side."""
 
     with_ties: Estimate
     without_ties: Estimate
-    by_item: Estimate
-    by_item_without_ties: Estimate
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -67,13 +57,17 @@ class Agreement:
     Attributes
     ----------
     judge, people : Rates
-        The latter over pairs of votes on items that the judge has a verdict on.
+        Every pair counts the same; those of people are of votes on items that the judge has a
+        verdict on.
+    by_item : Rates
+        Of the judge, every item counting the same.
     kappa, people_kappa, alpha, ac1 : Estimate
         The last two of people.
     """
 
     judge: Rates
     people: Rates
+    by_item: Rates
     kappa: Estimate
     people_kappa: Estimate
     alpha: Estimate
@@ -88,9 +82,23 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
     alike = people.only(np.isin(people.item, verdicts.item))
     ratings = Ratings.of_labels(items, alike, ties=bool((people.label == 0).any()))
     votes = voted(items, alike, options)
+
+    def with_people(weighting: Weighting) -> Rates:
+        return Rates(
+            *(
+                pair_agreement(
+                    items, verdicts, votes, options.draws(), ties=ties, weighting=weighting
+                )
+                for ties in (True, False)
+            )
+        )
+
     return Agreement(
-        judge=_rates(lambda **how: pair_agreement(items, verdicts, votes, options.draws(), **how)),
-        people=_rates(lambda **how: own_agreement(items, alike, options.draws(), **how)),
+        judge=with_people("pairs"),
+        people=Rates(
+            *(own_agreement(items, alike, options.draws(), ties=ties) for ties in (True, False))
+        ),
+        by_item=with_people("items"),
         kappa=kappa(items, verdicts, votes, options.draws()),
         people_kappa=own_kappa(items, alike, options.draws()),
         alpha=alpha(ratings, options.draws()),
@@ -101,15 +109,6 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
 def voted(items: Items, people: Labels, options: StudyOptions) -> Labels:
     """Give what verdicts are compared with: every vote, or what most votes of an item say."""
     return majority(items, people) if options.pairs == "majority" else people
-
-
-def _rates(rate: Callable[..., Estimate]) -> Rates:
-    return Rates(
-        with_ties=rate(ties=True),
-        without_ties=rate(ties=False),
-        by_item=rate(ties=True, weighting="items"),
-        by_item_without_ties=rate(ties=False, weighting="items"),
-    )
 
 
 def baselines(

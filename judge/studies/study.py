@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.studies.alignment import Outputs, read_outputs, read_prompts
 from judge.studies.boards import Contest, contest
@@ -13,10 +13,6 @@ from judge.studies.one_judge import JudgeStudy, identified, study_judge
 from judge.studies.options import StudyOptions
 from judge.studies.plan import plan_votes
 from judge.studies.rows import Source
-
-if TYPE_CHECKING:
-    from judge.studies.one_judge import JudgeStudy
-
 
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
