@@ -122,7 +122,7 @@ def calibration(items: Items, people: Labels, judge: Labels, draws: Draws) -> Ca
     stats = _by_bin(cases)
     drawn = drawn_sums(stats, draws.rounds if len(stats) >= 2 else 0, draws.rng)
     on_others = _mapped_on_other_prompts(cases, draws.rng)
-    briers = [_brier(cases, chances, draws) for chances in (cases.probability, *on_others)]
+    briers = [_brier(cases, mapped, draws) for mapped in (cases.probability, *on_others)]
     return Calibration(
         bins=_curve(stats, drawn, draws.level),
         ece=_ece(stats, drawn, draws.level),
