@@ -12,6 +12,8 @@ from judge.studies.options import StudyOptions
 from rating.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from rich.console import RenderableType
 
     from judge.report.files import Page
@@ -60,21 +62,18 @@ def judge(
     arena study judge votes.csv verdicts.csv --format json --by category
     """
     _require_folder(out)
-    from arena.boards.source import votes_of
-    from judge.studies.study import study_judges  # help would wait for duckdb
+    from arena.boards.source import votes_of  # help would wait for duckdb
+    from judge.report.study import report_page, write_report
+    from judge.studies.study import study_judges
     from rating.tables.sources import shared
 
+    made = datetime.now(UTC).date()
     with working("Studying") as advance:
         people = [] if "://" in votes else [chosen.votes(votes)]
         *cast, given = shared([*people, chosen.votes(verdicts)])
         result = study_judges(cast[0] if cast else votes_of(votes), given, options, advance)
-        written = None if out is None else _write(result, out)
-    if form is not None and form != "table":
-        write(_text(result, form))
-    elif written is None or form == "table":
-        _show(result)
-    if written is not None and form in (None, "table"):
-        say(f"The report is {written}.")
+        written = None if out is None else write_report(result, out, made)
+    _tell(result, lambda: report_page(result, made), form, written)
 
 
 def scores(
@@ -105,46 +104,14 @@ def scores(
     """
     _require_folder(out)
     from arena.boards.source import votes_of
-    from judge.studies.scores import Draws, score_board
+    from judge.report.scores import scores_page, write_scores
+    from judge.studies.scores import score_board
 
-    draws = Draws(options.rounds, options.seed, options.level)
+    made = datetime.now(UTC).date()
     with working("Correlating"):
-        result = score_board(benchmarks, votes_of(board), draws)
-        written = None if out is None else _write_scores(result, out)
-    if form is not None and form != "table":
-        write(_scores_text(result, form))
-    elif written is None or form == "table":
-        _show_scores(result)
-    if written is not None and form in (None, "table"):
-        say(f"The report is {written}.")
-
-
-def _write_scores(result: "Scored", out: Path) -> Path:
-    from judge.report.scores import write_scores
-
-    return write_scores(result, out, datetime.now(UTC).date())
-
-
-def _scores_text(result: "Scored", form: str) -> str:
-    from judge.report.scores import scores_page
-    from rating.tables import formats
-
-    if form == "json":
-        return formats.as_json(result.to_dict())
-    return _page_text(scores_page(result, datetime.now(UTC).date()), form)
-
-
-def _show_scores(result: "Scored") -> None:
-    from rich.console import Console
-
-    from judge.report.scores import correlation_section
-
-    section, console = correlation_section(result), Console()
-    for part in (section.table, *section.more):
-        if part is not None:
-            console.print(table(part.head, part.rows), plain(part.note))
-    for text in result.warnings:
-        console.print(plain(f"! {text}", style="yellow"))
+        result = score_board(benchmarks, votes_of(board), options)
+        written = None if out is None else write_scores(result, out, made)
+    _tell(result, lambda: scores_page(result, made), form, written, notes=True)
 
 
 def _require_folder(out: Path | None) -> None:
@@ -153,34 +120,34 @@ def _require_folder(out: Path | None) -> None:
         raise DataError(msg)
 
 
-def _write(result: "Study", out: Path) -> Path:
-    from judge.report.study import write_report
-
-    return write_report(result, out, datetime.now(UTC).date())
-
-
-def _text(result: "Study", form: str) -> str:
+def _tell(
+    result: "Study | Scored",
+    page: "Callable[[], Page]",
+    form: str | None,
+    written: Path | None,
+    *,
+    notes: bool = False,
+) -> None:
+    """Print a result in the form asked for, and where its report was written."""
+    from judge.report.files import as_html, as_markdown
     from rating.tables import formats
 
     if form == "json":
-        return formats.as_json(result.to_dict())
-    from judge.report.study import report_page
+        write(formats.as_json(result.to_dict()))
+    elif form == "html":
+        write(as_html(page()))
+    elif form == "md":
+        write(as_markdown(page()))
+    elif form == "table" or written is None:
+        _show(page(), result.warnings, notes=notes)
+    if written is not None and form in (None, "table"):
+        say(f"The report is {written}.")
 
-    return _page_text(report_page(result, datetime.now(UTC).date()), form)
 
-
-def _page_text(page: "Page", form: str) -> str:
-    from judge.report.files import as_html, as_markdown
-
-    return as_html(page) if form == "html" else as_markdown(page)
-
-
-def _show(result: "Study") -> None:
+def _show(page: "Page", warnings: "Iterable[str]", *, notes: bool) -> None:
+    """Print the answers and the first tables of a page, with their notes where asked for."""
     from rich.console import Console, Group
 
-    from judge.report.study import report_page
-
-    page = report_page(result, datetime.now(UTC).date())
     parts: list[RenderableType] = []
     for answer in page.answers:
         parts.append(plain(f"{answer.judge}: {answer.headline}", style="bold"))
@@ -188,5 +155,6 @@ def _show(result: "Study") -> None:
     for part in (page.first.table, *page.first.more):
         if part is not None:
             parts.append(table(part.head, part.rows))
-    parts += [plain(f"! {text}", style="yellow") for text in result.warnings]
+            parts += [plain(part.note)] if notes else []
+    parts += [plain(f"! {text}", style="yellow") for text in warnings]
     Console().print(Group(*parts))

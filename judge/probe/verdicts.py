@@ -15,7 +15,7 @@ from judge.case import Order
 from judge.probe.audit import PARTS, Audit, Audits, discriminability
 from judge.probe.desiderata import Desideratum, on_consistency, on_reruns, unknown
 from judge.probe.reliability import RerunNoise, consistency, difference_multiplier
-from judge.studies.estimates import Estimate, clustered, sums_within
+from judge.studies.estimates import Draws, Estimate, clustered, sums_within
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
 from rating.tables.files import Files
@@ -139,7 +139,7 @@ def _changed(
     differ = np.mean([one != other for one, other in pairs], axis=0)
     rows = np.column_stack([differ, np.ones(len(differ))])
     stats = sums_within(verdicts.prompt, rows, int(verdicts.prompt.max()) + 1)
-    return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], n=len(differ), rng=rng)
+    return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], Draws(rng), n=len(differ))
 
 
 def _reruns(verdicts: Verdicts, boards: Mapping[str, _Board], changed: Changed) -> Desideratum:

@@ -42,9 +42,9 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
         "Agreement where both are sure": [_two(one.confident_agreement) for one in comparisons],
         "Brier score of the order": [_two(one.order_brier) for one in comparisons],
     }
-    table = Table(
-        head=("The two boards", *(name for name, _ in known)),
-        rows=tuple((name, *cells) for name, cells in rows.items()),
+    table = Table.of(
+        ("The two boards", *(name for name, _ in known)),
+        rows,
         note=(
             "Correlations of the ratings by the judge with those by people, 1 for the same order: "
             "first of boards of as many votes and verdicts, then without the noise in both, which "
@@ -61,15 +61,12 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
 
 
 def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:
-    return Table(
-        head=("Closer to people's ranking", "Spearman", "Kendall", "Pearson"),
-        rows=tuple(
-            (
-                f"{one} less {other}",
-                *map(number_of, (gap.spearman, gap.kendall, gap.pearson)),
-            )
+    return Table.of(
+        ("Closer to people's ranking", "Spearman", "Kendall", "Pearson"),
+        {
+            f"{one} less {other}": map(number_of, (gap.spearman, gap.kendall, gap.pearson))
             for (one, other), gap in contests.items()
-        ),
+        },
         note="Differences of correlations with the noise in them, the same prompts drawn for both "
         "judges: an interval that holds 0 shows no lead.",
     )
@@ -85,7 +82,7 @@ def _board_figure(judge: JudgeStudy) -> Figure | None:
     names = judge.compared.models
     people, own = (to_points(board.of_models(names)[0]) for board in judge.boards)
     points = [
-        (name, Mark("people", float(x), None, None), Mark("judge", float(y), None, None))
+        (name, Mark("people", float(x)), Mark("judge", float(y)))
         for name, x, y in zip(names, people, own, strict=True)
     ]
     axes = [
@@ -104,7 +101,7 @@ def powered_section(judges: Judges, level: float) -> Section:
     """Say what the judge's verdicts add to the votes."""
     known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
     paragraphs = [_gain(name, powered) for name, powered in known]
-    paragraphs += list(dict.fromkeys(powered.assumption for _, powered in known))
+    paragraphs += dict.fromkeys(powered.assumption for _, powered in known)
     helped = [(name, powered) for name, powered in known if powered.judge_weight > 0]
     tables = tuple(_powered_table(name, powered, level) for name, powered in helped)
     return Section("Ratings by people, with the judge's help", tuple(paragraphs), more=tables)
@@ -196,8 +193,8 @@ def _sent(name: str, sent: Sent) -> Table:
         ),
         note=(
             "Items are drawn by how far their votes are expected to move the ratings. They are no "
-            "random subset then: rate them with their chances (column overall, argument chance of "
-            "judge.studies.powered_ratings), or draw items at random instead."
+            "random subset then: rate them with their chances (column overall, argument "
+            "probability of judge.studies.powered_ratings), or draw items at random instead."
         ),
     )
 
@@ -228,8 +225,8 @@ def win_rate_section(judges: Judges, level: float) -> Section:
             rows=tuple(
                 (
                     rate.model,
-                    NONE if rate.corrected is None else percent(rate.corrected.by_judge),
-                    NONE if rate.corrected is None else percent_of(rate.corrected.rate),
+                    NONE if rate.corrected is None else percent(rate.by_judge),
+                    NONE if rate.corrected is None else percent_of(rate.corrected),
                     percent(rate.by_people),
                 )
                 for rate in judge.win_rates

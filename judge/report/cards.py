@@ -180,17 +180,13 @@ def _cards(plain: Plain) -> ProbePage:
     of_judge = "judge" in about
     cards = tuple(_card(one) for one in plain["cards"])
     title = "How good is this judge?" if of_judge else "How good are these measures of similarity?"
-    about_rows = {"Files": ", ".join(about["files"]), **(_pairs if of_judge else _parts)(about)}
-    about_rows["Seed"] = str(about["seed"])
+    of = (
+        {"Pairs": f"{about['pairs']:,} of {about['of_pairs']:,}, {about['votes']:,} votes"}
+        if of_judge
+        else {"Sample": f"{about['sample']:,} a part"}
+    )
+    about_rows = {"Files": ", ".join(about["files"]), **of, "Seed": str(about["seed"])}
     return ProbePage(title, about_rows, cards, READING_CARDS, _made(plain))
-
-
-def _parts(about: Plain) -> dict[str, str]:
-    return {"Sample": f"{about['sample']:,} a part"}
-
-
-def _pairs(about: Plain) -> dict[str, str]:
-    return {"Pairs": f"{about['pairs']:,} of {about['of_pairs']:,}, {about['votes']:,} votes"}
 
 
 def _card(card: Plain) -> CardView:
@@ -229,7 +225,8 @@ def _audits(plain: Plain) -> ProbePage:
     of_judges = "judges" in about
     cards = tuple(_audit(one, _judge(about, one) if of_judges else "") for one in plain["audits"])
     title = "Can these judges be relied on?" if of_judges else "Can this board be relied on?"
-    about_rows = _about_judges(about) if of_judges else _about_board(about)
+    of = {"Files": ", ".join(about["files"])} if of_judges else _about_board(about)
+    about_rows = {**of, "Seed": str(about["seed"])}
     return ProbePage(title, about_rows, cards, READING_AUDITS, _made(plain))
 
 
@@ -248,12 +245,7 @@ def _about_board(about: Plain) -> dict[str, str]:
             f"{about['arenas']:,} arenas with the same battles, {100 * about['tie_rate']:.0f} % "
             f"ties{taste}"
         ),
-        "Seed": str(about["seed"]),
     }
-
-
-def _about_judges(about: Plain) -> dict[str, str]:
-    return {"Files": ", ".join(about["files"]), "Seed": str(about["seed"])}
 
 
 def _judge(about: Plain, audit: Plain) -> str:

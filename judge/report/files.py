@@ -1,7 +1,7 @@
 """A report as plain values, and as HTML, Markdown, LaTeX, JSON and Parquet files."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -34,6 +34,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     strong: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, head: Sequence[str], rows: Mapping[str, Iterable[str]], note: str) -> "Table":
+        """Make a table of the cells behind each name."""
+        return cls(tuple(head), tuple((name, *cells) for name, cells in rows.items()), note)
 
 
 @dataclass(frozen=True, slots=True)

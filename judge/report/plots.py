@@ -22,8 +22,13 @@ class Mark:
 
     kind: str
     value: float
-    lower: float | None
-    upper: float | None
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def ends(self) -> list[float]:
+        """The value, and the ends that are known."""
+        return [end for end in (self.value, self.lower, self.upper) if end is not None]
 
 
 @dataclass(frozen=True, slots=True)

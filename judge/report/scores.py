@@ -12,7 +12,7 @@ from judge.report.files import Figure, Page, Section, Table, write_forms
 from judge.report.plots import Mark, scatter, spanning
 from judge.studies.correlations import FIGURES, KINDS, NOISE_FREED
 from judge.studies.estimates import NONE, minus, number_of
-from judge.studies.scores import Draws, Scored
+from judge.studies.scores import Scored
 from rating import __version__
 
 NAME = "scores"
@@ -62,37 +62,38 @@ def scores_page(scored: Scored, made: date) -> Page:
 
 def correlation_section(scored: Scored) -> Section:
     """Say how every column goes with the ratings, for these models and for others."""
-    level = f"{100 * scored.draws.level:g} %"
+    level, columns = f"{100 * scored.options.level:g} %", scored.columns.items()
+    kinds = tuple(map(str.title, KINDS))
+    as_found = {
+        name: [*(number_of(getattr(one, kind)) for kind in KINDS), f"{one.n:,}"]
+        for name, one in columns
+    }
+    noise_freed = {
+        name: [number_of(getattr(one, kind + NOISE_FREED)) for kind in KINDS]
+        for name, one in columns
+    }
+    others = {name: [_ends(*one.other_models[kind]) for kind in KINDS] for name, one in columns}
     return Section(
         "How far they go together",
         points=scored.on_columns,
-        table=Table(
-            head=("Score", *map(str.title, KINDS), "Models"),
-            rows=tuple(
-                (name, *(number_of(getattr(one, kind)) for kind in KINDS), f"{one.n:,}")
-                for name, one in scored.columns.items()
-            ),
-            note=f"1 is the same order, 0 none. {level} intervals for these very models and as "
-            "many votes, by how uncertain these leave the ratings.",
+        table=Table.of(
+            ("Score", *kinds, "Models"),
+            as_found,
+            f"1 is the same order, 0 none. {level} intervals for these very models and as many "
+            "votes, by how uncertain these leave the ratings.",
         ),
         more=(
-            Table(
-                head=("Without the noise of votes", *map(str.title, KINDS)),
-                rows=tuple(
-                    (name, *(number_of(getattr(one, kind + NOISE_FREED)) for kind in KINDS))
-                    for name, one in scored.columns.items()
-                ),
-                note=f"The same by endless votes, with {level} intervals: noise in ratings lowers "
-                "a correlation.",
+            Table.of(
+                ("Without the noise of votes", *kinds),
+                noise_freed,
+                f"The same by endless votes, with {level} intervals: noise in ratings lowers a "
+                "correlation.",
             ),
-            Table(
-                head=("For models like these", *map(str.title, KINDS)),
-                rows=tuple(
-                    (name, *(_ends(*one.other_models[kind]) for kind in KINDS))
-                    for name, one in scored.columns.items()
-                ),
-                note=f"{level} intervals with models drawn again: how far another choice of "
-                "models may move a correlation.",
+            Table.of(
+                ("For models like these", *kinds),
+                others,
+                f"{level} intervals with models drawn again: how far another choice of models "
+                "may move a correlation.",
             ),
         ),
     )
@@ -108,16 +109,8 @@ def rows(scored: Scored) -> Iterator[dict[str, Any]]:
 
 def command(scored: Scored) -> str:
     """Write the command that makes this report."""
-    draws, usual = scored.draws, Draws()
-    asked = [
-        word
-        for name in ("rounds", "seed", "level")
-        if getattr(draws, name) != getattr(usual, name)
-        for word in (f"--{name}", f"{getattr(draws, name):g}")
-    ]
-    return shlex.join(
-        ["arena", "study", "scores", scored.source, scored.board_source, *asked, "--out", NAME]
-    )
+    words = ["arena", "study", "scores", scored.source, scored.board_source]
+    return shlex.join([*words, *scored.options.words(), "--out", NAME])
 
 
 def _ends(lower: float | None, upper: float | None) -> str:
@@ -135,14 +128,13 @@ def _figure(scored: Scored, name: str) -> Figure | None:
     points = [
         (
             board.models[i],
-            Mark("other", float(scores[i]), None, None),
+            Mark("other", float(scores[i])),
             Mark("people", float(board.ratings[i]), board.lower[i], board.upper[i]),
         )
         for i in known
     ]
     x = spanning(scores[known].tolist(), name, lambda value: f"{value:g}")
-    marks = [mark for _, _, mark in points]
-    ends = [end for m in marks for end in (m.value, m.lower, m.upper) if end is not None]
+    ends = [end for _, _, mark in points for end in mark.ends]
     y = spanning(ends, "Rating (points)", lambda value: f"{value:,.0f}")
     svg = scatter(points, x, y, title=f"{name} and ratings", equal=False)
     one = scored.columns[name]

@@ -78,15 +78,15 @@ Row = tuple[tuple[str, ...], Line | None]
 
 def _rows(judges: Judges) -> list[Row]:
     """Give judges, people and the ceiling, and rules, each of these once where it is the same."""
-    people = [_row(PEOPLE, judge.agreement.people, "people") for judge in judges]
+    people = [_row(PEOPLE, "people", *_both(judge.agreement.people)) for judge in judges]
     tops = [_ceiling_row(judge.ceiling.highest) for judge in judges]
     rules = [
-        _row(rule.name, rule.rates, "other", exact=rule.name == RANDOM)
+        _row(rule.name, "other", rule.agreement, rule.with_ties)
         for judge in judges
         for rule in judge.baselines
-        if rule.rates.without_ties.value is not None
+        if rule.agreement.value is not None
     ]
-    own = [_row(judge.name, judge.agreement.judge, "judge") for judge in judges]
+    own = [_row(judge.name, "judge", *_both(judge.agreement.judge)) for judge in judges]
     return [*own, *_once([*people, *tops, *rules])]
 
 
@@ -98,10 +98,15 @@ def _once(rows: Sequence[Row]) -> list[Row]:
     return list(seen.values())
 
 
-def _row(name: str, rates: Rates, kind: str, *, exact: bool = False) -> Row:
-    one, other = rates.without_ties, rates.with_ties
-    cells = [percent(x.value) if exact else percent_of(x) for x in (one, other)]
-    return (name, *cells, NONE if exact else f"{other.n:,}"), _line(name, kind, one)
+def _both(rates: Rates) -> tuple[Estimate, Estimate]:
+    return rates.without_ties, rates.with_ties
+
+
+def _row(name: str, kind: str, without_ties: Estimate, with_ties: Estimate) -> Row:
+    exact = name == RANDOM
+    cells = [percent(x.value) if exact else percent_of(x) for x in (without_ties, with_ties)]
+    pairs = NONE if exact else f"{with_ties.n:,}"
+    return (name, *cells, pairs), _line(name, kind, without_ties)
 
 
 def _ceiling_row(top: Estimate) -> Row:
@@ -110,16 +115,14 @@ def _ceiling_row(top: Estimate) -> Row:
 
 def _lead_table(judges: Judges) -> Table:
     """By how much judges are ahead of people and of each rule, the same draws for both."""
-    rows = [("Two people", [gap_of(judge.over_people_without_ties) for judge in judges])]
+    rows = {PEOPLE: [gap_of(judge.over_people_without_ties) for judge in judges]}
     for name in dict.fromkeys(rule.name for judge in judges for rule in judge.baselines):
-        leads = [
-            next((gap_of(r.lead_without_ties) for r in j.baselines if r.name == name), NONE)
-            for j in judges
+        rows[name] = [
+            next((gap_of(r.lead) for r in j.baselines if r.name == name), NONE) for j in judges
         ]
-        rows.append((name, leads))
-    return Table(
-        head=("Ahead of", *(judge.name for judge in judges)),
-        rows=tuple((name, *cells) for name, cells in rows),
+    return Table.of(
+        ("Ahead of", *(judge.name for judge in judges)),
+        rows,
         note=(
             "By how many points of a per cent a judge agrees with a person more often, ties left "
             "out; intervals take the same prompts and people for both. One that holds 0 shows no "
@@ -139,16 +142,18 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
         "longest": "Picking the longer answer may",
         "advantage": "As good as the person it would replace",
     }
-    rows = [
-        (title, *(NONE if test is None else percent(getattr(test, name)) for test in tested))
+    rows = {
+        title: [NONE if test is None else percent(getattr(test, name)) for test in tested]
         for name, title in names.items()
+    }
+    rows["People tested"] = [
+        NONE if test is None else f"{test.people_tested:,}" for test in tested
     ]
-    n = [NONE if test is None else f"{test.people_tested:,}" for test in tested]
     margins = [percent(test.margin) for test in tested if test is not None]
     return (
-        Table(
-            head=("In the place of people", *(judge.name for judge in judges)),
-            rows=(*rows, ("People tested", *n)),
+        Table.of(
+            ("In the place of people", *(judge.name for judge in judges)),
+            rows,
             note=(
                 "The alternative-annotator test: of the people with enough votes, the share with "
                 "whom others agree no more often than with the judge, by more than "
@@ -163,28 +168,27 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
 def _line(name: str, kind: str, estimate: Estimate) -> Line | None:
     if estimate.value is None:
         return None
-    return Line(name, (Mark(kind, estimate.value, estimate.lower, estimate.upper),))
+    return Line(name, (_mark(kind, estimate),))
 
 
 def _lowest(lines: Sequence[Line]) -> float:
-    ends = [m.value if m.lower is None else m.lower for line in lines for m in line.marks]
+    ends = [min(mark.ends) for line in lines for mark in line.marks]
     return min([0.4, *(int(10 * end) / 10 for end in ends)])
 
 
 def chance_section(judges: Judges) -> Section:
     """Say how far agreement is beyond chance, and how near to what people allow."""
-    rows = [
-        ("Cohen's kappa, judge and people", [number_of(j.agreement.kappa) for j in judges]),
-        ("Kappa, two people", [number_of(j.agreement.people_kappa) for j in judges]),
-        ("Krippendorff's alpha, people", [number_of(j.agreement.alpha) for j in judges]),
-        ("Gwet's AC1, people", [number_of(j.agreement.ac1) for j in judges]),
-        ("Judge over two people", [percent_of(j.ceiling.to_people) for j in judges]),
-        ("Judge over the best possible", [percent_of(j.ceiling.to_highest) for j in judges]),
-        ("Each item once, ties left out", [
-            percent_of(j.agreement.judge.by_item_without_ties) for j in judges
-        ]),
-        ("Each item once, with ties", [percent_of(j.agreement.judge.by_item) for j in judges]),
-    ]  # fmt: skip
+    agreed, tops = [j.agreement for j in judges], [j.ceiling for j in judges]
+    rows = {
+        "Cohen's kappa, judge and people": [number_of(one.kappa) for one in agreed],
+        "Kappa, two people": [number_of(one.people_kappa) for one in agreed],
+        "Krippendorff's alpha, people": [number_of(one.alpha) for one in agreed],
+        "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
+        "Judge over two people": [percent_of(top.to_people) for top in tops],
+        "Judge over the best possible": [percent_of(top.to_highest) for top in tops],
+        "Each item once, ties left out": [percent_of(one.by_item.without_ties) for one in agreed],
+        "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
+    }
     swapped = [j.swaps for j in judges]
     if any(swap is not None for swap in swapped):
         for name, part in (
@@ -192,11 +196,10 @@ def chance_section(judges: Judges) -> Section:
             ("Changes to what is shown first", "to_first"),
             ("Changes to what is shown second", "to_second"),
         ):
-            cells = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
-            rows.append((name, cells))
-    table = Table(
-        head=("Measure", *(judge.name for judge in judges)),
-        rows=tuple((name, *cells) for name, cells in rows),
+            rows[name] = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
+    table = Table.of(
+        ("Measure", *(judge.name for judge in judges)),
+        rows,
         note=(
             "1 is agreement for kappa, alpha and AC1, a tie being a third answer if any vote is "
             "one; each has its own idea of what chance gives. Alpha falls where nearly all "
@@ -262,13 +265,7 @@ def bias_section(judges: Judges, level: float) -> Section:
     )
     figures: tuple[Figure, ...] = ()
     if lines:
-        ends = [
-            end
-            for line in lines
-            for mark in line.marks
-            for end in (mark.value, mark.lower, mark.upper)
-            if end is not None
-        ]
+        ends = [end for line in lines for mark in line.marks for end in mark.ends]
         axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+.0f}" if x else "0"))
         svg = dots(lines, axis, title="What moves people and the judge", rule=0.0)
         caption = (
@@ -295,9 +292,9 @@ def calibration_section(judges: Judges, level: float) -> Section:
         "Brier score, by isotonic map": [number_of(one.brier_isotonic, 3) for _, one in known],
         "Pairs": [f"{one.n:,}" for _, one in known],
     }
-    table = Table(
-        head=("Its chances", *(name for name, _ in known)),
-        rows=tuple((name, *cells) for name, cells in rows.items()),
+    table = Table.of(
+        ("Its chances", *(name for name, _ in known)),
+        rows,
         note=(
             "Calibration error: how far the judge's chance lies from the share of people, on "
             "average. A temperature above 1: it is too sure of itself. Both maps are learnt on "
@@ -310,11 +307,7 @@ def calibration_section(judges: Judges, level: float) -> Section:
 
 def _curve(name: str, calibration: Calibration, level: float) -> Figure:
     points = [
-        (
-            "",
-            Mark("judge", one.mean_chance, None, None),
-            Mark("people", one.people.value or 0.0, one.people.lower, one.people.upper),
-        )
+        ("", Mark("judge", one.mean_chance), _mark("people", one.people))
         for one in calibration.bins
         if one.people.value is not None
     ]

@@ -145,7 +145,8 @@ def report_page(study: Study, made: date) -> Page:
         sections.append(plan_section(judges))
     if any(judge.win_rates for judge in judges):
         sections.append(win_rate_section(judges, level))
-    sections += [_data(study), _rules(study), _limits(study), _again(study)]
+    sections += [_data(study), _rules(study), _limits(study)]
+    sections.append(Section("To make this again", code=command(study)))
     named = joined([judge.name for judge in judges])
     return Page(
         title=f"May {named} stand in for people?",
@@ -220,22 +221,15 @@ def _examples(study: Study, judge: JudgeVerdicts) -> Section:
         for source, own in zip((study.votes, study.verdicts), study.data.source_rows, strict=True)
     ]
     examples = tuple(_example(study, one, texts) for one in chosen)
-    if not examples:
-        return Section(
-            f"Where {judge.name} and people differ most",
-            (
-                "On no item does the judge prefer one side while most people prefer the other "
-                "or see a tie.",
-            ),
-        )
-    return Section(
-        f"Where {judge.name} and people differ most",
-        (
-            "Read some of these before you rely on any figure above: they are the items with the "
-            "most votes on which the judge stands furthest from most people.",
-        ),
-        examples=examples,
+    opening = (
+        "Read some of these before you rely on any figure above: they are the items with the "
+        "most votes on which the judge stands furthest from most people."
+        if examples
+        else "On no item does the judge prefer one side while most people prefer the other or "
+        "see a tie."
     )
+    title = f"Where {judge.name} and people differ most"
+    return Section(title, (opening,), examples=examples)
 
 
 def _example(study: Study, one: Differing, texts: list[dict[int, RowTexts]]) -> Example:
@@ -287,26 +281,23 @@ def _cut(text: str | None) -> str | None:
 
 
 def _data(study: Study) -> Section:
-    table = Table(
-        head=("What was compared", *(judge.name for judge in study.judges)),
-        rows=(
-            _counted(study, "Items with votes and a verdict", "n_items"),
-            _counted(study, "Votes on them", "n_votes"),
-            _counted(study, "People", "n_voters"),
-            _counted(study, "Prompts", "n_prompts"),
-            _counted(study, "Verdicts that were not read", "n_unread"),
-        ),
-        note=(
-            f"Votes: {study.votes}. Verdicts: {study.verdicts}. Matched by {study.data.keyed_by}. "
-            "A verdict that was not read is in no figure, and is no tie."
-        ),
+    counted: dict[str, list[int | None]] = {
+        "Items with votes and a verdict": [judge.n_items for judge in study.judges],
+        "Votes on them": [judge.n_votes for judge in study.judges],
+        "People": [judge.n_voters for judge in study.judges],
+        "Prompts": [judge.n_prompts for judge in study.judges],
+        "Verdicts that were not read": [judge.n_unread for judge in study.judges],
+    }
+    table = Table.of(
+        ("What was compared", *(judge.name for judge in study.judges)),
+        {
+            name: ["not known" if n is None else f"{n:,}" for n in numbers]
+            for name, numbers in counted.items()
+        },
+        f"Votes: {study.votes}. Verdicts: {study.verdicts}. Matched by {study.data.keyed_by}. A "
+        "verdict that was not read is in no figure, and is no tie.",
     )
     return Section("The data", table=table)
-
-
-def _counted(study: Study, name: str, field: str) -> tuple[str, ...]:
-    numbers = [getattr(judge, field) for judge in study.judges]
-    return (name, *("not known" if n is None else f"{n:,}" for n in numbers))
 
 
 def _rules(study: Study) -> Section:
@@ -367,10 +358,6 @@ def _limits(study: Study) -> Section:
     return Section("Limits", points=(*study.warnings, *always))
 
 
-def _again(study: Study) -> Section:
-    return Section("To make this again", code=command(study))
-
-
 def _words(files: Files) -> Iterator[str]:
     """Give the options that say what is read of files, each as one word."""
     if files.where is not None:
@@ -381,22 +368,8 @@ def _words(files: Files) -> Iterator[str]:
 
 def command(study: Study) -> str:
     """Write the command that makes this report."""
-    options = study.options
-    asked = {
-        "--pairs": options.pairs if options.pairs != "all" else None,
-        "--voters": options.voters,
-        "--by": options.by,
-        "--raters": options.raters if options.raters != "crowd" else None,
-        "--outputs": options.outputs,
-        "--prompts": options.prompts,
-        "--rounds": options.rounds if options.rounds != 1000 else None,
-        "--seed": options.seed or None,
-        "--level": options.level if options.level != 0.95 else None,
-    }
     words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
-    words += [
-        word for name, value in asked.items() if value is not None for word in (name, str(value))
-    ]
+    words += study.options.words()
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in _words(files))
     return shlex.join([*words, "--out", "study"])

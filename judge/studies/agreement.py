@@ -6,10 +6,13 @@ import numpy as np
 
 from judge.studies.estimates import (
     SHARE,
+    Draws,
     Estimate,
     MeanOfPrompts,
     Raters,
     clustered,
+    over,
+    ratio,
     sums_by_prompt,
 )
 from judge.studies.items import TIE, Items, Labels
@@ -27,12 +30,10 @@ def pair_agreement(
     items: Items,
     first: Labels,
     second: Labels,
+    draws: Draws,
     *,
     ties: bool,
     weighting: Weighting = "pairs",
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate how often a judge and a person say the same of an item.
 
@@ -59,29 +60,17 @@ def pair_agreement(
        2023, section 4.2 (setups S1 and S2 are with and without ties).
     """
     one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
-    agree, total = _between(one, other).T
-    return _rate(
-        items,
-        agree,
-        total,
-        second,
-        pairs_with(items, one, second, ties=ties),
-        weighting,
-        rounds,
-        rng,
-        level,
-    )
+    each = pairs_with(items, one, second, ties=ties)
+    return _rate(items, _between(one, other), second, each, weighting, draws)
 
 
 def own_agreement(
     items: Items,
     labels: Labels,
+    draws: Draws,
     *,
     ties: bool,
     weighting: Weighting = "pairs",
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate how often two people, or two repetitions of a judge, say the same of an item.
 
@@ -89,20 +78,17 @@ def own_agreement(
     is compared with. Parameters and result as of `pair_agreement`.
     """
     table = _by_side(counts(items, labels), ties=ties)
-    agree, total = _own_pairs(table)
     each = pairs_with(items, table, labels, ties=ties, own=True)
-    return _rate(items, agree, total, labels, each, weighting, rounds, rng, level)
+    return _rate(items, _own_pairs(table), labels, each, weighting, draws)
 
 
 def kappa(
     items: Items,
     first: Labels,
     second: Labels,
+    draws: Draws,
     *,
     ties: bool = True,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate Cohen's kappa over the pairs of `pair_agreement`.
 
@@ -117,17 +103,15 @@ def kappa(
     """
     one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
     stats = sums_by_prompt(items, (one[:, :, None] * other[:, None, :]).reshape(items.n, -1))
-    return clustered(stats, _kappas, n=int(stats.sum()), rounds=rounds, rng=rng, level=level)
+    return clustered(stats, _kappas, draws, n=int(stats.sum()))
 
 
 def own_kappa(
     items: Items,
     labels: Labels,
+    draws: Draws,
     *,
     ties: bool = True,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate kappa over the pairs of `own_agreement`: Fleiss' for any number of rows an item.
 
@@ -142,37 +126,9 @@ def own_kappa(
        WMT 2015: the same, with both sides taken as equally often better.
     """
     given = _by_side(counts(items, labels), ties=ties)
-    agree, total = _own_pairs(given)
-    stats = sums_by_prompt(items, np.column_stack([agree, total, given]))
-    n = int(total.sum())
-    return clustered(stats, _own_kappas, n=n, rounds=rounds, rng=rng, level=level)
-
-
-def one_vs_rest(
-    items: Items,
-    labels: Labels,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Estimate:
-    """Estimate how often one row agrees with the majority of the other rows of its item.
-
-    Each item of two rows or more counts the same. Where the others are split between k labels, a
-    label among them scores 1/k: the expectation of the coin that upstream throws.
-
-    References
-    ----------
-    .. [1] Y. Dubois et al., "AlpacaFarm", NeurIPS 2023; one minus this, of a judge's
-       repetitions, is its "variance".
-    """
-    table = counts(items, labels)
-    many = table.sum(axis=1) >= 2
-    rates = np.zeros(items.n)
-    rates[many] = _with_rest(table[many])
-    stats = sums_by_prompt(items, np.column_stack([rates, many]))
-    n = int(many.sum())
-    return clustered(stats, _ratio, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
+    pairs = _own_pairs(given)
+    stats = sums_by_prompt(items, np.column_stack([pairs, given]))
+    return clustered(stats, _own_kappas, draws, n=int(pairs[:, 1].sum()))
 
 
 def majority(items: Items, labels: Labels) -> Labels:
@@ -184,14 +140,7 @@ def majority(items: Items, labels: Labels) -> Labels:
     leads = table == table.max(axis=1, keepdims=True)
     label = np.where(leads.sum(axis=1) == 1, leads.argmax(axis=1) - 1, TIE)
     item = np.flatnonzero(table.sum(axis=1) > 0)
-    nothing = np.zeros(len(item), dtype=np.int8)
-    return Labels(
-        item=item,
-        rater=np.zeros(len(item), dtype=np.int64),
-        label=label[item].astype(np.int8),
-        first=nothing,
-        probability=np.full(len(item), np.nan),
-    )
+    return Labels.of_one_rater(item, label[item])
 
 
 def counts(items: Items, labels: Labels) -> Floats:
@@ -230,69 +179,53 @@ def _by_side(table: Floats, *, ties: bool) -> Floats:
     return table if ties else table[:, [0, 2]]
 
 
-def _own_pairs(table: Floats) -> tuple[Floats, Floats]:
+def _own_pairs(table: Floats) -> Floats:
     """Count pairs of different rows of each item: those that agree, and all."""
     size = table.sum(axis=1)
-    return (table * (table - 1)).sum(axis=1) / 2, size * (size - 1) / 2
+    return np.column_stack([(table * (table - 1)).sum(axis=1) / 2, size * (size - 1) / 2])
+
+
+def _between(first: Floats, second: Floats) -> Floats:
+    """Count pairs of rows of two sources on each item: those that agree, and all."""
+    return np.column_stack([(first * second).sum(axis=1), first.sum(axis=1) * second.sum(axis=1)])
 
 
 def _rate(
-    items: Items,
-    agree: Floats,
-    total: Floats,
-    labels: Labels,
-    each: Floats,
-    weighting: Weighting,
-    rounds: int,
-    rng: np.random.Generator,
-    level: float,
+    items: Items, pairs: Floats, labels: Labels, each: Floats, weighting: Weighting, draws: Draws
 ) -> Estimate:
+    """Estimate the share of pairs that agree.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_items, 2)
+        Those of each item that agree, and all.
+    each : ndarray of shape (n, 2)
+        The pairs that each row of ``labels`` has a part in.
+    """
     if weighting == "items":
-        pairs = np.where(total > 0, total, 1.0)
-        agree, total = agree / pairs, (total > 0).astype(np.float64)
+        total = pairs[:, 1]
+        size = np.where(total > 0, total, 1.0)
+        agree = pairs[:, 0] / size
         # Without a row its item stays, and its rate becomes that of the other pairs.
-        each = each / pairs[labels.item, None]
+        each = each / size[labels.item, None]
         each = np.column_stack([each[:, 0] - agree[labels.item] * each[:, 1], 0 * each[:, 1]])
-    n = int(total.sum())
-    stats = sums_by_prompt(items, np.column_stack([agree, total]))
-    raters = Raters.of(items, labels, each)
-    return clustered(
-        stats, _ratio, n=n, mean=SHARE, raters=raters, rounds=rounds, rng=rng, level=level
-    )
+        pairs = np.column_stack([agree, total > 0])
+    raters, n = Raters.of(items, labels, each), int(pairs[:, 1].sum())
+    return clustered(sums_by_prompt(items, pairs), ratio, draws, n=n, mean=SHARE, raters=raters)
 
 
 def _kappas(sums: Floats) -> Floats:
     q = 3 if sums.shape[1] == 9 else 2
-    tables = _over(sums, sums.sum(axis=1, keepdims=True)).reshape(-1, q, q)
+    tables = over(sums, sums.sum(axis=1, keepdims=True)).reshape(-1, q, q)
     agreed = np.trace(tables, axis1=1, axis2=2)
     expected = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1)
-    return _over(agreed - expected, 1 - expected)
+    return over(agreed - expected, 1 - expected)
 
 
 def _own_kappas(sums: Floats) -> Floats:
-    share = _over(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
+    share = over(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
     expected = (share**2).sum(axis=1)
-    return _over(_over(sums[:, 0], sums[:, 1]) - expected, 1 - expected)
-
-
-def _ratio(sums: Floats) -> Floats:
-    return _over(sums[:, 0], sums[:, 1])
-
-
-def _over(part: Floats, whole: Floats) -> Floats:
-    """Divide, NaN where there is nothing to divide by."""
-    near_zero = np.abs(whole) < 1e-12
-    return np.asarray(part / np.where(near_zero, np.nan, whole))
-
-
-def _with_rest(table: Floats) -> Floats:
-    """Return the mean score of the rows of each item, shape (n_items,)."""
-    scores = np.zeros(len(table))
-    for label in range(LABELS):
-        rest = table - (np.arange(LABELS) == label)
-        leads = rest == rest.max(axis=1, keepdims=True)
-        scores += table[:, label] * leads[:, label] / leads.sum(axis=1)
-    return np.asarray(scores / table.sum(axis=1))
+    return over(over(sums[:, 0], sums[:, 1]) - expected, 1 - expected)
 
 
 def over_another(
@@ -300,11 +233,9 @@ def over_another(
     first: Labels,
     second: Labels,
     people: Labels,
+    draws: Draws,
     *,
     ties: bool,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate the agreement of ``first`` with people less that of ``second``.
 
@@ -317,18 +248,16 @@ def over_another(
     parts = [_between(table, votes) for table in both]
     each = np.hstack([pairs_with(items, table, people, ties=ties) for table in both])
     raters = Raters.of(items, people, each)
-    return _difference(items, parts[0], parts[1], raters, rounds=rounds, rng=rng, level=level)
+    return _difference(items, parts[0], parts[1], raters, draws)
 
 
 def over_people(
     items: Items,
     judge: Labels,
     people: Labels,
+    draws: Draws,
     *,
     ties: bool,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate the agreement of a judge with people less that of two people.
 
@@ -338,37 +267,22 @@ def over_people(
     votes = _by_side(counts(items, people), ties=ties)
     verdicts = counts(items, judge)
     judged = (verdicts.sum(axis=1) > 0)[:, None]
-    own = 2.0 * judged * np.column_stack(_own_pairs(votes))
+    own = 2.0 * judged * _own_pairs(votes)
     with_judge = _by_side(verdicts, ties=ties)
     with_others = pairs_with(items, votes, people, ties=ties, own=True)
     with_others *= 2.0 * judged[people.item]
     each = np.hstack([pairs_with(items, with_judge, people, ties=ties), with_others])
     raters = Raters.of(items, people, each)
     with_people = _between(with_judge, votes)
-    return _difference(items, with_people, own, raters, rounds=rounds, rng=rng, level=level)
-
-
-def _between(first: Floats, second: Floats) -> Floats:
-    """Count pairs of rows of two sources on each item: those that agree, and all."""
-    return np.column_stack([(first * second).sum(axis=1), first.sum(axis=1) * second.sum(axis=1)])
+    return _difference(items, with_people, own, raters, draws)
 
 
 def _difference(
-    items: Items,
-    first: Floats,
-    second: Floats,
-    raters: Raters,
-    *,
-    rounds: int,
-    rng: np.random.Generator,
-    level: float,
+    items: Items, first: Floats, second: Floats, raters: Raters, draws: Draws
 ) -> Estimate:
-    stats = sums_by_prompt(items, np.column_stack([first, second]))
-    n = int(first[:, 1].sum())
-    return clustered(
-        stats, _of_sums, n=n, mean=_GAP, raters=raters, rounds=rounds, rng=rng, level=level
-    )
+    stats, n = sums_by_prompt(items, np.column_stack([first, second])), int(first[:, 1].sum())
+    return clustered(stats, _of_sums, draws, n=n, mean=_GAP, raters=raters)
 
 
 def _of_sums(sums: Floats) -> Floats:
-    return _ratio(sums[:, :2]) - _ratio(sums[:, 2:])
+    return ratio(sums[:, :2]) - ratio(sums[:, 2:])

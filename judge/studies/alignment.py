@@ -16,6 +16,10 @@ from rating.tables.coding import Coded
 from rating.tables.columns import quoted_names
 from rating.typing import Bools, Floats, Ints
 
+PROMPT_AND_PAIR = "prompt and pair"
+KEYS = {"item_id": "item", PROMPT_AND_PAIR: "prompt", "battle_id": "battle"}
+"""What items can be told by, and the role that must have a name in every row."""
+
 NO_ITEM = "Neither an item_id, a prompt_id nor a battle_id is in both"
 
 
@@ -74,12 +78,11 @@ def align(votes: Rows, verdicts: Rows) -> Aligned:
     low, high = np.minimum(left, right), np.maximum(left, right)
     keyed_by = _keyed_by(both)
     prompt = _prompts(both)
-    if keyed_by == "item_id":
-        key, _ = _joined(both, "item")
-    elif keyed_by == "battle_id":
-        key, _ = _joined(both, "battle")
-    else:
+    if keyed_by == PROMPT_AND_PAIR:
         key = (prompt[0] * len(models) + low) * len(models) + high
+    else:
+        _, codes = merged([rows.names[KEYS[keyed_by]] for rows in both])
+        key = np.concatenate(codes)
     _, first, item = np.unique(key, return_index=True, return_inverse=True)
     item = item.astype(np.int64)
     _require_one_pair(both, item, low, high, first)
@@ -139,32 +142,19 @@ def _refuse_twins(names: Sequence[str]) -> None:
 
 
 def _keyed_by(both: Sequence[Rows]) -> str:
-    if _complete(both, "item"):
-        return "item_id"
-    if _complete(both, "prompt"):
-        return "prompt and pair"
-    if _complete(both, "battle"):
-        return "battle_id"
+    """Choose the first of `KEYS` that has a name in every row of both sources."""
+    for name, role in KEYS.items():
+        if all(role in rows.names and not blank(rows.names[role]).any() for rows in both):
+            return name
     names = " and ".join(repr(rows.source) for rows in both)
     msg = f"{NO_ITEM} {names}, in every row: name what each row is on, the same in both."
     raise DataError(msg)
 
 
-def _complete(both: Sequence[Rows], role: str) -> bool:
-    """Whether every row of both sources has a name in a role."""
-    return all(role in rows.names and not blank(rows.names[role]).any() for rows in both)
-
-
-def _joined(both: Sequence[Rows], role: str) -> tuple[Ints, tuple[str, ...]]:
-    names, codes = merged([rows.names[role] for rows in both])
-    return np.concatenate(codes), names
-
-
 def _prompts(both: Sequence[Rows]) -> tuple[Ints, tuple[str, ...]]:
     """Give the prompt of every row, -1 where it has none."""
-    nothing = [Coded((), np.full(rows.n, -1, dtype=np.int64)) for rows in both]
     names, codes = merged(
-        [rows.names.get("prompt", none) for rows, none in zip(both, nothing, strict=True)]
+        [rows.names.get("prompt", Coded((), np.full(rows.n, -1))) for rows in both]
     )
     return np.concatenate(codes), names
 
@@ -181,16 +171,11 @@ def _numbered(
     of_item[alone] = len(names) + np.flatnonzero(alone)
     used, numbers = np.unique(of_item, return_inverse=True)
     prompts = tuple(names[code] if code < len(names) else "" for code in used)
-    return numbers.astype(np.int64), prompts, _warn_alone(int(alone.sum()))
-
-
-def _warn_alone(n: int) -> tuple[str, ...]:
-    if not n:
-        return ()
-    return (
-        f"{n:,} items have no prompt: each is taken as a prompt of its own, and intervals are "
-        "too narrow if several share one.",
+    warning = (
+        f"{int(alone.sum()):,} items have no prompt: each is taken as a prompt of its own, and "
+        "intervals are too narrow if several share one."
     )
+    return numbers.astype(np.int64), prompts, (warning,) if alone.any() else ()
 
 
 def _require_one_pair(
@@ -254,38 +239,30 @@ class Outputs:
         prompts : sequence of str
             Names by their number in ``items.prompt``.
         """
-        place = {name: code for code, name in enumerate(prompts)}
-        model = {name: code for code, name in enumerate(items.models)}
-        known = sorted(
-            (place[p] * len(model) + model[m], text)
-            for (p, m), text in self.texts.items()
-            if p in place and m in model
+        unknown = (np.nan, np.nan)
+        asked = {*prompts}
+        sizes = {
+            (prompt, model): (max(len(text), 1), 1 + elements(text))
+            for (prompt, model), text in self.texts.items()
+            if prompt in asked
+        }
+        names = [prompts[number] for number in items.prompt]
+        a, b = (
+            np.log2(
+                [
+                    sizes.get((name, items.models[model]), unknown)
+                    for name, model in zip(names, items.pairs[:, side], strict=True)
+                ]
+            )
+            for side in (0, 1)
         )
-        keys = np.array([key for key, _ in known], dtype=np.int64)
-        length = np.array([max(len(text), 1) for _, text in known])
-        format_ = np.array([1 + elements(text) for _, text in known])
-        return {"length": _gap(items, keys, length), "format": _gap(items, keys, format_)}
+        length, format_ = (a - b).T
+        return {"length": length, "format": format_}
 
     def of(self, data: Items, prompts: Sequence[str], item: int) -> list[str | None]:
         """Give both responses of an item, side A first; None where one is missing."""
         prompt = prompts[data.prompt[item]]
         return [self.texts.get((prompt, data.models[model])) for model in data.pairs[item]]
-
-
-def _gap(items: Items, keys: Ints, sizes: Ints) -> Floats:
-    if not len(keys):
-        return np.full(items.n, np.nan)
-    doublings, n_models = np.log2(sizes), len(items.models)
-    a, b = (
-        _looked_up(items.prompt * n_models + items.pairs[:, side], keys, doublings)
-        for side in (0, 1)
-    )
-    return np.asarray(a - b)
-
-
-def _looked_up(wanted: Ints, keys: Ints, values: Floats) -> Floats:
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], np.nan)
 
 
 def read_outputs(path: Path, items: Items, prompts: Sequence[str]) -> Outputs:

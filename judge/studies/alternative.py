@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -195,8 +195,7 @@ def _tested(
         tested.append(_against(rater, items.prompt[at], judged, own, others, margin))
     rejected = _rejected(np.array([one.p_value for one in tested]), false_discoveries)
     annotators = tuple(
-        Annotator(one.rater, one.judge_wins, one.person_wins, one.p_value, bool(refuted), one.n)
-        for one, refuted in zip(tested, rejected, strict=True)
+        replace(one, rejected=bool(refuted)) for one, refuted in zip(tested, rejected, strict=True)
     )
     if not annotators:
         return AlternativeTest(None, None, None, (), left_out, margin)

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,7 @@ from judge.studies.boards import (
     from_influence,
     preferences,
 )
-from judge.studies.estimates import (
-    FEW_PROMPTS,
-    Estimate,
-)
+from judge.studies.estimates import FEW_PROMPTS, Estimate, plural
 from judge.studies.items import Items, Labels
 from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
@@ -51,10 +48,7 @@ class Effect:
 
     def to_dict(self) -> dict[str, Any] | None:
         """Return plain values for JSON; None where the difference has none."""
-        if self.difference is None:
-            return None
-        sides = {"people": self.people, "judge": self.judge, "difference": self.difference}
-        return {side: one and one.to_dict() for side, one in sides.items()}
+        return None if self.difference is None else asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +234,7 @@ def _leads(boards: tuple[Preferences, Preferences], own: str, level: float) -> l
 def _few(fits: dict[str, Preferences]) -> list[str]:
     sizes = {name: int((f.influence != 0).any(axis=1).sum()) for name, f in fits.items()}
     return [
-        f"The {name} are of {n} prompt{'s'[n == 1 :]}: under {FEW_PROMPTS}, intervals of biases "
+        f"The {name} are of {plural(n, 'prompt')}: under {FEW_PROMPTS}, intervals of biases "
         "are too narrow."
         for name, n in sizes.items()
         if n < FEW_PROMPTS

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from judge.studies.correlations import (
     FEW_MODELS,
     MIN_MODELS,
+    Figures,
     Moved,
     around,
     both_correlations,
@@ -18,6 +19,7 @@ from judge.studies.correlations import (
 from judge.studies.estimates import (
     FEW_PROMPTS,
     FEWEST_PEOPLE,
+    Draws,
     Estimate,
     drawn_sums,
     with_width,
@@ -27,6 +29,7 @@ from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.typing import Floats
 from rating.uncertainty.clusters import activity, grouping, intersection
+from rating.uncertainty.contrasts import quantile
 from rating.uncertainty.covariance import scored_cells
 
 POSITION = "position"
@@ -130,7 +133,7 @@ def from_influence(value: float, influence: Floats, *, n: int, level: float) -> 
     if n_prompts < 2:
         return Estimate(value, None, None, n)
     error = math.sqrt(n_prompts / (n_prompts - 1) * float(influence @ influence))
-    reach = float(scipy.special.stdtrit(n_prompts - 1, (1 + level) / 2)) * error
+    reach = quantile(level, n_prompts - 1) * error
     return Estimate(value, *with_width(value - reach, value + reach), n)
 
 
@@ -159,18 +162,13 @@ def _influence(fitted: Fit, data: Comparisons) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardsCompared:
-    """How a judge's board goes with people's.
+class BoardsCompared(Figures):
+    """How a judge's board goes with people's: as found, of boards of as many votes and verdicts.
 
     Attributes
     ----------
     models : tuple of str
         Those on both boards.
-    spearman, kendall, pearson : Estimate
-        Of the strengths as found, with the interval of boards of as many votes and verdicts;
-        ``n`` is the number of models.
-    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
-        Of the boards of endless votes and verdicts: noise lowers a correlation.
     separated_by_people, separated_by_judge : float or None
         Share of the pairs of models whose intervals do not overlap.
     confident_agreement : float or None
@@ -184,12 +182,6 @@ class BoardsCompared:
     """
 
     models: tuple[str, ...]
-    spearman: Estimate
-    kendall: Estimate
-    pearson: Estimate
-    spearman_noise_freed: Estimate
-    kendall_noise_freed: Estimate
-    pearson_noise_freed: Estimate
     separated_by_people: float | None
     separated_by_judge: float | None
     confident_agreement: float | None
@@ -197,14 +189,7 @@ class BoardsCompared:
     warnings: tuple[str, ...]
 
 
-def compare_boards(
-    people: Preferences,
-    judge: Preferences,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> BoardsCompared:
+def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> BoardsCompared:
     """Compare two boards over the models that both have.
 
     Intervals carry the uncertainty of both: whole prompts are drawn, votes and verdicts together,
@@ -223,13 +208,13 @@ def compare_boards(
        BenchBuilder Pipeline", 2024 (arXiv:2406.11939).
     """
     names = common_models(people, judge)
-    moved = moved_boards((people, judge), names, rounds, rng)
-    estimates = both_correlations(moved, 0, 1, level)
+    moved = moved_boards((people, judge), names, draws)
+    estimates = both_correlations(moved, 0, 1, draws.level)
     sides = [board.of_models(names) for board in (people, judge)]
-    apart = [_separated(theta, influence, level) for theta, influence in sides]
+    apart = [_separated(theta, influence, draws.level) for theta, influence in sides]
     return BoardsCompared(
-        models=names,
         **estimates,
+        models=names,
         separated_by_people=_share(apart[0] != 0),
         separated_by_judge=_share(apart[1] != 0),
         confident_agreement=_share((apart[0] * apart[1])[apart[0] != 0]),
@@ -244,18 +229,12 @@ def common_models(*boards: Preferences) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def moved_boards(
-    boards: tuple[Preferences, ...],
-    names: tuple[str, ...],
-    rounds: int,
-    rng: np.random.Generator,
-) -> Moved:
+def moved_boards(boards: tuple[Preferences, ...], names: tuple[str, ...], draws: Draws) -> Moved:
     """Draw prompts, the same for all boards, and move each by their influences on it."""
     centred = [board.of_models(names) for board in boards]
     together = np.hstack([influence for _, influence in centred])
     used = (together != 0).any(axis=1)
-    rounds = rounds if used.sum() >= 2 else 0
-    drawn = drawn_sums(together[used], rounds, rng)
+    drawn = drawn_sums(together[used], draws.rounds if used.sum() >= 2 else 0, draws.rng)
     moved = zip(centred, np.split(drawn, len(boards), axis=1), strict=True)
     pulls = [influence.ravel() for _, influence in centred]
     return Moved(
@@ -270,7 +249,7 @@ def _separated(theta: Floats, influence: Floats, level: float) -> Floats:
     if n_prompts < 2:
         return np.zeros(len(theta) * (len(theta) - 1) // 2)
     error = np.sqrt(n_prompts / (n_prompts - 1) * (influence**2).sum(axis=0))
-    reach = float(scipy.special.stdtrit(n_prompts - 1, (1 + level) / 2)) * error
+    reach = quantile(level, n_prompts - 1) * error
     first, second = np.triu_indices(len(theta), 1)
     gap = theta[first] - theta[second]
     return np.where(np.abs(gap) > reach[first] + reach[second], np.sign(gap), 0.0)
@@ -334,21 +313,13 @@ class Contest:
     pearson: Estimate
 
 
-def contest(
-    people: Preferences,
-    first: Preferences,
-    second: Preferences,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Contest:
+def contest(people: Preferences, first: Preferences, second: Preferences, draws: Draws) -> Contest:
     """Compare two judges' boards with people's, the same prompts drawn for all three.
 
     Intervals as in `judge.studies.boards.compare_boards`.
     """
     names = common_models(people, first, second)
-    moved = moved_boards((people, first, second), names, rounds, rng)
+    moved = moved_boards((people, first, second), names, draws)
     ours, theirs = (correlated(moved, 0, judge, freed=False) for judge in (1, 2))
-    gaps = {kind: around(ours[kind] - theirs[kind], len(names), level) for kind in ours}
-    return Contest(names, gaps["spearman"], gaps["kendall"], gaps["pearson"])
+    gaps = {kind: around(ours[kind] - theirs[kind], len(names), draws.level) for kind in ours}
+    return Contest(names, **gaps)

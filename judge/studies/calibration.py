@@ -10,10 +10,13 @@ from judge.studies.agreement import counts
 from judge.studies.boards import from_influence
 from judge.studies.estimates import (
     SHARE,
+    Draws,
     Estimate,
     clustered,
     drawn_sums,
     interval,
+    over,
+    ratio,
     sums_within,
     with_width,
 )
@@ -92,15 +95,7 @@ class _Cases:
         return _Cases(*(getattr(self, name)[rows] for name in _Cases.__slots__))
 
 
-def calibration(
-    items: Items,
-    people: Labels,
-    judge: Labels,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Calibration:
+def calibration(items: Items, people: Labels, judge: Labels, draws: Draws) -> Calibration:
     """Compare a judge's probabilities with people's votes, over pairs of the same item.
 
     Which side is A means nothing, so every verdict is turned to the side that the judge prefers:
@@ -125,17 +120,14 @@ def calibration(
     if not cases.votes.sum():
         raise NotIdentifiedError("No verdict with a chance has a vote of the same item.")
     stats = _by_bin(cases)
-    drawn = drawn_sums(stats, rounds if len(stats) >= 2 else 0, rng)
-    on_others = _mapped_on_other_prompts(cases, rng)
-    briers = [
-        _brier(cases, probability, rounds, rng, level)
-        for probability in (cases.probability, *on_others)
-    ]
+    drawn = drawn_sums(stats, draws.rounds if len(stats) >= 2 else 0, draws.rng)
+    on_others = _mapped_on_other_prompts(cases, draws.rng)
+    briers = [_brier(cases, mapped, draws) for mapped in (cases.probability, *on_others)]
     return Calibration(
-        bins=_curve(stats, drawn, level),
-        ece=_ece(stats, drawn, level),
+        bins=_curve(stats, drawn, draws.level),
+        ece=_ece(stats, drawn, draws.level),
         brier=briers[0],
-        temperature=_temperature(cases, level),
+        temperature=_temperature(cases, draws.level),
         isotonic=_steps(cases),
         brier_by_temperature=briers[1],
         brier_isotonic=briers[2],
@@ -184,7 +176,7 @@ def _by_bin(cases: _Cases) -> Floats:
 def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[Bin, ...]:
     probability, score, pairs = np.split(stats.sum(axis=0), 3)
     _, scores, sizes = np.split(drawn, 3, axis=1)
-    shares = scores / np.where(sizes > 0, sizes, np.nan)
+    shares = over(scores, sizes)
     return tuple(
         Bin(
             float(probability[k] / pairs[k]),
@@ -215,19 +207,13 @@ def _misses(sums: Floats) -> Floats:
     return np.asarray((probability - score) / pairs.sum(axis=1, keepdims=True))
 
 
-def _brier(
-    cases: _Cases, probability: Floats, rounds: int, rng: np.random.Generator, level: float
-) -> Estimate:
+def _brier(cases: _Cases, probability: Floats, draws: Draws) -> Estimate:
+    n = int(cases.votes.sum())
     if np.isnan(probability).any():  # a fold without a map
-        return Estimate(None, None, None, int(cases.votes.sum()))
+        return Estimate(None, None, None, n)
     distance = cases.square - 2 * probability * cases.score + probability**2
     stats = _sums(cases, np.column_stack([distance, np.ones(len(distance))]))
-    n = int(cases.votes.sum())
-    return clustered(stats, _mean, n=n, mean=SHARE, rounds=rounds, rng=rng, level=level)
-
-
-def _mean(sums: Floats) -> Floats:
-    return np.asarray(sums[:, 0] / np.where(sums[:, 1] > 0, sums[:, 1], np.nan))
+    return clustered(stats, ratio, draws, n=n, mean=SHARE)
 
 
 def _temperature(cases: _Cases, level: float) -> Estimate:

@@ -83,26 +83,6 @@ class Counted:
         return max(prompts - 1.0, 1.0), max(self.n - 1.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """A corrected rate.
-
-    Attributes
-    ----------
-    rate : Estimate
-        From 0 to 1; ``n`` is the number of verdicts.
-    by_judge : float
-        As the judge has it.
-    specificity, sensitivity : Counted
-        Verdicts that were right where people said no, and where they said yes.
-    """
-
-    rate: Estimate
-    by_judge: float
-    specificity: Counted
-    sensitivity: Counted
-
-
 def corrected_rate(
     positive: Counted, specificity: Counted, sensitivity: Counted, *, level: float = 0.95
 ) -> Estimate:
@@ -140,7 +120,7 @@ def corrected_rate(
     positive : Counted
         Verdicts that say yes.
     specificity, sensitivity : Counted
-        As in `Corrected`, on cases that people voted on.
+        Verdicts that were right where people said no, and where they said yes.
 
     Raises
     ------
@@ -192,7 +172,7 @@ class Tally:
     by_people, by_judge : Counted
         Votes and verdicts that prefer it.
     specificity, sensitivity : Counted
-        As in `Corrected`, over pairs of a verdict and a vote of the same item.
+        As in `corrected_rate`, over pairs of a verdict and a vote of the same item.
     """
 
     by_people: Counted
@@ -200,11 +180,9 @@ class Tally:
     specificity: Counted
     sensitivity: Counted
 
-    def corrected(self, *, level: float = 0.95) -> Corrected:
+    def corrected(self, *, level: float = 0.95) -> Estimate:
         """Correct the judge's rate; raises as `corrected_rate`."""
-        errors = (self.specificity, self.sensitivity)
-        rate = corrected_rate(self.by_judge, *errors, level=level)
-        return Corrected(rate, self.by_judge.share, *errors)
+        return corrected_rate(self.by_judge, self.specificity, self.sensitivity, level=level)
 
 
 def win_tallies(items: Items, people: Labels, judge: Labels) -> dict[str, Tally]:
@@ -285,13 +263,16 @@ class WinRate:
     ----------
     by_people : float or None
         On the items with votes; None without votes that prefer a side.
-    corrected : Corrected or None
-        By the judge on all items, corrected; None where it cannot be: ``why`` says it.
+    by_judge : float
+        On all items that it judged.
+    corrected : Estimate or None
+        The same, corrected; None where it cannot be: ``why`` says it.
     """
 
     model: str
     by_people: float | None
-    corrected: Corrected | None
+    by_judge: float
+    corrected: Estimate | None
     why: str = ""
 
 
@@ -311,6 +292,7 @@ def win_rates(items: Items, people: Labels, judge: Labels, level: float) -> tupl
 def _win_rate(model: str, tally: Tally, level: float) -> WinRate:
     by_people = tally.by_people.share if tally.by_people.n else None
     try:
-        return WinRate(model, by_people, tally.corrected(level=level))
+        corrected, why = tally.corrected(level=level), ""
     except NotIdentifiedError as error:
-        return WinRate(model, by_people, None, str(error))
+        corrected, why = None, str(error)
+    return WinRate(model, by_people, tally.by_judge.share, corrected, why)

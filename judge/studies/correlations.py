@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.studies.estimates import Ends, Estimate, interval, with_width
+from judge.studies.estimates import Draws, Ends, Estimate, interval, with_width
 from rating.errors import DataError
 from rating.typing import Floats
 
@@ -238,7 +238,27 @@ def _without_noise(kind: str, raw: Floats, spread: tuple[Floats, Floats], noise:
     return back(np.clip(shared / np.where(whole > 0, whole, np.nan), -1, 1))
 
 
-def figures_of(correlated: object) -> dict[str, dict[str, float | None]]:
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How two boards, or scores and a board, go together, by the names of `FIGURES`.
+
+    Attributes
+    ----------
+    spearman, kendall, pearson : Estimate
+        As found; ``n`` is the number of models.
+    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
+        Of boards of endless votes and verdicts: noise lowers a correlation.
+    """
+
+    spearman: Estimate
+    kendall: Estimate
+    pearson: Estimate
+    spearman_noise_freed: Estimate
+    kendall_noise_freed: Estimate
+    pearson_noise_freed: Estimate
+
+
+def figures_of(correlated: Figures | None) -> dict[str, dict[str, float | None]]:
     """Return the correlations of a comparison with their intervals; of None, all None."""
     ends = ("value", "lower", "upper")
     return {
@@ -248,27 +268,19 @@ def figures_of(correlated: object) -> dict[str, dict[str, float | None]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreCorrelations:
+class ScoreCorrelations(Figures):
     """How scores go with ratings, over the models that have both.
+
+    The intervals are for these models: by how uncertain the ratings are. No figure has a value
+    where the scores or the ratings do not vary, or under three models have both.
 
     Attributes
     ----------
-    spearman, kendall, pearson : Estimate
-        As found, with intervals for these models: by how uncertain the ratings are. None where
-        the scores or the ratings do not vary, or under three models have both.
-    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
-        With ratings by endless votes.
     other_models : mapping of str to pair of float or None
         Percentile intervals for models like these: models drawn with replacement.
     warnings : tuple of str
     """
 
-    spearman: Estimate
-    kendall: Estimate
-    pearson: Estimate
-    spearman_noise_freed: Estimate
-    kendall_noise_freed: Estimate
-    pearson_noise_freed: Estimate
     other_models: dict[str, Ends]
     warnings: tuple[str, ...]
 
@@ -286,13 +298,7 @@ class ScoreCorrelations:
 
 
 def score_correlations(
-    ratings: Floats,
-    covariance: Floats | None,
-    scores: Floats,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
+    ratings: Floats, covariance: Floats | None, scores: Floats, draws: Draws
 ) -> ScoreCorrelations:
     """Correlate scores with ratings.
 
@@ -325,40 +331,30 @@ def score_correlations(
     both = ~np.isnan(scores)
     if covariance is not None:
         covariance = covariance[np.ix_(both, both)]
-    moved = _moved(ratings[both], covariance, scores[both], rounds, rng)
-    n = int(both.sum())
-    estimates = both_correlations(moved, 0, 1, level)
-    drawn = _models_drawn(ratings[both], scores[both], rounds, rng)
-    ends = {kind: _ends(estimates[kind], drawn[kind], level) for kind in KINDS}
-    return ScoreCorrelations(
-        **estimates, other_models=ends, warnings=_warnings(n, estimates["pearson"])
-    )
+    moved = _moved(ratings[both], covariance, scores[both], draws)
+    estimates = both_correlations(moved, 0, 1, draws.level)
+    drawn = _models_drawn(ratings[both], scores[both], draws)
+    ends = {kind: _ends(estimates[kind], drawn[kind], draws.level) for kind in KINDS}
+    warnings = _warnings(int(both.sum()), estimates["pearson"])
+    return ScoreCorrelations(**estimates, other_models=ends, warnings=warnings)
 
 
-def _moved(
-    ratings: Floats,
-    covariance: Floats | None,
-    scores: Floats,
-    rounds: int,
-    rng: np.random.Generator,
-) -> Moved:
+def _moved(ratings: Floats, covariance: Floats | None, scores: Floats, draws: Draws) -> Moved:
     n = len(ratings)
     if covariance is None or n < MIN_MODELS:
         return Moved((scores[None], ratings[None]), np.zeros((2, 2)))
     root = np.linalg.svd(covariance, hermitian=True)
-    moves = rng.normal(size=(rounds, n)) * np.sqrt(root.S) @ root.Vh
+    moves = draws.rng.normal(size=(draws.rounds, n)) * np.sqrt(root.S) @ root.Vh
     drawn = np.vstack([ratings, ratings + moves])
     spread = (np.trace(covariance) - covariance.sum() / n) / (n - 1)
     still = np.broadcast_to(scores, drawn.shape)
     return Moved((still, drawn), np.diag([0.0, float(spread)]))
 
 
-def _models_drawn(
-    ratings: Floats, scores: Floats, rounds: int, rng: np.random.Generator
-) -> dict[str, Floats]:
+def _models_drawn(ratings: Floats, scores: Floats, draws: Draws) -> dict[str, Floats]:
     if len(ratings) < MIN_MODELS:
-        return {kind: np.full(rounds, np.nan) for kind in KINDS}
-    some = rng.integers(len(ratings), size=(rounds, len(ratings)))
+        return {kind: np.full(draws.rounds, np.nan) for kind in KINDS}
+    some = draws.rng.integers(len(ratings), size=(draws.rounds, len(ratings)))
     return row_correlations(scores[some], ratings[some])
 
 

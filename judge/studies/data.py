@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.studies.alignment import Aligned, align, gaps, merged
 from judge.studies.items import Items, Labels
-from judge.studies.rows import Rows, Source, read_rows
+from judge.studies.rows import Rows, Source, holds, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.counts import REST
@@ -110,8 +110,7 @@ def _chosen(rows: Rows, pattern: str | None) -> Rows:
     if column is None:
         msg = f"{rows.source!r} does not say who voted: --voters {pattern!r} chooses nobody."
         raise DataError(msg)
-    fits = np.array([*(fnmatchcase(name, pattern) for name in column.names), False])
-    chosen = fits[column.codes]
+    chosen = holds(column, lambda name: fnmatchcase(name, pattern))
     if not chosen.any():
         some = ", ".join(map(repr, sorted(column.names)[:3]))
         msg = f"No voter of {rows.source!r} fits {pattern!r}; there are {some} and others."
@@ -294,14 +293,12 @@ def _is(rows: Rows, role: str, value: str) -> Bools:
     column = rows.names.get(role)
     if column is None:
         return np.zeros(rows.n, dtype=bool)
-    return np.array([*(name == value for name in column.names), False])[column.codes]
+    return holds(column, lambda name: name == value)
 
 
 def _judge_of(rows: Rows) -> tuple[tuple[str, ...], Ints]:
-    column = rows.names.get("judge")
-    if column is None:
-        return ("judge",), np.zeros(rows.n, dtype=np.int64)
-    names, (codes,) = merged([column])
+    nobody = Coded((), np.full(rows.n, -1))
+    names, (codes,) = merged([rows.names.get("judge", nobody)])
     if not names:
         return ("judge",), np.zeros(rows.n, dtype=np.int64)
     if (codes < 0).any():

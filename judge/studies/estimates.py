@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,26 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"value": self.value, "lower": self.lower, "upper": self.upper, "n": self.n}
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """How intervals are drawn.
+
+    Attributes
+    ----------
+    rng : numpy.random.Generator
+        Of the draws; an estimate that takes these `Draws` moves it on.
+    rounds : int
+        Draws behind an interval.
+    level : float
+        Of the intervals.
+    """
+
+    rng: np.random.Generator
+    rounds: int = 1000
+    level: float = 0.95
 
 
 Statistic = Callable[[Floats], Floats]
@@ -119,13 +138,11 @@ class Raters:
 def clustered(
     stats: Floats,
     statistic: Statistic,
+    draws: Draws,
     *,
     n: int,
     mean: MeanOfPrompts | None = None,
     raters: Raters | None = None,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
 ) -> Estimate:
     """Estimate a function of sums over prompts, with its interval.
 
@@ -171,7 +188,8 @@ def clustered(
     Four prompts of ten votes: 9, 8, 7 and 8 agree.
 
     >>> sums = np.array([[9.0, 10.0], [8.0, 10.0], [7.0, 10.0], [8.0, 10.0]])
-    >>> rate = clustered(sums, lambda s: s[:, 0] / s[:, 1], n=40, rng=np.random.default_rng(1))
+    >>> draws = Draws(np.random.default_rng(1))
+    >>> rate = clustered(sums, lambda s: s[:, 0] / s[:, 1], draws, n=40)
     >>> rate.value, rate.lower, rate.upper
     (0.8, 0.725, 0.875)
     """
@@ -179,17 +197,17 @@ def clustered(
     if math.isnan(value):
         return Estimate(None, None, None, n)
     used = stats[(stats != 0).any(axis=1)]
-    drawn = statistic(drawn_sums(used, rounds if len(used) >= 2 else 0, rng))
+    drawn = statistic(drawn_sums(used, draws.rounds if len(used) >= 2 else 0, draws.rng))
     drawn = np.append(drawn, value)  # of a single prompt, the only round
     if np.nanmax(drawn) - np.nanmin(drawn) > NO_WIDTH:
-        lower, upper = with_width(*interval(drawn[:-1], level))
+        lower, upper = with_width(*interval(drawn[:-1], draws.level))
         if raters is not None and lower is not None and upper is not None:
-            wide = _widening(used, raters, statistic, level)
+            wide = _widening(used, raters, statistic, draws.level)
             lower, upper = value - wide * (value - lower), value + wide * (upper - value)
             if mean is not None:
                 lower, upper = max(lower, mean.low), min(upper, mean.high)
     else:
-        lower, upper = (None, None) if mean is None else mean.opened(value, used, level)
+        lower, upper = (None, None) if mean is None else mean.opened(value, used, draws.level)
     return Estimate(value, lower, upper, n)
 
 
@@ -253,6 +271,17 @@ def with_width(lower: float | None, upper: float | None) -> Ends:
     if lower is not None and upper is not None and upper - lower <= NO_WIDTH:
         return None, None
     return lower, upper
+
+
+def over(part: Floats, whole: Floats) -> Floats:
+    """Divide, NaN where there is nothing to divide by."""
+    near_zero = np.abs(whole) < 1e-12
+    return np.asarray(part / np.where(near_zero, np.nan, whole))
+
+
+def ratio(sums: Floats) -> Floats:
+    """Return the first column of sums over the second, as `clustered` takes a statistic."""
+    return over(sums[:, 0], sums[:, 1])
 
 
 def sums_by_prompt(items: Items, values: Floats) -> Floats:

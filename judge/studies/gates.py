@@ -4,10 +4,18 @@ Every threshold of that answer, and every sentence in it, is in this module.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from judge.studies.estimates import Estimate, joined, number_of, percent, percent_of, points_of
+from judge.studies.estimates import (
+    Estimate,
+    joined,
+    number_of,
+    percent,
+    percent_of,
+    plural,
+    points_of,
+)
 
 Verdict = Literal["yes", "no", "with_care", "cannot_tell"]
 Raters = Literal["expert", "skilled", "crowd"]
@@ -65,22 +73,24 @@ RATERS: Mapping[Raters, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that reads nothing, beside a judge; ties left out.
+    """A rule that reads nothing, beside a judge; ties left out unless said otherwise.
 
     Attributes
     ----------
     name : str
         One of `PHRASES`.
-    agreement : Estimate
+    agreement, with_ties : Estimate
         With people.
     lead : Estimate
-        By how much the judge agrees with people more, on the cases of the rule.
+        By how much the judge agrees with people more, on the items on which the rule prefers a
+        side.
     followed : Estimate or None
         Share of these on which the judge says what the rule says; None of a coin.
     """
 
     name: str
     agreement: Estimate
+    with_ties: Estimate
     lead: Estimate
     followed: Estimate | None
 
@@ -112,7 +122,7 @@ class Alternative:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {name: getattr(self, name) for name in Alternative.__slots__}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +223,8 @@ def _verdict(evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.gap.value is None:
         return "cannot_tell", "No item has two votes to compare people with people."
     if evidence.n_prompts < MIN_PROMPTS:
-        return "cannot_tell", f"This is of {_prompts(evidence.n_prompts)}; it takes {MIN_PROMPTS}."
+        few = plural(evidence.n_prompts, "prompt")
+        return "cannot_tell", f"This is of {few}; it takes {MIN_PROMPTS}."
     if not _level_with(evidence.gap):
         return _short(evidence.gap)
     if blocked := _not_passed(evidence):
@@ -373,10 +384,6 @@ def _few(n_prompts: int) -> str:
     if n_prompts >= MIN_PROMPTS:
         return ""
     return (
-        f"All of this is of {_prompts(n_prompts)}: too few for the intervals, which are too "
-        "narrow, and for saying much of others."
+        f"All of this is of {plural(n_prompts, 'prompt')}: too few for the intervals, which are "
+        "too narrow, and for saying much of others."
     )
-
-
-def _prompts(n: int) -> str:
-    return f"{n} prompt{'s'[n == 1 :]}"

@@ -1,7 +1,7 @@
 """Items, and labels that people and judges give them, with the sides of both aligned."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -74,13 +74,24 @@ class Labels:
 
     def __post_init__(self) -> None:
         """Raise `DataError` for columns of different lengths or unknown labels."""
-        lengths = {len(getattr(self, name)) for name in ("rater", "label", "first", "probability")}
-        if lengths != {len(self.item)}:
-            msg = f"The columns of what was said have {sorted(lengths | {len(self.item)})} rows."
-            raise DataError(msg)
+        lengths = {len(getattr(self, field.name)) for field in fields(self)}
+        if len(lengths) > 1:
+            raise DataError(f"The columns of what was said have {sorted(lengths)} rows.")
         if len(self.label) and not np.isin(self.label, (A, TIE, B)).all():
             msg = f"Labels are 1, 0 and -1, not {sorted(set(self.label.tolist()))}."
             raise DataError(msg)
+
+    @classmethod
+    def of_one_rater(cls, item: Ints, label: NDArray[Any]) -> "Labels":
+        """Return labels by one rater, who was shown no order and gave no probabilities."""
+        n = len(item)
+        return cls(
+            item=item,
+            rater=np.zeros(n, dtype=np.int64),
+            label=label.astype(np.int8),
+            first=np.zeros(n, dtype=np.int8),
+            probability=np.full(n, np.nan),
+        )
 
     @property
     def n(self) -> int:
@@ -89,10 +100,4 @@ class Labels:
 
     def only(self, rows: NDArray[Any]) -> "Labels":
         """Return some rows, by mask or by index."""
-        return Labels(
-            self.item[rows],
-            self.rater[rows],
-            self.label[rows],
-            self.first[rows],
-            self.probability[rows],
-        )
+        return Labels(*(getattr(self, field.name)[rows] for field in fields(self)))

@@ -22,13 +22,14 @@ from judge.studies.gates import (
     Evidence,
     FirstAnswer,
     Raters,
+    Rule,
     first_answer,
 )
 from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.plan import Plan
 from judge.studies.powered_ratings import POWERED, PoweredRatings, powered_ratings
-from judge.studies.rates import Agreement, Baseline, Swaps, agreement, baselines, swaps, voted
+from judge.studies.rates import Agreement, Swaps, agreement, baselines, swaps, voted
 from judge.studies.reliability import Ceiling, ceiling
 from rating.errors import DataError, RatingError
 
@@ -102,7 +103,7 @@ class JudgeStudy:
     over_people: Estimate
     over_people_without_ties: Estimate
     ceiling: Ceiling
-    baselines: tuple[Baseline, ...]
+    baselines: tuple[Rule, ...]
     swaps: Swaps | None
     alternative: Alternative | None
     raters: Raters
@@ -135,7 +136,7 @@ class JudgeStudy:
                 people_with_ties=agreed.people.with_ties,
                 gap=self.over_people_without_ties,
                 gap_with_ties=self.over_people,
-                rules=tuple(one.rule for one in self.baselines),
+                rules=self.baselines,
                 alternative=self.alternative,
                 raters=self.raters,
                 biases={name: effect.difference for name, effect in effects.items()},
@@ -200,7 +201,6 @@ def study_judge(
 ) -> JudgeStudy:
     """Study one judge; raises `DataError` if it read no item that people voted on."""
     items, people, verdicts = data.items, data.people, judge.verdicts
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     shared = shared_by(data, judge)
     if not shared.items.n:
         msg = (
@@ -211,31 +211,22 @@ def study_judge(
     warnings = [*data.warnings, *_few(shared), *_few_people(data)]
     tell("agreement")
     agreed = agreement(shared.items, shared.people, shared.judge.verdicts, options)
-    leads = [
-        over_people(
-            shared.items,
-            shared.judge.verdicts,
-            shared.people,
-            ties=ties,
-            rng=options.rng(),
-            **draws,
-        )
-        for ties in (True, False)
-    ]
+    both = (shared.items, shared.judge.verdicts, shared.people)
+    leads = [over_people(*both, options.draws(), ties=ties) for ties in (True, False)]
     tell("ceiling")
-    top = ceiling(shared.items, shared.people, shared.judge.verdicts, rng=options.rng(), **draws)
+    top = ceiling(shared.items, shared.people, shared.judge.verdicts, draws=options.draws())
     tell("baselines")
     rules = baselines(
         shared.items, voted(shared.items, shared.people, options), shared.judge, options
     )
     swapped = None
     if _both_orders(judge.in_orders):
-        swapped = swaps(items, judge.in_orders, rng=options.rng(), **draws)
+        swapped = swaps(items, judge.in_orders, options.draws())
     tell("boards")
     boards = identified("Boards", lambda: _boards(items, people, verdicts), warnings)
     compared = moved = None
     if boards is not None:
-        compared = compare_boards(*boards, rng=options.rng(), **draws)
+        compared = compare_boards(*boards, options.draws())
         warnings += compared.warnings
         tell("bias")
         moved = _moved(data, judge, boards, options, warnings)
@@ -275,14 +266,7 @@ def _tested(data: StudyData, shared: Shared, options: StudyOptions) -> Alternati
 def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
     for labels in (shared.judge.verdicts, shared.judge.in_orders):
         if not np.isnan(labels.probability).all():
-            return calibration(
-                shared.items,
-                shared.people,
-                labels,
-                rounds=options.rounds,
-                rng=options.rng(),
-                level=options.level,
-            )
+            return calibration(shared.items, shared.people, labels, options.draws())
     return None
 
 

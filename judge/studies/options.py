@@ -1,11 +1,12 @@
 """What a study of a judge is asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
+from judge.studies.estimates import Draws
 from judge.studies.gates import MARGINS, Raters
 from rating.errors import DataError
 
@@ -65,6 +66,17 @@ class StudyOptions:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
             raise DataError(msg)
 
-    def rng(self) -> np.random.Generator:
+    def words(self) -> list[str]:
+        """Give the options that are not as usual, as words of a command."""
+        usual = StudyOptions()
+        asked = {field.name: getattr(self, field.name) for field in fields(self)}
+        return [
+            word
+            for name, value in asked.items()
+            if value != getattr(usual, name)
+            for word in (f"--{name}", str(value))
+        ]
+
+    def draws(self) -> Draws:
         """Give the draws from their beginning."""
-        return np.random.default_rng(self.seed)
+        return Draws(np.random.default_rng(self.seed), self.rounds, self.level)

@@ -263,7 +263,7 @@ def sending(
 
 def _moves(problem: Problem, powered: PoweredRatings) -> Floats:
     """Return how far a residual of one would move the strengths."""
-    bread = bread_at(problem, problem.parts, powered.human_only.theta, 0.0)
+    bread = bread_at(problem, powered.human_only.theta, 0.0)
     inner = bread @ bread.T
     size = np.diag(inner)
     square = np.maximum(size[:, None] + size - 2 * inner, 0)

@@ -269,7 +269,7 @@ class Problem:
     """Items between rated models, in the order of their prompts.
 
     ``item`` is their index among all items; ``people`` and ``judge`` are mean scores of side A,
-    NaN where there are none.
+    NaN where there are none; ``parts`` is what each item weighs, and ``votes`` are all votes.
     """
 
     models: tuple[str, ...]
@@ -278,7 +278,8 @@ class Problem:
     prompt: Ints
     people: Floats
     judge: Floats
-    probability: Floats | None
+    parts: Parts
+    votes: Labels
 
     @property
     def voted(self) -> Bools:
@@ -289,11 +290,6 @@ class Problem:
     def judged(self) -> Bools:
         """Items with verdicts."""
         return ~np.isnan(self.judge)
-
-    @property
-    def parts(self) -> Parts:
-        """What each item weighs."""
-        return parts(self.voted, self.judged, self.probability)
 
 
 def row_scores(labels: Labels) -> Floats:
@@ -330,7 +326,12 @@ def problem_of(
         prompt=items.prompt[used],
         people=of_people,
         judge=of_judge,
-        probability=None if probability is None else probability[used],
+        parts=parts(
+            ~np.isnan(of_people),
+            ~np.isnan(of_judge),
+            None if probability is None else probability[used],
+        ),
+        votes=people,
     )
     seen = np.zeros(len(items.models), dtype=bool)
     seen[items.pairs[judge.item].ravel()] = True

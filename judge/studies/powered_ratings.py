@@ -13,7 +13,6 @@ from judge.studies.power_tuning import (
     NOTHING_TO_GAIN,
     Clusters,
     Moments,
-    Parts,
     Problem,
     problem_of,
 )
@@ -177,21 +176,21 @@ def powered_ratings(
     problem, left_out = problem_of(items, people, judge, probability)
     weigh = problem.parts
     clusters = Clusters.of(problem.prompt[problem.voted], weigh.voted[problem.voted])
-    alone = solved(problem, weigh, 0.0)
-    start = moments_at(problem, weigh, alone)
-    bread = bread_at(problem, weigh, alone, 0.0)
+    alone = solved(problem, 0.0)
+    start = moments_at(problem, alone)
+    bread = bread_at(problem, alone, 0.0)
     lam = start.tuned(bread) if weigh.has_rest else 0.0
     _check_spread(start)
     explained = start.explained(bread)
-    average = founded(problem, people, weigh, alone)
-    human_only, by_prompt = _ratings(problem, people, weigh, alone, 0.0, level, average)
+    average = founded(problem, alone)
+    human_only, by_prompt = _ratings(problem, alone, 0.0, level, average)
     ratings, gain = human_only, Estimate(1.0, None, None, clusters.n)
     if lam > 0:
-        theta = solved(problem, weigh, lam)
-        ratings, powered_by_prompt = _ratings(problem, people, weigh, theta, lam, level, average)
+        theta = solved(problem, lam)
+        ratings, powered_by_prompt = _ratings(problem, theta, lam, level, average)
         ratio = float(human_only.variance.sum() / ratings.variance.sum())
         gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
-    subset_p = _random_subset(problem, weigh, alone, start, clusters)
+    subset_p = _random_subset(problem, alone, start, clusters)
     return PoweredRatings(
         models=problem.models,
         ratings=ratings,
@@ -209,7 +208,7 @@ def powered_ratings(
             *clusters.warnings,
             *_on_voters(people),
             *_without_interval(problem.models, ratings),
-            *_on_parts(problem, weigh, subset_p),
+            *_on_parts(problem, subset_p),
             *clusters.on_gain(gain),
         ),
     )
@@ -222,16 +221,10 @@ def _check_spread(moments: Moments) -> None:
 
 
 def _ratings(
-    problem: Problem,
-    people: Labels,
-    weigh: Parts,
-    theta: Floats,
-    lam: float,
-    level: float,
-    average: Bools,
+    problem: Problem, theta: Floats, lam: float, level: float, average: Bools
 ) -> tuple[Ratings, Floats]:
     """Return strengths with their intervals, and what each prompt adds to the variances."""
-    errors = uncertainty(problem, people, weigh, theta, lam, average)
+    errors = uncertainty(problem, theta, lam, average)
     half = errors.half_width(level)
     theta = theta - theta[average].mean()
     ratings = Ratings(theta, theta - half, theta + half, errors.variance, errors.df, average)
@@ -239,14 +232,14 @@ def _ratings(
 
 
 def _random_subset(
-    problem: Problem, weigh: Parts, theta: Floats, moments: Moments, clusters: Clusters
+    problem: Problem, theta: Floats, moments: Moments, clusters: Clusters
 ) -> float | None:
     """Test that verdicts on the items with votes are like those on the rest.
 
     The judge's part of the gradient has mean zero when the items with votes are a random subset;
     its square in units of its covariance is compared with an F distribution (Hotelling).
     """
-    k, n = len(theta), clusters.effective
+    k, n, weigh = len(theta), clusters.effective, problem.parts
     if not weigh.has_rest or n <= 2 * k:
         return None
     a, b = problem.pairs.T
@@ -260,9 +253,9 @@ def _random_subset(
     return float(scipy.special.fdtrc(k - 1, df, statistic * df / ((n - 1) * (k - 1))))
 
 
-def _on_parts(problem: Problem, weigh: Parts, subset_p: float | None) -> tuple[str, ...]:
+def _on_parts(problem: Problem, subset_p: float | None) -> tuple[str, ...]:
     warnings = []
-    if not weigh.has_rest:
+    if not problem.parts.has_rest:
         warnings.append(NOTHING_TO_GAIN)
     unjudged = int((problem.voted & ~problem.judged).sum())
     if unjudged:

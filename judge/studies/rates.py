@@ -1,13 +1,12 @@
 """How often a judge, people and simple rules agree with people, and a judge with itself."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from judge.studies.agreement import (
+    Weighting,
     counts,
     kappa,
     majority,
@@ -18,10 +17,11 @@ from judge.studies.agreement import (
 )
 from judge.studies.data import JudgeVerdicts
 from judge.studies.estimates import (
+    Draws,
     Estimate,
     MeanOfPrompts,
-    Statistic,
     clustered,
+    over,
     sums_by_prompt,
 )
 from judge.studies.gates import FIRST, LONGEST, MARKDOWN, MIN_CASES, RANDOM, Rule
@@ -29,27 +29,17 @@ from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
 from rating.errors import DataError
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Bools, Floats
 
 _OF_ORDERS = MeanOfPrompts(0.0, 1.0, (3,))
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Agreement by what counts.
-
-    Attributes
-    ----------
-    with_ties, without_ties : Estimate
-        Every pair counts the same.
-    by_item, by_item_without_ties : Estimate
-        Every item counts the same.
-    """
+    """Agreement with ties as a third answer, and where both prefer a side."""
 
     with_ties: Estimate
     without_ties: Estimate
-    by_item: Estimate
-    by_item_without_ties: Estimate
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -67,13 +57,17 @@ class Agreement:
     Attributes
     ----------
     judge, people : Rates
-        The latter over pairs of votes on items that the judge has a verdict on.
+        Every pair counts the same; those of people are of votes on items that the judge has a
+        verdict on.
+    by_item : Rates
+        Of the judge, every item counting the same.
     kappa, people_kappa, alpha, ac1 : Estimate
         The last two of people.
     """
 
     judge: Rates
     people: Rates
+    by_item: Rates
     kappa: Estimate
     people_kappa: Estimate
     alpha: Estimate
@@ -87,17 +81,28 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
     """
     alike = people.only(np.isin(people.item, verdicts.item))
     ratings = Ratings.of_labels(items, alike, ties=bool((people.label == 0).any()))
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
     votes = voted(items, alike, options)
+
+    def with_people(weighting: Weighting) -> Rates:
+        return Rates(
+            *(
+                pair_agreement(
+                    items, verdicts, votes, options.draws(), ties=ties, weighting=weighting
+                )
+                for ties in (True, False)
+            )
+        )
+
     return Agreement(
-        judge=with_people(items, verdicts, votes, options),
-        people=_rates(
-            lambda **how: own_agreement(items, alike, rng=options.rng(), **how, **draws)
+        judge=with_people("pairs"),
+        people=Rates(
+            *(own_agreement(items, alike, options.draws(), ties=ties) for ties in (True, False))
         ),
-        kappa=kappa(items, verdicts, votes, rng=options.rng(), **draws),
-        people_kappa=own_kappa(items, alike, rng=options.rng(), **draws),
-        alpha=alpha(ratings, rng=options.rng(), **draws),
-        ac1=ac1(ratings, rng=options.rng(), **draws),
+        by_item=with_people("items"),
+        kappa=kappa(items, verdicts, votes, options.draws()),
+        people_kappa=own_kappa(items, alike, options.draws()),
+        alpha=alpha(ratings, options.draws()),
+        ac1=ac1(ratings, options.draws()),
     )
 
 
@@ -106,53 +111,9 @@ def voted(items: Items, people: Labels, options: StudyOptions) -> Labels:
     return majority(items, people) if options.pairs == "majority" else people
 
 
-def with_people(items: Items, verdicts: Labels, votes: Labels, options: StudyOptions) -> Rates:
-    """Give the agreement of verdicts, or of a rule, with people."""
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
-    return _rates(
-        lambda **how: pair_agreement(items, verdicts, votes, rng=options.rng(), **how, **draws)
-    )
-
-
-def _rates(rate: Callable[..., Estimate]) -> Rates:
-    return Rates(
-        with_ties=rate(ties=True),
-        without_ties=rate(ties=False),
-        by_item=rate(ties=True, weighting="items"),
-        by_item_without_ties=rate(ties=False, weighting="items"),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """A rule, on the items that the judge has a verdict on.
-
-    Attributes
-    ----------
-    rates : Rates
-        Its agreement with people.
-    lead, lead_without_ties : Estimate
-        By how much the judge agrees with people more, on the items of which the rule says
-        something, and on those of which it prefers a side.
-    followed : Estimate or None
-        How often the judge says what the rule says, where both prefer a side; None of a coin.
-    """
-
-    name: str
-    rates: Rates
-    lead: Estimate
-    lead_without_ties: Estimate
-    followed: Estimate | None
-
-    @property
-    def rule(self) -> Rule:
-        """The part that the first answer uses."""
-        return Rule(self.name, self.rates.without_ties, self.lead_without_ties, self.followed)
-
-
 def baselines(
     items: Items, votes: Labels, judge: JudgeVerdicts, options: StudyOptions
-) -> tuple[Baseline, ...]:
+) -> tuple[Rule, ...]:
     """Compare a judge with each rule that has `MIN_CASES`, and with random verdicts."""
     judged = np.isin(np.arange(items.n), judge.verdicts.item)
     rules = {
@@ -180,43 +141,32 @@ def _sided(items: Items, labels: Labels) -> Bools:
 
 def _ruled(
     name: str, items: Items, rule: Labels, votes: Labels, verdicts: Labels, options: StudyOptions
-) -> Baseline:
-    draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
-    cases = {True: rule, False: rule.only(rule.label != 0)}
-    lead, lead_without_ties = (
-        over_another(
-            items,
-            verdicts.only(np.isin(verdicts.item, own.item)),
-            own,
-            votes,
-            ties=ties,
-            rng=options.rng(),
-            **draws,
-        )
-        for ties, own in cases.items()
+) -> Rule:
+    sided = rule.only(rule.label != 0)
+    on_the_same = verdicts.only(np.isin(verdicts.item, sided.item))
+    return Rule(
+        name,
+        agreement=pair_agreement(items, rule, votes, options.draws(), ties=False),
+        with_ties=pair_agreement(items, rule, votes, options.draws(), ties=True),
+        lead=over_another(items, on_the_same, sided, votes, options.draws(), ties=False),
+        followed=pair_agreement(items, verdicts, rule, options.draws(), ties=False),
     )
-    followed = pair_agreement(items, verdicts, rule, ties=False, rng=options.rng(), **draws)
-    rates = with_people(items, rule, votes, options)
-    return Baseline(name, rates, lead, lead_without_ties, followed)
 
 
-def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions) -> Baseline:
+def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions) -> Rule:
     """Give the expectation of random verdicts, which is exact: only the judge's part varies."""
-    judged = with_people(items, verdicts, votes, options)
-    exact = {ties: random_agreement(ties=ties) for ties in (True, False)}
-    rates = Rates(
-        _known(exact[True], judged.with_ties),
-        _known(exact[False], judged.without_ties),
-        _known(exact[True], judged.by_item),
-        _known(exact[False], judged.by_item_without_ties),
+    without_ties, with_ties = (
+        pair_agreement(items, verdicts, votes, options.draws(), ties=ties)
+        for ties in (False, True)
     )
-    leads = (_less(judged.with_ties, exact[True]), _less(judged.without_ties, exact[False]))
-    return Baseline(RANDOM, rates, *leads, None)
-
-
-def _known(value: float, beside: Estimate) -> Estimate:
-    """Give an exact value, without an interval."""
-    return Estimate(value, None, None, beside.n)
+    coin = random_agreement(ties=False)
+    return Rule(
+        RANDOM,
+        agreement=Estimate(coin, None, None, without_ties.n),
+        with_ties=Estimate(random_agreement(ties=True), None, None, with_ties.n),
+        lead=_less(without_ties, coin),
+        followed=None,
+    )
 
 
 def _less(estimate: Estimate, by: float) -> Estimate:
@@ -241,7 +191,7 @@ def larger(items: Items, feature: str) -> Labels:
         known = ", ".join(sorted(items.gaps)) or "none"
         raise DataError(f"Nothing is known of {feature!r}; known of the responses: {known}.")
     gap = items.gaps[feature]
-    return _verdicts(np.flatnonzero(~np.isnan(gap)), np.sign(gap[~np.isnan(gap)]))
+    return Labels.of_one_rater(np.flatnonzero(~np.isnan(gap)), np.sign(gap[~np.isnan(gap)]))
 
 
 def always_first(items: Items, orders: Labels) -> Labels:
@@ -258,7 +208,7 @@ def always_first(items: Items, orders: Labels) -> Labels:
     known = orders.first != 0
     asked = np.bincount(orders.item[known], minlength=items.n)
     turned = np.bincount(orders.item[known], orders.first[known], items.n)
-    return _verdicts(np.flatnonzero(asked > 0), np.sign(turned[asked > 0]))
+    return Labels.of_one_rater(np.flatnonzero(asked > 0), np.sign(turned[asked > 0]))
 
 
 def random_agreement(*, ties: bool) -> float:
@@ -267,16 +217,6 @@ def random_agreement(*, ties: bool) -> float:
     1/3 of three labels; 1/2 over the pairs in which both prefer a side. Its kappa is 0.
     """
     return 1 / 3 if ties else 1 / 2
-
-
-def _verdicts(item: Ints, label: Floats) -> Labels:
-    return Labels(
-        item=item,
-        rater=np.zeros(len(item), dtype=np.int64),
-        label=label.astype(np.int8),
-        first=np.zeros(len(item), dtype=np.int8),
-        probability=np.full(len(item), np.nan),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,14 +236,7 @@ class Swaps:
     to_second: Estimate
 
 
-def swaps(
-    items: Items,
-    judge: Labels,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Swaps:
+def swaps(items: Items, judge: Labels, draws: Draws) -> Swaps:
     """Compare the labels of each item when side A is shown first and when side B is.
 
     Every row of one order with every row of the other, of the same item. A row of an unknown
@@ -319,17 +252,16 @@ def swaps(
     pairs = a_first[:, :, None] * b_first[:, None, :]
     parts = [np.trace(pairs, axis1=1, axis2=2), _below(pairs), _below(pairs.transpose(0, 2, 1))]
     stats = sums_by_prompt(items, np.column_stack([*parts, pairs.sum(axis=(1, 2))]))
-    share = partial(clustered, stats, n=int(stats[:, 3].sum()), mean=_OF_ORDERS, level=level)
-    return Swaps(*(share(_share_of(k), rounds=rounds, rng=rng) for k in range(3)))
+    n = int(stats[:, 3].sum())
+
+    def share(k: int) -> Estimate:
+        return clustered(
+            stats, lambda sums: over(sums[:, k], sums[:, 3]), draws, n=n, mean=_OF_ORDERS
+        )
+
+    return Swaps(consistent=share(0), to_first=share(1), to_second=share(2))
 
 
 def _below(pairs: Floats) -> Floats:
     """Sum where the first index is the larger: the better for side A when it is shown first."""
     return np.asarray(np.tril(pairs, -1).sum(axis=(1, 2)))
-
-
-def _share_of(k: int) -> Statistic:
-    def share(sums: Floats) -> Floats:
-        return np.asarray(sums[:, k] / np.where(sums[:, 3] > 0, sums[:, 3], np.nan))
-
-    return share

@@ -10,7 +10,16 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.studies.agreement import counts
-from judge.studies.estimates import Estimate, MeanOfPrompts, clustered, sums_by_prompt, sums_within
+from judge.studies.estimates import (
+    Draws,
+    Estimate,
+    MeanOfPrompts,
+    clustered,
+    over,
+    ratio,
+    sums_by_prompt,
+    sums_within,
+)
 from judge.studies.items import Items, Labels
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
@@ -67,14 +76,7 @@ class Ratings:
         return cls(values, table, np.arange(len(matrix)) if cluster is None else cluster)
 
 
-def alpha(
-    ratings: Ratings,
-    *,
-    metric: Metric = "nominal",
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Estimate:
+def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Estimate:
     """Estimate Krippendorff's alpha.
 
     ``1 - observed / expected`` disagreement: the mean squared difference of two ratings of the
@@ -104,15 +106,14 @@ def alpha(
        Pennsylvania, 2011.
     """
     difference = _difference(metric, ratings.values)
-    table = ratings.counts[ratings.counts.sum(axis=1) >= 2]
+    many = ratings.counts.sum(axis=1) >= 2
+    table, q = ratings.counts[many], len(ratings.values)
     size = table.sum(axis=1)
-    pairs = table[:, :, None] * table[:, None, :] - table[:, :, None] * np.eye(table.shape[1])
+    pairs = table[:, :, None] * table[:, None, :] - table[:, :, None] * np.eye(q)
     weighted = pairs / (size - 1)[:, None, None]
-    cluster = ratings.cluster[ratings.counts.sum(axis=1) >= 2]
-    stats = _by_cluster(weighted.reshape(len(table), table.shape[1] ** 2), cluster)
+    stats = _by_cluster(weighted.reshape(len(table), q**2), ratings.cluster[many])
 
     def of_sums(sums: Floats) -> Floats:
-        q = table.shape[1]
         tables = sums.reshape(len(sums), q, q)
         given = tables.sum(axis=2)
         total = given.sum(axis=1)
@@ -120,18 +121,12 @@ def alpha(
         observed = (tables * apart).sum(axis=(1, 2))
         expected = np.einsum("rc,rk,rck->r", given, given, apart)
         expected /= np.where(total > 1, total - 1, np.nan)
-        return np.asarray(1 - observed / np.where(expected > 0, expected, np.nan))
+        return 1 - over(observed, expected)
 
-    return clustered(stats, of_sums, n=len(table), rounds=rounds, rng=rng, level=level)
+    return clustered(stats, of_sums, draws, n=len(table))
 
 
-def ac1(
-    ratings: Ratings,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Estimate:
+def ac1(ratings: Ratings, draws: Draws) -> Estimate:
     """Estimate Gwet's AC1, which does not fall when nearly all ratings are of one value.
 
     ``(agreed - chance) / (1 - chance)``: agreed is the mean over units of two ratings or more of
@@ -169,10 +164,9 @@ def ac1(
     def of_sums(sums: Floats) -> Floats:
         share = sums[:, 3:] / sums[:, 2:3]
         expected = (share * (1 - share)).sum(axis=1) / (q - 1)
-        mean = sums[:, 0] / np.where(sums[:, 1] > 0, sums[:, 1], np.nan)
-        return np.asarray((mean - expected) / (1 - expected))
+        return np.asarray((ratio(sums) - expected) / (1 - expected))
 
-    return clustered(stats, of_sums, n=int(many.sum()), rounds=rounds, rng=rng, level=level)
+    return clustered(stats, of_sums, draws, n=int(many.sum()))
 
 
 def _difference(metric: Metric, values: Floats) -> Callable[[Floats], Floats]:
@@ -242,15 +236,7 @@ class Ceiling:
     to_highest: Estimate
 
 
-def ceiling(
-    items: Items,
-    people: Labels,
-    judge: Labels | None = None,
-    *,
-    rounds: int = 1000,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Ceiling:
+def ceiling(items: Items, people: Labels, judge: Labels | None = None, *, draws: Draws) -> Ceiling:
     """Estimate how far a judge can agree with a person, and how far one does.
 
     With ``d = 2 p - 1``, p the share of all people who prefer side A of an item, two people agree
@@ -279,7 +265,7 @@ def ceiling(
     >>> label, item = np.array([1] * 9 + [-1], dtype=np.int8), np.repeat(np.arange(5), 2)
     >>> people = Labels(item, np.arange(10), label, 0 * label, np.nan * label)
     >>> items = Items(("x", "y"), np.tile([0, 1], (5, 1)), np.arange(5))
-    >>> bounds = ceiling(items, people, rng=np.random.default_rng(1))
+    >>> bounds = ceiling(items, people, draws=Draws(np.random.default_rng(1)))
     >>> bounds.lowest.value, round(bounds.highest.value, 3)
     (0.8, 0.887)
     """
@@ -289,19 +275,23 @@ def ceiling(
     both = _mean_agreement(votes, votes, used, same=True)
     with_judge = _mean_agreement(votes, verdicts, used, same=False)
     stats = sums_by_prompt(items, np.column_stack([both, with_judge, used]))
-    estimate = partial(clustered, stats, n=int(used.sum()), rounds=rounds, rng=rng, level=level)
-    unknown = Estimate(None, None, None, int(used.sum()))
-    return Ceiling(
-        people=estimate(_agreed, mean=_SHARE),
-        lowest=estimate(lambda sums: np.maximum(_agreed(sums), 0.5)),
-        highest=estimate(lambda sums: _highest(_agreed(sums))),
-        fitted=_fitted(items, votes, used, rounds, rng, level),
-        judge=unknown if judge is None else estimate(_judged, mean=_SHARE),
-        to_people=unknown if judge is None else estimate(_to_people),
-        to_highest=unknown
-        if judge is None
-        else estimate(lambda sums: _judged(sums) / _highest(_agreed(sums))),
+    estimate = partial(clustered, stats, draws=draws, n=int(used.sum()))
+    by_judge = dict.fromkeys(
+        ("judge", "to_people", "to_highest"), Estimate(None, None, None, int(used.sum()))
     )
+    bounds = {
+        "people": estimate(_agreed, mean=_SHARE),
+        "lowest": estimate(lambda sums: np.maximum(_agreed(sums), 0.5)),
+        "highest": estimate(lambda sums: _highest(_agreed(sums))),
+        "fitted": _fitted(items, votes, used, draws),
+    }
+    if judge is not None:
+        by_judge = {
+            "judge": estimate(_judged, mean=_SHARE),
+            "to_people": estimate(lambda sums: over(sums[:, 1], sums[:, 0])),
+            "to_highest": estimate(lambda sums: _judged(sums) / _highest(_agreed(sums))),
+        }
+    return Ceiling(**bounds, **by_judge)
 
 
 def _mean_agreement(first: Floats, second: Floats, used: Bools, *, same: bool) -> Floats:
@@ -312,29 +302,18 @@ def _mean_agreement(first: Floats, second: Floats, used: Bools, *, same: bool) -
 
 
 def _agreed(sums: Floats) -> Floats:
-    return np.asarray(sums[:, 0] / np.where(sums[:, 2] > 0, sums[:, 2], np.nan))
+    return over(sums[:, 0], sums[:, 2])
 
 
 def _judged(sums: Floats) -> Floats:
-    return np.asarray(sums[:, 1] / np.where(sums[:, 2] > 0, sums[:, 2], np.nan))
-
-
-def _to_people(sums: Floats) -> Floats:
-    return np.asarray(sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], np.nan))
+    return over(sums[:, 1], sums[:, 2])
 
 
 def _highest(agreed: Floats) -> Floats:
     return np.asarray((1 + np.sqrt(np.maximum(2 * agreed - 1, 0))) / 2)
 
 
-def _fitted(
-    items: Items,
-    votes: Floats,
-    used: Bools,
-    rounds: int,
-    rng: np.random.Generator,
-    level: float,
-) -> Estimate:
+def _fitted(items: Items, votes: Floats, used: Bools, draws: Draws) -> Estimate:
     """Fit a symmetric beta law to the votes of each item by maximum likelihood.
 
     Which side is which means nothing here, so the law of p is that of 1 - p.
@@ -347,14 +326,7 @@ def _fitted(
     stats = np.zeros((items.n_prompts, len(kinds)))
     np.add.at(stats, (items.prompt[many], kind), 1)
     loss = _losses(kinds)
-    return clustered(
-        stats,
-        lambda sums: _reached(_log_shape(sums @ loss)),
-        n=len(many),
-        rounds=rounds,
-        rng=rng,
-        level=level,
-    )
+    return clustered(stats, lambda sums: _reached(_log_shape(sums @ loss)), draws, n=len(many))
 
 
 def _losses(kinds: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Rows of votes or of verdicts for a study, as arrays in the sides of their file."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,6 @@ def elements(text: str) -> int:
     return len(re.findall(ELEMENTS, text))
 
 
-UNREAD = "unread"
 NAMED: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id",),
     "battle": ("battle_id",),
@@ -226,10 +225,14 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     return every.only(order[rows.live[order]])
 
 
+def holds(column: Coded, test: Callable[[str], bool], *, missing: bool = False) -> Bools:
+    """Return in which rows a name passes a test; a missing name is ``missing``."""
+    return np.array([*map(test, column.names), missing], dtype=bool)[column.codes]
+
+
 def blank(column: Coded) -> Bools:
     """Return which rows have no name, or one of spaces."""
-    empty = np.array([*(not name.strip() for name in column.names), True])
-    return np.asarray(empty[column.codes])
+    return holds(column, lambda name: not name.strip(), missing=True)
 
 
 NAMES = {

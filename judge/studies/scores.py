@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from judge.studies.correlations import ScoreCorrelations, score_correlations
+from judge.studies.options import StudyOptions
 from judge.tables.annotations import Annotations, read_annotations
 from rating import RateOptions
 from rating.errors import DataError
@@ -191,24 +192,6 @@ def _number(value: object) -> float | None:
     return None if math.isinf(number) else number
 
 
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """How intervals are drawn."""
-
-    rounds: int = 1000
-    seed: int = 0
-    level: float = 0.95
-
-    def __post_init__(self) -> None:
-        """Raise `DataError` for what cannot be."""
-        if self.rounds < 2:
-            msg = f"--rounds {self.rounds} draw no interval: give 2 or more."
-            raise DataError(msg)
-        if not 0 < self.level < 1:
-            msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
-            raise DataError(msg)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
     """The correlations of each column.
@@ -224,7 +207,7 @@ class Scored:
     scores: Scores
     board: RatedBoard
     columns: Mapping[str, ScoreCorrelations]
-    draws: Draws
+    options: StudyOptions
 
     @property
     def only_scores(self) -> list[str]:
@@ -276,8 +259,10 @@ def _unmatched(names: list[str], what: str) -> list[str]:
     return [f"Left out, for they {what}: {', '.join(names)}."]
 
 
-def score_board(scores: Path, board: str | LoggedColumns, draws: Draws) -> Scored:
+def score_board(scores: Path, board: str | LoggedColumns, options: StudyOptions) -> Scored:
     """Correlate every column of a table of scores with ratings.
+
+    Of the options, those of the draws alone count: rounds, seed and level.
 
     Raises
     ------
@@ -286,7 +271,7 @@ def score_board(scores: Path, board: str | LoggedColumns, draws: Draws) -> Score
     NotIdentifiedError
         If the votes identify no rating.
     """
-    table, rated = read_scores(scores), read_rated(board, draws.level)
+    table, rated = read_scores(scores), read_rated(board, options.level)
     if not {*table.models} & {*rated.models}:
         msg = (
             f"No model of {str(scores)!r} is on the board of {str(board)!r}: names must be the "
@@ -298,13 +283,11 @@ def score_board(scores: Path, board: str | LoggedColumns, draws: Draws) -> Score
             rated.ratings,
             rated.covariance,
             table.of(name, rated.models),
-            rounds=draws.rounds,
-            rng=np.random.default_rng(draws.seed),
-            level=draws.level,
+            options.draws(),
         )
         for name in table.columns
     }
-    return Scored(str(scores), str(board), table, rated, columns, draws)
+    return Scored(str(scores), str(board), table, rated, columns, options)
 
 
 def _some(models: tuple[str, ...]) -> str:

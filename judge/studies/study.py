@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.studies.alignment import Outputs, read_outputs, read_prompts
 from judge.studies.boards import Contest, contest
@@ -13,10 +13,6 @@ from judge.studies.one_judge import JudgeStudy, identified, study_judge
 from judge.studies.options import StudyOptions
 from judge.studies.plan import plan_votes
 from judge.studies.rows import Source
-
-if TYPE_CHECKING:
-    from judge.studies.one_judge import JudgeStudy
-
 
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
@@ -97,8 +93,7 @@ def _contests(
     for one, other in combinations(judges, 2):
         if one.boards is not None and other.boards is not None:
             boards = (one.boards[0], one.boards[1], other.boards[1])
-            draws: dict[str, Any] = {"rounds": options.rounds, "level": options.level}
-            yield (one.name, other.name), contest(*boards, rng=options.rng(), **draws)
+            yield (one.name, other.name), contest(*boards, options.draws())
 
 
 def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:
@@ -129,7 +124,9 @@ def _planned(
     powered, bought = whole.powered, None
     if powered is not None:
         bought = identified(
-            "Plan of votes", lambda: plan_votes(data, judge, powered, options.rng()), warnings
+            "Plan of votes",
+            lambda: plan_votes(data, judge, powered, options.draws().rng),
+            warnings,
         )
     rates = win_rates(data.items, data.people, judge.verdicts, options.level)
     return replace(whole, plan=bought, win_rates=rates, warnings=tuple(warnings))

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from judge.studies.items import Labels
-from judge.studies.power_tuning import Moments, Parts, Problem, row_scores
+from judge.studies.power_tuning import Moments, Problem, row_scores
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.likelihood.newton import anchored, identified_inverse
 from rating.likelihood.objective import hessian, solve, win_probability
@@ -23,7 +23,7 @@ _ENDLESS = (
 )
 
 
-def solved(problem: Problem, weigh: Parts, lam: float) -> Floats:
+def solved(problem: Problem, lam: float) -> Floats:
     """Return the strengths, shape (n_models,).
 
     Raises
@@ -31,7 +31,7 @@ def solved(problem: Problem, weigh: Parts, lam: float) -> Floats:
     NotIdentifiedError
         If the verdicts taken off make the loss fall without end.
     """
-    wins = powered_wins(problem, weigh, lam)
+    wins = powered_wins(problem, lam)
     try:
         theta = solve(wins, np.zeros(len(wins))).theta
     except ConvergenceError as error:
@@ -41,11 +41,12 @@ def solved(problem: Problem, weigh: Parts, lam: float) -> Floats:
     return theta
 
 
-def powered_wins(problem: Problem, weigh: Parts, lam: float) -> Floats:
+def powered_wins(problem: Problem, lam: float) -> Floats:
     """Return the score of row against column, which may be negative for what the judge takes off.
 
     The loss is linear in the scores, so that it is Bradley-Terry on this table, in votes.
     """
+    weigh = problem.parts
     people, judge = np.nan_to_num(problem.people), np.nan_to_num(problem.judge)
     by_judge = lam * (weigh.rest - weigh.both)
     won = weigh.voted * people + by_judge * judge
@@ -56,9 +57,9 @@ def powered_wins(problem: Problem, weigh: Parts, lam: float) -> Floats:
     return np.asarray(n * table.reshape(k, k))
 
 
-def bread_at(problem: Problem, weigh: Parts, theta: Floats, lam: float) -> Floats:
+def bread_at(problem: Problem, theta: Floats, lam: float) -> Floats:
     """Return the inverse curvature of the mean loss."""
-    curvature = hessian(theta, powered_wins(problem, weigh, lam)) / int(problem.voted.sum())
+    curvature = hessian(theta, powered_wins(problem, lam)) / int(problem.voted.sum())
     return identified_inverse(curvature, len(theta), absolute=False)
 
 
@@ -88,21 +89,14 @@ class Rows:
 
     def only(self, rows: Ints) -> "Rows":
         """Return some rows, in the order given."""
-        return Rows(
-            self.pairs[rows],
-            self.value[rows],
-            self.weight[rows],
-            self.information[rows],
-            self.voter[rows],
-            self.prompt[rows],
-        )
+        return Rows(*(column[rows] for column in self._columns()))
 
     def __add__(self, other: "Rows") -> "Rows":
         """Put other rows behind these."""
         columns = zip(self._columns(), other._columns(), strict=True)
         return Rows(*(np.concatenate(both) for both in columns))
 
-    def _columns(self) -> tuple[NDArray[np.generic], ...]:
+    def _columns(self) -> tuple[NDArray[Any], ...]:
         return self.pairs, self.value, self.weight, self.information, self.voter, self.prompt
 
 
@@ -148,31 +142,24 @@ def _reach(df: Floats, level: float) -> Floats:
     return np.where(known, reach, np.nan)
 
 
-def founded(problem: Problem, people: Labels, weigh: Parts, theta: Floats) -> Bools:
+def founded(problem: Problem, theta: Floats) -> Bools:
     """Return the models with `WELL_FOUNDED` effective voters and prompts behind their votes.
 
     Each against the average of all by their information, as `rating.uncertainty.contrasts` has it;
     all models where fewer than two have as many.
     """
-    votes, _, means = _rows(problem, people, weigh, theta, 0.0)
+    votes, _, means = _rows(problem, theta, 0.0)
     a, b = votes.pairs.T
     known = np.bincount(a, votes.information, len(theta))
     known += np.bincount(b, votes.information, len(theta))
     away = np.eye(len(theta)) - known / known.sum()
-    influence = _Influence(bread_at(problem, weigh, theta, 0.0) @ away.T, means)
+    influence = _Influence(bread_at(problem, theta, 0.0) @ away.T, means)
     fewest = np.minimum(*(influence.summed(votes, c).nu for c in (votes.voter, votes.prompt)))
     enough = fewest + 1 >= WELL_FOUNDED
     return enough if enough.sum() > 1 else np.ones(len(theta), dtype=bool)
 
 
-def uncertainty(
-    problem: Problem,
-    people: Labels,
-    weigh: Parts,
-    theta: Floats,
-    lam: float,
-    average: Bools,
-) -> Uncertainty:
+def uncertainty(problem: Problem, theta: Floats, lam: float, average: Bools) -> Uncertainty:
     """Give each rating, as its distance from an average, its own variance and degrees of freedom.
 
     With V the variance of a rating when its influence is summed by voter, by prompt, by voter and
@@ -202,8 +189,8 @@ def uncertainty(
        clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
     """
     away = np.eye(len(theta)) - average / average.sum()
-    votes, rest, means = _rows(problem, people, weigh, theta, lam)
-    influence = _Influence(bread_at(problem, weigh, theta, lam) @ away.T, means)
+    votes, rest, means = _rows(problem, theta, lam)
+    influence = _Influence(bread_at(problem, theta, lam) @ away.T, means)
     n_prompts = int(problem.prompt.max()) + 1
     both = votes.voter * n_prompts + votes.prompt
     by_voter = influence.summed(votes, votes.voter)
@@ -229,21 +216,15 @@ def _satterthwaite(first: Floats, first_nu: Floats, second: Floats, second_nu: F
         return np.where(spent > 0, (first + second) ** 2 / spent, 0.0)
 
 
-def _rows(
-    problem: Problem, people: Labels, weigh: Parts, theta: Floats, lam: float
-) -> tuple[Rows, Rows, Floats]:
+def _rows(problem: Problem, theta: Floats, lam: float) -> tuple[Rows, Rows, Floats]:
     """Return the rows of votes and of verdicts on the rest, and the three means, shape (3, k)."""
     a, b = problem.pairs.T
+    people, weigh = problem.votes, problem.parts
     expected = win_probability(theta)[a, b]
-    judge = expected - np.nan_to_num(problem.judge)
-    k, on_both, on_rest = len(theta), -lam * weigh.both, lam * weigh.rest
-    means = np.stack(
-        [
-            pull(problem.pairs, weigh.voted * (expected - np.nan_to_num(problem.people)), k),
-            pull(problem.pairs, weigh.both * judge, k),
-            pull(problem.pairs, weigh.rest * judge, k),
-        ]
-    )
+    parts = _parts(problem, theta)
+    judge = parts[2].residual
+    on_both, on_rest = -lam * weigh.both, lam * weigh.rest
+    means = np.stack([part.mean for part in parts])
     place = np.full(max(int(people.item.max()), int(problem.item.max())) + 1, -1)
     place[problem.item] = np.arange(len(problem.item))
     row = np.flatnonzero(place[people.item] >= 0)
@@ -313,7 +294,9 @@ class _Influence:
         for block, n in blocks(cluster, k):
             part, index = rows.only(np.arange(block.start, block.stop)), cluster[block]
             index = index - index[0]
-            shift = self._gradient(part, index, n) @ self.bread
+            shift = (
+                _gradients(part.pairs, part.value, part.weight, self.means, index, n) @ self.bread
+            )
             share = self._information(part, index, n) / np.where(total > 0, total, 1.0)
             left = np.maximum(1 - share, _LEAST_LEFT)
             shift *= np.where(share > 0, shrink / left, 1.0)
@@ -337,14 +320,6 @@ class _Influence:
         centred = self.means.T @ (rows.weight.T @ rows.weight) @ self.means - cross - cross.T
         return np.diag(self.bread.T @ (meat + centred) @ self.bread).astype(np.float64)
 
-    def _gradient(self, rows: Rows, cluster: Ints, n: int) -> Floats:
-        """Sum ``value (e_a - e_b) - weight means`` within clusters, shape (n, k)."""
-        k, (a, b) = len(self.bread), rows.pairs.T
-        total = np.bincount(cluster * k + a, rows.value, n * k)
-        total -= np.bincount(cluster * k + b, rows.value, n * k)
-        weight = np.stack([np.bincount(cluster, one, n) for one in rows.weight.T], axis=1)
-        return np.asarray(total.reshape(n, k) - weight @ self.means)
-
     def _information(self, rows: Rows, cluster: Ints, n: int) -> Floats:
         """Sum what rows tell of each rating within clusters, which they are sorted by."""
         k = len(self.bread)
@@ -360,28 +335,44 @@ class _Influence:
         return total
 
 
-def moments_at(problem: Problem, weigh: Parts, theta: Floats) -> Moments:
+def moments_at(problem: Problem, theta: Floats) -> Moments:
     """Sum the products of the prompts' influences, some prompts at a time."""
-    a, b = problem.pairs.T
-    expected = win_probability(theta)[a, b]
-    people = expected - np.nan_to_num(problem.people)
-    judge = expected - np.nan_to_num(problem.judge)
-    k = len(theta)
-    means = [
-        pull(problem.pairs, weight * residual, k)
-        for weight, residual in ((weigh.voted, people), (weigh.both, judge), (weigh.rest, judge))
-    ]
+    k, parts = len(theta), _parts(problem, theta)
     total = Moments(*np.zeros((5, k, k)))
     for rows, n_prompts in blocks(problem.prompt, k):
         prompt = problem.prompt[rows] - problem.prompt[rows.start]
         summed = [
-            _pulls(prompt, n_prompts, problem.pairs[rows], weight[rows], residual[rows], mean)
-            for weight, residual, mean in zip(
-                (weigh.voted, weigh.both, weigh.rest), (people, judge, judge), means, strict=True
+            _gradients(
+                problem.pairs[rows],
+                (part.weight * part.residual)[rows],
+                part.weight[rows, None],
+                part.mean[None],
+                prompt,
+                n_prompts,
             )
+            for part in parts
         ]
         total += Moments.of(*summed)
     return total
+
+
+class _Part(NamedTuple):
+    """One of the three means that an estimate is made of: see `Parts`."""
+
+    weight: Floats
+    residual: Floats
+    mean: Floats
+
+
+def _parts(problem: Problem, theta: Floats) -> list[_Part]:
+    a, b = problem.pairs.T
+    expected, weigh = win_probability(theta)[a, b], problem.parts
+    people = expected - np.nan_to_num(problem.people)
+    judge = expected - np.nan_to_num(problem.judge)
+    return [
+        _Part(weight, residual, pull(problem.pairs, weight * residual, len(theta)))
+        for weight, residual in ((weigh.voted, people), (weigh.both, judge), (weigh.rest, judge))
+    ]
 
 
 def pull(pairs: Ints, value: Floats, k: int) -> Floats:
@@ -390,15 +381,15 @@ def pull(pairs: Ints, value: Floats, k: int) -> Floats:
     return np.asarray(gained, dtype=np.float64)
 
 
-def _pulls(
-    prompt: Ints, n: int, pairs: Ints, weight: Floats, residual: Floats, mean: Floats
+def _gradients(
+    pairs: Ints, value: Floats, weight: Floats, means: Floats, cluster: Ints, n: int
 ) -> Floats:
-    """Sum ``weight (gradient - mean)`` by prompt, shape (n, n_models)."""
-    k = len(mean)
-    value = weight * residual
-    gradient = np.bincount(prompt * k + pairs[:, 0], value, n * k)
-    gradient -= np.bincount(prompt * k + pairs[:, 1], value, n * k)
-    return np.asarray(gradient.reshape(n, k) - np.bincount(prompt, weight, n)[:, None] * mean)
+    """Sum ``value (e_a - e_b) - weight means`` within clusters, shape (n, n_models)."""
+    k, (a, b) = means.shape[1], pairs.T
+    total = np.bincount(cluster * k + a, value, n * k)
+    total -= np.bincount(cluster * k + b, value, n * k)
+    summed = np.stack([np.bincount(cluster, one, n) for one in weight.T], axis=1)
+    return np.asarray(total.reshape(n, k) - summed @ means)
 
 
 def blocks(cluster: Ints, k: int) -> Iterator[tuple[slice, int]]:

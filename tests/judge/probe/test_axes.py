@@ -20,7 +20,7 @@ from judge.probe.axes import (
     scores_of,
     tie_groups,
 )
-from judge.studies.estimates import Estimate, clustered
+from judge.studies.estimates import Draws, Estimate, clustered
 from rating.errors import DataError
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 1))
@@ -58,7 +58,7 @@ def test_a_mean_is_that_of_drawing_clusters() -> None:
     cluster = np.repeat(np.arange(20), 3)
     (mean,) = means(values, rng=rng(), cluster=cluster)
     sums = np.array([[values[cluster == c].sum(), 3.0] for c in range(20)])
-    want = clustered(sums, lambda s: s[:, 0] / s[:, 1], n=60, rng=rng())
+    want = clustered(sums, lambda s: s[:, 0] / s[:, 1], n=60, draws=Draws(rng()))
     assert mean.estimate().to_dict() == pytest.approx(want.to_dict())
 
 

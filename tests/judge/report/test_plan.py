@@ -1,7 +1,9 @@
 """The parts of a report on votes still to come, and on what the judge says of items without."""
 
 import csv
+import re
 from datetime import date
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from judge.report.study import report_page, write_report
 from judge.studies.corrected import win_tallies
 from judge.studies.options import StudyOptions
 from judge.studies.plan import Signal, votes_to_buy
+from judge.studies.powered_ratings import powered_ratings
 from judge.studies.study import Study, study_judges
 
 MADE = date(2026, 5, 3)
@@ -101,14 +104,20 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
     assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")
 
 
+def test_the_argument_that_takes_the_chances_of_items_is_named_as_it_is(study: Study) -> None:
+    note = section(study, "How many votes to buy, and where").more[-1].note
+    (name,) = re.findall(r"argument (\w+) of judge\.studies\.powered_ratings", note)
+    assert name in signature(powered_ratings).parameters
+
+
 def test_win_rates_are_corrected_for_the_errors_that_votes_show(study: Study) -> None:
     judge = study.data.judges[0].verdicts
     (table,) = section(study, "Win rates, corrected for its errors").more
     assert [row[0] for row in table.rows] == list(MODELS)
     for model, by_judge, corrected, _ in table.rows:
-        want = win_tallies(study.data.items, study.data.people, judge)[model].corrected()
-        assert by_judge == f"{100 * want.by_judge:.0f} %"
-        assert corrected.startswith(f"{100 * (want.rate.value or 0):.0f} % (")
+        want = win_tallies(study.data.items, study.data.people, judge)[model]
+        assert by_judge == f"{100 * want.by_judge.share:.0f} %"
+        assert corrected.startswith(f"{100 * (want.corrected().value or 0):.0f} % (")
 
 
 def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Votes and verdicts on the same items, moved by planted positions, lengths and favours."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +66,4 @@ class MovedStudy:
         logit = logit + by.position * first + by.length * items.gaps["length"]
         label = np.where(rng.random(self.n) < 1 / (1 + np.exp(-logit)), 1, -1)
         label[rng.random(self.n) < self.tie_rate] = 0
-        nothing = np.full(self.n, np.nan)
-        return Labels(
-            np.arange(self.n),
-            np.zeros(self.n, dtype=np.int64),
-            label.astype(np.int8),
-            first,
-            nothing,
-        )
+        return replace(Labels.of_one_rater(np.arange(self.n), label), first=first)

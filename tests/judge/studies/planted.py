@@ -1,6 +1,6 @@
 """Studies with a planted judge: people who are right now and then, and a judge of one kind."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -129,5 +129,4 @@ class Planted:
 
 
 def _labels(item: Ints, rater: Ints, side: Ints, first: Ints) -> Labels:
-    nothing = np.full(len(item), np.nan)
-    return Labels(item, rater, side.astype(np.int8), first.astype(np.int8), nothing)
+    return replace(Labels.of_one_rater(item, side), rater=rater, first=first.astype(np.int8))

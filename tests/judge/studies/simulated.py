@@ -94,9 +94,8 @@ class Study:
 
 def labels_of(item: Ints, label: NDArray[np.int8], rater: Ints | None = None) -> Labels:
     """One row an item, by one rater unless they are given; nothing known of the order."""
-    n = len(item)
-    who = np.zeros(n, dtype=np.int64) if rater is None else rater[:n]
-    return Labels(item, who, label, np.zeros(n, dtype=np.int8), np.full(n, np.nan))
+    labels = Labels.of_one_rater(item, label)
+    return labels if rater is None else replace(labels, rater=rater[: labels.n])
 
 
 def nothing() -> Labels:

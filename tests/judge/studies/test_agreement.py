@@ -13,14 +13,13 @@ from sklearn.metrics import cohen_kappa_score
 from judge.studies.agreement import (
     kappa,
     majority,
-    one_vs_rest,
     over_another,
     over_people,
     own_agreement,
     own_kappa,
     pair_agreement,
 )
-from judge.studies.estimates import Estimate
+from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items, Labels
 from rating.errors import DataError
 from tests.judge.published import rows
@@ -39,18 +38,20 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "reliability.json").
 
 RNG = np.random.default_rng(1)
 
-rest_ = partial(one_vs_rest, rounds=20, rng=RNG)
+pairs_ = partial(pair_agreement, draws=Draws(RNG, 20))
 
-pairs_ = partial(pair_agreement, rounds=20, rng=RNG)
+own_ = partial(own_agreement, draws=Draws(RNG, 20))
 
-own_ = partial(own_agreement, rounds=20, rng=RNG)
+kappa_ = partial(kappa, draws=Draws(RNG, 20))
 
-kappa_ = partial(kappa, rounds=20, rng=RNG)
-
-own_kappa_ = partial(own_kappa, rounds=20, rng=RNG)
+own_kappa_ = partial(own_kappa, draws=Draws(RNG, 20))
 
 
 SEED = 7
+
+
+def _draws() -> Draws:
+    return Draws(np.random.default_rng(SEED))
 
 
 def _agreed(estimate: Estimate) -> tuple[int, int]:
@@ -157,7 +158,7 @@ def _crossed() -> tuple[Items, Labels, Labels]:
 def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
     items, x, y = _crossed()
     want, error = GOLDEN["crossed"]["kappa"]
-    estimate = kappa(items, x, y, rounds=2000, rng=np.random.default_rng(1))
+    estimate = kappa(items, x, y, draws=Draws(np.random.default_rng(1), 2000))
     assert estimate.value == pytest.approx(want, abs=5e-5)
     assert estimate.lower is not None
     assert estimate.upper is not None
@@ -185,18 +186,11 @@ def test_three_items_by_hand() -> None:
     assert list(zip(most.item, most.label, strict=True)) == [(0, 1), (1, 0), (2, -1)]
 
 
-def test_four_annotators_of_two_items_agree_with_one_and_with_the_rest_as_published() -> None:
+def test_four_annotators_of_two_items_agree_with_one_as_published() -> None:
     # The example in the documentation of AlpacaEval: labels 1 1 1 1 and 2 2 2 1.
     votes = labels_of([(0, 1)] * 4 + [(1, -1)] * 3 + [(1, 1)])
     items = items_of(2)
     assert own_(items, votes, ties=True, weighting="items").value == 0.75
-    assert rest_(items, votes).value == 0.875
-
-
-def test_a_split_rest_scores_what_its_coin_would() -> None:
-    # Of A, B and tie each rest is split between the other two; of A, A, B: 1/2, 1/2 and 0.
-    votes = labels_of([(0, 1), (0, -1), (0, 0), (1, 1), (1, 1), (1, -1)])
-    assert rest_(items_of(2), votes).value == pytest.approx((0 + 1 / 3) / 2)
 
 
 def test_full_agreement_keeps_the_doubt_that_its_number_of_prompts_leaves() -> None:
@@ -284,7 +278,7 @@ def test_intervals_cover_agreement_only_where_votes_of_a_prompt_stay_together(
     for _ in range(runs):
         rate = rng.beta(2, 1, 100)[prompt]  # 2/3 on average
         votes = labels_of(enumerate(np.where(rng.random(1000) < rate, 1, -1).tolist()))
-        result = pair_agreement(items, verdicts, votes, ties=False, rounds=200, rng=rng)
+        result = pair_agreement(items, verdicts, votes, ties=False, draws=Draws(rng, 200))
         assert result.lower is not None
         assert result.upper is not None
         inside += result.lower <= 2 / 3 <= result.upper
@@ -312,26 +306,24 @@ def drawn() -> tuple[Items, Labels, Labels, Labels]:
 def test_a_difference_is_that_of_both_rates(ties: bool) -> None:
     items, people, judge, always = drawn()
 
-    def rng() -> np.random.Generator:
-        return np.random.default_rng(SEED)
-
     rates = [
-        pair_agreement(items, one, people, ties=ties, rng=rng()).value for one in (judge, always)
+        pair_agreement(items, one, people, ties=ties, draws=_draws()).value
+        for one in (judge, always)
     ]
-    own = own_agreement(items, people, ties=ties, rng=rng()).value
+    own = own_agreement(items, people, ties=ties, draws=_draws()).value
     assert rates[0] is not None
     assert rates[1] is not None
     assert own is not None
-    lead = over_another(items, judge, always, people, ties=ties, rng=rng())
+    lead = over_another(items, judge, always, people, ties=ties, draws=_draws())
     assert lead.value == pytest.approx(rates[0] - rates[1])
-    assert over_people(items, judge, people, ties=ties, rng=rng()).value == pytest.approx(
+    assert over_people(items, judge, people, ties=ties, draws=_draws()).value == pytest.approx(
         rates[0] - own
     )
 
 
 def test_the_same_verdicts_differ_by_no_more_than_prompts_of_one_mind_leave() -> None:
     items, people, judge, _ = drawn()
-    lead = over_another(items, judge, judge, people, ties=True, rng=np.random.default_rng(SEED))
+    lead = over_another(items, judge, judge, people, ties=True, draws=_draws())
     away = 1 - 0.025 ** (1 / items.n_prompts)
     assert (lead.value, lead.lower, lead.upper) == pytest.approx((0, -away, away))
 
@@ -339,8 +331,8 @@ def test_the_same_verdicts_differ_by_no_more_than_prompts_of_one_mind_leave() ->
 def test_what_both_share_cancels_so_the_interval_is_narrower_than_apart() -> None:
     items, people, judge, _ = drawn()
     nearly = rows_of(judge.item, np.where(np.arange(200) < 10, -judge.label, judge.label))
-    lead = over_another(items, judge, nearly, people, ties=True, rng=np.random.default_rng(SEED))
-    alone = pair_agreement(items, judge, people, ties=True, rng=np.random.default_rng(SEED))
+    lead = over_another(items, judge, nearly, people, ties=True, draws=_draws())
+    alone = pair_agreement(items, judge, people, ties=True, draws=_draws())
     assert lead.lower is not None
     assert lead.upper is not None
     assert alone.lower is not None
@@ -352,13 +344,17 @@ def test_people_count_only_where_the_judge_said_something() -> None:
     items, people, judge, _ = drawn()
     part = judge.only(judge.item < 100)
     alike = people.only(people.item < 100)
-    lead = over_people(items, part, people, ties=True, rng=np.random.default_rng(SEED))
-    assert lead == over_people(items, part, alike, ties=True, rng=np.random.default_rng(SEED))
+    lead = over_people(items, part, people, ties=True, draws=_draws())
+    assert lead == over_people(items, part, alike, ties=True, draws=_draws())
 
 
 def test_without_two_votes_an_item_there_is_no_difference_from_people() -> None:
     items, people, judge, _ = drawn()
     lead = over_people(
-        items, judge, people.only(np.arange(200)), ties=True, rng=np.random.default_rng(SEED)
+        items,
+        judge,
+        people.only(np.arange(200)),
+        ties=True,
+        draws=_draws(),
     )
     assert (lead.value, lead.lower, lead.upper) == (None, None, None)

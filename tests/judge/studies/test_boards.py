@@ -25,7 +25,7 @@ from judge.studies.correlations import (
     correlated,
     row_correlations,
 )
-from judge.studies.estimates import Estimate
+from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items
 from rating import Comparisons, fit_bradley_terry
 from rating.errors import NotIdentifiedError
@@ -48,7 +48,7 @@ def _board(
 
 
 def _compared(people: Preferences, judge: Preferences, rounds: int = 200) -> BoardsCompared:
-    return compare_boards(people, judge, rounds=rounds, rng=np.random.default_rng(1))
+    return compare_boards(people, judge, draws=Draws(np.random.default_rng(1), rounds))
 
 
 @pytest.mark.published
@@ -147,11 +147,11 @@ def _covered(n_models: int, error: float, taste: float, runs: int) -> dict[str, 
         people = np.linspace(-0.5, 0.5, n_models)
         judge = people + rng.normal(0, taste, n_models)
         seeds = rng.integers(2**31, size=2)
-        boards = [
+        votes, verdicts = (
             _board((theta + rng.normal(0, error, n_models)).tolist(), error, seed=int(seed))
             for theta, seed in zip((people, judge), seeds, strict=True)
-        ]
-        compared = compare_boards(*boards, rounds=100, rng=rng)
+        )
+        compared = compare_boards(votes, verdicts, Draws(rng, 100))
         noise = rng.normal(0, error, (2, 40, n_models))
         noisy = row_correlations(judge + noise[0], people + noise[1])
         clean = row_correlations(judge[None], people[None])
@@ -220,12 +220,12 @@ def test_a_judge_that_follows_people_beats_one_that_does_not_and_not_itself() ->
     bad = MovedStudy(n=4000, n_models=12, judge=Mover(scale=-0.5))
     _, _, poor = bad.draw(np.random.default_rng(1))
     votes, first, second = (preferences(items, one) for one in (people, good, poor))
-    gaps = contest(votes, first, second, rounds=300, rng=np.random.default_rng(1))
+    gaps = contest(votes, first, second, draws=Draws(np.random.default_rng(1), 300))
     assert gaps.pearson.lower is not None
     assert gaps.pearson.lower > 0
-    mirrored = contest(votes, second, first, rounds=300, rng=np.random.default_rng(1))
+    mirrored = contest(votes, second, first, draws=Draws(np.random.default_rng(1), 300))
     assert mirrored.spearman.value == pytest.approx(-gaps.spearman.value)  # type: ignore[operator]
-    same = contest(votes, first, first, rounds=20, rng=np.random.default_rng(1))
+    same = contest(votes, first, first, draws=Draws(np.random.default_rng(1), 20))
     assert (same.kendall.value, same.kendall.lower, same.kendall.upper) == (0, None, None)
 
 

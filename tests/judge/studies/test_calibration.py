@@ -13,11 +13,12 @@ from sklearn.metrics import brier_score_loss
 
 from judge.scoring.logistic import expit
 from judge.studies.calibration import calibration, with_isotonic
+from judge.studies.estimates import Draws
 from judge.studies.items import Items, Labels
 from rating.errors import NotIdentifiedError
 from tests.judge.studies.labels import items_of, labels_of, repeated, swapped
 
-calibration_ = partial(calibration, rounds=20, rng=np.random.default_rng(1))
+calibration_ = partial(calibration, draws=Draws(np.random.default_rng(1), 20))
 probabilities = st.lists(
     st.tuples(st.integers(0, 100), st.integers(-1, 1)), min_size=5, max_size=30
 )
@@ -78,7 +79,7 @@ def test_other_programs_find_the_same_curve_score_and_maps() -> None:
 
 def test_a_planted_temperature_is_found_and_maps_better_than_nothing() -> None:
     items, people, judge = _judged(4000, np.random.default_rng(2), temperature=2.5, prompts=400)
-    calibrated = calibration(items, people, judge, rounds=200, rng=np.random.default_rng(2))
+    calibrated = calibration(items, people, judge, draws=Draws(np.random.default_rng(2), 200))
     assert calibrated.temperature.lower is not None
     assert calibrated.temperature.upper is not None
     assert calibrated.temperature.lower < 2.5 < calibrated.temperature.upper
@@ -94,7 +95,7 @@ def test_chances_that_hold_have_an_error_that_may_be_nothing() -> None:
     """Noise alone gives an ECE of .02 here: its interval must reach down to nothing."""
     rng, reached = np.random.default_rng(3), 0
     for _ in range(8):
-        calibrated = calibration(*_judged(1000, rng), rounds=100, rng=rng)
+        calibrated = calibration(*_judged(1000, rng), draws=Draws(rng, 100))
         assert calibrated.ece.value is not None
         assert calibrated.ece.value > 0.005
         assert calibrated.ece.lower is not None
@@ -112,7 +113,7 @@ def test_intervals_cover_the_temperature_and_the_brier_score() -> None:
     truth = float(np.mean(expit(nodes) * (1 - sure) ** 2 + (1 - expit(nodes)) * sure**2))
     for _ in range(600):
         calibrated = calibration(
-            *_judged(800, rng, temperature=2.0, prompts=80), rounds=200, rng=rng
+            *_judged(800, rng, temperature=2.0, prompts=80), draws=Draws(rng, 200)
         )
         for k, (one, want) in enumerate(
             ((calibrated.temperature, 2.0), (calibrated.brier, truth))

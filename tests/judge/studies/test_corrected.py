@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from judge.studies.corrected import (
     ASSUMPTION,
-    Corrected,
     Counted,
     Tally,
     corrected_rate,
     win_tallies,
 )
+from judge.studies.estimates import Estimate
 from judge.studies.items import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from tests.judge.studies.labels import items_of, labels_of, repeated
@@ -133,10 +133,11 @@ def test_a_models_win_rate_by_hand() -> None:
     with pytest.raises(NotIdentifiedError, match=r"0\.000 of what people say no to"):
         win_tallies(items, people, judge)["m1"].corrected()
     better = labels_of([(0, -1), (1, -1), (2, 1), (3, 1), (4, -1)])
-    corrected = win_tallies(items, people, better)["m1"].corrected()
-    assert (corrected.by_judge, corrected.rate.n) == (0.6, 5)
-    assert corrected.rate.value == pytest.approx(0.6)
-    for count, hits in ((corrected.specificity, 1), (corrected.sensitivity, 2)):
+    tally = win_tallies(items, people, better)["m1"]
+    corrected = tally.corrected()
+    assert (tally.by_judge.share, corrected.n) == (0.6, 5)
+    assert corrected.value == pytest.approx(0.6)
+    for count, hits in ((tally.specificity, 1), (tally.sensitivity, 2)):
         assert (count.hits, count.n) == (hits, hits)
 
 
@@ -150,11 +151,12 @@ def test_a_judge_with_a_liking_for_a_model_is_corrected() -> None:
     judged = np.where(truth, rng.random(n) < 0.95, rng.random(n) < 0.25)
     votes = labels_of((i, int(side[i] if truth[i] else -side[i])) for i in range(2000))
     verdicts = labels_of((i, int(side[i] if judged[i] else -side[i])) for i in range(n))
-    corrected = win_tallies(items, votes, verdicts)["x"].corrected()
-    assert corrected.by_judge == pytest.approx(0.46, abs=0.01)
-    assert corrected.rate.lower is not None
-    assert corrected.rate.upper is not None
-    assert corrected.rate.lower < 0.3 < corrected.rate.upper < corrected.by_judge
+    tally = win_tallies(items, votes, verdicts)["x"]
+    corrected = tally.corrected()
+    assert tally.by_judge.share == pytest.approx(0.46, abs=0.01)
+    assert corrected.lower is not None
+    assert corrected.upper is not None
+    assert corrected.lower < 0.3 < corrected.upper < tally.by_judge.share
 
 
 def by_prompt(
@@ -182,10 +184,10 @@ def by_prompt(
     return items, votes, labels_of(zip(at, signs[1], strict=True))
 
 
-def width(corrected: Corrected) -> float:
-    assert corrected.rate.lower is not None
-    assert corrected.rate.upper is not None
-    return corrected.rate.upper - corrected.rate.lower
+def width(corrected: Estimate) -> float:
+    assert corrected.lower is not None
+    assert corrected.upper is not None
+    return corrected.upper - corrected.lower
 
 
 def test_repeating_every_row_within_its_prompt_narrows_no_interval() -> None:
@@ -199,7 +201,7 @@ def test_repeating_every_row_within_its_prompt_narrows_no_interval() -> None:
         for one in (votes, verdicts)
     )
     again = win_tallies(twice, more, judged)["x"].corrected()
-    assert again.rate.value == pytest.approx(once.rate.value)
+    assert again.value == pytest.approx(once.value)
     assert width(again) >= width(once)
     assert width(again) == pytest.approx(width(once), rel=0.01)
 
@@ -213,7 +215,7 @@ def test_where_each_row_has_its_prompt_the_interval_is_the_published_one() -> No
         Counted(one.hits, one.n)
         for one in (tallies.by_judge, tallies.specificity, tallies.sensitivity)
     ]
-    ours, published = tallies.corrected().rate, corrected_rate(*plain)
+    ours, published = tallies.corrected(), corrected_rate(*plain)
     assert (ours.lower, ours.upper) == pytest.approx((published.lower, published.upper))
 
 
@@ -247,7 +249,7 @@ def test_intervals_of_ten_rows_a_prompt_cover(
             )
         )
         for place, one in enumerate((tally, plain)):
-            rate = one.corrected().rate
+            rate = one.corrected()
             assert rate.lower is not None
             assert rate.upper is not None
             inside[run, place] = rate.lower <= 0.3 <= rate.upper

@@ -19,7 +19,7 @@ from judge.studies.correlations import (
     row_correlations,
     score_correlations,
 )
-from judge.studies.estimates import Estimate
+from judge.studies.estimates import Draws, Estimate
 from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.studies.labels import held
@@ -117,8 +117,7 @@ def _correlated(
         theta,
         covariance,
         np.asarray(scores, dtype=float),
-        rounds=rounds,
-        rng=np.random.default_rng(1),
+        draws=Draws(np.random.default_rng(1), rounds),
     )
 
 
@@ -169,9 +168,8 @@ def test_ratings_without_an_error_give_no_interval_and_no_noise_to_be_freed_of()
 
 def test_what_moves_all_ratings_alike_moves_no_correlation() -> None:
     ratings, scores = np.random.default_rng(3).normal(size=(2, 12))
-    draws = {"rounds": 200, "level": 0.95}
     alone, shifted = (
-        score_correlations(ratings, cov, scores, rng=np.random.default_rng(1), **draws)  # type: ignore[arg-type]
+        score_correlations(ratings, cov, scores, Draws(np.random.default_rng(1), 200))
         for cov in (np.eye(12), np.eye(12) + np.ones((12, 12)))
     )
     for name in FIGURES:
@@ -189,8 +187,7 @@ def _covered(error: float, runs: int) -> dict[str, float]:
             true + rng.normal(0, error, 12),
             np.eye(12) * error**2,
             scores,
-            rounds=100,
-            rng=rng,
+            draws=Draws(rng, 100),
         )
         truth = correlations(scores, true)
         for kind in KINDS:

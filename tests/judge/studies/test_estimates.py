@@ -11,6 +11,7 @@ from scipy.stats import bootstrap
 from judge.studies.estimates import (
     MOST_CLUSTERS,
     SHARE,
+    Draws,
     clustered,
     draw_counts,
     drawn_sums,
@@ -32,7 +33,7 @@ def test_another_program_finds_the_same_interval_of_a_ratio() -> None:
     rng = np.random.default_rng(1)
     size = rng.integers(1, 9, 60)
     stats = np.column_stack([rng.binomial(size, 0.7), size]).astype(float)
-    estimate = clustered(stats, _mean, n=60, rounds=20_000, rng=np.random.default_rng(2))
+    estimate = clustered(stats, _mean, n=60, draws=Draws(np.random.default_rng(2), 20_000))
     other = bootstrap(
         (stats[:, 0], stats[:, 1]),
         lambda x, y, axis: x.sum(axis=axis) / y.sum(axis=axis),
@@ -52,7 +53,7 @@ def test_rows_of_a_prompt_stay_together() -> None:
     together = np.column_stack([25 * prompt_rate, np.full(40, 25.0)])
     widths = []
     for stats in (apart, together):
-        estimate = clustered(stats, _mean, n=1000, rounds=2000, rng=np.random.default_rng(2))
+        estimate = clustered(stats, _mean, n=1000, draws=Draws(np.random.default_rng(2), 2000))
         assert estimate.lower is not None
         assert estimate.upper is not None
         widths.append(estimate.upper - estimate.lower)
@@ -85,9 +86,9 @@ def test_a_round_that_is_not_defined_is_endless_not_dropped() -> None:
 
 def test_what_is_not_defined_has_no_value_and_one_prompt_no_interval() -> None:
     rng = np.random.default_rng(1)
-    empty = clustered(np.zeros((5, 2)), _mean, n=0, rng=rng)
+    empty = clustered(np.zeros((5, 2)), _mean, n=0, draws=Draws(rng))
     assert (empty.value, empty.lower, empty.upper) == (None, None, None)
-    single = clustered(np.array([[3.0, 4.0], [0.0, 0.0]]), _mean, n=4, rng=rng)
+    single = clustered(np.array([[3.0, 4.0], [0.0, 0.0]]), _mean, n=4, draws=Draws(rng))
     assert (single.value, single.lower, single.upper) == (0.75, None, None)
 
 
@@ -100,7 +101,7 @@ def test_a_level_outside_of_0_to_1_is_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_size=2, max_size=12))
 def test_the_interval_holds_within_what_the_prompts_say(pairs: list[tuple[int, int]]) -> None:
     stats = np.array([(min(x, y), y) for x, y in pairs], dtype=float)
-    estimate = clustered(stats, _mean, n=1, rounds=50, rng=np.random.default_rng(1))
+    estimate = clustered(stats, _mean, n=1, draws=Draws(np.random.default_rng(1), 50))
     rates = stats[:, 0] / stats[:, 1]
     if estimate.lower is None or estimate.upper is None:
         assert np.ptp(rates) < 1e-9
@@ -110,22 +111,22 @@ def test_the_interval_holds_within_what_the_prompts_say(pairs: list[tuple[int, i
 
 def test_prompts_of_one_mind_leave_the_interval_of_as_many_that_count() -> None:
     rng = np.random.default_rng(1)
-    whole = clustered(np.full((30, 2), 4.0), _mean, n=120, mean=SHARE, rng=rng)
+    whole = clustered(np.full((30, 2), 4.0), _mean, n=120, mean=SHARE, draws=Draws(rng))
     assert (whole.value, whole.upper) == (1, 1)
     assert whole.lower == pytest.approx(0.025 ** (1 / 30))  # Clopper-Pearson
     # One prompt of 9 and nine of 1: (9 + 9)^2 / (81 + 9) = 3.6 effective prompts.
     uneven = np.repeat(np.array([[0.0, 9.0], [0.0, 1.0]]), [1, 9], axis=0)
-    none = clustered(uneven, _mean, n=18, mean=SHARE, rng=rng)
+    none = clustered(uneven, _mean, n=18, mean=SHARE, draws=Draws(rng))
     assert (none.value, none.lower) == (0, 0)
     assert none.upper == pytest.approx(1 - 0.025 ** (1 / 3.6))
     # Another prompt may be all of one side or all of the other.
-    split = clustered(np.tile([1.0, 2.0], (30, 1)), _mean, n=60, mean=SHARE, rng=rng)
+    split = clustered(np.tile([1.0, 2.0], (30, 1)), _mean, n=60, mean=SHARE, draws=Draws(rng))
     away = 1 - 0.025 ** (1 / 30)
     assert (split.lower, split.upper) == pytest.approx((0.5 - away / 2, 0.5 + away / 2))
 
 
 def test_what_is_no_mean_has_no_interval_where_no_draw_moves_it() -> None:
-    estimate = clustered(np.full((30, 2), 4.0), _mean, n=120, rng=np.random.default_rng(1))
+    estimate = clustered(np.full((30, 2), 4.0), _mean, Draws(np.random.default_rng(1)), n=120)
     assert (estimate.value, estimate.lower, estimate.upper) == (1, None, None)
     assert with_width(0.3, 0.3) == (None, None)
     assert with_width(0.3, None) == (0.3, None)

@@ -73,7 +73,7 @@ def test_a_rule_with_many_cases_is_and_on_these_alone(tmp_path: Path) -> None:
     rule = next(rule for rule in studied.baselines if rule.name == FIRST)
     assert rule.followed is not None
     assert rule.followed.value == 1
-    assert rule.lead_without_ties.value == 0
+    assert rule.lead.value == 0
     assert studied.first_answer.headline == (
         "No. It does no better than always picking what is shown first."
     )

@@ -26,8 +26,8 @@ def near(value: float, reach: float = 0.02, n: int = 900) -> Estimate:
     return Estimate(value, value - reach, value + reach, n)
 
 
-COIN = Rule(RANDOM, Estimate(0.5, None, None, 900), near(0.3), None)
-LONGER = Rule(LONGEST, near(0.6), near(0.2), near(0.7))
+COIN = Rule(RANDOM, Estimate(0.5, None, None, 900), near(1 / 3), near(0.3), None)
+LONGER = Rule(LONGEST, near(0.6), near(0.5), near(0.2), near(0.7))
 GOOD = Evidence(
     judge=near(0.8),
     people=near(0.78),
@@ -110,7 +110,7 @@ def test_each_gate_has_its_verdict(other: dict[str, Any], verdict: str, reason: 
 
 
 def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() -> None:
-    level = Rule(RANDOM, COIN.agreement, near(0.01), None)
+    level = replace(COIN, lead=near(0.01))
     verdict = answer(rules=(LONGER, level))
     assert verdict.headline == "No. It does hardly better than throwing a coin, if at all."
     verdict = answer(rules=(LONGER, replace(level, lead=near(-0.1))))
@@ -122,8 +122,8 @@ def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() 
 
 
 def test_a_rule_that_is_followed_is_named_first() -> None:
-    copied = Rule(FIRST, near(0.5), near(0.0), near(0.97))
-    far = Rule(RANDOM, COIN.agreement, near(-0.2), None)
+    copied = Rule(FIRST, near(0.5), near(0.4), near(0.0), near(0.97))
+    far = replace(COIN, lead=near(-0.2))
     assert [rule.name for rule in unbeaten((far, copied))] == [FIRST, RANDOM]
     verdict = answer(rules=(far, copied))
     assert verdict.headline == "No. It does no better than always picking what is shown first."

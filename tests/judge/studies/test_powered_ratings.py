@@ -88,11 +88,11 @@ def by_prompt(
 ) -> np.ndarray:
     """The covariance of PPI++ with items summed by prompt, at the ratings that were found."""
     problem, _ = problem_of(items, people, judge, None)
-    weigh, lam = problem.parts, 0.0 if alone else powered.judge_weight
+    lam = 0.0 if alone else powered.judge_weight
     theta = (powered.human_only if alone else powered.ratings).theta
-    moments = moments_at(problem, weigh, theta)
+    moments = moments_at(problem, theta)
     correction = powered.n_prompts / (powered.n_prompts - 1)
-    return correction * moments.covariance(bread_at(problem, weigh, theta, lam), lam)
+    return correction * moments.covariance(bread_at(problem, theta, lam), lam)
 
 
 @pytest.mark.parametrize("signal", [1.0, 3.0])

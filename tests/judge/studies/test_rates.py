@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.studies.agreement import pair_agreement
+from judge.studies.estimates import Draws
 from judge.studies.items import Labels
 from judge.studies.rates import always_first, larger, random_agreement, swaps
 from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.studies.labels import items_of, labels_of, swapped
 
-agreement = partial(pair_agreement, rounds=20, rng=np.random.default_rng(1))
+agreement = partial(pair_agreement, draws=Draws(np.random.default_rng(1), 20))
 
 
-swaps_ = partial(swaps, rounds=20, rng=np.random.default_rng(1))
+swaps_ = partial(swaps, draws=Draws(np.random.default_rng(1), 20))
 
 asked = st.lists(
     st.tuples(st.integers(0, 4), st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=30

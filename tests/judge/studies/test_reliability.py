@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.studies.agreement import majority
+from judge.studies.estimates import Draws
 from judge.studies.items import Items, Labels
 from judge.studies.reliability import CONDITION, Ceiling, Metric, Ratings, ac1, alpha, ceiling
 from rating.errors import DataError
@@ -30,11 +31,11 @@ matrices = st.lists(
 ).map(np.array)
 
 
-ceiling_ = partial(ceiling, rounds=20, rng=np.random.default_rng(1))
+ceiling_ = partial(ceiling, draws=Draws(np.random.default_rng(1), 20))
 
 
-def _quick() -> dict[str, Any]:
-    return {"rounds": 20, "rng": np.random.default_rng(1)}
+def _quick() -> Draws:
+    return Draws(np.random.default_rng(1), 20)
 
 
 @pytest.mark.parametrize("table", GOLDEN["tables"], ids=lambda table: table["source"][:30])
@@ -42,9 +43,9 @@ def test_published_tables_reach_their_figures(table: dict[str, Any]) -> None:
     ratings = Ratings.of_matrix(np.array(table["observers"], dtype=float).T)
     for name, want in table["expected"].items():
         coefficient = (
-            ac1(ratings, **_quick())
+            ac1(ratings, _quick())
             if name == "ac1"
-            else alpha(ratings, metric=cast(Metric, name), **_quick())
+            else alpha(ratings, _quick(), metric=cast(Metric, name))
         )
         assert coefficient.value == pytest.approx(want, abs=0.0005), name
 
@@ -54,9 +55,9 @@ def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
     i, j = np.indices(table.shape)
     matrix = np.column_stack([np.repeat(k.ravel(), table.ravel()) for k in (i, j)]).astype(float)
     ratings = Ratings.of_matrix(matrix)
-    assert alpha(ratings, **_quick()).value == pytest.approx(GOLDEN["crossed"]["alpha"], abs=5e-5)
+    assert alpha(ratings, _quick()).value == pytest.approx(GOLDEN["crossed"]["alpha"], abs=5e-5)
     want, error = GOLDEN["crossed"]["ac1"]
-    coefficient = ac1(ratings, rounds=2000, rng=np.random.default_rng(1))
+    coefficient = ac1(ratings, draws=Draws(np.random.default_rng(1), 2000))
     assert coefficient.n == 100
     assert coefficient.value == pytest.approx(want, abs=5e-5)
     assert coefficient.lower is not None
@@ -69,7 +70,7 @@ def test_people_reach_the_published_alphas(published_data: Path) -> None:
     wanted = {"mtbench": (0.4855, 961), "llmfao": (0.2903, 2124)}
     for name, (value, n) in wanted.items():
         data = published(published_data / "votes" / name)
-        coefficient = alpha(Ratings.of_labels(data.items, data.people), **_quick())
+        coefficient = alpha(Ratings.of_labels(data.items, data.people), _quick())
         assert coefficient.n == n, name
         assert coefficient.value == pytest.approx(value, abs=5e-5), name
 
@@ -78,8 +79,8 @@ def test_nearly_all_of_one_label_lowers_alpha_and_not_ac1() -> None:
     # 98 units on which both say A; one A against B, one B against A.
     votes = [(i, 1) for i in range(98) for _ in range(2)] + [(98, 1), (98, -1), (99, -1), (99, 1)]
     ratings = Ratings.of_labels(items_of(100), labels_of(votes))
-    assert alpha(ratings, **_quick()).value == pytest.approx(-0.005, abs=0.001)
-    assert ac1(ratings, **_quick()).value == pytest.approx(0.98, abs=0.001)
+    assert alpha(ratings, _quick()).value == pytest.approx(-0.005, abs=0.001)
+    assert ac1(ratings, _quick()).value == pytest.approx(0.98, abs=0.001)
 
 
 def test_coins_agree_no_more_than_chance_if_nobody_could_give_a_tie() -> None:
@@ -87,9 +88,9 @@ def test_coins_agree_no_more_than_chance_if_nobody_could_give_a_tie() -> None:
     votes = labels_of([(i, int(x)) for i in range(4000) for x in rng.choice([-1, 1], 2)])
     items = items_of(4000)
     two, three = (Ratings.of_labels(items, votes, ties=ties) for ties in (False, True))
-    assert ac1(two, **_quick()).value == pytest.approx(0, abs=0.05)
-    assert ac1(three, **_quick()).value == pytest.approx(1 / 3, abs=0.05)
-    assert alpha(two, **_quick()).value == pytest.approx(alpha(three, **_quick()).value)
+    assert ac1(two, _quick()).value == pytest.approx(0, abs=0.05)
+    assert ac1(three, _quick()).value == pytest.approx(1 / 3, abs=0.05)
+    assert alpha(two, _quick()).value == pytest.approx(alpha(three, _quick()).value)
 
 
 def test_ties_where_none_could_be_given_are_refused() -> None:
@@ -99,20 +100,20 @@ def test_ties_where_none_could_be_given_are_refused() -> None:
 
 def test_what_cannot_be_told_has_no_value() -> None:
     one_value = Ratings.of_labels(items_of(2), labels_of([(0, 1), (0, 1), (1, 1), (1, 1)]))
-    assert alpha(one_value, **_quick()).value is None
+    assert alpha(one_value, _quick()).value is None
     nobody_twice = Ratings.of_labels(items_of(2), labels_of([(0, 1), (1, -1)]))
-    assert (alpha(nobody_twice, **_quick()).value, ac1(nobody_twice, **_quick()).n) == (None, 0)
-    assert ac1(nobody_twice, **_quick()).value is None
+    assert (alpha(nobody_twice, _quick()).value, ac1(nobody_twice, _quick()).n) == (None, 0)
+    assert ac1(nobody_twice, _quick()).value is None
 
 
 def test_what_has_no_measure_is_refused() -> None:
     ratings = Ratings.of_labels(items_of(1), labels_of([(0, 1), (0, 0)]))
     with pytest.raises(DataError, match="from 0 up, not -1"):
-        alpha(ratings, metric="ratio", **_quick())
+        alpha(ratings, _quick(), metric="ratio")
     with pytest.raises(DataError, match="not 'cubic'"):
-        alpha(ratings, metric=cast(Metric, "cubic"), **_quick())
+        alpha(ratings, _quick(), metric=cast(Metric, "cubic"))
     with pytest.raises(DataError, match="there is 1"):
-        ac1(Ratings.of_matrix(np.ones((3, 2))), **_quick())
+        ac1(Ratings.of_matrix(np.ones((3, 2))), _quick())
 
 
 def _by_definition(matrix: Floats) -> float:
@@ -131,7 +132,7 @@ def _by_definition(matrix: Floats) -> float:
 @settings(max_examples=40)
 @given(matrices)
 def test_alpha_is_what_its_definition_says(matrix: Floats) -> None:
-    coefficient = alpha(Ratings.of_matrix(matrix), **_quick()).value
+    coefficient = alpha(Ratings.of_matrix(matrix), _quick()).value
     want = _by_definition(matrix)
     assert coefficient == (None if np.isnan(want) else pytest.approx(want))
 
@@ -140,7 +141,7 @@ def test_alpha_is_what_its_definition_says(matrix: Floats) -> None:
 @given(matrices, st.sampled_from(METRICS))
 def test_who_is_which_observer_does_not_matter(matrix: Floats, metric: Metric) -> None:
     one, other = (
-        alpha(Ratings.of_matrix(table), metric=metric, **_quick()).value
+        alpha(Ratings.of_matrix(table), _quick(), metric=metric).value
         for table in (matrix, matrix[::-1, ::-1])
     )
     assert one == (None if other is None else pytest.approx(other))
@@ -153,7 +154,7 @@ def test_turning_all_sides_round_changes_nothing(rows: list[tuple[int, int]]) ->
         Ratings.of_labels(items_of(10), one) for one in (labels_of(rows), swapped(labels_of(rows)))
     )
     for measure in (alpha, ac1):
-        one, other = measure(ratings, **_quick()), measure(turned, **_quick())
+        one, other = measure(ratings, _quick()), measure(turned, _quick())
         assert one.value == (None if other.value is None else pytest.approx(other.value))
 
 
@@ -187,7 +188,7 @@ def test_a_planted_law_of_opinion_gives_back_the_best_judge(a: float, reached: f
     # Uniform shares: E max(p, 1 - p) = 3/4; arcsine shares: 1/2 + 1/pi.
     rng = np.random.default_rng(5)
     items, people, best = _drawn(rng.beta(a, a, 6000), 4, rng)
-    bounds = ceiling(items, people, best, rounds=200, rng=rng)
+    bounds = ceiling(items, people, best, draws=Draws(rng, 200))
     assert bounds.fitted.lower is not None
     assert bounds.fitted.upper is not None
     assert bounds.fitted.value == pytest.approx(reached, abs=0.01)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.studies.estimates import Estimate
+from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items, Labels
 from judge.studies.reliability import Ceiling, ceiling
 from tests.judge.studies.simulated import apart, labels_of
@@ -74,7 +74,7 @@ def study(law: str) -> dict[str, Share]:
     agree, best = AGREE[law], BEST[law]
     for _ in range(STUDIES):
         items, people, judge = draw(law, rng)
-        bounds = ceiling(items, people, judge, rounds=ROUNDS, rng=rng)
+        bounds = ceiling(items, people, judge, draws=Draws(rng, ROUNDS))
         seen["people"].append(held(bounds.people, agree))
         seen["best judge"].append(held(bounds.judge, best))
         seen["fitted"].append(held(bounds.fitted, best))
@@ -91,7 +91,7 @@ def independent(law: str) -> Share:
     inside = []
     for _ in range(STUDIES):
         items, people, _ = draw(law, rng)
-        bounds = ceiling(apart(items), people, rounds=ROUNDS, rng=rng)
+        bounds = ceiling(apart(items), people, draws=Draws(rng, ROUNDS))
         inside.append(held(bounds.people, AGREE[law]))
     return Share.of(np.array(inside, dtype=np.float64))
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from judge.studies.agreement import over_people, own_agreement, pair_agreement
-from judge.studies.estimates import Estimate
+from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items, Labels
+from tests.judge.studies.simulated import labels_of
 
 Record = Callable[[str, object], None]
 
@@ -37,25 +38,19 @@ def drawn(rng: np.random.Generator, people: int, sd: float) -> tuple[Items, Labe
     rater = np.repeat(np.arange(people), VOTES_EACH)
     item = np.concatenate([rng.choice(N_ITEMS, VOTES_EACH, replace=False) for _ in range(people)])
     sees = rng.random(len(item)) < reliability(rng.normal(size=people), sd)[rater]
-    votes = _labels(item, rater, np.where(sees, right[item], -right[item]))
+    votes = labels_of(item, np.where(sees, right[item], -right[item]), rater)
     judged = np.where(rng.random(N_ITEMS) < JUDGE_RIGHT, right, -right)
-    verdicts = _labels(np.arange(N_ITEMS), np.zeros(N_ITEMS, dtype=np.int64), judged)
+    verdicts = labels_of(np.arange(N_ITEMS), judged)
     items = Items(("x", "y"), np.tile([0, 1], (N_ITEMS, 1)), np.arange(N_ITEMS))
     return items, votes, verdicts
 
 
-def _labels(item: np.ndarray, rater: np.ndarray, label: np.ndarray) -> Labels:
-    nothing = np.zeros(len(item))
-    return Labels(item, rater, label.astype(np.int8), nothing.astype(np.int8), np.nan * nothing)
-
-
 def figures(items: Items, votes: Labels, verdicts: Labels, seed: int) -> tuple[Estimate, ...]:
-    draws = {"rounds": 300, "ties": False}
-    rngs = [np.random.default_rng(seed) for _ in range(3)]
+    draws = [Draws(np.random.default_rng(seed), 300) for _ in range(3)]
     return (
-        pair_agreement(items, verdicts, votes, rng=rngs[0], **draws),  # type: ignore[arg-type]
-        own_agreement(items, votes, rng=rngs[1], **draws),  # type: ignore[arg-type]
-        over_people(items, verdicts, votes, rng=rngs[2], **draws),  # type: ignore[arg-type]
+        pair_agreement(items, verdicts, votes, draws[0], ties=False),
+        own_agreement(items, votes, draws[1], ties=False),
+        over_people(items, verdicts, votes, draws[2], ties=False),
     )
 
 
