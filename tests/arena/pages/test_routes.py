@@ -84,7 +84,7 @@ def test_the_stylesheet_is_served(client: httpx.Client) -> None:
 
 
 def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx.Client) -> None:
-    answer = client.get("/look/maths.woff2")
+    answer = client.get("/look/maths.woff2", timeout=60)
     assert (answer.headers["Content-Type"], answer.content[:4]) == ("font/woff2", b"wOF2")
     assert "max-age=86400" in answer.headers["Cache-Control"]
     assert 'url("maths.woff2")' in client.get("/look/rendered.css").text
