@@ -17,10 +17,9 @@ from fastapi.staticfiles import StaticFiles
 
 from arena.api import problems
 from arena.api.battle_routes import battles_router
-from arena.api.health import Recent, health_router
-from arena.api.leaderboard_routes import leaderboard_router
 from arena.api.middleware import BodyLimit, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
+from arena.api.public_routes import Recent, public_router
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import PastVote
@@ -115,8 +114,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         for policy in (DEFAULT, SIMULATED)
     )
     app.include_router(battles_router(parts.battles))
-    app.include_router(leaderboard_router(board.read))
-    app.include_router(health_router(partial(_check, parts, Recent(parts.store.check))))
+    check = partial(_check, parts, Recent(parts.store.check))
+    app.include_router(public_router(board.read, check))
     app.include_router(
         pages_router(
             board=board.read,

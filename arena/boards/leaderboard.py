@@ -2,25 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence, Set
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
-from arena.domain.board_view import (
-    Board,
-    BoardRow,
-    Health,
-    Moment,
-    RankAmong,
-    RecordCheck,
-    Waiting,
-)
-from arena.domain.model import Kind
+from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
 from arena.store import chain, log
-from arena.store.records import ModelRecord
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.comparisons import Votes
@@ -135,7 +125,12 @@ def make_board(
     votes = count_votes(columns, reading())
     everyone = votes.data
     board = _unrated(votes, policy, version, now)
-    board = replace(board, since=_since(columns), history=history, health=_health(records))
+    board = replace(
+        board,
+        since=_since(columns),
+        history=history,
+        health=tuple(record for record in records if record.battles),
+    )
     try:
         fitted = fit_log(columns)
     except NotIdentifiedError as error:
@@ -195,7 +190,7 @@ def _with_ratings(
         waiting=_waiting(order, records, everyone),
         holds=holds(fitted),
         fit_check=fit_check(fitted, order),
-        among=_among(fitted, order),
+        among=fitted.among_voters(),
         warnings=_warnings(report, fitted.newcomers),
     )
 
@@ -204,15 +199,6 @@ def _method(kinds: Set[str]) -> str:
     if "voter" not in kinds:
         return METHOD_BY_VOTE
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
-
-
-def _among(fitted: Fitted, order: Sequence[str]) -> tuple[RankAmong, ...]:
-    """Give the ranks for these voters, where some are claimed."""
-    ranges = fitted.ranks_among_voters()
-    if not any(low for low, _ in ranges.values()):
-        return ()
-    places = [(model, *ranges[model]) for model in order]
-    return tuple(RankAmong(model=m, rank_low=low, rank_high=high) for m, low, high in places)
 
 
 def _since(columns: LoggedColumns) -> datetime | None:
@@ -230,24 +216,16 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
     even = fitted.voter_points()
     return tuple(
         BoardRow(
-            model=row.model,
+            **asdict(row),
             name=known[row.model].name,
             organisation=known[row.model].organisation,
-            kind=Kind(known[row.model].kind),
-            rating=row.rating,
-            se=row.se,
-            lower=row.lower,
-            upper=row.upper,
-            rank=row.rank,
-            rank_low=row.rank_low,
-            rank_high=row.rank_high,
-            votes=row.votes,
+            kind=known[row.model].kind,
             win_rate=wins[row.model][0],
             win_rate_low=wins[row.model][1],
             win_rate_high=wins[row.model][2],
             voter_rating=even[row.model],
             voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
-            price_per_1000=known[row.model].cost_per_1000,
+            price_per_1000=known[row.model].price_per_1000,
             median_s=known[row.model].median_s,
         )
         for row in report.ratings
@@ -288,19 +266,6 @@ def _what_is_missing(won: float, lost: float) -> str:
     if not won:
         return "has not won yet; needs a win or a tie"
     return "needs votes against more models"
-
-
-def _health(records: Iterable[ModelRecord]) -> tuple[Health, ...]:
-    return tuple(
-        Health(
-            model=record.id,
-            battles=record.battles,
-            failed=record.failed,
-            abandoned=record.abandoned,
-        )
-        for record in records
-        if record.battles
-    )
 
 
 def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:

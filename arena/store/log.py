@@ -14,11 +14,11 @@ from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
-from arena.domain.board_view import Board, PastVote
-from arena.domain.model import Model
+from arena.domain.board_view import Board, ModelRecord, PastVote
+from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store import chain
-from arena.store.records import LinkKind, LoggedLink, ModelRecord
+from arena.store.records import LinkKind, LoggedLink
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -134,11 +134,11 @@ def model_records(
             id=row.id,
             name=row.name,
             organisation=row.organisation,
-            kind=row.kind,
+            kind=Kind(row.kind),
             battles=battles[row.id],
             failed=failed[row.id],
             abandoned=abandoned[row.id],
-            cost_per_1000=1000 * statistics.fmean(costs[row.id]) if costs[row.id] else None,
+            price_per_1000=1000 * statistics.fmean(costs[row.id]) if costs[row.id] else None,
             median_s=statistics.median(seconds[row.id]) if seconds[row.id] else None,
         )
         for row in session.exec(select(ModelRow).order_by(col(ModelRow.id)))

@@ -8,7 +8,7 @@ import pytest
 from jinja2 import StrictUndefined, UndefinedError
 
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, FitCheck, Health, Misfit, Moment, PastRating
+from arena.domain.board_view import Board, FitCheck, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
 from arena.pages.rendering import (
     battle_page,
@@ -27,6 +27,7 @@ from tests.arena.pages.conftest import (
     MakeRow,
     a_hold,
     a_pair,
+    a_record,
     shown_battle,
     shown_votes,
 )
@@ -76,7 +77,7 @@ def hostile_board(make_board: MakeBoard, make_row: MakeRow) -> Board:
                 ratings=(PastRating(model=HOSTILE, rating=1000.0, lower=0.0, upper=2000.0),),
             ),
         ),
-        health=(Health(model=HOSTILE, battles=1, failed=0, abandoned=0),),
+        health=(a_record(HOSTILE),),
         warnings=(HOSTILE,),
         reason=HOSTILE,
         left_out={HOSTILE: 2},

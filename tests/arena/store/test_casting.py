@@ -125,7 +125,7 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
         basalt, quartz = log.model_records(session)
     assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)
     assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
-    assert basalt.cost_per_1000 == pytest.approx(1.01)
+    assert basalt.price_per_1000 == pytest.approx(1.01)
     assert basalt.median_s == 2.0
 
 
