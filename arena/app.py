@@ -35,13 +35,12 @@ from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, PageUses, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.probe_cards import read_cards
 from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.matchmaking import PairWins
 from arena.play.rules import Rules
-from arena.settings import Settings, read_keys, read_roster
+from arena.settings import Settings, read_cards, read_keys, read_roster
 from arena.store import log, single_battles
 from arena.store.store import Store
 from rating import __version__

@@ -354,7 +354,7 @@ def _write(card: Mapping[str, Any], form: str, out: Path | None) -> None:
 
 
 def _page(result: Mapping[str, Any]) -> str:
-    from arena.pages.probe_cards import probe_page
+    from arena.pages.rendering import probe_page
     from judge.report.cards import page_of
 
     return probe_page([page_of(result)])

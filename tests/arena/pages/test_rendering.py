@@ -14,10 +14,10 @@ from arena.pages.rendering import (
     battle_page,
     battles_page,
     environment,
-    error_page,
     even,
     leaderboard_page,
     method_page,
+    missing_page,
     votes_page,
 )
 from tests.arena.pages.conftest import (
@@ -44,14 +44,11 @@ def every_page(make_board: MakeBoard, make_past_vote: MakePastVote) -> list[str]
         past_page([make_past_vote(choice) for choice in Choice]),
         past_page([]),
         past_page(None),
-        *(
-            method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena")
-            for pacing in Pacing
-        ),
-        error_page(404),
-        battles_page(shown_votes(), newest=True, now=NOW, arena_name="Arena"),
-        battles_page(replace(shown_votes(), votes=()), newest=False, now=NOW, arena_name="Arena"),
-        battle_page(shown_battle(), now=NOW, arena_name="Arena"),
+        *(method_page(make_board(), pacing=pacing, linked=True) for pacing in Pacing),
+        missing_page("Go on."),
+        battles_page(shown_votes(), newest=True, now=NOW),
+        battles_page(replace(shown_votes(), votes=()), newest=False, now=NOW),
+        battle_page(shown_battle(), now=NOW),
     ]
 
 
@@ -87,17 +84,21 @@ def hostile_board(make_board: MakeBoard, make_row: MakeRow) -> Board:
 
 
 def test_hostile_text_stays_text(
-    make_board: MakeBoard, make_row: MakeRow, make_past_vote: MakePastVote
+    make_board: MakeBoard,
+    make_row: MakeRow,
+    make_past_vote: MakePastVote,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setitem(environment().globals, "arena_name", HOSTILE)
     board = hostile_board(make_board, make_row)
     vote = replace(make_past_vote(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
     pages = [
-        leaderboard_page(board, linked=True, now=NOW, arena_name=HOSTILE),
-        votes_page([vote], now=NOW, arena_name=HOSTILE),
-        method_page(board, pacing=Pacing.PACED, linked=True, arena_name=HOSTILE),
-        error_page(404, advice=HOSTILE, arena_name=HOSTILE),
-        battles_page(shown_votes(HOSTILE, HOSTILE), newest=True, now=NOW, arena_name=HOSTILE),
-        battle_page(shown_battle(HOSTILE, HOSTILE), now=NOW, arena_name=HOSTILE),
+        leaderboard_page(board, linked=True, now=NOW),
+        votes_page([vote], now=NOW),
+        method_page(board, pacing=Pacing.PACED, linked=True),
+        missing_page(HOSTILE),
+        battles_page(shown_votes(HOSTILE, HOSTILE), newest=True, now=NOW),
+        battle_page(shown_battle(HOSTILE, HOSTILE), now=NOW),
     ]
     for html in pages:
         page = Page(html)
@@ -144,10 +145,10 @@ def test_the_present_page_is_marked_in_the_header(
         (board_page(make_board()), ["/leaderboard"]),
         (past_page([make_past_vote()]), ["/votes"]),
         (
-            method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"),
+            method_page(make_board(), pacing=Pacing.PACED, linked=True),
             ["/method"],
         ),
-        (error_page(404), []),
+        (missing_page("Go on."), []),
     ):
         links = [a["href"] for a in Page(html).all("a") if "aria-current" in a]
         assert links == here
@@ -161,7 +162,7 @@ def test_only_our_own_files_are_loaded(make_board: MakeBoard) -> None:
 def test_a_name_that_a_template_misses_raises() -> None:
     assert environment().undefined is StrictUndefined
     with pytest.raises(UndefinedError):
-        environment().get_template("error.html").render(title="x", arena_name="x")
+        environment().get_template("missing.html").render()
 
 
 def test_models_that_change_place_or_leave_their_interval_are_named(
