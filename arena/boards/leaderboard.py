@@ -13,7 +13,6 @@ from arena.domain.vote import Policy
 from arena.store import chain, log
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
-from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import count_votes
 from rating.tables.sources import LoggedColumns
@@ -123,73 +122,47 @@ def make_board(
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, reading())
-    everyone = votes.data
-    board = _unrated(votes, policy, version, now)
-    board = replace(
-        board,
-        since=_since(columns),
-        history=history,
-        health=tuple(record for record in records if record.battles),
-    )
     try:
-        fitted = fit_log(columns)
+        fitted, reason = fit_log(columns), None
     except NotIdentifiedError as error:
-        pairs = pair_cells(everyone, None)
-        waiting = _waiting((), records, everyone)
-        return replace(board, waiting=waiting, pairs=pairs, reason=_why(error))
-    board = replace(board, pairs=pair_cells(everyone, fitted))
-    return _with_ratings(board, fitted, records, everyone)
-
-
-def _unrated(votes: Votes, policy: Policy, version: str, now: datetime) -> Board:
-    """Make a board of votes that are counted, and nothing else."""
-    return Board(
+        fitted, reason = None, _why(error)
+    report = fitted and fitted.report()
+    order = [row.model for row in report.ratings] if report else []
+    board = Board(
         policy=policy.name,
         policy_rules=policy.rules,
         version=version,
-        data_hash=None,
         updated=now,
-        since=None,
+        since=_since(columns),
         votes=votes.data.n_votes,
         voters=len(votes.voters),
         left_out=dict(votes.dropped),
-        by_voter=False,
-        effective_voters=None,
-        top_voter_share=None,
         method=METHOD_BY_VOTE,
         level=OPTIONS.level,
         anchor_mean=OPTIONS.mean,
-        rows=(),
-        waiting=(),
-        pairs=(),
-        holds=(),
-        fit_check=None,
-        history=(),
-        among=(),
-        health=(),
-        warnings=(),
-        reason=None,
+        waiting=_waiting(order, records, votes.data),
+        pairs=pair_cells(votes.data, fitted),
+        history=history,
+        health=tuple(record for record in records if record.battles),
+        reason=reason,
     )
+    return _with_ratings(board, fitted, report, records) if fitted and report else board
 
 
 def _with_ratings(
-    board: Board, fitted: Fitted, records: Sequence[ModelRecord], everyone: Comparisons
+    board: Board, fitted: Fitted, report: Report, records: Sequence[ModelRecord]
 ) -> Board:
-    report = fitted.report()
-    order = [row.model for row in report.ratings]
     kinds = {kind.cluster for kind in fitted.inference.kinds}
-    by_voter = "voter" in kinds
     return replace(
         board,
         data_hash=fitted.votes.data_hash,
-        by_voter=by_voter,
+        by_voter="voter" in kinds,
         effective_voters=report.votes.effective_voters,
         top_voter_share=report.votes.top_voter_share,
         method=_method(kinds),
         rows=_rows(fitted, report, records),
-        waiting=_waiting(order, records, everyone),
         holds=holds(fitted),
-        fit_check=fit_check(fitted, order),
+        fit_check=fit_check(fitted, [row.model for row in report.ratings]),
         among=fitted.among_voters(),
         warnings=_warnings(report, fitted.newcomers),
     )

@@ -299,28 +299,28 @@ class Board:
     policy: str
     policy_rules: tuple[str, ...]
     version: str
-    data_hash: str | None
+    data_hash: str | None = None
     updated: datetime
     since: datetime | None
     votes: int
     voters: int
     left_out: Mapping[str, int]
-    by_voter: bool
-    effective_voters: float | None
-    top_voter_share: float | None
+    by_voter: bool = False
+    effective_voters: float | None = None
+    top_voter_share: float | None = None
     method: str
     level: float
     anchor_mean: float
-    rows: tuple[BoardRow, ...]
+    rows: tuple[BoardRow, ...] = ()
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
-    holds: tuple[Hold, ...]
-    fit_check: FitCheck | None
-    history: tuple[Moment, ...]
-    among: tuple[ModelRating, ...]
-    health: tuple[ModelRecord, ...]
-    warnings: tuple[str, ...]
-    reason: str | None
+    holds: tuple[Hold, ...] = ()
+    fit_check: FitCheck | None = None
+    history: tuple[Moment, ...] = ()
+    among: tuple[ModelRating, ...] = ()
+    health: tuple[ModelRecord, ...] = ()
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
     record: RecordCheck | None = None
 
     @property
