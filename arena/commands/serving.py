@@ -4,7 +4,7 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from arena.commands.arguments import Database, Host, Port, RosterFile
 from arena.domain.model import Model, Roster
 from arena.errors import EndpointError
-from arena.terminal import say, table, working
+from arena.terminal import say, show, table, working
 from judge.case import Message
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def models(*, roster: RosterFile = None) -> None:
     there = tuple(read_roster(chosen)) if chosen else _local_models()
     if there:
         rows = [(model.id, model.name, model.endpoint, model.model) for model in there]
-        _print_table(("Model", "Name", "Endpoint", "Asked for as"), rows)
+        show(table(("Model", "Name", "Endpoint", "Asked for as"), rows, right=()))
     else:
         places = ", ".join(f"{server.name} ({server.url})" for server in _servers())
         say(f"No models were found at {places}. Write a roster, or play with the toys.")
@@ -150,7 +150,7 @@ def check_models(*, roster: RosterFile = None) -> None:
     settings = read_settings(roster=roster)
     asked = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
     rows = asyncio.run(_check_all(asked, settings.budgets()))
-    _print_table(("Model", "Endpoint", "First token", "Whole", "Result"), rows)
+    show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))
     if any(row[-1] != ANSWERED for row in rows):
         sys.exit(1)
 
@@ -261,9 +261,3 @@ async def _check_one(endpoints: "Endpoints", model: Model, prompt: str) -> tuple
     except EndpointError as error:
         return "–", "–", str(error)
     return f"{first or 0:.2f} s", f"{time.monotonic() - began:.2f} s", ANSWERED
-
-
-def _print_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    from rich.console import Console
-
-    Console().print(table(head, rows, right=()))
