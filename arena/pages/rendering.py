@@ -16,8 +16,9 @@ from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
+from judge.render.markdown import render
 from judge.report.cards import ProbePage
-from rating.tables.escaping import shown
+from rating.tables.escaping import LINES, shown, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
@@ -39,10 +40,15 @@ def environment() -> Environment:
     )
     names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
     env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
+    env.filters["rendered"] = _rendered
     ranges = ("half_width", "rank_range", "percent_range")
     env.globals.update({name: getattr(filters, name) for name in ranges})
     env.globals.update(bar=bar, arena_name=ARENA_NAME)
     return env
+
+
+def _rendered(text: str) -> Markup:
+    return Markup(render(visible(text, LINES)))  # noqa: S704 - it cleans what it writes
 
 
 def leaderboard_page(board: Board, *, linked: bool, now: datetime) -> str:
