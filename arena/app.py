@@ -17,13 +17,11 @@ from fastapi.staticfiles import StaticFiles
 
 from arena.api import problems
 from arena.api.battle_routes import battles_router
-from arena.api.health import Recent, health_router
-from arena.api.leaderboard_routes import leaderboard_router
 from arena.api.middleware import BodyLimit, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
+from arena.api.public_routes import Recent, public_router
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
-from arena.domain.board_view import PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
@@ -36,13 +34,12 @@ from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, PageUses, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.probe_cards import read_cards
 from arena.pages.routes import Exhibits, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.matchmaking import PairWins
 from arena.play.rules import Rules
-from arena.settings import Settings, read_keys, read_roster
+from arena.settings import Settings, read_cards, read_keys, read_roster
 from arena.store import log, single_battles
 from arena.store.store import Store
 from rating import __version__
@@ -115,12 +112,12 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         for policy in (DEFAULT, SIMULATED)
     )
     app.include_router(battles_router(parts.battles))
-    app.include_router(leaderboard_router(board.read))
-    app.include_router(health_router(partial(_check, parts, Recent(parts.store.check))))
+    check = partial(_check, parts, Recent(parts.store.check))
+    app.include_router(public_router(board.read, check))
     app.include_router(
         pages_router(
             board=board.read,
-            my_votes=lambda voter: _past_votes(parts.store, voter),
+            my_votes=lambda voter: parts.store.read(single_battles.past_votes, voter.id),
             voter_of=_voter_of,
             others={SIMULATED.name: simulated.read},
             cards=read_cards(settings.cards) if settings.cards else (),
@@ -207,20 +204,17 @@ def _rules(settings: Settings) -> Rules:
 
 
 def _limits(settings: Settings, store: Store) -> Limits:
-    def prompts_of(voter: str, since: datetime) -> Sequence[datetime]:
-        with store.reading() as session:
-            return log.prompts_of(session, voter, since)
-
-    def spent(since: datetime) -> Sequence[tuple[datetime, float]]:
-        with store.reading() as session:
-            return log.spent(session, since)
-
     allowance = Allowance(
         per_voter=settings.battles_per_voter_hour,
         per_address=settings.battles_per_address_hour,
         dollars_a_day=settings.max_dollars_per_day,
     )
-    return Limits(allowance, prompts_of=prompts_of, spent=spent, now=_now)
+    return Limits(
+        allowance,
+        prompts_of=lambda voter, since: store.read(log.prompts_of, voter, since),
+        spent=lambda since: store.read(log.spent, since),
+        now=_now,
+    )
 
 
 def _running(settings: Settings) -> Places:
@@ -314,20 +308,13 @@ def _exhibits(store: Store) -> Exhibits:
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
         if policy not in policies:
             return None
-        with store.reading() as session:
-            return single_battles.counted(session, policies[policy], models=models, before=before)
+        return store.read(single_battles.counted, policies[policy], models=models, before=before)
 
     def battle(battle_id: str) -> ShownBattle | None:
-        with store.reading() as session:
-            shown = (single_battles.battle(session, p, battle_id) for p in policies.values())
-            return next(filter(None, shown), None)
+        shown = (store.read(single_battles.battle, p, battle_id) for p in policies.values())
+        return next(filter(None, shown), None)
 
     return Exhibits(votes, battle)
-
-
-def _past_votes(store: Store, voter: Voter) -> Sequence[PastVote]:
-    with store.reading() as session:
-        return log.past_votes(session, voter.id)
 
 
 async def _nothing() -> None:

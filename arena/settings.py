@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -19,7 +19,10 @@ from arena.domain.model import Model, Roster
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
-from rating.tables.files import read_text
+from rating.tables.files import parsed, read_text
+
+if TYPE_CHECKING:
+    from judge.report.cards import ProbePage
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
@@ -230,6 +233,20 @@ def read_openai() -> Server | None:
     return Server("OpenAI", url.rstrip("/"), "OPENAI_API_KEY" if key else None, key or None)
 
 
+def read_cards(folder: Path) -> "tuple[ProbePage, ...]":
+    """Read the cards of every JSON file of a folder, by name.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such folder, or a file in it holds no cards.
+    """
+    if not folder.is_dir():
+        msg = f"ARENA_CARDS: {str(folder)!r} is no folder. Make it, or leave the setting out."
+        raise SettingsError(msg)
+    return tuple(_card_page(file) for file in sorted(folder.glob("*.json")))
+
+
 def _items(text: str) -> list[str]:
     return [item for item in map(str.strip, text.split(",")) if item]
 
@@ -248,6 +265,17 @@ def _tables(path: Path) -> list[dict[str, Any]]:
         msg = f"{path}: key 'models' must be [[models]] tables, got {entries!r}."
         raise SettingsError(msg)
     return entries
+
+
+def _card_page(file: Path) -> "ProbePage":
+    from judge.report.cards import page_of  # most commands do without
+
+    content = parsed(read_text(file, SettingsError), f"ARENA_CARDS: {str(file)!r}", SettingsError)
+    try:
+        return page_of(content)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        msg = f"ARENA_CARDS: {str(file)!r} holds no cards that `arena probe` wrote ({error!r})."
+        raise SettingsError(msg) from error
 
 
 def _model(path: Path, number: int, entry: dict[str, Any]) -> Model:

@@ -21,7 +21,7 @@ from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible, visible_rows
-from rating.tables.formats import shown, summary
+from rating.tables.formats import as_json, shown, summary
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
@@ -43,6 +43,21 @@ def say(words: str, *, error: bool = False) -> None:
 def write(page: str) -> None:
     """Print what may go to a file or a program, to the letter; to a terminal as `say`."""
     print(visible(page, keep="\n\t") if sys.stdout.isatty() else page, end="")
+
+
+def write_json(value: Row) -> None:
+    """Print a value as JSON."""
+    write(as_json(value))
+
+
+def show(*parts: RenderableType) -> None:
+    """Print what is laid out, one part below the other."""
+    Console().print(Group(*parts))
+
+
+def warnings(texts: Iterable[str]) -> list[Text]:
+    """Lay out what to keep in mind."""
+    return [plain(f"! {text}", style="yellow") for text in texts]
 
 
 def table(
@@ -67,8 +82,8 @@ def board(report: Row) -> RenderableType:
             for value, one in report["groups"].items()
             for part in (plain(f"\n{value}", style="bold"), board(one))
         ]
-        rest = [_warning(f"{v}: {why}") for v, why in report.get("not_rated", {}).items()]
-        return Group(*parts, *rest)
+        rest = [f"{value}: {why}" for value, why in report.get("not_rated", {}).items()]
+        return Group(*parts, *warnings(rest))
     interval = f"{100 * report['method']['level']:g} % interval"
     rows = [
         (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
@@ -79,8 +94,7 @@ def board(report: Row) -> RenderableType:
         plain(_parameter(name, estimate, report["method"]))
         for name, estimate in report["parameters"].items()
     ]
-    warnings = [_warning(text) for text in report["warnings"]]
-    return Group(plain(summary(report)), standings, *parameters, *warnings)
+    return Group(plain(summary(report)), standings, *parameters, *warnings(report["warnings"]))
 
 
 def moves(result: Row) -> RenderableType:
@@ -101,7 +115,7 @@ def moves(result: Row) -> RenderableType:
         if result[name]
     ]
     head = ("Model", "Rank", "Rating", "Moved", "Interval")
-    return Group(table(head, rows), *aside, _warning(result["note"]))
+    return Group(table(head, rows), *aside, *warnings([result["note"]]))
 
 
 def plan(result: "Plan") -> RenderableType:
@@ -220,7 +234,3 @@ def _ends(name: str, estimate: Row, times: float, form: str, unit: str) -> str:
         return value
     lower, upper = (f"{times * estimate[end]:{form}}" for end in ("lower", "upper"))
     return f"{value} ({lower} to {upper})"
-
-
-def _warning(words: str) -> Text:
-    return plain(f"! {words}", style="yellow")

@@ -12,10 +12,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from arena.api.events import Delta, Done, Event, Failed, Position, Ready, events_since, is_behind
-from arena.api.problems import responses
-from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, Snapshot
-from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel, Voter
+from arena.api.events import Event, Position, events_since, is_behind
+from arena.api.problems import Plain, responses
+from arena.domain.battle import BattleState, ShownAnswer, Snapshot
+from arena.domain.vote import Choice, Receipt, Reveal, Voter
 from arena.errors import UnknownBattleError
 from arena.play.battles import Battles
 
@@ -28,7 +28,7 @@ class NewBattleBody(BaseModel):
     prompt: str
 
 
-class OpenedBattle(BaseModel):
+class OpenedBattle(Plain):
     """A battle that has begun."""
 
     model_config = ConfigDict(
@@ -59,73 +59,23 @@ class VoteBody(BaseModel):
     key: UUID
 
 
-class ModelBody(BaseModel):
-    """Who answered on one side; null where it is not known."""
-
-    id: str
-    name: str
-    latency_s: float | None = Field(description="Seconds to the model's first token")
-    tokens: int | None
-    cost: float | None = Field(description="US dollars")
-
-    @classmethod
-    def of(cls, model: RevealedModel) -> "ModelBody":
-        """Say who a revealed model is."""
-        return cls(
-            id=model.id,
-            name=model.name,
-            latency_s=model.latency_s,
-            tokens=model.tokens,
-            cost=model.cost,
-        )
-
-
-class ModelsBody(BaseModel):
-    """Both models of a battle, by side."""
-
-    a: ModelBody
-    b: ModelBody
-
-    @classmethod
-    def of(cls, reveal: Reveal) -> "ModelsBody":
-        """Say who both are."""
-        return cls(a=ModelBody.of(reveal.a), b=ModelBody.of(reveal.b))
-
-
-class ReceiptBody(BaseModel):
+class ReceiptBody(Plain):
     """A committed vote; ``models`` is null for a skip."""
 
-    outcome: Choice
-    models: ModelsBody | None
-
-    @classmethod
-    def of(cls, receipt: Receipt) -> "ReceiptBody":
-        """Say what was voted, and who it was about."""
-        return cls(outcome=receipt.choice, models=receipt.reveal and ModelsBody.of(receipt.reveal))
+    outcome: Choice = Field(validation_alias="choice")
+    models: Reveal | None = Field(validation_alias="reveal")
 
 
-class AnswerBody(BaseModel):
-    """What one side has shown so far."""
-
-    text: str
-    status: AnswerStatus
-
-    @classmethod
-    def of(cls, answer: ShownAnswer) -> "AnswerBody":
-        """Say what one side shows."""
-        return cls(text=answer.text, status=answer.status)
-
-
-class TurnBody(BaseModel):
+class TurnBody(Plain):
     """One prompt and both answers."""
 
     turn: int
     prompt: str
-    a: AnswerBody
-    b: AnswerBody
+    a: ShownAnswer
+    b: ShownAnswer
 
 
-class BattleBody(BaseModel):
+class BattleBody(Plain):
     """A battle as its owner may see it now.
 
     ``vote`` is null before the vote; ``models`` is null until a committed vote has revealed
@@ -138,30 +88,8 @@ class BattleBody(BaseModel):
     created: datetime
     turns: list[TurnBody]
     message: str | None
-    vote: ReceiptBody | None
-    models: ModelsBody | None
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> "BattleBody":
-        """Say where a battle stands."""
-        return cls(
-            battle_id=snapshot.battle_id,
-            state=snapshot.state,
-            turn=snapshot.turn,
-            created=snapshot.created,
-            turns=[
-                TurnBody(
-                    turn=turn.turn,
-                    prompt=turn.prompt,
-                    a=AnswerBody.of(turn.a),
-                    b=AnswerBody.of(turn.b),
-                )
-                for turn in snapshot.turns
-            ],
-            message=snapshot.message,
-            vote=snapshot.receipt and ReceiptBody.of(snapshot.receipt),
-            models=snapshot.models and ModelsBody.of(snapshot.models),
-        )
+    vote: ReceiptBody | None = Field(validation_alias="receipt")
+    models: Reveal | None
 
 
 BattleId = Annotated[str, Path(description="As given when the battle was opened")]
@@ -171,6 +99,7 @@ STREAM: dict[str, Any] = {
     "description": "Events, as long as the battle runs",
     "content": {"text/event-stream": {"itemSchema": {"type": "object", "properties": FIELDS}}},
 }
+BEGUN: dict[str, Any] = {"response_model": OpenedBattle, "status_code": 201}
 STILL_HERE = ": still here\n\n"
 EVENTS = """Server-sent events: `delta {"side", "text"}`, `done {"side"}`,
 `failed {"side", "message"}`, `ready {}`. Resumes after `Last-Event-ID`; ends after `ready` or
@@ -223,15 +152,15 @@ def battles_router(battles: Battles) -> APIRouter:
         with battles.reading(voter):
             yield
 
-    @router.post("", status_code=201, responses=responses(413, 422, 429, 503))
-    async def open_battle(body: NewBattleBody, voter: Visitor) -> OpenedBattle:
+    @router.post("", **BEGUN, responses=responses(413, 422, 429, 503))
+    async def open_battle(body: NewBattleBody, voter: Visitor) -> Snapshot:
         """Begin a battle: two models, drawn at random, answer the prompt."""
-        return _opened(await battles.open(voter, body.prompt))
+        return await battles.open(voter, body.prompt)
 
-    @router.get("/{battle_id}", responses=responses(404, 503))
-    async def read_battle(battle_id: BattleId, voter: Visitor) -> BattleBody:
+    @router.get("/{battle_id}", response_model=BattleBody, responses=responses(404, 503))
+    async def read_battle(battle_id: BattleId, voter: Visitor) -> Snapshot:
         """Read the transcript and the state; the models' names only after the vote."""
-        return BattleBody.of(await battles.look(battle_id, voter))
+        return await battles.look(battle_id, voter)
 
     @router.get(
         "/{battle_id}/events",
@@ -246,47 +175,39 @@ def battles_router(battles: Battles) -> APIRouter:
     ) -> EventStream:
         return EventStream(_messages(battles, battle_id, voter, reached), headers=UNBUFFERED)
 
-    @router.post(
-        "/{battle_id}/turns", status_code=201, responses=responses(404, 409, 422, 429, 503)
-    )
-    async def add_turn(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> OpenedBattle:
+    @router.post("/{battle_id}/turns", **BEGUN, responses=responses(404, 409, 422, 429, 503))
+    async def add_turn(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> Snapshot:
         """Ask the same two models the next thing, before the vote."""
-        return _opened(await battles.reply(battle_id, voter, body.prompt))
+        return await battles.reply(battle_id, voter, body.prompt)
 
-    @router.post(
-        "/{battle_id}/regenerate", status_code=201, responses=responses(404, 409, 429, 503)
-    )
-    async def regenerate(battle_id: BattleId, voter: Visitor) -> OpenedBattle:
+    @router.post("/{battle_id}/regenerate", **BEGUN, responses=responses(404, 409, 429, 503))
+    async def regenerate(battle_id: BattleId, voter: Visitor) -> Snapshot:
         """Let both models answer the latest prompt anew, before the vote."""
-        return _opened(await battles.regenerate(battle_id, voter))
+        return await battles.regenerate(battle_id, voter)
 
-    @router.post("/{battle_id}/retry", status_code=201, responses=responses(404, 409, 429, 503))
-    async def retry(battle_id: BattleId, voter: Visitor) -> OpenedBattle:
+    @router.post("/{battle_id}/retry", **BEGUN, responses=responses(404, 409, 429, 503))
+    async def retry(battle_id: BattleId, voter: Visitor) -> Snapshot:
         """Ask again for the answers of the latest turn that failed or were cut off."""
-        return _opened(await battles.retry(battle_id, voter))
+        return await battles.retry(battle_id, voter)
+
+    @router.post("/{battle_id}/continue", **BEGUN, responses=responses(404, 409, 422, 429, 503))
+    async def go_on(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> Snapshot:
+        """Talk on with two revealed models: a battle of its own, which is not counted."""
+        return await battles.go_on(battle_id, voter, body.prompt)
+
+    @router.post("/{battle_id}/stop", response_model=BattleBody, responses=responses(404, 503))
+    async def stop_battle(battle_id: BattleId, voter: Visitor) -> Snapshot:
+        """End the answers where they are; both can be voted on if both have shown text."""
+        return await battles.stop(battle_id, voter)
 
     @router.post(
-        "/{battle_id}/continue", status_code=201, responses=responses(404, 409, 422, 429, 503)
+        "/{battle_id}/vote", response_model=ReceiptBody, responses=responses(404, 409, 422, 503)
     )
-    async def go_on(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> OpenedBattle:
-        """Talk on with two revealed models: a battle of its own, which is not counted."""
-        return _opened(await battles.go_on(battle_id, voter, body.prompt))
-
-    @router.post("/{battle_id}/stop", responses=responses(404, 503))
-    async def stop_battle(battle_id: BattleId, voter: Visitor) -> BattleBody:
-        """End the answers where they are; both can be voted on if both have shown text."""
-        return BattleBody.of(await battles.stop(battle_id, voter))
-
-    @router.post("/{battle_id}/vote", responses=responses(404, 409, 422, 503))
-    async def vote(battle_id: BattleId, body: VoteBody, voter: Visitor) -> ReceiptBody:
+    async def vote(battle_id: BattleId, body: VoteBody, voter: Visitor) -> Receipt:
         """Vote, once; the models are revealed when the vote is committed."""
-        return ReceiptBody.of(await battles.vote(battle_id, voter, body.outcome, str(body.key)))
+        return await battles.vote(battle_id, voter, body.outcome, str(body.key))
 
     return router
-
-
-def _opened(snapshot: Snapshot) -> OpenedBattle:
-    return OpenedBattle(battle_id=snapshot.battle_id, state=snapshot.state, turn=snapshot.turn)
 
 
 async def _messages(
@@ -296,23 +217,9 @@ async def _messages(
     async with aclosing(battles.watch(battle_id, voter)) as snapshots:
         async for snapshot in snapshots:
             events = list(events_since(snapshot, reached))
-            yield "".join(_message(*event) for event in events) or STILL_HERE
-            if events:
-                _, reached = events[-1]
+            yield "".join(map(_message, events)) or STILL_HERE
+            reached = events[-1].position if events else reached
 
 
-def _message(event: Event, position: Position) -> str:
-    name, data = _name_and_data(event)
-    return f"id: {position}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
-
-
-def _name_and_data(event: Event) -> tuple[str, dict[str, str]]:
-    match event:
-        case Delta(side, text):
-            return "delta", {"side": side.value, "text": text}
-        case Done(side):
-            return "done", {"side": side.value}
-        case Failed(side, message):
-            return "failed", {"side": side.value, "message": message}
-        case Ready():
-            return "ready", {}
+def _message(event: Event) -> str:
+    return f"id: {event.position}\nevent: {event.name}\ndata: {json.dumps(event.data)}\n\n"

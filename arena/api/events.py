@@ -1,41 +1,9 @@
 """A battle as a stream of events, resumable at any of them without an event log."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """More text on one side."""
-
-    side: Side
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One side has shown its whole answer."""
-
-    side: Side
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """One side gave no answer; the battle takes no vote."""
-
-    side: Side
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """Both sides have shown their answers: the battle takes a vote."""
-
-
-Event = Delta | Done | Failed | Ready
 
 
 class Position(NamedTuple):
@@ -62,21 +30,36 @@ class Position(NamedTuple):
         return cls(*map(int, parts))
 
 
-def events_since(snapshot: Snapshot, position: Position) -> Iterator[tuple[Event, Position]]:
+class Event(NamedTuple):
+    """What happened to a battle, as its readers get it.
+
+    ``delta``: more text on one side; ``done``: one side has shown its whole answer; ``ready``:
+    both have, and the battle takes a vote; ``failed``: one gave none, and it takes none.
+
+    Attributes
+    ----------
+    position : Position
+        What a reader of this event has.
+    """
+
+    name: Literal["delta", "done", "failed", "ready"]
+    data: dict[str, str]
+    position: Position
+
+
+def events_since(snapshot: Snapshot, position: Position) -> Iterator[Event]:
     """Tell what a reader at a position lacks of the latest turn as it stands."""
     turn = snapshot.turns[-1]
     if (position.turn, position.attempt) != (turn.turn, turn.attempt):
         position = Position(turn.turn, turn.attempt)
     if text := turn.a.text[position.a :]:
         position = position._replace(a=len(turn.a.text))
-        yield Delta(Side.A, text), position
+        yield Event("delta", {"side": Side.A, "text": text}, position)
     if text := turn.b.text[position.b :]:
         position = position._replace(b=len(turn.b.text))
-        yield Delta(Side.B, text), position
-    for number, event in enumerate(_closing(snapshot), 1):
-        if number > position.closing:
-            position = position._replace(closing=number)
-            yield event, position
+        yield Event("delta", {"side": Side.B, "text": text}, position)
+    closing = [] if snapshot.state.running else _closing(snapshot, position)
+    yield from closing[position.closing :]
 
 
 def is_behind(snapshot: Snapshot, position: Position) -> bool:
@@ -84,13 +67,18 @@ def is_behind(snapshot: Snapshot, position: Position) -> bool:
     return snapshot.state.running or next(events_since(snapshot, position), None) is not None
 
 
-def _closing(snapshot: Snapshot) -> list[Event]:
-    if snapshot.state.running:
-        return []
-    turn = snapshot.turns[-1]
+def _closing(snapshot: Snapshot, position: Position) -> list[Event]:
+    """Give the events that end the turn."""
     if snapshot.state in (BattleState.READY, BattleState.VOTED, BattleState.SKIPPED):
-        return [Done(Side.A), Done(Side.B), Ready()]
-    sides = [(Side.A, turn.a), (Side.B, turn.b)]
-    failed = [side for side, answer in sides if answer.status is AnswerStatus.FAILED]
-    message = snapshot.message or ""
-    return [Failed(side, message) for side in failed or [Side.A, Side.B]]
+        return [
+            Event("done", {"side": Side.A}, position._replace(closing=1)),
+            Event("done", {"side": Side.B}, position._replace(closing=2)),
+            Event("ready", {}, position._replace(closing=3)),
+        ]
+    turn, message = snapshot.turns[-1], snapshot.message or ""
+    sides = {Side.A: turn.a, Side.B: turn.b}
+    failed = [side for side in sides if sides[side].status is AnswerStatus.FAILED]
+    return [
+        Event("failed", {"side": side, "message": message}, position._replace(closing=number))
+        for number, side in enumerate(failed or sides, 1)
+    ]

@@ -45,6 +45,12 @@ NOT_SAVED = "Nothing was saved: the database does not answer. Send the same requ
 FAULT = "Something went wrong on our side. Nothing was counted."
 
 
+class Plain(BaseModel):
+    """A body of an answer, read from the plain values of the arena by their names."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
 class Problem(BaseModel):
     """A problem document (RFC 9457)."""
 

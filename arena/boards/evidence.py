@@ -1,7 +1,6 @@
 """What a board rests on: how pairs fared, how the ratings fit, what would overturn a rank."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,10 +8,7 @@ from arena.boards.fitted import OPTIONS, Fitted
 from arena.domain.board_view import Fewest, FitCheck, Hold, Misfit, PairCell
 from rating import (
     Comparisons,
-    Flip,
     MisfitTest,
-    NeighbourGap,
-    WinRates,
     fewest_to_flip,
     goodness_of_fit,
     misfit_test,
@@ -21,7 +17,7 @@ from rating import (
 )
 from rating.diagnosis.influence import Unit
 from rating.elo import POINTS_PER_NAT
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Bools, Ints
 from rating.uncertainty.clusters import activity, grouping
 from rating.uncertainty.ranks import MIN_EFFECTIVE_FOR_RANKS
 
@@ -41,13 +37,6 @@ MOST_TAKEN = 1000
 """Votes, voters or prompts that are taken away together, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Expected:
-    rate: float
-    low: float
-    high: float
-
-
 def pair_cells(everyone: Comparisons, fitted: Fitted | None) -> tuple[PairCell, ...]:
     """Give every pair that met, and every pair that is rated, once.
 
@@ -58,46 +47,44 @@ def pair_cells(everyone: Comparisons, fitted: Fitted | None) -> tuple[PairCell, 
     """
     wins = everyone.wins()
     n = wins + wins.T
-    place = {model: i for i, model in enumerate(everyone.models)}
+    models = everyone.models
+    met = {
+        (models[i], models[j]): (round(n[i, j]), float(wins[i, j]))
+        for i, j in np.argwhere(np.triu(n) > 0)
+    }
     expected = _expected(fitted) if fitted else {}
-    met = [(everyone.models[i], everyone.models[j]) for i, j in np.argwhere(np.triu(n) > 0)]
     return tuple(
-        _cell(pair, float(wins[place[pair[0]], place[pair[1]]]), n, place, expected.get(pair))
+        _cell(pair, *met.get(pair, (0, 0.0)), *expected.get(pair, (None, None, None)))
         for pair in sorted({*met, *expected})
     )
 
 
 def _cell(
     pair: tuple[str, str],
+    n: int,
     won: float,
-    n: Floats,
-    place: Mapping[str, int],
-    expected: _Expected | None,
+    expected: float | None,
+    low: float | None,
+    high: float | None,
 ) -> PairCell:
-    votes = round(n[place[pair[0]], place[pair[1]]])
+    row, column = pair
+    share = won / n if n else None
     return PairCell(
-        row=pair[0],
-        column=pair[1],
-        share=won / votes if votes else None,
-        n=votes,
-        expected=expected.rate if expected else None,
-        low=expected.low if expected else None,
-        high=expected.high if expected else None,
+        row=row, column=column, n=n, share=share, expected=expected, low=low, high=high
     )
 
 
-def _expected(fitted: Fitted) -> dict[tuple[str, str], _Expected]:
-    rates = _rates(fitted)
+def _expected(fitted: Fitted) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """Give what each pair's first model is expected to win, and the interval."""
+    rates = win_rates(fitted.inference, level=OPTIONS.level)
     return {
-        (rates.models[i], rates.models[j]): _Expected(
-            float(rates.expected[i, j]), float(rates.low[i, j]), float(rates.high[i, j])
+        (rates.models[i], rates.models[j]): (
+            float(rates.expected[i, j]),
+            float(rates.low[i, j]),
+            float(rates.high[i, j]),
         )
         for i, j in zip(*np.triu_indices(len(rates.models), k=1), strict=True)
     }
-
-
-def _rates(fitted: Fitted) -> WinRates:
-    return win_rates(fitted.inference, level=OPTIONS.level)
 
 
 def fit_check(fitted: Fitted, order: Sequence[str]) -> FitCheck | None:
@@ -166,27 +153,17 @@ def holds(fitted: Fitted) -> tuple[Hold, ...]:
     voters = _fewest(fitted, data, "voter", pairs, data.n_voters)
     prompts = _fewest(fitted, by_prompt, "prompt", pairs, by_prompt.n_prompts)
     return tuple(
-        _hold(pair, gap, votes[pair], voters.get(pair), prompts.get(pair))
+        Hold(
+            above=pair[0],
+            below=pair[1],
+            lead=gap.gap * POINTS_PER_NAT,
+            votes=votes[pair],
+            voters=voters.get(pair),
+            prompts=prompts.get(pair),
+            separated=gap.separated,
+            more_votes=gap.more_votes,
+        )
         for pair, gap in zip(pairs, gaps, strict=True)
-    )
-
-
-def _hold(
-    pair: tuple[str, str],
-    gap: NeighbourGap,
-    votes: Fewest,
-    voters: Fewest | None,
-    prompts: Fewest | None,
-) -> Hold:
-    return Hold(
-        above=pair[0],
-        below=pair[1],
-        lead=gap.gap * POINTS_PER_NAT,
-        votes=votes,
-        voters=voters,
-        prompts=prompts,
-        separated=gap.separated,
-        more_votes=gap.more_votes,
     )
 
 
@@ -197,11 +174,7 @@ def _fewest(
     if unit != "vote" and of < 2:
         return {}
     flips = fewest_to_flip(fitted.fit, data, unit=unit, pairs=pairs, at_most=MOST_TAKEN)
-    return {(flip.above, flip.below): _few(flip, of) for flip in flips}
-
-
-def _few(flip: Flip, of: int) -> Fewest:
-    return Fewest(k=flip.k, tried=flip.tried, of=of)
+    return {(flip.above, flip.below): Fewest(k=flip.k, tried=flip.tried, of=of) for flip in flips}
 
 
 def _by_prompt(fitted: Fitted) -> Comparisons:

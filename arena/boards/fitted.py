@@ -18,6 +18,7 @@ from rating import (
 from rating.board import report_of
 from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
+from rating.report import ModelRating
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
 from rating.tables.sources import LoggedColumns
@@ -74,19 +75,19 @@ class Fitted:
         rng = np.random.default_rng([options.seed, 1])
         return report_of(self.fit, self.votes, self.spread, options, rng)
 
-    def ranks_among_voters(self) -> dict[str, tuple[int | None, int | None]]:
-        """Bound ranks for these voters alone, where they are few; nothing where they are many.
+    def among_voters(self) -> tuple[ModelRating, ...]:
+        """Rate for these voters alone, where they are few and that claims ranks; else nothing.
 
         How they would rate with endless votes, see `rating.RateOptions`.
         """
         kinds = self.inference.kinds
         if not any(kind.cluster == "voter" and is_small(self.inference, kind) for kind in kinds):
-            return {}
+            return ()
         options = replace(OPTIONS, claims="these-voters").resolved(self.data)
         rng = np.random.default_rng([OPTIONS.seed, 2])
         off = spread(self.fit, self.data, options, rng)
-        report = report_of(self.fit, Votes(self.data), off, options, rng)
-        return {row.model: (row.rank_low, row.rank_high) for row in report.ratings}
+        ratings = report_of(self.fit, Votes(self.data), off, options, rng).ratings
+        return ratings if any(row.rank_low for row in ratings) else ()
 
     def voter_points(self) -> dict[str, float]:
         """Give each model's rating if every voter had the same weight in all."""

@@ -2,28 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence, Set
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
-from arena.domain.board_view import (
-    Board,
-    BoardRow,
-    Health,
-    Moment,
-    RankAmong,
-    RecordCheck,
-    Waiting,
-)
-from arena.domain.model import Kind
+from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
 from arena.store import chain, log
-from arena.store.records import ModelRecord
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
-from rating.comparisons import Votes
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import count_votes
 from rating.tables.sources import LoggedColumns
@@ -133,69 +122,48 @@ def make_board(
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, reading())
-    everyone = votes.data
-    board = _unrated(votes, policy, version, now)
-    board = replace(board, since=_since(columns), history=history, health=_health(records))
     try:
-        fitted = fit_log(columns)
+        fitted, reason = fit_log(columns), None
     except NotIdentifiedError as error:
-        pairs = pair_cells(everyone, None)
-        waiting = _waiting((), records, everyone)
-        return replace(board, waiting=waiting, pairs=pairs, reason=_why(error))
-    board = replace(board, pairs=pair_cells(everyone, fitted))
-    return _with_ratings(board, fitted, records, everyone)
-
-
-def _unrated(votes: Votes, policy: Policy, version: str, now: datetime) -> Board:
-    """Make a board of votes that are counted, and nothing else."""
-    return Board(
+        fitted, reason = None, _why(error)
+    report = fitted and fitted.report()
+    order = [row.model for row in report.ratings] if report else []
+    board = Board(
         policy=policy.name,
         policy_rules=policy.rules,
         version=version,
-        data_hash=None,
         updated=now,
-        since=None,
+        since=_since(columns),
         votes=votes.data.n_votes,
         voters=len(votes.voters),
         left_out=dict(votes.dropped),
-        by_voter=False,
-        effective_voters=None,
-        top_voter_share=None,
         method=METHOD_BY_VOTE,
         level=OPTIONS.level,
         anchor_mean=OPTIONS.mean,
-        rows=(),
-        waiting=(),
-        pairs=(),
-        holds=(),
-        fit_check=None,
-        history=(),
-        among=(),
-        health=(),
-        warnings=(),
-        reason=None,
+        waiting=_waiting(order, records, votes.data),
+        pairs=pair_cells(votes.data, fitted),
+        history=history,
+        health=tuple(record for record in records if record.battles),
+        reason=reason,
     )
+    return _with_ratings(board, fitted, report, records) if fitted and report else board
 
 
 def _with_ratings(
-    board: Board, fitted: Fitted, records: Sequence[ModelRecord], everyone: Comparisons
+    board: Board, fitted: Fitted, report: Report, records: Sequence[ModelRecord]
 ) -> Board:
-    report = fitted.report()
-    order = [row.model for row in report.ratings]
     kinds = {kind.cluster for kind in fitted.inference.kinds}
-    by_voter = "voter" in kinds
     return replace(
         board,
         data_hash=fitted.votes.data_hash,
-        by_voter=by_voter,
+        by_voter="voter" in kinds,
         effective_voters=report.votes.effective_voters,
         top_voter_share=report.votes.top_voter_share,
         method=_method(kinds),
         rows=_rows(fitted, report, records),
-        waiting=_waiting(order, records, everyone),
         holds=holds(fitted),
-        fit_check=fit_check(fitted, order),
-        among=_among(fitted, order),
+        fit_check=fit_check(fitted, [row.model for row in report.ratings]),
+        among=fitted.among_voters(),
         warnings=_warnings(report, fitted.newcomers),
     )
 
@@ -204,15 +172,6 @@ def _method(kinds: Set[str]) -> str:
     if "voter" not in kinds:
         return METHOD_BY_VOTE
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
-
-
-def _among(fitted: Fitted, order: Sequence[str]) -> tuple[RankAmong, ...]:
-    """Give the ranks for these voters, where some are claimed."""
-    ranges = fitted.ranks_among_voters()
-    if not any(low for low, _ in ranges.values()):
-        return ()
-    places = [(model, *ranges[model]) for model in order]
-    return tuple(RankAmong(model=m, rank_low=low, rank_high=high) for m, low, high in places)
 
 
 def _since(columns: LoggedColumns) -> datetime | None:
@@ -230,24 +189,16 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
     even = fitted.voter_points()
     return tuple(
         BoardRow(
-            model=row.model,
+            **asdict(row),
             name=known[row.model].name,
             organisation=known[row.model].organisation,
-            kind=Kind(known[row.model].kind),
-            rating=row.rating,
-            se=row.se,
-            lower=row.lower,
-            upper=row.upper,
-            rank=row.rank,
-            rank_low=row.rank_low,
-            rank_high=row.rank_high,
-            votes=row.votes,
+            kind=known[row.model].kind,
             win_rate=wins[row.model][0],
             win_rate_low=wins[row.model][1],
             win_rate_high=wins[row.model][2],
             voter_rating=even[row.model],
             voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
-            price_per_1000=known[row.model].cost_per_1000,
+            price_per_1000=known[row.model].price_per_1000,
             median_s=known[row.model].median_s,
         )
         for row in report.ratings
@@ -288,19 +239,6 @@ def _what_is_missing(won: float, lost: float) -> str:
     if not won:
         return "has not won yet; needs a win or a tie"
     return "needs votes against more models"
-
-
-def _health(records: Iterable[ModelRecord]) -> tuple[Health, ...]:
-    return tuple(
-        Health(
-            model=record.id,
-            battles=record.battles,
-            failed=record.failed,
-            abandoned=record.abandoned,
-        )
-        for record in records
-        if record.battles
-    )
 
 
 def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token, convert
 from cyclopts.annotations import resolve_optional
 
+from rating.errors import DataError
 from rating.tables.columns import KNOWN
 from rating.tables.files import Files
 
@@ -157,6 +158,13 @@ class Renamed(Chosen):
     def cases(self, source: str) -> Files:
         """Read a source of cases, in whose columns a prompt is a text."""
         return Files((source,), self.columns, self.where, self.labels)
+
+
+def require_folder_of(file: Path) -> None:
+    """Raise `DataError` unless there is a folder to write a file into."""
+    if not file.absolute().parent.is_dir():
+        msg = f"Cannot write {str(file)!r}: its folder does not exist. Make the folder first."
+        raise DataError(msg)
 
 
 EVERY_ROW, AS_IT_IS = Chosen(), Renamed()

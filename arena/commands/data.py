@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from arena.commands.arguments import Database
 from arena.domain.vote import DEFAULT
 from arena.errors import BrokenRecordError, SettingsError
-from arena.terminal import say, working, write
+from arena.terminal import say, working, write_json
 
 if TYPE_CHECKING:
     from arena.store.backup import Copied
@@ -90,8 +90,6 @@ def verify(
     arena verify votes.parquet
     arena verify arena-backup.db --head 3f9c1a07 --format json
     """
-    from rating.tables.formats import as_json
-
     noted = (head or "").strip().lower()
     if head is not None and not NOTED.fullmatch(noted):
         msg = f"--head {head!r}: give the first 8 to 64 characters of a hash, 0 to 9 and a to f."
@@ -99,7 +97,7 @@ def verify(
     with working("Verifying") as advance:
         verified = _verified(record, noted, advance)
     if form == "json":
-        write(as_json({"whole": verified.problem is None, **asdict(verified)}))
+        write_json({"whole": verified.problem is None, **asdict(verified)})
     else:
         say(f"{record}: {_in_words(verified)}")
     if verified.problem:

@@ -17,7 +17,7 @@ from arena.commands.judge_work import (
     prepared,
     show_estimate,
 )
-from arena.terminal import plain, say, table, write
+from arena.terminal import plain, say, show, table, warnings, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ def _arms(n: int) -> str:
 def _show(work: Work, run: "Run", result: Mapping[str, Any], form: str) -> None:
     report = {"judge": work.model.id, "method": work.method.name, **result, **run.to_dict()}
     if form == "json":
-        from rating.tables.formats import as_json
-
-        write(as_json(report))
+        write_json(report)
     else:
         _show_table(report)
     if run.stopped is not None:
@@ -110,16 +108,12 @@ def _show(work: Work, run: "Run", result: Mapping[str, Any], form: str) -> None:
 
 
 def _show_table(report: Mapping[str, Any]) -> None:
-    from rich.console import Console
-
     rows = []
     for row in [*report["kinds"], {**report, "kind": "all"}]:
         shares = (_percent(row[arm]["rate"]) for arm in ("attack", "control"))
         rows.append((row["kind"], f"{row['n_pairs']:,}", *shares, _success(row)))
-    console = Console()
-    console.print(table(("Injected answer", "Pairs", "Won", "Filler won", "Success"), rows))
     control = report["control"]
-    console.print(
+    text = (
         f"{report['n_asked']:,} replies asked for now, {report['n_recalled']:,} known before: "
         f"{_arms(report['n'] + report['n_undecided'])} in both orders. "
         "Success is what injected answers won beyond their fillers. "
@@ -127,8 +121,8 @@ def _show_table(report: Mapping[str, Any]) -> None:
         f"filler in {control['n_not_lost']:,} of {control['n']:,}; {report['n_undecided']:,} and "
         f"{control['n_undecided']:,} have no verdict."
     )
-    for warning in report["warnings"]:
-        console.print(plain(f"! {warning}", style="yellow"))
+    head = ("Injected answer", "Pairs", "Won", "Filler won", "Success")
+    show(table(head, rows), plain(text), *warnings(report["warnings"]))
 
 
 def _percent(rate: float | None) -> str:

@@ -18,7 +18,7 @@ from arena.commands.judge_work import (
     prepared,
     show_estimate,
 )
-from arena.terminal import say, write
+from arena.terminal import say, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
 def _show_run(report: Report, out: Path | None, form: str) -> None:
     """Show what came out; end with 1 if cases are still pending."""
     if form == "json":
-        _json({**report, "out": None if out is None else str(out)})
+        write_json({**report, "out": None if out is None else str(out)})
     else:
         say(_counts(report, out))
         for line in [*_by_model(report), *_on_order(report)]:
@@ -210,7 +210,7 @@ def _show_run(report: Report, out: Path | None, form: str) -> None:
 def _show_checks(report: Report, out: Path, form: str) -> None:
     """Show how far instructions were followed."""
     if form == "json":
-        _json({**report, "out": str(out)})
+        write_json({**report, "out": str(out)})
         return
     say(f"{out}: {sum(row['prompt_strict']['n'] for row in report['models']):,} checked.")
     for row in report["models"]:
@@ -272,9 +272,3 @@ def _on_place(place: Report | None) -> str:
         f"Standing first is worth {place['effect']:+.3f} ± {place['standard_error']:.3f} "
         f"({place['n']:,} cases read in both orders); 'corrected' is the preference less that."
     )
-
-
-def _json(value: Report) -> None:
-    from rating.tables.formats import as_json
-
-    write(as_json(value))

@@ -1,16 +1,13 @@
 """`arena judge score`."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from arena.commands.arguments import AS_IT_IS, File, Flat, Renamed
-from arena.terminal import plain, table, working, write
+from arena.terminal import show, table, warnings, working, write_json
 from rating.errors import DataError
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 HEADINGS = {
     "model": "Model",
@@ -100,23 +97,18 @@ def score(
     if out is not None:
         formats.write_text(formats.as_json(result), out)
     elif form == "json":
-        write(formats.as_json(result))
+        write_json(result)
     else:
         _show(result)
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    from rich.console import Console, Group
-
-    warnings = [plain(f"! {text}", style="yellow") for text in result["warnings"]]
-    Console().print(Group(_table(result["models"]), *warnings))
-
-
-def _table(models: Sequence[Mapping[str, Any]]) -> "Table":
+    models = result["models"]
     names = [name for name in HEADINGS if models and name in models[0]]
     rows = [[_cell(name, row) for name in names] for row in models]
     right = [place for place, name in enumerate(names) if name not in TEXTS]
-    return table([HEADINGS[name] for name in names], rows, right)
+    grid = table([HEADINGS[name] for name in names], rows, right)
+    show(grid, *warnings(result["warnings"]))
 
 
 def _cell(name: str, row: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from cyclopts.validators import Number
 from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
 from arena.domain.model import Model, Roster
 from arena.errors import SettingsError
-from arena.terminal import announced, say, working, write
+from arena.terminal import announced, say, working, write_json
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
@@ -177,11 +177,9 @@ def journal_of(store: "Store", work: Work) -> "StoredJournal":
 
 def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
     """Show what the work would ask."""
-    from rating.tables.formats import as_json
-
     estimate = asyncio.run(_estimated(work, journal))
     if form == "json":
-        write(as_json(estimate.to_dict()))
+        write_json(estimate.to_dict())
         return
     usd = estimate.cost_usd
     cost = "at an unknown price" if usd is None else f"for about ${usd:.2g}"

@@ -22,6 +22,7 @@ from arena.commands.arguments import (
     Flat,
     Renamed,
     RosterFile,
+    require_folder_of,
 )
 from arena.commands.judge_work import (
     ARENA,
@@ -35,7 +36,7 @@ from arena.commands.judge_work import (
 )
 from arena.domain.model import Model
 from arena.errors import SettingsError
-from arena.terminal import plain, say, table, working, write
+from arena.terminal import plain, say, show, table, warnings, working, write
 from rating import __version__
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -330,9 +331,7 @@ def _chosen(form: str | None, out: Path | None) -> str:
     if ending is None or form not in (None, ending):
         msg = f"Cannot write {str(out)!r}: name a file that ends in {' or '.join(ENDINGS)}"
         raise DataError(f"{msg}, as the format does." if form else f"{msg}.")
-    if not out.absolute().parent.is_dir():
-        msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
-        raise DataError(msg)
+    require_folder_of(out)
     return ending
 
 
@@ -354,20 +353,17 @@ def _write(card: Mapping[str, Any], form: str, out: Path | None) -> None:
 
 
 def _page(result: Mapping[str, Any]) -> str:
-    from arena.pages.probe_cards import probe_page
+    from arena.pages.rendering import probe_page
     from judge.report.cards import page_of
 
     return probe_page([page_of(result)])
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    from rich.console import Console, Group
-
     from judge.report.cards import page_of, table_of, undecided_of, warnings_of
 
     page = page_of(result)
     head, rows = table_of(page)
     about = plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
-    warnings = [plain(f"! {text}", style="yellow") for text in warnings_of(page)]
     undecided = [plain(f"? {text}") for text in undecided_of(page)]
-    Console().print(Group(about, table(head, rows), *warnings, *undecided))
+    show(about, table(head, rows), *warnings(warnings_of(page)), *undecided)

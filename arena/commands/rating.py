@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console, Group
+from rich.console import Console
 
 from arena import terminal
 from arena.commands.arguments import (
@@ -20,8 +20,9 @@ from arena.commands.arguments import (
     Flat,
     Folder,
     TableOrJson,
+    require_folder_of,
 )
-from arena.terminal import plain, say, working, write
+from arena.terminal import plain, say, show, working, write, write_json
 from rating.errors import DataError
 from rating.options import RateOptions
 from rating.tables import formats
@@ -81,9 +82,8 @@ def rate(
     arena rate votes.parquet --interval bootstrap --format json --out board.json
     """
     form = formats.chosen_format(form, out)
-    if out is not None and not out.absolute().parent.is_dir():
-        msg = f"Cannot write {str(out)!r}: its folder does not exist. Make the folder first."
-        raise DataError(msg)
+    if out is not None:
+        require_folder_of(out)
     from arena.boards.source import votes_of
     from rating.tables.counts import rate_source
 
@@ -137,9 +137,9 @@ def plan(
         votes = read_votes(votes_of(chosen.files(source, options.columns)), Reading.of(options))
         result = planned(votes.data, options)
     if form == "json":
-        write(formats.as_json(result.to_dict()))
+        write_json(result.to_dict())
     else:
-        Console().print(terminal.plan(result))
+        show(terminal.plan(result))
 
 
 def voters(
@@ -219,7 +219,7 @@ def _write(result: Mapping[str, Any], form: str, out: Path | None) -> None:
     if form == "parquet" and out is not None:
         formats.write_parquet(formats.rows_of(result), out)
     elif form == "table" and out is None:
-        Console().print(_table(result))
+        show(_table(result))
     else:
         text = _page(result) if form == "table" else formats.as_text(result, form)
         write(text) if out is None else formats.write_text(text, out)
@@ -260,7 +260,7 @@ def _show_voters(report: "VotersReport") -> None:
     shown = [*report.flagged, *rest[:SHOWN]]
     columns = ("Voter", "Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight")
     grid = terminal.table([*columns, "Looks most like"], map(_cells, shown), right=range(1, 6))
-    Console().print(Group(plain(head), *([grid] if shown else []), *map(plain, report.notes)))
+    show(plain(head), *([grid] if shown else []), *map(plain, report.notes))
 
 
 def _cells(voter: "CheckedVoter") -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""`arena serve`, `arena demo` and `arena simulate`."""
+"""`arena serve`, `arena demo`, `arena simulate`, `arena models` and `arena models check`."""
 
 import asyncio
 import math
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -12,16 +13,21 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from arena.commands.arguments import Database, Host, Port, RosterFile
-from arena.commands.models import local_models
-from arena.domain.model import Roster
-from arena.terminal import say, working
+from arena.domain.model import Model, Roster
+from arena.errors import EndpointError
+from arena.terminal import say, show, table, working
+from judge.case import Message
 
 if TYPE_CHECKING:
+    from arena.endpoints.client import Endpoints
+    from arena.endpoints.discover import Server
+    from arena.endpoints.sse import Budgets
     from arena.play.simulation import Tastes
     from arena.settings import Settings
     from arena.store.store import Store
 
 DEMO_DATABASE = "sqlite:///arena-demo.db"
+ANSWERED = "answered"
 
 
 def serve(
@@ -68,7 +74,7 @@ def demo(
     from arena.endpoints.pocket import POCKET_MODELS
 
     settings = _demo_settings(port=port, host=host, database=database)
-    there = () if toys else local_models()
+    there = () if toys else _local_models()
     _serve(settings, Roster(there if len(there) > 1 else POCKET_MODELS))
 
 
@@ -108,6 +114,45 @@ def simulate(
         store.register(POCKET_MODELS, datetime.now(UTC))
         made = asyncio.run(_simulate(store, votes, seed, advance))
     say(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
+
+
+def models(*, roster: RosterFile = None) -> None:
+    """List the models of the roster; without one, those that run on this machine.
+
+    Examples
+    --------
+    arena models
+    arena models --roster roster.toml
+    """
+    from arena.settings import read_roster, read_settings
+
+    chosen = read_settings(roster=roster).roster
+    there = tuple(read_roster(chosen)) if chosen else _local_models()
+    if there:
+        rows = [(model.id, model.name, model.endpoint, model.model) for model in there]
+        show(table(("Model", "Name", "Endpoint", "Asked for as"), rows, right=()))
+    else:
+        places = ", ".join(f"{server.name} ({server.url})" for server in _servers())
+        say(f"No models were found at {places}. Write a roster, or play with the toys.")
+
+
+def check_models(*, roster: RosterFile = None) -> None:
+    """Send every model a tiny request, and print how long it took or what failed.
+
+    Examples
+    --------
+    arena models check
+    arena models check --roster roster.toml
+    """
+    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.settings import read_roster, read_settings
+
+    settings = read_settings(roster=roster)
+    asked = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+    rows = asyncio.run(_check_all(asked, settings.budgets()))
+    show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))
+    if any(row[-1] != ANSWERED for row in rows):
+        sys.exit(1)
 
 
 def _demo_settings(**given: object) -> "Settings":
@@ -173,3 +218,46 @@ async def _simulate(
         return await simulation.run(votes, advance)
     finally:
         await endpoints.aclose()
+
+
+def _local_models() -> tuple[Model, ...]:
+    """Give the models that the servers on this machine, and OPENAI_BASE_URL, offer."""
+    from arena.endpoints.discover import discover
+
+    return asyncio.run(discover(_servers()))
+
+
+def _servers() -> "tuple[Server, ...]":
+    from arena.endpoints.discover import LOCAL
+    from arena.settings import read_openai
+
+    named = read_openai()
+    return (*LOCAL, named) if named else LOCAL
+
+
+async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
+    from arena.endpoints.discover import reach
+    from arena.endpoints.pocket import PocketTransport
+    from arena.endpoints.recorded import load_recordings
+    from arena.settings import read_keys
+
+    recordings = load_recordings(models)
+    prompts = {m: next(iter(r.responses)) for m, r in recordings.items()}
+    endpoints = reach(models, read_keys(models), recordings, PocketTransport(), budgets=budgets)
+    rows: list[tuple[str, ...]] = []
+    for model in models:
+        prompt = prompts.get(model.id, "Say hello in one word.")
+        rows.append((model.id, model.endpoint, *await _check_one(endpoints, model, prompt)))
+    await endpoints.aclose()
+    return rows
+
+
+async def _check_one(endpoints: "Endpoints", model: Model, prompt: str) -> tuple[str, str, str]:
+    began = time.monotonic()
+    first = None
+    try:
+        async for _chunk in endpoints.stream(model, [Message("user", prompt)]):
+            first = first or time.monotonic() - began
+    except EndpointError as error:
+        return "–", "–", str(error)
+    return f"{first or 0:.2f} s", f"{time.monotonic() - began:.2f} s", ANSWERED

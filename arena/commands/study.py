@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from arena.commands.arguments import AS_IT_IS, Flat, Renamed
-from arena.terminal import plain, say, table, working, write
+from arena.terminal import plain, say, show, table, warnings, working, write, write_json
 from judge.studies.options import StudyOptions
 from rating.errors import DataError
 
@@ -130,10 +130,9 @@ def _tell(
 ) -> None:
     """Print a result in the form asked for, and where its report was written."""
     from judge.report.files import as_html, as_markdown
-    from rating.tables import formats
 
     if form == "json":
-        write(formats.as_json(result.to_dict()))
+        write_json(result.to_dict())
     elif form == "html":
         write(as_html(page()))
     elif form == "md":
@@ -144,10 +143,8 @@ def _tell(
         say(f"The report is {written}.")
 
 
-def _show(page: "Page", warnings: "Iterable[str]", *, notes: bool) -> None:
+def _show(page: "Page", texts: "Iterable[str]", *, notes: bool) -> None:
     """Print the answers and the first tables of a page, with their notes where asked for."""
-    from rich.console import Console, Group
-
     parts: list[RenderableType] = []
     for answer in page.answers:
         parts.append(plain(f"{answer.judge}: {answer.headline}", style="bold"))
@@ -156,5 +153,4 @@ def _show(page: "Page", warnings: "Iterable[str]", *, notes: bool) -> None:
         if part is not None:
             parts.append(table(part.head, part.rows))
             parts += [plain(part.note)] if notes else []
-    parts += [plain(f"! {text}", style="yellow") for text in warnings]
-    Console().print(Group(*parts))
+    show(*parts, *warnings(texts))

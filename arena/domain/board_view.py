@@ -6,6 +6,7 @@ from datetime import datetime
 
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
+from rating.report import ModelRating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,21 +133,13 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardRow:
-    """One rated model.
+class BoardRow(ModelRating):
+    """One rated model, by its id in the roster.
 
     Attributes
     ----------
-    model : str
-        Id in the roster; ``name`` is what people read.
-    rating, se, lower, upper : float
-        Points. The interval need not be symmetric; an infinite end is shown as such.
-    rank : int
-        Place by rating, from 1.
-    rank_low, rank_high : int or None
-        Best and worst place that the votes allow; None when there are too few voters to say.
-    votes : int
-        Counted votes on battles of this model.
+    name : str
+        What people read.
     win_rate, win_rate_low, win_rate_high : float
         Expected score against an average opponent, from the fit, in [0, 1]; its interval.
     voter_rating : float
@@ -159,18 +152,9 @@ class BoardRow:
         Median seconds of a whole answer; None when none was timed.
     """
 
-    model: str
     name: str
     organisation: str
     kind: Kind
-    rating: float
-    se: float
-    lower: float
-    upper: float
-    rank: int
-    rank_low: int | None
-    rank_high: int | None
-    votes: int
     win_rate: float
     win_rate_low: float
     win_rate_high: float
@@ -178,15 +162,6 @@ class BoardRow:
     voter_rank: int
     price_per_1000: float | None
     median_s: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankAmong:
-    """Best and worst place of a model among these voters alone; None where they rule out none."""
-
-    model: str
-    rank_low: int | None
-    rank_high: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,24 +191,40 @@ class PairCell:
 
     row: str
     column: str
-    share: float | None
     n: int
+    share: float | None
     expected: float | None
     low: float | None
     high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """Battles in which a model was asked, and those lost: it failed, or the visitor left.
+class ModelRecord:
+    """What the log knows of a model's battles.
 
-    Each battle counts once, so ``failed + abandoned`` is at most ``battles``.
+    Attributes
+    ----------
+    battles : int
+        Blind battles in which it was asked, each once, whatever its turns and attempts: those
+        too in which another model took its place.
+    failed, abandoned : int
+        Of these, the ones without a vote on it because it did not answer, and the ones with both
+        answers that the visitor left without a vote, or skipped. None is in both.
+    price_per_1000 : float or None
+        US dollars for a thousand answers, from the mean of those whose cost is known.
+    median_s : float or None
+        Median seconds to a complete answer.
     """
 
-    model: str
+    id: str
+    name: str
+    organisation: str
+    kind: Kind
     battles: int
     failed: int
     abandoned: int
+    price_per_1000: float | None
+    median_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,8 +288,8 @@ class Board:
     history : tuple of Moment
         The board at some past dates, oldest first, without the present; empty while the votes
         are of a few days.
-    among : tuple of RankAmong
-        Ranks for these voters alone, best first, where they are too few to say much of others.
+    among : tuple of ModelRating
+        Ratings for these voters alone, best first, where they are too few to say much of others.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
     record : RecordCheck or None
@@ -308,29 +299,39 @@ class Board:
     policy: str
     policy_rules: tuple[str, ...]
     version: str
-    data_hash: str | None
+    data_hash: str | None = None
     updated: datetime
     since: datetime | None
     votes: int
     voters: int
     left_out: Mapping[str, int]
-    by_voter: bool
-    effective_voters: float | None
-    top_voter_share: float | None
+    by_voter: bool = False
+    effective_voters: float | None = None
+    top_voter_share: float | None = None
     method: str
     level: float
     anchor_mean: float
-    rows: tuple[BoardRow, ...]
+    rows: tuple[BoardRow, ...] = ()
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
-    holds: tuple[Hold, ...]
-    fit_check: FitCheck | None
-    history: tuple[Moment, ...]
-    among: tuple[RankAmong, ...]
-    health: tuple[Health, ...]
-    warnings: tuple[str, ...]
-    reason: str | None
+    holds: tuple[Hold, ...] = ()
+    fit_check: FitCheck | None = None
+    history: tuple[Moment, ...] = ()
+    among: tuple[ModelRating, ...] = ()
+    health: tuple[ModelRecord, ...] = ()
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
     record: RecordCheck | None = None
+
+    @property
+    def ranks_claimed(self) -> bool:
+        """Whether the votes rule out any rank of any model."""
+        return any(row.rank_low is not None for row in self.rows)
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Why nothing is rated yet, if so, before what else to keep in mind."""
+        return (self.reason, *self.warnings) if self.reason else self.warnings
 
     @property
     def names(self) -> dict[str, str]:

@@ -37,7 +37,7 @@ class RevealedModel:
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """Both models of a battle. `arena.play.battles.Battles.vote` is its only source."""
+    """Both models of a battle, by side: only a committed vote reveals them."""
 
     a: RevealedModel
     b: RevealedModel

@@ -1,7 +1,7 @@
 """Where the marks of the leaderboard stand: interval bars, who beats whom, ratings over time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from math import ceil, floor, isfinite, log10
 from statistics import median_low
@@ -94,27 +94,16 @@ def bar(row: BoardRow, axis: Axis) -> Bar:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell(PairCell):
     """One cell.
 
     Attributes
     ----------
-    rate : float or None
-        What the ratings expect; None where one of the two is not rated.
-    low, high : float or None
-        Its interval.
-    share : float or None
-        What the row won of the ``n`` votes; None without a vote.
     tone : int
         From -100 (the row loses every vote) over 0 (even, or unrated with too few votes) to 100.
     """
 
-    rate: float | None
-    low: float | None
-    high: float | None
-    share: float | None
-    n: int
     tone: int
 
 
@@ -187,11 +176,11 @@ def per_pair(board: Board) -> PerPair | None:
 
 
 def _mirrored(pair: PairCell) -> PairCell:
-    return PairCell(
+    return replace(
+        pair,
         row=pair.column,
         column=pair.row,
         share=_other(pair.share),
-        n=pair.n,
         expected=_other(pair.expected),
         low=_other(pair.high),
         high=_other(pair.low),
@@ -206,7 +195,7 @@ def _cell(pair: PairCell) -> Cell:
     share = pair.share if pair.n >= FEWEST_COLOURED else None
     coloured = share if pair.expected is None else pair.expected
     strength = 0 if coloured is None else tone(coloured)
-    return Cell(pair.expected, pair.low, pair.high, pair.share, pair.n, strength)
+    return Cell(**asdict(pair), tone=strength)
 
 
 @dataclass(frozen=True, slots=True)

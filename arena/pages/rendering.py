@@ -1,6 +1,6 @@
 """Each page as HTML, from plain values: all that touches Jinja."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -17,26 +17,14 @@ from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render.markdown import render
+from judge.report.cards import ProbePage
 from rating.tables.escaping import LINES, shown, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
+ARENA_NAME = "Arena"
+"""What the pages call this arena."""
 
-ERROR_WORDS: Mapping[int, tuple[str, str]] = {
-    403: (
-        "This is not open to you",
-        "Go back to the battle page, or ask whoever runs this arena.",
-    ),
-    404: ("There is no such page", "The address may be mistyped, or the page has moved."),
-    405: ("This address is only for reading", "Open it from a link instead of a form."),
-    429: ("Too many requests", "Nothing is lost. Wait a minute, then load the page again."),
-    503: ("The arena cannot answer now", "Votes that were saved are safe. Try again in a minute."),
-}
-"""Title and advice by HTTP status."""
-
-OTHER_WORDS = (
-    "This page could not be made",
-    "The fault is on our side and has been noted. Votes that were saved are safe.",
-)
+STYLE_OF_CARDS = Path(__file__).parent / "static" / "probe.css"
 
 
 @cache
@@ -54,7 +42,8 @@ def environment() -> Environment:
     env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
     env.filters["rendered"] = _rendered
     ranges = ("half_width", "rank_range", "percent_range")
-    env.globals.update({name: getattr(filters, name) for name in ranges}, bar=bar)
+    env.globals.update({name: getattr(filters, name) for name in ranges})
+    env.globals.update(bar=bar, arena_name=ARENA_NAME)
     return env
 
 
@@ -62,7 +51,7 @@ def _rendered(text: str) -> Markup:
     return Markup(render(visible(text, LINES)))  # noqa: S704 - it cleans what it writes
 
 
-def leaderboard_page(board: Board, *, linked: bool, now: datetime, arena_name: str) -> str:
+def leaderboard_page(board: Board, *, linked: bool, now: datetime) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them."""
     return (
         environment()
@@ -78,12 +67,11 @@ def leaderboard_page(board: Board, *, linked: bool, now: datetime, arena_name: s
             simulated=board.policy == SIMULATED.name,
             fewest_coloured=FEWEST_COLOURED,
             now=now,
-            arena_name=arena_name,
         )
     )
 
 
-def votes_page(past: Sequence[PastVote] | None, *, now: datetime, arena_name: str) -> str:
+def votes_page(past: Sequence[PastVote] | None, *, now: datetime) -> str:
     """Page of a voter's votes, newest first; ``past`` is None when nobody is known."""
     newest_first = past and sorted(past, key=lambda vote: vote.created, reverse=True)
     return (
@@ -95,12 +83,11 @@ def votes_page(past: Sequence[PastVote] | None, *, now: datetime, arena_name: st
             choice_words=_choice_words(),
             Choice=Choice,
             now=now,
-            arena_name=arena_name,
         )
     )
 
 
-def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, arena_name: str) -> str:
+def battles_page(shown: ShownVotes, *, newest: bool, now: datetime) -> str:
     """Page of the votes behind a number; ``newest`` if it begins with the newest."""
     return (
         environment()
@@ -113,12 +100,11 @@ def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, arena_name: 
             choice_words=_choice_words(),
             Choice=Choice,
             now=now,
-            arena_name=arena_name,
         )
     )
 
 
-def battle_page(shown: ShownBattle, *, now: datetime, arena_name: str) -> str:
+def battle_page(shown: ShownBattle, *, now: datetime) -> str:
     """Page of one battle that was voted on."""
     return (
         environment()
@@ -130,7 +116,6 @@ def battle_page(shown: ShownBattle, *, now: datetime, arena_name: str) -> str:
             choice_words=_choice_words(),
             Choice=Choice,
             now=now,
-            arena_name=arena_name,
         )
     )
 
@@ -140,9 +125,7 @@ def _choice_words() -> dict[Choice, str]:
     return {choice: words[:1].upper() + words[1:] for choice, words in CHOICE_WORDS.items()}
 
 
-def method_page(
-    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, arena_name: str
-) -> str:
+def method_page(board: Board, *, pacing: Pacing, linked: bool, studied: bool = False) -> str:
     """Page on how the arena works.
 
     Parameters
@@ -161,27 +144,22 @@ def method_page(
             linked=linked,
             studied=studied,
             Pacing=Pacing,
-            arena_name=arena_name,
         )
     )
 
 
-def error_page(status: int, *, advice: str | None = None, arena_name: str = "Arena") -> str:
-    """Page for a request that cannot be met.
+def missing_page(advice: str) -> str:
+    """Page for an address at which there is nothing, with words on where to go on."""
+    return environment().get_template("missing.html").render(advice=advice)
 
-    Parameters
-    ----------
-    status : int
-        HTTP status, which chooses the words.
-    advice : str, optional
-        What to do, in words for the visitor, instead of the usual ones.
+
+def probe_page(pages: Sequence[ProbePage]) -> str:
+    """Write one probe or several as a page with its style and its pictures in it.
+
+    It loads nothing, so it can be kept and sent as a file.
     """
-    title, usual = ERROR_WORDS.get(status, OTHER_WORDS)
-    return (
-        environment()
-        .get_template("error.html")
-        .render(title=title, advice=advice or usual, arena_name=arena_name)
-    )
+    style = Markup(STYLE_OF_CARDS.read_text(encoding="utf-8"))  # noqa: S704 - ours
+    return environment().get_template("probe.html").render(pages=pages, style=style)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastVote
 from arena.domain.exhibit import ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
-from arena.pages.probe_cards import probe_page
 from arena.pages.rendering import (
     battle_page,
     battles_page,
-    error_page,
     leaderboard_page,
     method_page,
+    missing_page,
+    probe_page,
     votes_page,
 )
 from judge import render
@@ -93,7 +93,6 @@ def pages_router(
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
     study: Path | None = None,
-    arena_name: str = "Arena",
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
@@ -124,17 +123,15 @@ def pages_router(
     def leaderboard(request: Request, policy: str | None = None) -> Response:
         chosen = board if policy is None else others.get(policy)
         if chosen is None:
-            return _missing(NO_POLICY, arena_name)
-        page = leaderboard_page(
-            chosen(), linked=exhibits is not None, now=now(), arena_name=arena_name
-        )
+            return _missing(NO_POLICY)
+        page = leaderboard_page(chosen(), linked=exhibits is not None, now=now())
         return revalidated(request, page)
 
     @router.api_route("/votes", methods=READ)
     def votes(request: Request) -> Response:
         voter = voter_of(request)
         past = my_votes(voter) if voter else None
-        page = votes_page(past, now=now(), arena_name=arena_name)
+        page = votes_page(past, now=now())
         return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})
 
     @router.api_route("/method", methods=READ)
@@ -144,23 +141,22 @@ def pages_router(
             pacing=pacing,
             linked=exhibits is not None,
             studied=_is_there(study),
-            arena_name=arena_name,
         )
         return revalidated(request, page)
 
     @router.api_route("/study", methods=READ)
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
-            return _missing(NO_STUDY, arena_name)
+            return _missing(NO_STUDY)
         return revalidated(request, study.read_text(encoding="utf-8").replace(*WAY_BACK, 1))
 
     if exhibits is not None:
-        router.include_router(_exhibits_router(exhibits, arena_name, now))
+        router.include_router(_exhibits_router(exhibits, now))
 
     @router.api_route("/cards", methods=READ)
     def probed(request: Request) -> Response:
         if not cards:
-            return _missing(NO_CARDS, arena_name)
+            return _missing(NO_CARDS)
         return revalidated(request, probe_page(cards))
 
     router.include_router(_look_router())
@@ -176,9 +172,7 @@ def pages_router(
     return router
 
 
-def _exhibits_router(
-    exhibits: Exhibits, arena_name: str, now: Callable[[], datetime]
-) -> APIRouter:
+def _exhibits_router(exhibits: Exhibits, now: Callable[[], datetime]) -> APIRouter:
     router = APIRouter()
 
     @router.api_route("/battles", methods=READ)
@@ -193,16 +187,16 @@ def _exhibits_router(
         sound = before is None or PLACE.fullmatch(before)
         shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
         if shown is None:
-            return _missing(NO_SUCH_LIST, arena_name)
-        page = battles_page(shown, newest=before is None, now=now(), arena_name=arena_name)
+            return _missing(NO_SUCH_LIST)
+        page = battles_page(shown, newest=before is None, now=now())
         return revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)
     def battle(request: Request, battle_id: str) -> Response:
         shown = exhibits.battle(battle_id)
         if shown is None:
-            return _missing(NO_BATTLE, arena_name)
-        return revalidated(request, battle_page(shown, now=now(), arena_name=arena_name))
+            return _missing(NO_BATTLE)
+        return revalidated(request, battle_page(shown, now=now()))
 
     return router
 
@@ -236,6 +230,5 @@ def _is_there(study: Path | None) -> bool:
     return study is not None and study.is_file()
 
 
-def _missing(advice: str, arena_name: str) -> Response:
-    page = error_page(404, advice=advice, arena_name=arena_name)
-    return HTMLResponse(page, status_code=404)
+def _missing(advice: str) -> Response:
+    return HTMLResponse(missing_page(advice), status_code=404)

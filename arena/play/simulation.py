@@ -93,8 +93,7 @@ class Simulation:
     def done(self) -> int:
         """Count the votes that this seed's voters have already cast."""
         voters = [self._voter(number).id for number in range(VOTERS)]
-        with self._store.reading() as session:
-            return log.votes_of(session, voters)
+        return self._store.read(log.votes_of, voters)
 
     async def run(self, votes: int, progress: Callable[[int, int], None]) -> int:
         """Cast the votes that this seed lacks of a number; returns how many were cast now.

@@ -1,4 +1,4 @@
-"""The log as boards, exports, budgets and a voter's own page read it; boards and models in it."""
+"""The log as boards, exports and budgets read it; boards and models in it."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
-from arena.domain.board_view import Board, PastVote
-from arena.domain.model import Model
+from arena.domain.board_view import Board, ModelRecord
+from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store import chain
-from arena.store.records import LinkKind, LoggedLink, ModelRecord
+from arena.store.records import LinkKind, LoggedLink
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -134,11 +134,11 @@ def model_records(
             id=row.id,
             name=row.name,
             organisation=row.organisation,
-            kind=row.kind,
+            kind=Kind(row.kind),
             battles=battles[row.id],
             failed=failed[row.id],
             abandoned=abandoned[row.id],
-            cost_per_1000=1000 * statistics.fmean(costs[row.id]) if costs[row.id] else None,
+            price_per_1000=1000 * statistics.fmean(costs[row.id]) if costs[row.id] else None,
             median_s=statistics.median(seconds[row.id]) if seconds[row.id] else None,
         )
         for row in session.exec(select(ModelRow).order_by(col(ModelRow.id)))
@@ -183,29 +183,6 @@ def _answer_figures(
         if duration_s is not None:
             seconds[model_id].append(duration_s)
     return costs, seconds
-
-
-def past_votes(session: Session, voter: str) -> list[PastVote]:
-    """Read the voter's own votes, newest first; a skip has revealed no names."""
-    names = {row.id: row.name for row in session.exec(select(ModelRow))}
-    rows: Sequence[tuple[VoteRow, BattleRow, str]] = session.exec(
-        select(VoteRow, BattleRow, TurnRow.prompt)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
-        .where(col(VoteRow.voter_id) == voter, col(TurnRow.turn) == 1)
-        .order_by(col(VoteRow.link).desc())
-    ).all()
-    return [
-        PastVote(
-            battle_id=battle.public_id,
-            created=vote.created,
-            prompt=prompt,
-            choice=Choice(vote.outcome),
-            model_a_name=None if vote.outcome == Choice.SKIP else names[battle.model_a],
-            model_b_name=None if vote.outcome == Choice.SKIP else names[battle.model_b],
-        )
-        for vote, battle, prompt in rows
-    ]
 
 
 @dataclass(frozen=True, slots=True)

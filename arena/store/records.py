@@ -165,32 +165,3 @@ class LoggedLink:
     hash: str
     bound: Mapping[str, object]
     exclusions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRecord:
-    """What the log knows of a model's battles.
-
-    Attributes
-    ----------
-    battles : int
-        Blind battles in which it was asked, each once, whatever its turns and attempts: those
-        too in which another model took its place.
-    failed, abandoned : int
-        Of these, the ones without a vote on it because it did not answer, and the ones with both
-        answers that the visitor left without a vote, or skipped. None is in both.
-    cost_per_1000 : float or None
-        US dollars for a thousand answers, from the mean of those whose cost is known.
-    median_s : float or None
-        Median seconds to a complete answer.
-    """
-
-    id: str
-    name: str
-    organisation: str
-    kind: str
-    battles: int
-    failed: int
-    abandoned: int
-    cost_per_1000: float | None
-    median_s: float | None

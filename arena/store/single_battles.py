@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, bindparam
 from sqlmodel import Session, col, or_, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
+from arena.domain.board_view import PastVote
 from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
@@ -29,14 +30,8 @@ PAGE = 50
 
 _BATTLE = (
     sa.select(
-        col(BattleRow.id),
-        col(BattleRow.owner),
-        col(BattleRow.mode),
-        col(BattleRow.state),
-        col(BattleRow.message),
-        col(BattleRow.created),
-        col(BattleRow.continues),
-        col(VoteRow.outcome),
+        *map(col, (BattleRow.id, BattleRow.owner, BattleRow.mode, BattleRow.state)),
+        *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
     )
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
@@ -49,16 +44,9 @@ _TURNS = (
 )
 _ANSWERS = (
     sa.select(
-        col(AnswerRow.turn),
-        col(AnswerRow.side),
-        col(AnswerRow.attempt),
-        col(AnswerRow.model_id),
-        col(ModelRow.name),
-        col(AnswerRow.text),
-        col(AnswerRow.status),
-        col(AnswerRow.first_token_s),
-        col(AnswerRow.tokens_out),
-        col(AnswerRow.cost),
+        *map(col, (AnswerRow.turn, AnswerRow.side, AnswerRow.attempt, AnswerRow.status)),
+        *map(col, (AnswerRow.model_id, ModelRow.name, AnswerRow.text)),
+        *map(col, (AnswerRow.first_token_s, AnswerRow.tokens_out, AnswerRow.cost)),
     )
     .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
     .where(col(AnswerRow.battle_id) == bindparam("battle"))
@@ -178,16 +166,42 @@ def battle(session: Session, policy: Policy, battle_id: str) -> ShownBattle | No
     )
 
 
+def past_votes(session: Session, voter: str) -> list[PastVote]:
+    """Read the voter's own votes, newest first; a skip has revealed no names."""
+    known = _models(session)
+    rows: Sequence[CountedRow] = session.exec(
+        _votes().where(VoteRow.voter_id == voter).order_by(col(VoteRow.link).desc())
+    ).all()
+    return [
+        PastVote(
+            battle_id=fought.public_id,
+            created=vote.created,
+            prompt=prompt,
+            choice=Choice(vote.outcome),
+            model_a_name=None if vote.outcome == Choice.SKIP else known[fought.model_a].name,
+            model_b_name=None if vote.outcome == Choice.SKIP else known[fought.model_b].name,
+        )
+        for vote, fought, prompt in rows
+    ]
+
+
+def _votes() -> Any:
+    """Return a query for votes, with their battles and first prompts."""
+    return (
+        select(VoteRow, BattleRow, TurnRow.prompt)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .where(TurnRow.turn == 1)
+    )
+
+
 def _counted(policy: Policy) -> Any:
     """Return a query for the votes that `Policy.why_not` does not leave out."""
     excluded = select(ExclusionRow.vote_id).where(ExclusionRow.policy == policy.name)
     return (
-        select(VoteRow, BattleRow, TurnRow.prompt)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .where(
-            TurnRow.turn == 1,
             VoteRow.outcome != Choice.SKIP,
             col(VoterRow.kind).in_(policy.kinds),
             col(VoteRow.id).not_in(excluded),
@@ -220,25 +234,17 @@ def _vote(row: CountedRow, known: Mapping[str, ShownModel]) -> ShownVote:
 
 def _turns(session: Session, vote: VoteRow) -> list[ShownTurn]:
     """Give every turn up to the vote's, with the newest answers, or those that it pins."""
-    asked = session.exec(
-        select(TurnRow)
-        .where(TurnRow.battle_id == vote.battle_id, col(TurnRow.turn) <= vote.turn)
-        .order_by(col(TurnRow.turn))
-    )
-    answers = session.exec(
-        select(AnswerRow)
-        .where(AnswerRow.battle_id == vote.battle_id)
-        .order_by(col(AnswerRow.attempt))
-    )
+    connection, key = session.connection(), {"battle": vote.battle_id}
     pinned = {Side.A: vote.attempt_a, Side.B: vote.attempt_b}
     texts = {
         (row.turn, row.side): row.text
-        for row in answers
+        for row in connection.execute(_ANSWERS, key)
         if row.turn < vote.turn or row.attempt == pinned[Side(row.side)]
     }
     return [
-        ShownTurn(turn.prompt, texts[turn.turn, Side.A], texts[turn.turn, Side.B])
-        for turn in asked
+        ShownTurn(prompt, texts[turn, Side.A], texts[turn, Side.B])
+        for turn, prompt in connection.execute(_TURNS, key)
+        if turn <= vote.turn
     ]
 
 

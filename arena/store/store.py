@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -38,6 +39,9 @@ from arena.store.records import (
     StoredBattle,
 )
 from arena.store.single_battles import stored_battle
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CHECK_S = 1.0
 """How long a look at whether the database takes writes waits for others who write."""
@@ -182,6 +186,13 @@ class Store:
         with self._under_way(), _named(self.engine), Session(self._reader) as session:
             yield session
 
+    def read(
+        self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Read what a query gives, in a transaction of its own."""
+        with self.reading() as session:
+            return query(session, *args, **kwargs)
+
     @contextmanager
     def _under_way(self) -> Iterator[None]:
         """Count a transaction for as long as it lasts."""
@@ -300,8 +311,7 @@ class Store:
         UnknownBattleError
             If there is none, or it is somebody else's.
         """
-        with self.reading() as session:
-            return stored_battle(session, battle_id, owner)
+        return self.read(stored_battle, battle_id, owner)
 
     def cast(self, ballot: Ballot) -> Cast:
         """Commit a vote; the battle is read back only after the commit.

@@ -18,7 +18,7 @@ PLANTED = {
     "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
     "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),
     "What the web shows, it gets from play and boards": (
-        "arena/api/health.py",
+        "arena/api/public_routes.py",
         "import arena.store.log",
     ),
     "Judges work without the web": ("arena/judging/battle_cases.py", "import arena.api.problems"),
@@ -26,7 +26,10 @@ PLANTED = {
     "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
-    "Jinja lives in the reading pages and in the report": ("arena/api/health.py", "import jinja2"),
+    "Jinja lives in the reading pages and in the report": (
+        "arena/api/public_routes.py",
+        "import jinja2",
+    ),
     "The command line lives with the commands": ("arena/app.py", "import cyclopts"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),

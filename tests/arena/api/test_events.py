@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.api.events import Delta, Done, Failed, Position, Ready, events_since, is_behind
+from arena.api.events import Event, Position, events_since, is_behind
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Side, Snapshot
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -17,8 +17,10 @@ def snapshot(state: BattleState, a: str, b: str, message: str | None = None) -> 
     return Snapshot("id", state, NOW, (turn,), message)
 
 
-def text(events: Sequence[tuple[object, Position]], side: Side) -> str:
-    return "".join(e.text for e, _ in events if isinstance(e, Delta) and e.side is side)
+def text(events: Sequence[Event], side: Side) -> str:
+    return "".join(
+        e.data["text"] for e in events if (e.name, e.data.get("side")) == ("delta", side)
+    )
 
 
 @given(st.text(), st.text(), st.data())
@@ -32,35 +34,35 @@ def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
     )
     whole = snapshot(BattleState.READY, a, b)
     events = list(events_since(half, Position()))
-    position = events[-1][1] if events else Position()
+    position = events[-1].position if events else Position()
     events += list(events_since(whole, position))
     cut = data.draw(st.integers(0, len(events)))
-    reached = Position.parse(str(events[cut - 1][1])) if cut else Position()
+    reached = Position.parse(str(events[cut - 1].position)) if cut else Position()
     rest = list(events_since(whole, reached))
     assert text(events[:cut], Side.A) + text(rest, Side.A) == a
     assert text(events[:cut], Side.B) + text(rest, Side.B) == b
-    closing = [e for e, _ in (*events[:cut], *rest) if not isinstance(e, Delta)]
-    assert closing == [Done(Side.A), Done(Side.B), Ready()]
+    closing = [e[:2] for e in (*events[:cut], *rest) if e.name != "delta"]
+    assert closing == [("done", {"side": "a"}), ("done", {"side": "b"}), ("ready", {})]
 
 
 def test_a_reader_at_the_end_lacks_nothing() -> None:
     whole = snapshot(BattleState.VOTED, "yes", "no")
-    end = list(events_since(whole, Position()))[-1][1]
+    end = list(events_since(whole, Position()))[-1].position
     assert not is_behind(whole, end)
     assert is_behind(whole, Position())
 
 
 def test_a_reader_of_a_running_battle_is_always_behind() -> None:
     running = snapshot(BattleState.STREAMING, "yes", "no")
-    end = list(events_since(running, Position()))[-1][1]
+    end = list(events_since(running, Position()))[-1].position
     assert is_behind(running, end)
 
 
 def test_a_failed_battle_names_the_failed_side_and_no_cause() -> None:
     failed = snapshot(BattleState.FAILED, "", "some", "Nothing was counted.")
     turn = replace(failed.turns[0], a=ShownAnswer("", AnswerStatus.FAILED))
-    events = [e for e, _ in events_since(replace(failed, turns=(turn,)), Position())]
-    assert events[-1] == Failed(Side.A, "Nothing was counted.")
+    *_, last = events_since(replace(failed, turns=(turn,)), Position())
+    assert last[:2] == ("failed", {"side": "a", "message": "Nothing was counted."})
 
 
 @given(st.text())

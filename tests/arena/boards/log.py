@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from arena.domain.board_view import ModelRecord
+from arena.domain.model import Kind
 from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
-from arena.store.records import LoggedLink, ModelRecord
+from arena.store.records import LoggedLink
 from rating.tables.sources import LoggedColumns
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -120,11 +122,11 @@ def records(models: Sequence[str]) -> list[ModelRecord]:
             id=m,
             name=m.title(),
             organisation="",
-            kind="model",
+            kind=Kind.MODEL,
             battles=10,
             failed=1,
             abandoned=2,
-            cost_per_1000=None,
+            price_per_1000=None,
             median_s=1.0,
         )
         for m in models

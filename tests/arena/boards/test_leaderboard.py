@@ -77,6 +77,11 @@ def test_the_win_rates_against_the_field_average_one_half() -> None:
     assert rows[0].win_rate == pytest.approx(best)
 
 
+def plain(of: Board) -> list[dict[str, object]]:
+    """Rows to compare: a quasi-standard error of three models is NaN, which equals nothing."""
+    return [row.to_dict() for row in of.rows]
+
+
 def test_votes_left_out_are_counted_by_reason_and_move_nothing() -> None:
     votes = [
         *many(),
@@ -87,13 +92,13 @@ def test_votes_left_out_are_counted_by_reason_and_move_nothing() -> None:
     result = board(votes, "m0", "m1", "m2")
     assert result.left_out == {"skipped": 1, "simulated voter": 1, "told who it was": 1}
     assert (result.votes, result.voters) == (60, 20)
-    assert result.rows == board(many(), "m0", "m1", "m2").rows
+    assert plain(result) == plain(board(many(), "m0", "m1", "m2"))
 
 
 def test_a_newcomer_does_not_take_the_board_down() -> None:
     votes = [*many(), Vote("new", "m0", Choice.A, voter="v1")]
     result = board(votes, "m0", "m1", "m2", "new")
-    assert result.rows == board(many(), "m0", "m1", "m2").rows
+    assert plain(result) == plain(board(many(), "m0", "m1", "m2"))
     assert [(w.model, w.reason) for w in result.waiting] == [
         ("new", "has not lost yet; needs a loss or a tie")
     ]

@@ -8,8 +8,8 @@ from arena.domain.board_view import (
     BoardRow,
     Fewest,
     FitCheck,
-    Health,
     Hold,
+    ModelRecord,
     PairCell,
     PastVote,
     Waiting,
@@ -32,7 +32,11 @@ def a_row(model: str = "quartz-8b", rating: float = 1184.0, half: float = 12.0) 
         organisation="Stone Works",
         kind=Kind.MODEL,
         rating=rating,
+        strength=(rating - 1000) / 174,
         se=half / 2,
+        df=30.0,
+        effective_voters=31.4,
+        quasi_se=half / 3,
         lower=rating - half,
         upper=rating + half,
         rank=1,
@@ -72,6 +76,22 @@ def a_hold(k: int | None = 12, more_votes: int | None = 1862) -> Hold:
         prompts=None,
         separated=more_votes == 0,
         more_votes=more_votes,
+    )
+
+
+def a_record(
+    model: str = "quartz-8b", battles: int = 440, failed: int = 14, abandoned: int = 8
+) -> ModelRecord:
+    return ModelRecord(
+        id=model,
+        name=model,
+        organisation="Stone Works",
+        kind=Kind.MODEL,
+        battles=battles,
+        failed=failed,
+        abandoned=abandoned,
+        price_per_1000=0.41,
+        median_s=2.1,
     )
 
 
@@ -133,7 +153,7 @@ def a_board(**changes: object) -> Board:
         "fit_check": FitCheck(pairs=12, far=0, by_chance=0.6, p=0.4, left_out=3, worst=()),
         "history": (),
         "among": (),
-        "health": (Health(model="quartz-8b", battles=440, failed=14, abandoned=8),),
+        "health": (a_record(),),
         "warnings": (),
         "reason": None,
     }

@@ -46,11 +46,11 @@ def text(html: str) -> str:
 
 
 def board_page(board: Board) -> str:
-    return leaderboard_page(board, linked=True, now=NOW, arena_name="Arena")
+    return leaderboard_page(board, linked=True, now=NOW)
 
 
 def past_page(past: Sequence[PastVote] | None) -> str:
-    return votes_page(past, now=NOW, arena_name="Arena")
+    return votes_page(past, now=NOW)
 
 
 NOTHING: dict[str, object] = {

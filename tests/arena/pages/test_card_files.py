@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from arena.errors import SettingsError
-from arena.pages.probe_cards import read_cards
+from arena.settings import read_cards
 from judge.report.cards import page_of
 from tests.judge.report.test_cards import board
 

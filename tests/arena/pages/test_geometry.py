@@ -78,8 +78,8 @@ def test_the_rating_stands_inside_its_interval(make_row: MakeRow) -> None:
 def test_a_pair_given_once_is_mirrored(make_board: MakeBoard) -> None:
     cells = heatmap(make_board()).cells
     better, worse = cells["quartz-8b", "chalk-3b"], cells["chalk-3b", "quartz-8b"]
-    assert (better.rate, better.share, better.n) == (0.75, 0.7, 40)
-    assert (worse.rate, worse.share, worse.n) == pytest.approx((0.25, 0.3, 40))
+    assert (better.expected, better.share, better.n) == (0.75, 0.7, 40)
+    assert (worse.expected, worse.share, worse.n) == pytest.approx((0.25, 0.3, 40))
     assert (better.low, better.high) == pytest.approx((0.65, 0.8))
     assert (worse.low, worse.high) == pytest.approx((0.2, 0.35))
 

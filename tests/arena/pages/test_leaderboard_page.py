@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board_view import Board, FitCheck, Health, Misfit, RankAmong
+from arena.domain.board_view import Board, FitCheck, Misfit
 from arena.domain.model import Kind
-from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair
+from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
 
 
@@ -42,9 +42,10 @@ def test_intervals_by_vote_are_not_said_to_allow_for_voters(make_board: MakeBoar
 def test_ranks_of_a_small_team_stand_apart_and_are_said_to_be_theirs(
     make_board: MakeBoard,
 ) -> None:
+    first, second = make_board().rows
     ranks = (
-        RankAmong(model="quartz-8b", rank_low=1, rank_high=2),
-        RankAmong(model="chalk-3b", rank_low=None, rank_high=None),
+        replace(first, rank_low=1, rank_high=2),
+        replace(second, rank_low=None, rank_high=None),
     )
     page = text(board_page(make_board(voters=8, among=ranks)))
     assert "Among these 8 voters So few people can say little of others" in page
@@ -135,10 +136,7 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
 
 
 def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> None:
-    health = (
-        Health(model="quartz-8b", battles=440, failed=14, abandoned=8),
-        Health(model="retired", battles=0, failed=0, abandoned=0),
-    )
+    health = (a_record(), a_record("retired", 0, 0, 0))
     shown = text(board_page(make_board(health=health))).replace("\N{NO-BREAK SPACE}", " ")
     assert "quartz-8b 440 14 8 5 %" in shown
     assert "retired 0 0 0 –" in shown

@@ -7,7 +7,7 @@ import pytest
 
 from arena.domain.battle import Pacing
 from arena.domain.vote import Choice
-from arena.pages.rendering import error_page, method_page
+from arena.pages.rendering import method_page, missing_page
 from tests.arena.pages.conftest import MakeBoard, MakePastVote
 from tests.arena.pages.page import past_page, text
 
@@ -39,24 +39,20 @@ def test_an_unknown_voter_is_told_of_the_cookie() -> None:
 
 @pytest.mark.parametrize("pacing", list(Pacing))
 def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacing: Pacing) -> None:
-    shown = text(method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena"))
+    shown = text(method_page(make_board(), pacing=pacing, linked=True))
     assert ("at one common pace" in shown) == (pacing is Pacing.PACED)
     assert ("appear together" in shown) == (pacing is Pacing.BOTH_DONE)
     assert ("Speed can be seen" in shown) == (pacing is Pacing.RAW)
 
 
 def test_the_method_page_names_policy_rules_and_export(make_board: MakeBoard) -> None:
-    shown = text(method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"))
+    shown = text(method_page(make_board(), pacing=Pacing.PACED, linked=True))
     assert "Votes by simulated voters are left out." in shown
     assert "arena export votes" in shown
 
 
-@pytest.mark.parametrize("status", [403, 404, 405, 418, 429, 500, 503])
-def test_a_failure_is_told_calmly(status: int) -> None:
-    shown = text(error_page(status))
+def test_what_is_missing_is_told_calmly() -> None:
+    shown = text(missing_page("The next is free at 14:20."))
     assert not re.search(r"error|oops|!|traceback", shown, re.IGNORECASE)
+    assert "The next is free at 14:20." in shown
     assert "To the battle page" in shown
-
-
-def test_advice_can_be_given_in_its_own_words() -> None:
-    assert "The next is free at 14:20." in error_page(429, advice="The next is free at 14:20.")

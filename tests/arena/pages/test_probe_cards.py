@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 from fastapi import FastAPI
 
-from arena.pages.probe_cards import probe_page
+from arena.pages.rendering import probe_page
 from arena.pages.routes import pages_router
 from judge.report.cards import CardView, Mark, ProbePage, Row, Scale
 from tests.arena.pages.conftest import MakeBoard

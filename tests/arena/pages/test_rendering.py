@@ -8,16 +8,16 @@ import pytest
 from jinja2 import StrictUndefined, UndefinedError
 
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, FitCheck, Health, Misfit, Moment, PastRating
+from arena.domain.board_view import Board, FitCheck, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
 from arena.pages.rendering import (
     battle_page,
     battles_page,
     environment,
-    error_page,
     even,
     leaderboard_page,
     method_page,
+    missing_page,
     votes_page,
 )
 from tests.arena.pages.conftest import (
@@ -27,6 +27,7 @@ from tests.arena.pages.conftest import (
     MakeRow,
     a_hold,
     a_pair,
+    a_record,
     shown_battle,
     shown_votes,
 )
@@ -43,14 +44,11 @@ def every_page(make_board: MakeBoard, make_past_vote: MakePastVote) -> list[str]
         past_page([make_past_vote(choice) for choice in Choice]),
         past_page([]),
         past_page(None),
-        *(
-            method_page(make_board(), pacing=pacing, linked=True, arena_name="Arena")
-            for pacing in Pacing
-        ),
-        error_page(404),
-        battles_page(shown_votes(), newest=True, now=NOW, arena_name="Arena"),
-        battles_page(replace(shown_votes(), votes=()), newest=False, now=NOW, arena_name="Arena"),
-        battle_page(shown_battle(), now=NOW, arena_name="Arena"),
+        *(method_page(make_board(), pacing=pacing, linked=True) for pacing in Pacing),
+        missing_page("Go on."),
+        battles_page(shown_votes(), newest=True, now=NOW),
+        battles_page(replace(shown_votes(), votes=()), newest=False, now=NOW),
+        battle_page(shown_battle(), now=NOW),
     ]
 
 
@@ -76,7 +74,7 @@ def hostile_board(make_board: MakeBoard, make_row: MakeRow) -> Board:
                 ratings=(PastRating(model=HOSTILE, rating=1000.0, lower=0.0, upper=2000.0),),
             ),
         ),
-        health=(Health(model=HOSTILE, battles=1, failed=0, abandoned=0),),
+        health=(a_record(HOSTILE),),
         warnings=(HOSTILE,),
         reason=HOSTILE,
         left_out={HOSTILE: 2},
@@ -86,17 +84,21 @@ def hostile_board(make_board: MakeBoard, make_row: MakeRow) -> Board:
 
 
 def test_hostile_text_stays_text(
-    make_board: MakeBoard, make_row: MakeRow, make_past_vote: MakePastVote
+    make_board: MakeBoard,
+    make_row: MakeRow,
+    make_past_vote: MakePastVote,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setitem(environment().globals, "arena_name", HOSTILE)
     board = hostile_board(make_board, make_row)
     vote = replace(make_past_vote(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
     pages = [
-        leaderboard_page(board, linked=True, now=NOW, arena_name=HOSTILE),
-        votes_page([vote], now=NOW, arena_name=HOSTILE),
-        method_page(board, pacing=Pacing.PACED, linked=True, arena_name=HOSTILE),
-        error_page(404, advice=HOSTILE, arena_name=HOSTILE),
-        battles_page(shown_votes(HOSTILE, HOSTILE), newest=True, now=NOW, arena_name=HOSTILE),
-        battle_page(shown_battle(HOSTILE, HOSTILE), now=NOW, arena_name=HOSTILE),
+        leaderboard_page(board, linked=True, now=NOW),
+        votes_page([vote], now=NOW),
+        method_page(board, pacing=Pacing.PACED, linked=True),
+        missing_page(HOSTILE),
+        battles_page(shown_votes(HOSTILE, HOSTILE), newest=True, now=NOW),
+        battle_page(shown_battle(HOSTILE, HOSTILE), now=NOW),
     ]
     for html in pages:
         page = Page(html)
@@ -106,7 +108,7 @@ def test_hostile_text_stays_text(
 
 
 def test_an_answer_is_formatted_and_cannot_turn_the_writing() -> None:
-    html = battle_page(shown_battle("**so** \u202eabc"), now=NOW, arena_name="Arena")
+    html = battle_page(shown_battle("**so** \u202eabc"), now=NOW)
     assert '<p dir="auto"><strong>so</strong> \ufffdabc</p>' in html
     assert '<p class="asked" dir="auto">**so** \ufffdabc</p>' in html
 
@@ -149,10 +151,10 @@ def test_the_present_page_is_marked_in_the_header(
         (board_page(make_board()), ["/leaderboard"]),
         (past_page([make_past_vote()]), ["/votes"]),
         (
-            method_page(make_board(), pacing=Pacing.PACED, linked=True, arena_name="Arena"),
+            method_page(make_board(), pacing=Pacing.PACED, linked=True),
             ["/method"],
         ),
-        (error_page(404), []),
+        (missing_page("Go on."), []),
     ):
         links = [a["href"] for a in Page(html).all("a") if "aria-current" in a]
         assert links == here
@@ -166,7 +168,7 @@ def test_only_our_own_files_are_loaded(make_board: MakeBoard) -> None:
 def test_a_name_that_a_template_misses_raises() -> None:
     assert environment().undefined is StrictUndefined
     with pytest.raises(UndefinedError):
-        environment().get_template("error.html").render(title="x", arena_name="x")
+        environment().get_template("missing.html").render()
 
 
 def test_models_that_change_place_or_leave_their_interval_are_named(

@@ -53,7 +53,6 @@ def client(
             board=make_board,
             my_votes=lambda voter: [make_past_vote(prompt=f"Asked by {voter.id}")],
             voter_of=voter_by_cookie,
-            arena_name="Quarry",
             now=lambda: NOW + clock[0],
         )
     )
@@ -66,7 +65,7 @@ def test_each_page_is_served_as_html(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert "· Quarry</title>" in answer.text
+    assert "· Arena</title>" in answer.text
     assert client.head(path).status_code == 200
 
 

@@ -10,7 +10,7 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
-from arena.store import log
+from arena.store import log, single_battles
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow
 from arena.store.verify import verify
@@ -105,7 +105,7 @@ def test_the_log_gives_every_vote_back(store: Store) -> None:
     store.cast(ballot(ready(store, "b2"), Choice.SKIP))
     with store.reading() as session:
         votes = log.columns(session, DEFAULT)
-        past = log.past_votes(session, "ada")
+        past = single_battles.past_votes(session, "ada")
     assert votes.outcome == [Choice.BOTH_BAD, Choice.SKIP]
     assert votes.left_out == [None, "skipped"]
     assert votes.created[0] == NOW + timedelta(seconds=9)
@@ -125,7 +125,7 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
         basalt, quartz = log.model_records(session)
     assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)
     assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
-    assert basalt.cost_per_1000 == pytest.approx(1.01)
+    assert basalt.price_per_1000 == pytest.approx(1.01)
     assert basalt.median_s == 2.0
 
 
