@@ -18,7 +18,7 @@ from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render.markdown import render
 from judge.report.cards import ProbePage
-from rating.tables.escaping import LINES, shown, visible
+from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
@@ -48,7 +48,7 @@ def environment() -> Environment:
 
 
 def _rendered(text: str) -> Markup:
-    return Markup(render(visible(text, LINES)))  # noqa: S704 - it cleans what it writes
+    return Markup(render(text))  # noqa: S704 - it cleans what it writes
 
 
 def leaderboard_page(board: Board, *, linked: bool, now: datetime) -> str:

@@ -18,6 +18,7 @@ import gradio as gr
 import httpx
 from fastapi import APIRouter, FastAPI
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
@@ -145,7 +146,11 @@ async def _document_and_theme(values: dict[str, Any]) -> dict[str, str]:
         .render(
             config=json.loads(_first(_CONFIG, index)),
             gradio=_first(_ENTRY, index),
-            styles=[_first(_STYLES, index), *map(address, ("tokens.css", "battle.css"))],
+            styles=[
+                _first(_STYLES, index),
+                *map(address, ("tokens.css", "battle.css")),
+                "/look/rendered.css",
+            ],
             script=address("battle.js"),
             **values,
         )
@@ -155,7 +160,10 @@ async def _document_and_theme(values: dict[str, Any]) -> dict[str, str]:
 
 def _components(values: dict[str, Any]) -> gr.Blocks:
     """Build what Gradio shows: the element with the panes, the prompt and the buttons."""
-    battle = environment().get_template("battle.html").render(values)
+    html = environment().get_template("battle.html").render(values)
+    battle = "\n".join(
+        filter(str.strip, html.splitlines())
+    )  # or Markdown begins
     page = gr.Blocks(title=NAME, analytics_enabled=False)
     with page, gr.Column(elem_id="arena"):
         gr.Markdown(battle, sanitize_html=False, latex_delimiters=[], elem_id="battle")
@@ -185,11 +193,18 @@ def environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
-        finalize=shown,
+        finalize=_as_written,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _as_written(value: Any) -> Any:
+    """Give what a template shows on one line: a prompt of several keeps them to the letter."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return Markup(escape(shown(value)).replace("\n", Markup("&#10;")))  # noqa: S704 - escaped
 
 
 def address(name: str) -> str:

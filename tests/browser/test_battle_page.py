@@ -93,7 +93,7 @@ def test_keys_vote_but_not_while_writing(chromium: Browser, arena: Served) -> No
         assert ada.page.locator("html[data-state=ready]").count() == 1
         assert votes(arena, ada.battle_id) == 0
         ada.prompt.evaluate("box => box.blur()")
-        ada.page.keyboard.press("3")
+        ada.page.keyboard.press("2")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "tie"
 
@@ -137,7 +137,7 @@ def test_a_reload_mid_stream_goes_on_and_finishes(
         ada.wait_for("ready")
         assert ada.text("#answer-a").strip() == SLOW.text.strip()
         assert ada.text("#answer-b").strip() == SLOW.text.strip()
-        assert "Why is the sky blue?" in ada.text("#asked-a")
+        assert "Why is the sky blue?" in ada.text("#asked")
         ada.vote("model_a")
         ada.wait_for("voted")
         ada.page.reload()
@@ -157,7 +157,7 @@ def test_a_second_vote_is_refused(chromium: Browser, arena: Served) -> None:
         expect(twin.locator("#answer-a")).to_contain_text("All is well.")
         ada.vote("model_a")
         ada.wait_for("voted")
-        twin.locator("[data-vote=model_b]").click()
+        twin.locator("#vote-model_b").click()
         expect(twin.locator("body")).to_contain_text("already voted on this battle: A was better")
         twin.locator("html[data-state=voted]").wait_for(state="attached")
         assert votes(arena, ada.battle_id) == 1
@@ -193,7 +193,7 @@ def test_a_refusal_is_read_though_another_look_at_the_battle_was_quicker(
             twin.wait_for_timeout(50)
         ada.vote("model_a")
         ada.wait_for("voted")
-        twin.locator("[data-vote=model_b]").click()
+        twin.locator("#vote-model_b").click()
         twin.locator("html[data-state=voted]").wait_for(state="attached")
         expect(twin.locator("#note")).to_contain_text("already voted on this battle: A was better")
 
@@ -290,7 +290,7 @@ def test_what_a_model_writes_fetches_nothing_and_runs_nothing(
         ada.wait_for("ready")
         ada.page.wait_for_timeout(500)
         assert "done" in ada.text("#answer-a")
-        assert "<img src=http://evil.example/f" in ada.text("#asked-a")
+        assert "<img src=http://evil.example/f" in ada.text("#asked")
         assert [
             url for url in ada.asked if not url.startswith((arena.url, "data:", "blob:"))
         ] == []
