@@ -56,8 +56,9 @@
     clear() {
       this.answer.replaceChildren();
       this.blocks = [];
-      this.tail = "";
-      this.open = null; // the node whose text grows
+      this.tail = ""; // the text after the blocks, in an element and a node of its own
+      this.tailElement = null;
+      this.open = null;
     }
 
     whole(html) {
@@ -322,17 +323,22 @@
 
   async function load(battle) {
     heardAt = Date.now();
+    let body;
     try {
-      const body = await read(battle);
-      take(body);
-      if (running()) follow();
-      else if (page.state === "ready") resumeVote();
-      else if (page.state === "voted") address(battle, true);
+      body = await read(battle);
     } catch (failure) {
       if (failure.status === 404) missing(failure.message);
-      else if (page.battle === battle) tell(AWAY);
-      else missing(failure.status ? failure.message : AWAY);
+      else if (page.battle === battle) {
+        tell(AWAY);
+        if (page.state === "opening") window.setTimeout(() => page.battle === battle && load(battle), 2000);
+      }
+      return;
     }
+    if (page.battle !== battle) return;
+    take(body);
+    if (running()) follow();
+    else if (page.state === "ready") resumeVote();
+    else if (page.state === "voted") address(battle, true);
   }
 
   function missing(words) {
@@ -445,8 +451,15 @@
     const battle = addressed();
     if (battle === page.battle) return;
     clear();
+    if (battle) open(battle);
+    else paint();
+  }
+
+  function open(battle) {
+    page.battle = battle;
+    page.state = "opening";
     paint();
-    if (battle) load(battle);
+    load(battle);
   }
 
   function clear() {
@@ -469,7 +482,7 @@
 
   // What a prompt would be, sent now. The server decides whether it may.
   function intent() {
-    if (goingOn || (page.state === "ready" && !page.counted)) return "continue";
+    if (goingOn) return "continue";
     return page.state === "ready" ? "turn" : "new";
   }
 
@@ -695,9 +708,9 @@
 
   // --- keys, clicks, scrolling ------------------------------------------------------------------------
 
-  const open = (id) => () => $(id).showModal();
+  const sheet = (id) => () => $(id).showModal();
   const DO = { again, regenerate, stop, "go-on": goOn, new: startOver, copy: copyLink,
-    skip: () => vote("skip"), help: open("help"), prompts: open("prompts") };
+    skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
 
   function onKey(event) {
     if (event.target === box()) return onPromptKey(event);
@@ -742,8 +755,8 @@
   }
 
   function onPromptChosen(button) {
-    const sheet = button.closest("dialog");
-    if (sheet) sheet.close();
+    const dialog = button.closest("dialog");
+    if (dialog) dialog.close();
     if (canSend()) ask(button.textContent, "new");
   }
 
@@ -820,12 +833,8 @@
     window.setInterval(watchOver, 1000);
     if ($("prompts")) $("prompts-search").addEventListener("input", onSearch);
     const battle = addressed();
-    if (battle) {
-      page.battle = battle;
-      page.state = "loading";
-      load(battle);
-    }
-    paint();
+    if (battle) open(battle);
+    else paint();
     deliverAll();
     whenPrompt();
   }
