@@ -22,7 +22,7 @@ from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
-from arena.domain.exhibit import ShownBattle, ShownVotes
+from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts
