@@ -14,16 +14,16 @@ from rating.typing import Floats
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of what could be told was followed.
+    """How much of what could be checked was followed.
 
     Attributes
     ----------
     rate, low, high : float
-        From 0 to 1, with an interval; NaN, 0 and 1 if nothing could be told.
+        From 0 to 1, with an interval; NaN, 0 and 1 if nothing could be checked.
     n : int
         Instructions or prompts behind it.
     n_unread : int
-        Those left out, because it could not be told whether they were followed.
+        Those left out, because it is unknown whether they were followed.
     """
 
     rate: float
@@ -46,7 +46,7 @@ class Accuracy:
 def accuracy(checked: Sequence[Checked], *, level: float = 0.95) -> Accuracy:
     """Score checked responses.
 
-    A prompt with an instruction that could not be told is left out of the
+    A prompt with an instruction that could not be checked is left out of the
     prompt-level scores whole, even where another one failed: otherwise such
     prompts would enter only as failures. Instructions of one prompt, and
     several responses to it, stand and fall together, so prompts are the

@@ -82,7 +82,7 @@ class _Board(NamedTuple):
 
 
 FEWEST_PROMPTS = 20
-"""Prompts from which it is told whether boards agree."""
+"""Fewest prompts on which boards are compared."""
 RESAMPLED = 400
 """Draws of prompts behind the interval of a rank correlation."""
 
@@ -95,7 +95,7 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
     rank correlations with an interval over prompts drawn anew. Discriminability: the prompts in
     nine parts, or fewer, drawn at random. Validity and more votes need a truth, which verdicts do
     not hold. A judge passes or fails by whole intervals, whatever the number of prompts: with few
-    of them more cannot be told.
+    of them it often does neither.
 
     Raises
     ------

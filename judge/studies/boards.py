@@ -303,8 +303,8 @@ class Contest:
     models : tuple of str
         Those on all three boards.
     spearman, kendall, pearson : Estimate
-        The first judge's correlation less the second's, as found: with an interval that holds 0
-        the two are not told apart. Without an interval where they are the same in every draw.
+        The first judge's correlation less the second's, as found: an interval that holds 0 shows
+        no difference. Without an interval where they are the same in every draw.
     """
 
     models: tuple[str, ...]

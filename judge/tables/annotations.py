@@ -167,7 +167,7 @@ def _from_table(
         assert isinstance(relation, duckdb.DuckDBPyRelation)
         columns = relation.fetchnumpy()
     names = list(columns)
-    # Names that differ only in case are told apart by duckdb: of lp_m and lp_M it makes lp_M_1.
+    # duckdb renames one of two names that differ only in case: of lp_m and lp_M it makes lp_M_1.
     if not peers and any(name.endswith("_1") for name in names):
         own = columns_in_file(paths[0])
         names[: len(own)] = own

@@ -133,7 +133,7 @@ class CellObjective:
         return self.likelihood.loss(self.outcome, design.gap(x), float(x[-1]), level)
 
     def each_outcome(self, x: Floats) -> Iterator[tuple[int, Floats, Local]]:
-        """Yield the outcomes told apart, and of each its probability and `Local` in every cell."""
+        """Yield each outcome of the likelihood, its probability and its `Local` in every cell."""
         for code in self.likelihood.outcomes:
             local = replace(self, outcome=np.full(len(self.outcome), code)).local(x)
             yield code, np.exp(-local.value), local

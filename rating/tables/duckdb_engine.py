@@ -134,7 +134,7 @@ def _require_rows(path: Path) -> None:
 
 
 def explain(error: duckdb.Error, paths: Sequence[Path]) -> None:
-    """Raise `DataError` with the line that is wrong, where it can be told."""
+    """Raise `DataError` with the line that is wrong, if that is known."""
     if kind_of(paths[0]) == "JSON":
         for path in paths:
             deque(json_objects(path), maxlen=0)  # duckdb counts the lines of JSON from 2
