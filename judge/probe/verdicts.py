@@ -19,7 +19,7 @@ from judge.studies.estimates import Draws, Estimate, clustered, sums_within
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
 from rating.tables.files import Files
-from rating.tables.vote_filter import BOTH, LABELS
+from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats, Ints
 
 NO_TRUTH = (
@@ -402,7 +402,7 @@ def _rows(table: Annotations, extra: Sequence[str], run: str, known: set[Case]) 
         case, turned = (prompt, a, b, *more), (prompt, b, a, *more)
         exchanged = turned in known
         known.add(turned if exchanged else case)
-        label = label_of(table, i, winner[i])
+        label = table.label(i, winner[i])
         order = str(orders[i] or "")
         yield _Row(
             judges[i],
@@ -411,15 +411,6 @@ def _rows(table: Annotations, extra: Sequence[str], run: str, known: set[Case]) 
             turned if exchanged else case,
             -label if exchanged else label,
         )
-
-
-def label_of(table: Annotations, row: int, value: object) -> float:
-    """Return 1, 0 or -1 for side A, a tie, side B; NaN where there is no verdict."""
-    if value is None or not str(value).strip():
-        return math.nan
-    if str(value) not in LABELS:
-        raise table.wrong("winner", row + 1, value, f"one of {', '.join(LABELS)}, or nothing")
-    return 2 * LABELS[str(value)].score_a - 1
 
 
 def _verdicts(rows: Sequence[_Row]) -> Verdicts:

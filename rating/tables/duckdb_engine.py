@@ -19,10 +19,9 @@ from pathlib import Path
 import duckdb
 
 from rating.errors import DataError
-from rating.tables.columns import quoted_names
+from rating.tables.columns import LEFT_OUT, quoted_names
 from rating.tables.escaping import all_quoted, from_csv, from_csv_sql
 from rating.tables.files import SHOWN, json_objects, kind_of
-from rating.tables.peers import LEFT_OUT
 
 NO_OBJECT = "json"
 """What duckdb names the one column of a file of JSON without an object."""
