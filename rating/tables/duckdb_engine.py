@@ -202,7 +202,7 @@ def _header(path: Path) -> tuple[str, list[str]]:
     if not row:
         msg = f"{str(path)!r} is empty: its first line should name the columns."
         raise DataError(msg)
-    return separator, [from_csv(name) or f"column{place}" for place, name in enumerate(row)]
+    return separator, [name or f"column{place}" for place, name in enumerate(from_csv(row))]
 
 
 def _head(path: Path) -> bytes:
