@@ -237,9 +237,8 @@ async def _done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
 @asynccontextmanager
 async def reached(model: Model) -> "AsyncIterator[Endpoints]":
     """Open the endpoint of a model, and close it."""
-    from arena.endpoints.discover import reach
-    from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recordings
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import PocketTransport, load_recordings
     from arena.settings import read_keys, read_settings
 
     roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
@@ -264,7 +263,7 @@ def _so_far(progress: "Progress") -> str:
 
 
 def _model(file: Path | None, judge: str | None) -> Model:
-    from arena.endpoints.pocket import POCKET_JUDGE, POCKET_MODELS
+    from arena.endpoints.offline import POCKET_JUDGE, POCKET_MODELS
     from arena.settings import read_roster
 
     models: tuple[Model, ...] = (

@@ -48,7 +48,7 @@ def check(*, roster: RosterFile = None) -> None:
     arena models check
     arena models check --roster roster.toml
     """
-    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.endpoints.offline import POCKET_MODELS
     from arena.settings import read_roster, read_settings
 
     settings = read_settings(roster=roster)
@@ -75,13 +75,12 @@ def _servers() -> "tuple[Server, ...]":
 
 
 async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
-    from arena.endpoints.discover import reach
-    from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recordings
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import PocketTransport, load_recordings
     from arena.settings import read_keys
 
     recordings = load_recordings(models)
-    prompts = {m: next(iter(r.responses)) for m, r in recordings.items()}
+    prompts = {m: next(iter(r)) for m, r in recordings.items()}
     endpoints = reach(models, read_keys(models), recordings, PocketTransport(), budgets=budgets)
     rows: list[tuple[str, ...]] = []
     for model in models:

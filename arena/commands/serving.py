@@ -65,7 +65,7 @@ def demo(
     arena demo --toys
     arena demo --port 8000
     """
-    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.endpoints.offline import POCKET_MODELS
 
     settings = _demo_settings(port=port, host=host, database=database)
     there = () if toys else local_models()
@@ -97,7 +97,7 @@ def simulate(
     arena simulate --votes 20
     arena simulate --votes 30 --seed 7 --database sqlite:///try.db
     """
-    from arena.endpoints.pocket import POCKET_MODELS  # help would wait for all of the arena
+    from arena.endpoints.offline import POCKET_MODELS  # help would wait for all of the arena
     from arena.play.simulation import TASTES
     from arena.store.store import Store
 
@@ -137,7 +137,7 @@ def _serve(settings: "Settings", roster: Roster | None = None) -> None:
 
 
 def _described(roster: Roster) -> str:
-    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.endpoints.offline import POCKET_MODELS
 
     if roster.models == POCKET_MODELS:
         return "The embedded toys battle: they are there to try the arena, not to be asked."
@@ -154,8 +154,8 @@ def _planted(tastes: "Tastes") -> str:
 async def _simulate(
     store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
 ) -> int:
-    from arena.endpoints.discover import reach
-    from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
     from arena.play.simulation import TASTES, Simulation
 
     roster = Roster(POCKET_MODELS)

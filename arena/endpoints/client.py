@@ -12,7 +12,7 @@ from types import MappingProxyType
 import httpx
 
 from arena.domain.answer import Chunk, Completion, FailureClass, label
-from arena.domain.model import Model
+from arena.domain.model import Model, Roster
 from arena.endpoints.chat import (
     StreamedReply,
     Vector,
@@ -23,6 +23,7 @@ from arena.endpoints.chat import (
 )
 from arena.endpoints.connections import Connections
 from arena.endpoints.failures import from_exception, from_redirect, from_response
+from arena.endpoints.offline import PocketTransport, RecordedTransport
 from arena.endpoints.sse import (
     DEFAULT_BUDGETS,
     Budgets,
@@ -260,6 +261,35 @@ class Endpoints:
         return EndpointError(
             error.failure, label(detail, _DETAIL_CHARACTERS), retry_after_s=error.retry_after_s
         )
+
+
+def reach(
+    roster: Roster,
+    keys: Mapping[str, str],
+    recordings: Mapping[str, Mapping[str, str]],
+    pocket: PocketTransport,
+    timeouts: Timeouts | None = None,
+    budgets: Budgets = DEFAULT_BUDGETS,
+) -> Endpoints:
+    """Make the client that reaches every model of a roster.
+
+    Parameters
+    ----------
+    keys : mapping
+        API keys by the names that the roster gives them.
+    recordings : mapping
+        Responses by prompt, by `Model.id`.
+    """
+    paces = {model.id: model.characters_per_s for model in roster}
+    return Endpoints(
+        keys,
+        transports={
+            "pocket://": pocket,
+            "recorded://": RecordedTransport(recordings, paces),
+        },
+        timeouts=timeouts or Timeouts(),
+        budgets=budgets,
+    )
 
 
 def _sendable(name: str, key: str) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from arena.domain.model import Model, Roster
-from arena.endpoints.discover import reach
+from arena.endpoints.client import reach
 from arena.endpoints.judge_ports import EndpointJudge
-from arena.endpoints.pocket import PocketTransport
+from arena.endpoints.offline import PocketTransport
 from arena.store.judgements import StoredJournal, judging_seed
 from arena.store.log import fingerprint
 from arena.store.store import Store

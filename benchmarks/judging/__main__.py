@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from arena.domain.model import Model, Roster
-from arena.endpoints.discover import reach
+from arena.endpoints.client import reach
 from arena.endpoints.judge_ports import EndpointJudge
-from arena.endpoints.pocket import PocketTransport
+from arena.endpoints.offline import PocketTransport
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 from judge.calls import call_of, questions
