@@ -13,9 +13,10 @@ from typing import NamedTuple, Protocol
 
 import httpx
 
-from arena.domain.model import Kind, Model, Price
+from arena.domain.model import Kind, Model
 from arena.endpoints.toys import train_ngrams, train_retrieval
 from arena.errors import SettingsError
+from judge.budget import Price
 from judge.case import Message
 from rating.tables.files import json_entries
 
