@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from judge.journal import Journal, Key
 from judge.options import Options
 from judge.protocol import Method
 from judge.verdict import Judged, Run, Stop
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -425,3 +428,13 @@ def _together(samples: Sequence[_State]) -> _State:
     else:
         whole.failure, whole.detail = failed[0].failure, failed[0].detail
     return whole
+
+
+def waited_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -294,6 +294,8 @@ class Run:
         Every try that brought no reply, by class, retried or not.
     spent_usd : float or None
         What this run paid; None without a price.
+    checklists : mapping
+        By `Case.prompt_id`, where the method goes by them: those given and those written.
     """
 
     judged: tuple[Judged, ...] = field(repr=False)  # asyncio.run looks at what it returns
@@ -304,6 +306,7 @@ class Run:
     n_estimated: int
     faults: Mapping[FailureClass, int]
     spent_usd: float | None
+    checklists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def by_status(self) -> Mapping[str, int]:

@@ -23,7 +23,6 @@ from rating.errors import DataError
 
 if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
-    from judge.checklists import ChecklistRun
     from judge.verdict import Run
 
 Report = Mapping[str, Any]
@@ -124,16 +123,16 @@ def _judged(
 
     result = done(work, journal)
     fell_back = []
-    if fallback is not None and lacks_logprobs(result.run):
-        first = result.run
+    if fallback is not None and lacks_logprobs(result):
+        first = result
         work = _sampled(work, first)
         fell_back.append(
             f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
             f"every case was judged by {work.method.name} instead, which is another measure."
         )
         result = done(work, journal)
-        result = replace(result, run=result.run.after(first))
-    result = replace(result, run=_margined(work, result.run))
+        result = result.after(first)
+    result = _margined(work, result)
     rows = _rows(work, result)
     write_judged(rows, out)
     report = _report(work, result, rows)
@@ -158,19 +157,17 @@ def _margined(work: Work, result: "Run") -> "Run":
     return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
-def _rows(work: Work, result: "ChecklistRun") -> list[dict[str, Any]]:
+def _rows(work: Work, result: "Run") -> list[dict[str, Any]]:
     from judge.report.run import verdict_rows
 
     share = work.options.swap_share
     return verdict_rows(work.cases, result, work.model.id, work.method, share)
 
 
-def _report(
-    work: Work, result: "ChecklistRun", rows: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def _report(work: Work, result: "Run", rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     from judge.report.run import judge_report
 
-    report = judge_report(work.model.id, work.method.name, work.cases, result.run, rows)
+    report = judge_report(work.model.id, work.method.name, work.cases, result, rows)
     return report | {"swap_share": work.options.swap_share}
 
 

@@ -1,10 +1,8 @@
 """What a judge is to do, as it is typed; and the judge itself."""
 
-import asyncio
 import gc
-import math
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,24 +12,23 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
-from arena.domain.model import Model, Roster
+from arena.domain.model import Model
 from arena.errors import SettingsError
-from arena.terminal import announced, say, working, write
+from arena.terminal import Advance, announced, say, working, write
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
 
 if TYPE_CHECKING:
-    from arena.endpoints.client import Endpoints
+    from arena.endpoints.sse import Budgets
+    from arena.judging import EndpointJudge
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
-    from judge.budget import Estimate
-    from judge.checklists import ChecklistRun
     from judge.methods import Named
-    from judge.methods.checklist import Checklists
     from judge.options import Options
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
+    from judge.verdict import Run
 
 ARENA = "arena"
 """What ``--cases`` calls the battles in the database."""
@@ -118,6 +115,8 @@ class Work:
 
     Attributes
     ----------
+    budgets : Budgets
+        What the judge's endpoint may send.
     margin : int or None
         Length margin of WB-Reward, in characters; None for none.
     """
@@ -126,14 +125,8 @@ class Work:
     cases: "Sequence[NamedCase]"
     method: "Named"
     options: "Options"
+    budgets: "Budgets"
     margin: int | None = None
-
-    @property
-    def given(self) -> "Checklists":
-        """Checklists that came with the cases."""
-        from judge.checklists import given_checklists
-
-        return given_checklists(self.cases)
 
 
 @contextmanager
@@ -152,6 +145,7 @@ def prepared(
     DataError, SettingsError
         If the options or the cases cannot be used.
     """
+    from arena.judging import journal_of
     from arena.settings import read_settings
     from arena.store.store import Store
 
@@ -163,23 +157,19 @@ def prepared(
             method=_method(task),
             cases=_cases(store, task, files),
             options=_options(store, model, chosen, task),
+            budgets=settings.budgets(),
             margin=_margin(task, margin),
         )
-        yield work, journal_of(store, work)
-
-
-def journal_of(store: "Store", work: Work) -> "StoredJournal":
-    """Open the journal of a judge."""
-    from arena.store.judgements import StoredJournal
-
-    return StoredJournal(store, work.options.judge, work.options.price, lambda: datetime.now(UTC))
+        yield work, journal_of(store, work.options.judge, model.price)
 
 
 def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
     """Show what the work would ask."""
+    from judge.checklists import forecast_all
+    from judge.runs import waited_for
     from rating.tables.formats import as_json
 
-    estimate = asyncio.run(_estimated(work, journal))
+    estimate = waited_for(forecast_all(work.cases, work.method, journal, work.options))
     if form == "json":
         write(as_json(estimate.to_dict()))
         return
@@ -201,58 +191,31 @@ def _rounded(tokens: float) -> str:
     return f"{float(f'{tokens:.2g}'):,.0f}"
 
 
-async def _estimated(work: Work, journal: "StoredJournal") -> "Estimate":
-    from judge.calls import forecast
-    from judge.checklists import forecast_with_checklists
-
-    cases, method = [named.case for named in work.cases], work.method
-    if method.by_checklist:
-        return await forecast_with_checklists(
-            cases, work.given, method.made, journal, work.options
-        )
-    return await forecast(cases, method.made({}), journal, work.options)
-
-
-def done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
+def done(work: Work, journal: "StoredJournal") -> "Run":
     """Let the judge work, and show how far it is."""
-    return asyncio.run(_done(work, journal))
+    from judge.runs import waited_for
+
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
+    with working("Judging") as advance:
+        return waited_for(_done(work, journal, advance))
 
 
-async def _done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
-    from arena.endpoints.judge_ports import EndpointJudge
+async def _done(work: Work, journal: "StoredJournal", advance: Advance) -> "Run":
     from judge.checklists import judge_all
 
-    cases, method, options = [named.case for named in work.cases], work.method, work.options
-    with working("Judging") as advance:
+    def tell(progress: "Progress") -> None:
+        advance(progress.n_done, progress.n_total, _so_far(progress))
 
-        def tell(progress: "Progress") -> None:
-            advance(progress.n_done, progress.n_total, _so_far(progress))
-
-        async with reached(work.model) as endpoints:
-            judge = EndpointJudge(endpoints, work.model)
-            gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
-            return await judge_all(cases, work.given, method, judge, journal, options, tell)
+    async with opened(work.model, work.budgets) as judge:
+        return await judge_all(work.cases, work.method, judge, journal, work.options, tell)
 
 
-@asynccontextmanager
-async def reached(model: Model) -> "AsyncIterator[Endpoints]":
-    """Open the endpoint of a model, and close it."""
-    from arena.endpoints.client import reach
-    from arena.endpoints.offline import PocketTransport, load_recordings
-    from arena.settings import read_keys, read_settings
+def opened(model: Model, budgets: "Budgets") -> "AbstractAsyncContextManager[EndpointJudge]":
+    """Open the endpoint of a model, with its key from the environment."""
+    from arena.judging import ModelEndpoint
+    from arena.settings import read_keys
 
-    roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
-    endpoints = reach(
-        roster,
-        read_keys(roster),
-        load_recordings(roster),
-        pocket,
-        budgets=read_settings().budgets(),
-    )
-    try:
-        yield endpoints
-    finally:
-        await endpoints.aclose()
+    return ModelEndpoint(model, read_keys([model]), budgets).opened()
 
 
 def _so_far(progress: "Progress") -> str:
@@ -308,7 +271,7 @@ def _margin(task: Task, margin: int | None) -> int | None:
 
 
 def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[NamedCase]":
-    from arena.judging.battle_cases import battle_cases, battle_responses
+    from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
 
     if not task.cases:  # of a probe, which brings its own
@@ -321,7 +284,7 @@ def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[Name
 
 
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
-    from arena.judging.places import price_of, revision_of
+    from arena.judging import revision_of
     from arena.store.judgements import judging_seed
     from judge.options import Options, RateLimits
 
@@ -330,7 +293,7 @@ def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> 
         seed=task.seed or judging_seed(store, datetime.now(UTC)),
         concurrency=chosen.concurrency,
         swap_share=task.swap_share,
-        price=price_of(model),
+        price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
     )

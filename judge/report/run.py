@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import Any
 
 from judge.case import repeated_output
-from judge.checklists import ChecklistRun
 from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
@@ -196,11 +195,10 @@ def _shares(accuracy: Accuracy) -> dict[str, Any]:
 
 
 def verdict_rows(
-    cases: Sequence[NamedCase], outcome: ChecklistRun, judge: str, method: Named, swap_share: float
+    cases: Sequence[NamedCase], run: Run, judge: str, method: Named, swap_share: float
 ) -> list[dict[str, Any]]:
     """Return the rows of a run as its file has them."""
-    judged = outcome.run.judged
     if not method.pairwise:
-        return rated_rows(cases, judged, judge, method, outcome.checklists)
-    position = place_of(outcome.run) if swap_share < 1 else None
-    return judged_rows(cases, judged, judge, method, position)
+        return rated_rows(cases, run.judged, judge, method, run.checklists)
+    position = place_of(run) if swap_share < 1 else None
+    return judged_rows(cases, run.judged, judge, method, position)
