@@ -9,9 +9,9 @@ from itertools import count
 import numpy as np
 
 from judge.budget import Ledger, request_tokens
+from judge.calls import Options, RateLimits
 from judge.completion import Complete, Reply, Request
 from judge.errors import CallError, FailureClass
-from judge.options import Options, RateLimits
 from judge.verdict import Stop
 
 TRIES: Mapping[FailureClass, int] = {

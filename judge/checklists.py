@@ -5,14 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from judge.budget import Estimate
-from judge.calls import forecast, recalled
+from judge.calls import Journal, Options, forecast, recalled
 from judge.case import Case, Order
 from judge.completion import Complete
 from judge.grammar import Questions
-from judge.journal import Journal
 from judge.methods import ChecklistWriter, Named, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
-from judge.options import Options
 from judge.protocol import Method
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase

@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from judge.budget import Price
+from judge.calls import Journal, Options
 from judge.case import Case
 from judge.checklists import judge_all
 from judge.completion import Complete, Reply
-from judge.journal import Journal
 from judge.methods import Named
-from judge.options import Options
 from judge.report.run import judge_report, verdict_rows
 from judge.report.study import write_report
 from judge.runs import Progress, waited_for

@@ -13,13 +13,11 @@ import numpy as np
 
 from judge.asking import Asker, Now, Sleep
 from judge.budget import cost_of
-from judge.calls import Call, Question, call_of, questions
+from judge.calls import Call, Journal, Key, Options, Question, call_of, questions
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
 from judge.grammar import Reading, noted, pooled
-from judge.journal import Journal, Key
-from judge.options import Options
 from judge.protocol import Method
 from judge.verdict import Judged, Run, Stop
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from judge.calls import Key
 from judge.case import CaseId, Order
 from judge.errors import FailureClass
 from judge.grammar import Preference, Reading
-from judge.journal import Key
 from rating import Outcome
 from rating.errors import DataError
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from arena.judging import EndpointJudge
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
+    from judge.calls import Options
     from judge.methods import Named
-    from judge.options import Options
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
@@ -286,7 +286,7 @@ def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[Name
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
     from arena.judging import revision_of
     from arena.store.judgements import judging_seed
-    from judge.options import Options, RateLimits
+    from judge.calls import Options, RateLimits
 
     return Options(
         judge=revision_of(model),

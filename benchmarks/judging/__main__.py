@@ -17,11 +17,10 @@ from arena.domain.model import Model
 from arena.judging import ModelEndpoint, journal_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
-from judge.calls import call_of, questions
+from judge.calls import Options, call_of, questions
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
-from judge.options import Options
 from judge.runs import Progress, run
 
 SERVER = Path(__file__).with_name("server.py")

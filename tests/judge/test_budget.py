@@ -20,11 +20,10 @@ from judge.budget import (
     request_tokens,
     tokens_by_rule,
 )
-from judge.calls import forecast
+from judge.calls import Options, forecast
 from judge.case import Case, Message
 from judge.completion import Parameters, Reply, Request
 from judge.methods import AlpacaEval, Pairwise
-from judge.options import Options
 from rating.errors import DataError
 from tests.judge.scripted import (
     Clock,
