@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from arena.domain.answer import Completion, FailureClass
-from arena.domain.model import Model, Roster
+from arena.domain.model import Model
 from arena.endpoints.client import Endpoints, reach
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
@@ -155,9 +155,9 @@ class ModelEndpoint:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[EndpointJudge]:
         """Hold connections for a run."""
-        roster, pocket = Roster((self.model,)), PocketTransport()
-        recordings = load_recordings(roster)
-        endpoints = reach(roster, self.keys, recordings, pocket, budgets=self.budgets)
+        models, pocket = (self.model,), PocketTransport()
+        recordings = load_recordings(models)
+        endpoints = reach(models, self.keys, recordings, pocket, budgets=self.budgets)
         async with aclosing(endpoints):
             yield EndpointJudge(endpoints, self.model)
 

@@ -15,7 +15,7 @@ from judge.case import Case
 from judge.checklists import judge_all
 from judge.completion import Complete, Reply
 from judge.methods import Named
-from judge.report.run import judge_report, verdict_rows
+from judge.report.run import rows_and_report
 from judge.report.study import write_report
 from judge.runs import Progress, waited_for
 from judge.studies.options import StudyOptions
@@ -252,8 +252,7 @@ def run(
             limit_usd=budget,
         )
         outcome, replies = waited_for(_judged(cases, method, endpoint, opened, options, progress))
-    rows = verdict_rows(cases, outcome, endpoint.name, method, swap_share)
-    report = judge_report(endpoint.name, method.name, cases, outcome, rows)
+    rows, report = rows_and_report(endpoint.name, method, cases, outcome, swap_share)
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,12 +11,13 @@ from types import MappingProxyType
 
 import httpx
 
-from arena.domain.answer import Chunk, Completion, FailureClass, label
-from arena.domain.model import Model, Roster
+from arena.domain.answer import Chunk, Completion, FailureClass
+from arena.domain.model import Model
 from arena.endpoints.chat import (
     StreamedReply,
     Vector,
     embedding_body,
+    label,
     read_completion,
     read_embeddings,
     request_body,
@@ -264,23 +265,23 @@ class Endpoints:
 
 
 def reach(
-    roster: Roster,
+    models: Iterable[Model],
     keys: Mapping[str, str],
     recordings: Mapping[str, Mapping[str, str]],
     pocket: PocketTransport,
     timeouts: Timeouts | None = None,
     budgets: Budgets = DEFAULT_BUDGETS,
 ) -> Endpoints:
-    """Make the client that reaches every model of a roster.
+    """Make the client that reaches every one of some models.
 
     Parameters
     ----------
     keys : mapping
-        API keys by the names that the roster gives them.
+        API keys by the names that the models give them.
     recordings : mapping
         Responses by prompt, by `Model.id`.
     """
-    paces = {model.id: model.characters_per_s for model in roster}
+    paces = {model.id: model.characters_per_s for model in models}
     return Endpoints(
         keys,
         transports={
@@ -308,4 +309,4 @@ def _url(url: str) -> httpx.URL:
 
 
 def _request_id(response: httpx.Response) -> str:
-    return label(response.headers.get("x-request-id", ""))
+    return str(response.headers.get("x-request-id", ""))

@@ -320,9 +320,9 @@ def load_recording(path: Path) -> dict[str, str]:
     return responses
 
 
-def load_recordings(roster: Iterable[Model]) -> dict[str, dict[str, str]]:
+def load_recordings(models: Iterable[Model]) -> dict[str, dict[str, str]]:
     """Read the files of the models that have one, by `Model.id`."""
-    return {model.id: load_recording(Path(model.recording)) for model in roster if model.recording}
+    return {model.id: load_recording(Path(model.recording)) for model in models if model.recording}
 
 
 class RecordedTransport(httpx.AsyncBaseTransport):

@@ -1,4 +1,4 @@
-"""A database as `judge.calls.Journal`: requests to judges, their replies, and who is asking now."""
+"""A database as `judge.calls.Journal`: requests to judges, replies, and who is asking now."""
 
 import asyncio
 import secrets
