@@ -17,7 +17,7 @@ from judge.completion import Complete, Reply
 from judge.methods import Named
 from judge.report.run import rows_and_report
 from judge.report.study import write_report
-from judge.runs import Progress, waited_for
+from judge.runs import Progress, at_work
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
 from judge.tables import cases as tables
@@ -251,7 +251,14 @@ def run(
             price=endpoint.price,
             limit_usd=budget,
         )
-        outcome, replies = waited_for(_judged(cases, method, endpoint, opened, options, progress))
+
+        async def judged(judge: Complete) -> tuple[Run, tuple[Reply, ...]]:
+            outcome = await judge_all(cases, method, judge, opened, options, progress)
+            keys = [key for row in outcome.judged for key in row.keys]
+            replies = await opened.recall(keys)
+            return outcome, tuple(replies[key] for key in keys)
+
+        outcome, replies = at_work(endpoint.opened(), judged)
     rows, report = rows_and_report(endpoint.name, method, cases, outcome, swap_share)
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 
@@ -276,21 +283,6 @@ def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOf
         with _as_file(verdicts) as path:
             return StudyOfJudges(study_judges(_files(votes), path, chosen), verdicts)
     return StudyOfJudges(study_judges(_files(votes), _files(verdicts), chosen))
-
-
-async def _judged(
-    cases: Sequence[NamedCase],
-    method: Named,
-    endpoint: Endpoint,
-    journal: Journal,
-    options: Options,
-    progress: Callable[[Progress], None],
-) -> tuple[Run, tuple[Reply, ...]]:
-    async with endpoint.opened() as complete:
-        outcome = await judge_all(cases, method, complete, journal, options, progress)
-    keys = [key for row in outcome.judged for key in row.keys]
-    replies = await journal.recall(keys)
-    return outcome, tuple(replies[key] for key in keys)
 
 
 def _files(source: Source) -> Files:

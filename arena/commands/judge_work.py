@@ -1,5 +1,6 @@
 """What a judge is to do, as it is typed; and the judge itself."""
 
+import asyncio
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
@@ -14,7 +15,7 @@ from cyclopts.validators import Number
 from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
 from arena.domain.model import Model
 from arena.errors import SettingsError
-from arena.terminal import Advance, announced, say, working, write
+from arena.terminal import announced, say, working, write
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
@@ -166,10 +167,9 @@ def prepared(
 def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
     """Show what the work would ask."""
     from judge.checklists import forecast_all
-    from judge.runs import waited_for
     from rating.tables.formats import as_json
 
-    estimate = waited_for(forecast_all(work.cases, work.method, journal, work.options))
+    estimate = asyncio.run(forecast_all(work.cases, work.method, journal, work.options))
     if form == "json":
         write(as_json(estimate.to_dict()))
         return
@@ -193,21 +193,20 @@ def _rounded(tokens: float) -> str:
 
 def done(work: Work, journal: "StoredJournal") -> "Run":
     """Let the judge work, and show how far it is."""
-    from judge.runs import waited_for
+    from judge.checklists import judge_all
+    from judge.runs import at_work
 
+    cases, method, options = work.cases, work.method, work.options
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     with working("Judging") as advance:
-        return waited_for(_done(work, journal, advance))
 
+        def tell(progress: "Progress") -> None:
+            advance(progress.n_done, progress.n_total, _so_far(progress))
 
-async def _done(work: Work, journal: "StoredJournal", advance: Advance) -> "Run":
-    from judge.checklists import judge_all
-
-    def tell(progress: "Progress") -> None:
-        advance(progress.n_done, progress.n_total, _so_far(progress))
-
-    async with opened(work.model, work.budgets) as judge:
-        return await judge_all(work.cases, work.method, judge, journal, work.options, tell)
+        return at_work(
+            opened(work.model, work.budgets),
+            lambda judge: judge_all(cases, method, judge, journal, options, tell),
+        )
 
 
 def opened(model: Model, budgets: "Budgets") -> "AbstractAsyncContextManager[EndpointJudge]":

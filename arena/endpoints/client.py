@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from types import MappingProxyType
 import httpx
 
 from arena.domain.answer import Chunk, Completion, FailureClass
-from arena.domain.model import Model
+from arena.domain.model import Model, Roster
 from arena.endpoints.chat import (
     StreamedReply,
     Vector,
@@ -86,6 +86,8 @@ class Endpoints:
         Secret by the name that `Model.api_key_env` gives.
     transports : mapping
         What answers a scheme of our own, such as ``{"pocket://": PocketTransport()}``.
+    networked : bool
+        Whether any model answers over HTTP: it takes certificates, and time to read them.
     timeouts : Timeouts
         See there.
     budgets : Budgets
@@ -102,6 +104,7 @@ class Endpoints:
         keys: Mapping[str, str],
         *,
         transports: Mapping[str, httpx.AsyncBaseTransport] | None = None,
+        networked: bool = True,
         timeouts: Timeouts = Timeouts(),
         budgets: Budgets = DEFAULT_BUDGETS,
     ) -> None:
@@ -110,11 +113,12 @@ class Endpoints:
         self._budgets = budgets
         self._turn = asyncio.Lock()
         self._transports = dict(transports or {})
-        self._connections = Connections(_trust(), timeouts.connect_s)
+        if networked:
+            self._transports[""] = Connections(_trust(), timeouts.connect_s)
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
-        for transport in (self._connections, *self._transports.values()):
+        for transport in self._transports.values():
             await transport.aclose()
 
     async def stream(self, model: Model, messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
@@ -226,10 +230,7 @@ class Endpoints:
             await response.aclose()
 
     def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
-        ours = (
-            self._transports[prefix] for prefix in self._transports if endpoint.startswith(prefix)
-        )
-        return next(ours, self._connections)
+        return next(t for prefix, t in self._transports.items() if endpoint.startswith(prefix))
 
     def _headers(self, model: Model) -> dict[str, str]:
         headers = {**HEADERS}
@@ -265,7 +266,7 @@ class Endpoints:
 
 
 def reach(
-    models: Iterable[Model],
+    models: Roster | Sequence[Model],
     keys: Mapping[str, str],
     recordings: Mapping[str, Mapping[str, str]],
     pocket: PocketTransport,
@@ -282,12 +283,11 @@ def reach(
         Responses by prompt, by `Model.id`.
     """
     paces = {model.id: model.characters_per_s for model in models}
+    transports = {"pocket://": pocket, "recorded://": RecordedTransport(recordings, paces)}
     return Endpoints(
         keys,
-        transports={
-            "pocket://": pocket,
-            "recorded://": RecordedTransport(recordings, paces),
-        },
+        transports=transports,
+        networked=not all(model.endpoint.startswith(tuple(transports)) for model in models),
         timeouts=timeouts or Timeouts(),
         budgets=budgets,
     )
