@@ -166,7 +166,8 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     end = _finished(reason, _object(reply, "usage"), label(_text(reply, "id") or request_id))
     if not as_it_is:
         _require_text(end, bool(text.strip() or logprobs))
-    return Completion(text, end, storable(_reasoning(message)), logprobs)
+    reasoning = _reasoning(message)
+    return Completion(text, end, reasoning and storable(reasoning), logprobs)
 
 
 def decoded(data: str) -> Json:
