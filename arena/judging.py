@@ -31,6 +31,8 @@ __all__ = [
     "battle_responses",
     "endpoint",
     "journal",
+    "journal_of",
+    "revision_of",
 ]
 
 KEY = "API_KEY"
@@ -131,6 +133,8 @@ class ModelEndpoint:
     ----------
     keys : mapping
         API keys by the names that the model gives them.
+    budgets : Budgets
+        What it may send.
     """
 
     model: Model

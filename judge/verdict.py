@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -119,6 +119,10 @@ class Consistency:
         """Share of inconsistent cases that lean to the first place; None without any."""
         leaning = self.n_first + self.n_second
         return self.n_first / leaning if leaning else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**asdict(self), "rate": self.rate, "first_rate": self.first_rate}
 
 
 def consistency(verdicts: Iterable[Verdict]) -> Consistency:

@@ -158,9 +158,8 @@ def _of_pairs(
     place, over_both = place_of(run), verdicts(run.judged)
     correction = place if swap_share < 1 else None
     rows = judged_rows(cases, run.judged, over_both, judge, method, correction)
-    seen = consistency(over_both.values())
     results: dict[str, Any] = {
-        "consistency": {**asdict(seen), "rate": seen.rate, "first_rate": seen.first_rate},
+        "consistency": consistency(over_both.values()).to_dict(),
         "first_place": place and asdict(place),
     }
     return rows, results | (
