@@ -80,7 +80,7 @@ def similarity(
 ) -> None:
     """Probe measures of how alike two texts are, on up to five axes.
 
-    What a file is for is told by its columns; each axis needs its own kind. No axis is averaged
+    A file is recognised by its columns; each axis needs its own kind. No axis is averaged
     with another. Embeddings are kept in the database: the same command again goes on where it
     stopped. Exit code 2: files or options that cannot be used.
 

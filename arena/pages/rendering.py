@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, BoardRow, PastVote
@@ -15,7 +16,8 @@ from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
-from rating.tables.escaping import shown
+from judge.render.markdown import render
+from rating.tables.escaping import LINES, shown, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -50,9 +52,14 @@ def environment() -> Environment:
     )
     names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
     env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
+    env.filters["rendered"] = _rendered
     ranges = ("half_width", "rank_range", "percent_range")
     env.globals.update({name: getattr(filters, name) for name in ranges}, bar=bar)
     return env
+
+
+def _rendered(text: str) -> Markup:
+    return Markup(render(visible(text, LINES)))  # noqa: S704 - it cleans what it writes
 
 
 def leaderboard_page(board: Board, *, linked: bool, now: datetime, arena_name: str) -> str:

@@ -1,11 +1,15 @@
 """Addresses of the reading pages, and what a browser may keep of them."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 
 from fastapi import APIRouter
@@ -25,9 +29,14 @@ from arena.pages.rendering import (
     method_page,
     votes_page,
 )
+from judge import render
 from judge.report.cards import ProbePage
 
-STYLESHEET = Path(__file__).parent / "static" / "pages.css"
+STYLESHEETS = (
+    Path(__file__).parent / "static" / "pages.css",
+    Path(render.__file__).parent / "rendered.css",
+)
+FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
 WAY_BACK = ("<main>", '<main>\n<nav><a href="/leaderboard">Leaderboard</a></nav>')
 """Where a report begins, and what stands there on the page: a file by itself leads nowhere."""
@@ -88,7 +97,7 @@ def pages_router(
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
-    """Routes of the reading pages and of their stylesheet, ``/look/pages.css``.
+    """Routes of the reading pages, their stylesheets and the font of formulas.
 
     Parameters
     ----------
@@ -154,9 +163,7 @@ def pages_router(
             return _missing(NO_CARDS, arena_name)
         return revalidated(request, probe_page(cards))
 
-    @router.api_route("/look/pages.css", methods=READ)
-    def stylesheet(request: Request) -> Response:
-        return revalidated(request, STYLESHEET.read_text(encoding="utf-8"), "text/css")
+    router.include_router(_look_router())
 
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/votes/", methods=READ)
@@ -198,6 +205,31 @@ def _exhibits_router(
         return revalidated(request, battle_page(shown, now=now(), arena_name=arena_name))
 
     return router
+
+
+def _look_router() -> APIRouter:
+    router = APIRouter(prefix="/look")
+    one_at_a_time = Lock()
+    for path in STYLESHEETS:
+
+        @router.api_route(f"/{path.name}", methods=READ)
+        def stylesheet(request: Request, path: Path = path) -> Response:
+            return revalidated(request, path.read_text(encoding="utf-8"), "text/css")
+
+    @router.api_route("/maths.woff2", methods=READ)
+    def font() -> Response:
+        with one_at_a_time:
+            woff2 = _maths_font()
+        return Response(woff2, media_type="font/woff2", headers={"Cache-Control": FOR_A_DAY})
+
+    return router
+
+
+@cache
+def _maths_font() -> bytes:
+    """Make the font, in a process of its own as it takes seconds."""
+    command = [sys.executable, "-m", "judge.render.font"]
+    return subprocess.run(command, check=True, capture_output=True).stdout  # noqa: S603 - ours
 
 
 def _is_there(study: Path | None) -> bool:

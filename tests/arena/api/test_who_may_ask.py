@@ -50,6 +50,8 @@ ROUTES = {
         GET /cards
         GET /cards/
         GET /look/pages.css
+        GET /look/rendered.css
+        GET /look/maths.woff2
         GET /look/{file}
         GET /favicon.ico
         GET /openapi.json

@@ -105,6 +105,12 @@ def test_hostile_text_stays_text(
         assert HOSTILE in unescape(html)
 
 
+def test_an_answer_is_formatted_and_cannot_turn_the_writing() -> None:
+    html = battle_page(shown_battle("**so** \u202eabc"), now=NOW, arena_name="Arena")
+    assert '<p dir="auto"><strong>so</strong> \ufffdabc</p>' in html
+    assert '<p class="asked" dir="auto">**so** \ufffdabc</p>' in html
+
+
 def test_pages_hold_no_script_and_no_handler(
     make_board: MakeBoard, make_past_vote: MakePastVote
 ) -> None:

@@ -83,7 +83,16 @@ def test_the_stylesheet_is_served(client: httpx.Client) -> None:
     assert "@media print" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/method", "/look/pages.css"])
+def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx.Client) -> None:
+    answer = client.get("/look/maths.woff2", timeout=60)
+    assert (answer.headers["Content-Type"], answer.content[:4]) == ("font/woff2", b"wOF2")
+    assert "max-age=86400" in answer.headers["Cache-Control"]
+    assert 'url("maths.woff2")' in client.get("/look/rendered.css").text
+
+
+@pytest.mark.parametrize(
+    "path", ["/leaderboard", "/method", "/look/pages.css", "/look/rendered.css"]
+)
 def test_an_unchanged_page_is_not_sent_twice(client: httpx.Client, path: str) -> None:
     first = client.get(path)
     again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
