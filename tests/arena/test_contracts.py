@@ -21,7 +21,7 @@ PLANTED = {
         "arena/api/public_routes.py",
         "import arena.store.log",
     ),
-    "Judges work without the web": ("arena/judging/battle_cases.py", "import arena.api.problems"),
+    "Judges work without the web": ("arena/judging.py", "import arena.api.problems"),
     "httpx lives with the endpoints": ("arena/play/rules.py", "import httpx"),
     "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
