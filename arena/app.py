@@ -21,13 +21,11 @@ from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
-from arena.domain.exhibit import ShownBattle, ShownVotes
+from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
-from arena.endpoints.client import Endpoints, Timeouts
-from arena.endpoints.discover import reach
-from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
-from arena.endpoints.recorded import load_recordings
+from arena.endpoints.client import Endpoints, Timeouts, reach
+from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import ClosingError, SettingsError
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
@@ -146,7 +144,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         ask=endpoints.stream,
         roster=roster,
         rules=_rules(settings),
-        recorded={model_id: tuple(r.responses) for model_id, r in recordings.items()},
+        recorded={model_id: tuple(r) for model_id, r in recordings.items()},
         rng=secrets.SystemRandom(),
         now=_now,
         wins=PairWins(store, DEFAULT).read,

@@ -71,7 +71,7 @@ class BadPromptError(PlayError):
 
 
 class UnknownBattleError(PlayError):
-    """No such battle, or somebody else's: the two are told apart to nobody."""
+    """No such battle, or somebody else's: nobody learns which of the two."""
 
     def __init__(self) -> None:
         super().__init__("There is no such battle, or it belongs to somebody else.")

@@ -1,4 +1,4 @@
-"""Figures for Prometheus, on a port of their own: none of them is told apart by model."""
+"""Figures for Prometheus, on a port of their own: none of them is broken down by model."""
 
 import threading
 from collections.abc import Callable

@@ -314,12 +314,6 @@ def _check(path: Path, model: Model) -> None:
             ENDPOINT.fullmatch(model.endpoint),
             "http(s)://, pocket:// or recorded:// and an address",
         ),
-        (
-            "price",
-            model.price,
-            model.price is None or min(model.price.input, model.price.output) >= 0,
-            "zero or more dollars",
-        ),
         ("weight", model.weight, model.weight >= 0, "zero or more"),
         ("characters_per_s", model.characters_per_s, model.characters_per_s > 0, "more than zero"),
         (

@@ -181,7 +181,8 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
         timer.start()
 
     def advance(done: int, total: int, so_far: str = "") -> None:
-        bar.update(row, completed=done, total=total, description=visible(task + so_far))
+        if console.is_terminal:
+            bar.update(row, completed=done, total=total, description=visible(task + so_far))
 
     try:
         with announced():

@@ -9,9 +9,9 @@ from itertools import count
 import numpy as np
 
 from judge.budget import Ledger, request_tokens
+from judge.calls import Options, RateLimits
 from judge.completion import Complete, Reply, Request
 from judge.errors import CallError, FailureClass
-from judge.options import Options, RateLimits
 from judge.verdict import Stop
 
 TRIES: Mapping[FailureClass, int] = {
@@ -184,8 +184,8 @@ class Asker:
         if self.stopped is None:
             self.stopped, self.why = stop, why
 
-    async def reply(self, request: Request) -> Reply | None:
-        """Return the reply to a request; None if the run stopped before there was one.
+    async def reply(self, request: Request) -> tuple[Reply, float | None] | None:
+        """Return the reply to a request and its cost; None if the run stopped before it came.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class Asker:
         async with self._places:
             return await self._answered(request)
 
-    async def _answered(self, request: Request) -> Reply | None:
+    async def _answered(self, request: Request) -> tuple[Reply, float | None] | None:
         number = next(self._calls)
         tokens = request_tokens(request) if self._limits_tokens else 0.0
         tries = 0
@@ -210,7 +210,7 @@ class Asker:
                 await self._failed(error, tries)
         return None
 
-    async def _once(self, number: int, request: Request) -> Reply:
+    async def _once(self, number: int, request: Request) -> tuple[Reply, float | None]:
         began = self._now()
         try:
             reply = await self._complete(request)
@@ -222,7 +222,7 @@ class Asker:
         cost = self._ledger.book(number, request, reply)
         if cost is not None:
             self.spent_usd = self._ledger.spent_usd
-        return reply
+        return reply, cost
 
     async def _failed(self, error: CallError, tries: int) -> None:
         """Wait for the next try, or raise the error again."""

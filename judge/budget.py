@@ -1,12 +1,12 @@
 """What a run will cost, before and while it is paid for."""
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from string import ascii_letters, digits
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from judge.completion import Reply, Request
 from rating.errors import DataError
@@ -33,38 +33,40 @@ TOKENS_PER_MESSAGE = 4
 """Role and separators around a message, as OpenAI's chat format adds them."""
 
 _WORDS, _DIGITS = f"{ascii_letters} ".encode(), digits.encode()
-_ACCENTED_TO, _ALPHABET_TO = 0x250, 0x2E80
+_ASCII_TO, _ACCENTED_TO, _ALPHABET_TO = 0x80, 0x250, 0x2E80
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a judge charges, and when that was so.
+    """What a model charges, as read on a date.
 
     Attributes
     ----------
-    usd_in, usd_out : float
-        Dollars for a million tokens, in and out.
-    as_of : datetime.date
+    input, output : float
+        US dollars per million tokens.
+    date : datetime.date
         Day on which the price was read.
     """
 
-    usd_in: float
-    usd_out: float
-    as_of: date
+    input: float
+    output: float
+    date: date
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        if not (0 <= self.usd_in < np.inf and 0 <= self.usd_out < np.inf):
-            raise DataError(f"A price is not negative and finite: {self.usd_in}, {self.usd_out}.")
+        if not (0 <= self.input < math.inf and 0 <= self.output < math.inf):
+            raise DataError(f"A price is not negative and finite: {self.input}, {self.output}.")
 
-    def of(self, tokens_in: float, tokens_out: float) -> float:
+    def cost(self, tokens_in: float, tokens_out: float) -> float:
         """Return dollars for so many tokens.
 
         Examples
         --------
-        >>> Price(10.0, 30.0, date(2024, 4, 9)).of(1_000, 1)
+        >>> Price(input=10.0, output=30.0, date=date(2024, 4, 9)).cost(1_000, 1)
         0.01003
         """
-        return (tokens_in * self.usd_in + tokens_out * self.usd_out) / 1_000_000
+        return (tokens_in * self.input + tokens_out * self.output) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +152,14 @@ def tokens_by_rule(text: str) -> float:
 
 
 def _beyond_ascii(text: str) -> float:
-    points = np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), dtype="<u4")
-    edges = np.searchsorted(np.sort(points), [0x80, _ACCENTED_TO, _ALPHABET_TO, 0x110000])
-    rates = [TOKENS_PER_CHARACTER[kind] for kind in ("accented", "alphabet", "ideograph")]
-    return float(np.diff(edges) @ np.array(rates))
+    counts = Counter(text)
+    accented = sum(n for char, n in counts.items() if _ASCII_TO <= ord(char) < _ACCENTED_TO)
+    alphabet = sum(n for char, n in counts.items() if _ACCENTED_TO <= ord(char) < _ALPHABET_TO)
+    ideographs = sum(n for char, n in counts.items() if ord(char) >= _ALPHABET_TO)
+    each = TOKENS_PER_CHARACTER
+    return (
+        accented * each["accented"] + alphabet * each["alphabet"] + ideographs * each["ideograph"]
+    )
 
 
 def request_tokens(request: Request) -> float:
@@ -177,8 +183,8 @@ def calibrate(replies: Iterable[tuple[float, Reply]]) -> Calibration:
     ]
     if not counted:
         return Calibration()
-    rule, tokens_in, tokens_out = np.array(counted).sum(axis=0)
-    return Calibration(len(counted), float(tokens_in / rule), float(tokens_out / len(counted)))
+    rule, tokens_in, tokens_out = (math.fsum(column) for column in zip(*counted, strict=True))
+    return Calibration(len(counted), tokens_in / rule, tokens_out / len(counted))
 
 
 def estimate(
@@ -207,7 +213,7 @@ def estimate(
     total_in = sum(by_rule) * calibration.ratio_in
     each = calibration.tokens_out if calibration.tokens_out is not None else tokens_out
     total_out = each * len(by_rule)
-    cost = price.of(total_in, total_out) if price else None
+    cost = price.cost(total_in, total_out) if price else None
     return Estimate(len(by_rule), total_in, total_out, cost, calibration)
 
 
@@ -273,7 +279,7 @@ class Ledger:
         return self._out / self._n if self._n else self._expected_out
 
     def _cost(self, tokens_in: float, tokens_out: float) -> float:
-        return self._price.of(tokens_in, tokens_out) if self._price else 0.0
+        return self._price.cost(tokens_in, tokens_out) if self._price else 0.0
 
 
 def cost_of(request: Request, reply: Reply, price: Price | None) -> float | None:
@@ -281,7 +287,7 @@ def cost_of(request: Request, reply: Reply, price: Price | None) -> float | None
     if price is None:
         return None
     tokens_in = request_tokens(request) if reply.tokens_in is None else reply.tokens_in
-    return price.of(tokens_in, _tokens_out(reply))
+    return price.cost(tokens_in, _tokens_out(reply))
 
 
 def _tokens_out(reply: Reply) -> float:

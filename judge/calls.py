@@ -1,20 +1,176 @@
-"""The calls of a run: what there is to ask, with what fence, and what it would cost."""
+"""The calls of a run: how to ask, under which key and with what fence, and what it would cost."""
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import Any, NewType, Protocol
 
-from judge.budget import Calibration, Estimate, calibrate, estimate, request_tokens
+from judge.budget import Calibration, Estimate, Price, calibrate, estimate, request_tokens
 from judge.case import Case, CaseId, Order
-from judge.completion import Reply, Request
+from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading
-from judge.journal import Journal, Key, key_of
-from judge.options import Options
 from judge.protocol import Method
 from rating.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What an endpoint allows; None is no limit."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+    def __post_init__(self) -> None:
+        for limit in (self.requests_per_minute, self.tokens_per_minute):
+            if limit is not None and not limit > 0:
+                raise DataError(f"A rate limit is positive, not {limit}; leave it out for none.")
+
+
+NO_LIMITS = RateLimits()
+
+
+ANEW = frozenset({FailureClass.UNPARSED, FailureClass.TRUNCATED})
+"""Replies after which the question is put once more, as another call: the words were at fault.
+
+A refusal and missing log-probabilities would come again, and would be paid for again.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run.
+
+    Attributes
+    ----------
+    judge : str
+        What answers, down to its revision; part of every key.
+    seed : str
+        Secret of these runs: fences and orders are drawn from it. The same seed finds the same
+        calls again, so keep it with the journal and show it to nobody.
+    concurrency : int
+        Most requests at a time.
+    swap_share : float
+        Share of the cases asked in both orders; the rest are asked in one.
+    as_given : bool
+        Ask every case with its side A first and in no other order, whatever the share: for cases
+        whose order is part of the question.
+    attempts : int
+        Replies paid for, at most, until one can be read. Those of earlier runs count: to ask on
+        after failures that the journal holds, allow for more.
+    anew : frozenset of FailureClass
+        Replies after which the question is put once more. Add a class here, and an attempt, when
+        the endpoint has been mended: refusals and missing log-probabilities stand otherwise.
+    price : Price or None
+        None counts no money.
+    limit_usd : float or None
+        Most that this run may spend; replies of earlier runs are not counted.
+    limits : RateLimits
+        What the endpoint allows.
+    """
+
+    judge: str
+    seed: str = field(repr=False)
+    concurrency: int = 16
+    swap_share: float = 1.0
+    as_given: bool = False
+    attempts: int = 2
+    anew: frozenset[FailureClass] = ANEW
+    price: Price | None = None
+    limit_usd: float | None = None
+    limits: RateLimits = NO_LIMITS
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.attempts < 1:
+            raise DataError(
+                "Concurrency and attempts are at least 1,"
+                f" not {self.concurrency} and {self.attempts}."
+            )
+
+
+Key = NewType("Key", str)
+"""SHA-256 of a call's content, in hexadecimal."""
+
+SCHEMA = 1
+"""Version of what a key is made of; another version never finds the keys of this one."""
+
+
+def key_of(request: Request, judge: str, order: Order, draw: int = 0) -> Key:
+    """Name a call by its content.
+
+    SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of the messages, the judge, the
+    parameters, the order, the draw and the schema version; written out by hand, for whoever takes
+    up a run makes the keys of all of it. The name of a method, a file or a run is no part of it:
+    what is sent twice is paid once, and a changed prompt is another call.
+
+    Parameters
+    ----------
+    judge : str
+        What answers, down to its revision: another revision is another judge.
+    order : Order
+        Which response stands first.
+    draw : int
+        Counts repetitions of the same question: further samples, and further attempts after a
+        reply without a verdict.
+    """
+    messages = ",".join(
+        [f"[{_quoted(turn.role)},{_quoted(turn.content)}]" for turn in request.messages]
+    )
+    content = (
+        f'{{"draw":{draw},"judge":{_quoted(judge)},"messages":[{messages}],"order":"{order}",'
+        f'"parameters":{_decoding(request.parameters)},"schema":{SCHEMA}}}'
+    )
+    return Key(hashlib.sha256(content.encode()).hexdigest())
+
+
+@cache
+def _decoding(parameters: Parameters) -> str:
+    return json.dumps(parameters.to_dict(), sort_keys=True, separators=(",", ":"))
+
+
+class Journal(Protocol):
+    """Keep raw replies by key, what was read in them, and who is asking now.
+
+    Replies are only ever added. A call that brought no reply leaves nothing behind, so a rerun
+    asks again; a reply that could not be read is a reply, and a rerun reads it again for free.
+    """
+
+    def alive(self) -> AbstractAsyncContextManager[None]:
+        """Hold for a run: take over what dead processes were asking, and show that we live."""
+        ...
+
+    async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
+        """Return the kept replies among these keys."""
+        ...
+
+    async def claim(self, keys: Collection[Key]) -> frozenset[Key]:
+        """Take the keys that have no reply and no living holder; return those that are ours.
+
+        One step for the database: two callers never get the same key. A claim ends with `keep`,
+        with `release`, or with the death of its holder.
+        """
+        ...
+
+    async def keep(self, key: Key, request: Request, reply: Reply) -> None:
+        """Store a reply, and end the claim on it; durable on return.
+
+        The first reply to a key stays: keeping another one is no error and changes nothing.
+        """
+        ...
+
+    async def release(self, keys: Collection[Key]) -> None:
+        """Give up claims on keys that got no reply."""
+        ...
+
+    async def note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+        """Store what this version of a parser read in replies, in place of what it read before."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,40 +1,22 @@
 """Every case judged; checklists that a method goes by and nobody gave are written first."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from judge.budget import Estimate
-from judge.calls import forecast, recalled
+from judge.calls import Journal, Options, forecast, recalled
 from judge.case import Case, Order
 from judge.completion import Complete
 from judge.grammar import Questions
-from judge.journal import Journal
 from judge.methods import ChecklistWriter, Named, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
-from judge.options import Options
 from judge.protocol import Method
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
 from judge.verdict import Judged, Run
 
 Made = Callable[[Checklists], Method]
-
-
-@dataclass(frozen=True, slots=True)
-class ChecklistRun:
-    """A run, and the checklists it went by.
-
-    Attributes
-    ----------
-    run : Run
-        Of the writing too: its replies, faults and dollars are counted in. The rows of a prompt
-        without a checklist have the status of the writing.
-    checklists : mapping
-        By `Case.prompt_id`, given or written.
-    """
-
-    run: Run
-    checklists: Checklists
 
 
 async def judge_with_checklists(
@@ -45,11 +27,12 @@ async def judge_with_checklists(
     journal: Journal,
     options: Options,
     progress: Callable[[Progress], None],
-) -> ChecklistRun:
+) -> Run:
     """Write the checklists that were not given, and judge by all of them.
 
     The judge writes them itself, before it sees any response. They are replies like others: kept
-    in the journal, and paid for once.
+    in the journal, and paid for once; the run counts them in. The rows of a prompt without a
+    checklist have the status of the writing.
 
     Raises
     ------
@@ -75,13 +58,13 @@ async def judge_with_checklists(
         if case.id not in asked
         for row in _unlisted(case, by_prompt.get(case.prompt_id), method)
     ]
-    together = replace(
+    return replace(
         second.after(first),
         judged=(*second.judged, *unlisted),
         stopped=first.stopped or second.stopped,
         why=first.why or second.why,
+        checklists=checklists,
     )
-    return ChecklistRun(together, checklists)
 
 
 async def forecast_with_checklists(
@@ -127,24 +110,31 @@ def _unlisted(case: Case, writing: Judged | None, method: Method) -> list[Judged
     ]
 
 
-def given_checklists(cases: Sequence[NamedCase]) -> Checklists:
-    """Return the checklists that came with cases, by prompt."""
-    return {named.case.prompt_id: named.checklist for named in cases if named.checklist}
-
-
-async def judge_all(
-    cases: Sequence[Case],
-    given: Checklists,
+def judge_all(
+    cases: Sequence[NamedCase],
     method: Named,
     complete: Complete,
     journal: Journal,
     options: Options,
     progress: Callable[[Progress], None],
-) -> ChecklistRun:
+) -> Coroutine[Any, Any, Run]:
     """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
-    if method.by_checklist:
-        return await judge_with_checklists(
-            cases, given, method.made, complete, journal, options, progress
-        )
-    whole = await run(cases, method.made({}), complete, journal, options, progress=progress)
-    return ChecklistRun(whole, given)
+    bare = [named.case for named in cases]
+    if not method.by_checklist:
+        return run(bare, method.made({}), complete, journal, options, progress=progress)
+    given = _given(cases)
+    return judge_with_checklists(bare, given, method.made, complete, journal, options, progress)
+
+
+def forecast_all(
+    cases: Sequence[NamedCase], method: Named, journal: Journal, options: Options
+) -> Coroutine[Any, Any, Estimate]:
+    """Estimate what `judge_all` would ask."""
+    bare = [named.case for named in cases]
+    if not method.by_checklist:
+        return forecast(bare, method.made({}), journal, options)
+    return forecast_with_checklists(bare, _given(cases), method.made, journal, options)
+
+
+def _given(cases: Sequence[NamedCase]) -> Checklists:
+    return {named.case.prompt_id: named.checklist for named in cases if named.checklist}

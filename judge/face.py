@@ -1,32 +1,29 @@
 """`import judge`: a judge's run, and a study of it beside people, from Python in a few lines."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from judge import checklists
 from judge.budget import Price
+from judge.calls import Journal, Options
 from judge.case import Case
-from judge.checklists import ChecklistRun
+from judge.checklists import judge_all
 from judge.completion import Complete, Reply
-from judge.journal import Journal
 from judge.methods import Named
-from judge.options import Options
-from judge.report.run import judge_report, verdict_rows
+from judge.report.run import rows_and_report
 from judge.report.study import write_report
-from judge.runs import Progress
+from judge.runs import Progress, at_work
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
 from judge.tables import cases as tables
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import require_writable, write_judged
+from judge.verdict import Run
 from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
@@ -34,7 +31,6 @@ from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
 from rating.tables.files import Files
 
-T = TypeVar("T")
 PathLike = str | Path
 Source = PathLike | Sequence[PathLike] | Files
 Row = Mapping[str, Any]
@@ -255,9 +251,15 @@ def run(
             price=endpoint.price,
             limit_usd=budget,
         )
-        outcome, replies = _waited_for(_judged(cases, method, endpoint, opened, options, progress))
-    rows = verdict_rows(cases, outcome, endpoint.name, method, swap_share)
-    report = judge_report(endpoint.name, method.name, cases, outcome.run, rows)
+
+        async def judged(judge: Complete) -> tuple[Run, tuple[Reply, ...]]:
+            outcome = await judge_all(cases, method, judge, opened, options, progress)
+            keys = [key for row in outcome.judged for key in row.keys]
+            replies = await opened.recall(keys)
+            return outcome, tuple(replies[key] for key in keys)
+
+        outcome, replies = at_work(endpoint.opened(), judged)
+    rows, report = rows_and_report(endpoint.name, method, cases, outcome, swap_share)
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 
 
@@ -283,24 +285,6 @@ def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOf
     return StudyOfJudges(study_judges(_files(votes), _files(verdicts), chosen))
 
 
-async def _judged(
-    cases: Sequence[NamedCase],
-    method: Named,
-    endpoint: Endpoint,
-    journal: Journal,
-    options: Options,
-    progress: Callable[[Progress], None],
-) -> tuple[ChecklistRun, tuple[Reply, ...]]:
-    bare, given = [named.case for named in cases], checklists.given_checklists(cases)
-    async with endpoint.opened() as complete:
-        outcome = await checklists.judge_all(
-            bare, given, method, complete, journal, options, progress
-        )
-    keys = [key for row in outcome.run.judged for key in row.keys]
-    replies = await journal.recall(keys)
-    return outcome, tuple(replies[key] for key in keys)
-
-
 def _files(source: Source) -> Files:
     files = Files.of(source)
     if files is None:
@@ -319,13 +303,3 @@ def _as_file(verdicts: Verdicts) -> Iterator[Path]:
         path = Path(folder) / "verdicts.parquet"
         verdicts.write(path)
         yield path
-
-
-def _waited_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where a loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

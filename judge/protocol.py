@@ -84,8 +84,8 @@ class Description:
     ----------
     name : str
         As the command line knows it.
-    template_name : str
-        Of what is asked.
+    template_name : str or None
+        Of what is asked; None takes the method's name.
     parameters : Parameters
         How the reply is decoded.
     parser : int
@@ -101,7 +101,7 @@ class Description:
     """
 
     name: str
-    template_name: str
+    template_name: str | None = None
     parameters: Parameters
     parser: int = 1
     pairwise: bool
@@ -112,7 +112,7 @@ class Description:
     @property
     def template(self) -> Template:
         """What is asked; its hash changes with every word."""
-        return template(self.template_name)
+        return template(self.template_name or self.name)
 
     @property
     def parser_name(self) -> str:

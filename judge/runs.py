@@ -3,24 +3,27 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from judge.asking import Asker, Now, Sleep
 from judge.budget import cost_of
-from judge.calls import Call, Question, call_of, questions
+from judge.calls import Call, Journal, Key, Options, Question, call_of, questions
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
 from judge.grammar import Reading, noted, pooled
-from judge.journal import Journal, Key
-from judge.options import Options
 from judge.protocol import Method
 from judge.verdict import Judged, Run, Stop
+
+J = TypeVar("J")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +250,7 @@ class _Runner:
         replies = await self._journal.recall([call.key for call in calls])
         for call in calls:
             if call.key in replies:
-                again = await self._read(call, replies[call.key], recalled=True)
+                again = await self._recalled(call, replies[call.key])
                 if again is not None:
                     await self._queue.put(again)
         new = [call for call in calls if call.key not in replies]
@@ -289,7 +292,7 @@ class _Runner:
         """Recall or claim a later attempt, and return what is due next."""
         replies = await self._journal.recall([call.key])
         if call.key in replies:
-            return await self._read(call, replies[call.key], recalled=True)
+            return await self._recalled(call, replies[call.key])
         if await self._claimed([call.key]):
             return call
         self._elsewhere.append(call.question)
@@ -298,17 +301,18 @@ class _Runner:
     async def _asked(self, call: Call) -> Call | None:
         """Ask; keep the reply before anybody reads it; return the attempt that is due next."""
         try:
-            reply = await self._asker.reply(call.request)
+            answer = await self._asker.reply(call.request)
         except CallError as error:
             await self._give_up(call.key)
             if error.failure is not FailureClass.DENIED:
                 self._done(call.question, error.failure, error.detail)
             return None
-        if reply is None:
+        if answer is None:
             await self._give_up(call.key)
             return None
+        reply, cost = answer
         await self._store(call, reply)
-        return await self._read(call, reply, recalled=False)
+        return await self._read(call, reply, cost, recalled=False)
 
     async def _store(self, call: Call, reply: Reply) -> None:
         """Let the write finish even if this is cancelled: what it writes was paid for."""
@@ -319,9 +323,15 @@ class _Runner:
             await write
             self._held.discard(call.key)
 
-    async def _read(self, call: Call, reply: Reply, *, recalled: bool) -> Call | None:
+    async def _recalled(self, call: Call, reply: Reply) -> Call | None:
+        cost = cost_of(call.request, reply, self._options.price)
+        return await self._read(call, reply, cost, recalled=True)
+
+    async def _read(
+        self, call: Call, reply: Reply, cost: float | None, *, recalled: bool
+    ) -> Call | None:
         """Read a kept reply; return the next attempt if this one says nothing."""
-        self._book(call, reply, recalled=recalled)
+        self._book(call, reply, cost, recalled=recalled)
         reading = self._method.read(call.question.shown, reply)
         await self._note(call.key, reading)
         last = call.attempt + 1 == self._options.attempts or self._asker.stopped
@@ -330,12 +340,11 @@ class _Runner:
         self._done(call.question, reading)
         return None
 
-    def _book(self, call: Call, reply: Reply, *, recalled: bool) -> None:
+    def _book(self, call: Call, reply: Reply, cost: float | None, *, recalled: bool) -> None:
         """Remember what a reply cost; a question that is looked at again has it booked already."""
         state = self._states[call.question.number]
         if call.key in state.keys:
             return
-        cost = cost_of(call.request, reply, self._options.price)
         state.book((call.key,), cost, reply.latency_s)
         state.recalled &= recalled
         self._n_recalled += recalled
@@ -425,3 +434,20 @@ def _together(samples: Sequence[_State]) -> _State:
     else:
         whole.failure, whole.detail = failed[0].failure, failed[0].detail
     return whole
+
+
+def at_work(
+    opening: AbstractAsyncContextManager[J], work: Callable[[J], Coroutine[Any, Any, T]]
+) -> T:
+    """Open a judge, let it work and close it, also where a loop runs already: in a notebook."""
+
+    async def opened() -> T:
+        async with opening as judge:
+            return await work(judge)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(opened())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, opened()).result()

@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
 
+from judge.calls import Key
 from judge.case import CaseId, Order
 from judge.errors import FailureClass
 from judge.grammar import Preference, Reading
-from judge.journal import Key
 from rating import Outcome
 from rating.errors import DataError
 
@@ -119,6 +119,10 @@ class Consistency:
         """Share of inconsistent cases that lean to the first place; None without any."""
         leaning = self.n_first + self.n_second
         return self.n_first / leaning if leaning else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**asdict(self), "rate": self.rate, "first_rate": self.first_rate}
 
 
 def consistency(verdicts: Iterable[Verdict]) -> Consistency:
@@ -294,6 +298,8 @@ class Run:
         Every try that brought no reply, by class, retried or not.
     spent_usd : float or None
         What this run paid; None without a price.
+    checklists : mapping
+        By `Case.prompt_id`, where the method goes by them: those given and those written.
     """
 
     judged: tuple[Judged, ...] = field(repr=False)  # asyncio.run looks at what it returns
@@ -304,6 +310,7 @@ class Run:
     n_estimated: int
     faults: Mapping[FailureClass, int]
     spent_usd: float | None
+    checklists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def by_status(self) -> Mapping[str, int]:

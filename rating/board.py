@@ -14,8 +14,7 @@ from rating.options import RateOptions
 from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
 from rating.typing import Floats
 from rating.uncertainty.clusters import KINDS, Activity, activity
-from rating.uncertainty.contrasts import quantiles
-from rating.uncertainty.covariance import difference_variances, quasi_standard_errors
+from rating.uncertainty.covariance import difference_variances, quantiles, quasi_standard_errors
 from rating.uncertainty.ranks import (
     EQUAL_NATS,
     MIN_EFFECTIVE_FOR_RANKS,

@@ -8,9 +8,10 @@ import numpy as np
 from rating.comparisons import Comparisons
 from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.design import (
+    ORDER_EFFECT,
+    STYLE,
     check_covariates,
     check_not_separated,
-    covariate_names,
     information_left,
 )
 from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
@@ -24,6 +25,7 @@ from rating.likelihood.newton import (
 from rating.likelihood.objective import (
     CellObjective,
     Deviance,
+    ScoredCells,
     cell_objective,
     deviance,
     objective,
@@ -131,6 +133,12 @@ class Fit:
         """Return the likelihood of votes cell by cell, without the penalty."""
         return cell_objective(self.likelihood, data, order_effect=self.order_effect)
 
+    def scored(self, data: Comparisons) -> ScoredCells:
+        """Evaluate every cell at the parameters of the fit."""
+        cells = self.cells(data)
+        local = cells.local(self.x)
+        return ScoredCells(cells.design, data.weight, data.weight_sq, local.slope, local.curve)
+
     def objective(self, data: Comparisons) -> Objective:
         """Return what this fit minimised, on other votes between the same models."""
         return objective(self.likelihood, data, ridge=self.ridge, order_effect=self.order_effect)
@@ -193,7 +201,7 @@ def fit(
     check_strengths(merged, ties, ridge=ridge)
     likelihood = _likelihood(merged, ties, ridge)
     problem = objective(likelihood, merged, ridge=ridge, order_effect=order_effect)
-    names = covariate_names(data, order_effect=order_effect)
+    names = _covariate_names(data, order_effect=order_effect)
     best = _optimum(problem, names, likelihood, merged)
     theta, free = np.split(best.x, [len(data.models)])
     unpenalised = best.at.loss - ridge / 2 * float(theta @ theta)
@@ -230,6 +238,12 @@ def has_finite_fit(fit: Fit, data: Comparisons) -> bool:
 def fit_bradley_terry(data: Comparisons, *, ridge: float = 0.0) -> Fit:
     """Fit plain Bradley-Terry strengths, ties as half wins: `fit` with its defaults."""
     return fit(data, ridge=ridge)
+
+
+def _covariate_names(data: Comparisons, *, order_effect: bool) -> tuple[str, ...]:
+    """Name the coefficients in their order: the order effect, then ``style:NAME``."""
+    first = (ORDER_EFFECT,) if order_effect else ()
+    return (*first, *(STYLE + name for name in data.feature_names))
 
 
 def _check_options(ties: str, ridge: float) -> None:

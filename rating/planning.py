@@ -13,6 +13,7 @@ from rating.errors import DataError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
 from rating.uncertainty.contrasts import Inference
+from rating.uncertainty.covariance import quantile
 from rating.uncertainty.ranks import EQUAL_NATS
 from rating.uncertainty.spread import spread
 
@@ -91,7 +92,7 @@ def votes_to_separate(
     if not 0 <= tie_rate < 1:
         raise DataError(f"tie_rate must lie in [0, 1), not {tie_rate}.")
     p = expected_score(abs(lead))
-    needed = _two_sided(level) / 2 + _quantile(power) * sqrt(p * (1 - p))
+    needed = quantile(level, np.inf) / 2 + _quantile(power) * sqrt(p * (1 - p))
     return ceil((needed / (p - 0.5)) ** 2 / (1 - tie_rate))
 
 
@@ -137,7 +138,7 @@ def votes_for_field(
     if n_models < 2:
         raise DataError(f"A field has at least two models, not {n_models}.")
     p = expected_score(lead)
-    needed = (_two_sided(level) + _quantile(power)) / (lead / POINTS_PER_NAT)
+    needed = (quantile(level, np.inf) + _quantile(power)) / (lead / POINTS_PER_NAT)
     return ceil((n_models - 1) * needed**2 / (p * (1 - p)) * design_effect)
 
 
@@ -230,10 +231,6 @@ def selection_inflation(se: float, n_variants: int) -> float:
 
 def _quantile(probability: float) -> float:
     return float(scipy.special.ndtri(probability))
-
-
-def _two_sided(level: float) -> float:
-    return _quantile((1 + level) / 2)
 
 
 def _check_plan(lead: float, power: float, level: float) -> None:

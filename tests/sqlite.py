@@ -1,4 +1,4 @@
-"""SQLite databases with the arena's tables, without running every migration for each."""
+"""Databases with the arena's tables, and SQLite's as copies of one."""
 
 import atexit
 import shutil
@@ -6,7 +6,11 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from arena.store.engine import migrate, open_engine
+from alembic import command
+from alembic.config import Config
+
+from arena.store import migrations
+from arena.store.engine import migrate, opened
 
 
 def new_sqlite(folder: Path) -> str:
@@ -19,9 +23,17 @@ def new_sqlite(folder: Path) -> str:
 
 def bring_to_schema(url: str) -> None:
     """Make the arena's tables."""
-    engine = open_engine(url)
-    migrate(engine)
-    engine.dispose()
+    with opened(url) as engine:
+        migrate(engine)
+
+
+def bring_to_revision(url: str, revision: str) -> None:
+    """Make the tables that the arena had at a revision, by the migrations up to it."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    with opened(url) as engine, engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
 
 
 @cache

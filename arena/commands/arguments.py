@@ -101,7 +101,6 @@ Labels = Annotated[
 Anchor = Annotated[
     tuple[str, float] | None, Parameter(metavar="MODEL=POINTS", converter=model_and_points)
 ]
-Sources = Annotated[list[str], Parameter(metavar="SOURCE", negative=())]
 File = Annotated[Path | None, Parameter(metavar="FILE")]
 Folder = Annotated[Path | None, Parameter(metavar="FOLDER")]
 Port = Annotated[int | None, Parameter(help="Port to serve on; 0 takes a free one.")]

@@ -77,7 +77,7 @@ def probe(
             if form != "json":
                 say(f"{_arms(len(tried))} in both orders.")
             return
-        run = done(work, journal).run
+        run = done(work, journal)
     result = resistance(tried, verdicts(run.judged)).to_dict()
     _show(work, run, result, form)
 

@@ -1,7 +1,7 @@
 """`arena judge run` and `arena judge work`."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,7 +23,6 @@ from rating.errors import DataError
 
 if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
-    from judge.checklists import ChecklistRun
     from judge.verdict import Run
 
 Report = Mapping[str, Any]
@@ -111,7 +110,7 @@ def work(
         raise DataError(msg)
     with prepared(options, task) as (prepared_work, journal):
         result = done(prepared_work, journal)
-        report = _report(prepared_work, result, _rows(prepared_work, result))
+        _, report = _results(prepared_work, result)
     _show_run(report, None, form)
 
 
@@ -124,19 +123,17 @@ def _judged(
 
     result = done(work, journal)
     fell_back = []
-    if fallback is not None and lacks_logprobs(result.run):
-        first = result.run
+    if fallback is not None and lacks_logprobs(result):
+        first = result
         work = _sampled(work, first)
         fell_back.append(
             f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
             f"every case was judged by {work.method.name} instead, which is another measure."
         )
         result = done(work, journal)
-        result = replace(result, run=result.run.after(first))
-    result = replace(result, run=_margined(work, result.run))
-    rows = _rows(work, result)
+        result = result.after(first)
+    rows, report = _results(work, _margined(work, result))
     write_judged(rows, out)
-    report = _report(work, result, rows)
     return report | {"warnings": [*fell_back, *report["warnings"]]}
 
 
@@ -158,20 +155,12 @@ def _margined(work: Work, result: "Run") -> "Run":
     return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
-def _rows(work: Work, result: "ChecklistRun") -> list[dict[str, Any]]:
-    from judge.report.run import verdict_rows
+def _results(work: Work, run: "Run") -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    from judge.report.run import rows_and_report
 
     share = work.options.swap_share
-    return verdict_rows(work.cases, result, work.model.id, work.method, share)
-
-
-def _report(
-    work: Work, result: "ChecklistRun", rows: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    from judge.report.run import judge_report
-
-    report = judge_report(work.model.id, work.method.name, work.cases, result.run, rows)
-    return report | {"swap_share": work.options.swap_share}
+    rows, report = rows_and_report(work.model.id, work.method, work.cases, run, share)
+    return rows, report | {"swap_share": share}
 
 
 def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:

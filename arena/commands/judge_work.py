@@ -2,9 +2,8 @@
 
 import asyncio
 import gc
-import math
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
-from arena.domain.model import Model, Roster
+from arena.domain.model import Model
 from arena.errors import SettingsError
 from arena.terminal import announced, say, working, write_json
 from judge.methods import PAIRS, SINGLES
@@ -22,16 +21,15 @@ from rating.errors import DataError
 from rating.tables.files import Files, read_text
 
 if TYPE_CHECKING:
-    from arena.endpoints.client import Endpoints
+    from arena.endpoints.sse import Budgets
+    from arena.judging import EndpointJudge
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
-    from judge.budget import Estimate
-    from judge.checklists import ChecklistRun
+    from judge.calls import Options
     from judge.methods import Named
-    from judge.methods.checklist import Checklists
-    from judge.options import Options
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
+    from judge.verdict import Run
 
 ARENA = "arena"
 """What ``--cases`` calls the battles in the database."""
@@ -118,6 +116,8 @@ class Work:
 
     Attributes
     ----------
+    budgets : Budgets
+        What the judge's endpoint may send.
     margin : int or None
         Length margin of WB-Reward, in characters; None for none.
     """
@@ -126,14 +126,8 @@ class Work:
     cases: "Sequence[NamedCase]"
     method: "Named"
     options: "Options"
+    budgets: "Budgets"
     margin: int | None = None
-
-    @property
-    def given(self) -> "Checklists":
-        """Checklists that came with the cases."""
-        from judge.checklists import given_checklists
-
-        return given_checklists(self.cases)
 
 
 @contextmanager
@@ -152,6 +146,7 @@ def prepared(
     DataError, SettingsError
         If the options or the cases cannot be used.
     """
+    from arena.judging import journal_of
     from arena.settings import read_settings
     from arena.store.store import Store
 
@@ -163,21 +158,17 @@ def prepared(
             method=_method(task),
             cases=_cases(store, task, files),
             options=_options(store, model, chosen, task),
+            budgets=settings.budgets(),
             margin=_margin(task, margin),
         )
-        yield work, journal_of(store, work)
-
-
-def journal_of(store: "Store", work: Work) -> "StoredJournal":
-    """Open the journal of a judge."""
-    from arena.store.judgements import StoredJournal
-
-    return StoredJournal(store, work.options.judge, work.options.price, lambda: datetime.now(UTC))
+        yield work, journal_of(store, work.options.judge, model.price)
 
 
 def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
     """Show what the work would ask."""
-    estimate = asyncio.run(_estimated(work, journal))
+    from judge.checklists import forecast_all
+
+    estimate = asyncio.run(forecast_all(work.cases, work.method, journal, work.options))
     if form == "json":
         write_json(estimate.to_dict())
         return
@@ -199,59 +190,30 @@ def _rounded(tokens: float) -> str:
     return f"{float(f'{tokens:.2g}'):,.0f}"
 
 
-async def _estimated(work: Work, journal: "StoredJournal") -> "Estimate":
-    from judge.calls import forecast
-    from judge.checklists import forecast_with_checklists
-
-    cases, method = [named.case for named in work.cases], work.method
-    if method.by_checklist:
-        return await forecast_with_checklists(
-            cases, work.given, method.made, journal, work.options
-        )
-    return await forecast(cases, method.made({}), journal, work.options)
-
-
-def done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
+def done(work: Work, journal: "StoredJournal") -> "Run":
     """Let the judge work, and show how far it is."""
-    return asyncio.run(_done(work, journal))
-
-
-async def _done(work: Work, journal: "StoredJournal") -> "ChecklistRun":
-    from arena.endpoints.judge_ports import EndpointJudge
     from judge.checklists import judge_all
+    from judge.runs import at_work
 
-    cases, method, options = [named.case for named in work.cases], work.method, work.options
+    cases, method, options = work.cases, work.method, work.options
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     with working("Judging") as advance:
 
         def tell(progress: "Progress") -> None:
             advance(progress.n_done, progress.n_total, _so_far(progress))
 
-        async with reached(work.model) as endpoints:
-            judge = EndpointJudge(endpoints, work.model)
-            gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
-            return await judge_all(cases, work.given, method, judge, journal, options, tell)
+        return at_work(
+            opened(work.model, work.budgets),
+            lambda judge: judge_all(cases, method, judge, journal, options, tell),
+        )
 
 
-@asynccontextmanager
-async def reached(model: Model) -> "AsyncIterator[Endpoints]":
-    """Open the endpoint of a model, and close it."""
-    from arena.endpoints.discover import reach
-    from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recordings
-    from arena.settings import read_keys, read_settings
+def opened(model: Model, budgets: "Budgets") -> "AbstractAsyncContextManager[EndpointJudge]":
+    """Open the endpoint of a model, with its key from the environment."""
+    from arena.judging import ModelEndpoint
+    from arena.settings import read_keys
 
-    roster, pocket = Roster((model,)), PocketTransport(speedup=math.inf)
-    endpoints = reach(
-        roster,
-        read_keys(roster),
-        load_recordings(roster),
-        pocket,
-        budgets=read_settings().budgets(),
-    )
-    try:
-        yield endpoints
-    finally:
-        await endpoints.aclose()
+    return ModelEndpoint(model, read_keys([model]), budgets).opened()
 
 
 def _so_far(progress: "Progress") -> str:
@@ -262,7 +224,7 @@ def _so_far(progress: "Progress") -> str:
 
 
 def _model(file: Path | None, judge: str | None) -> Model:
-    from arena.endpoints.pocket import POCKET_JUDGE, POCKET_MODELS
+    from arena.endpoints.offline import POCKET_JUDGE, POCKET_MODELS
     from arena.settings import read_roster
 
     models: tuple[Model, ...] = (
@@ -307,7 +269,7 @@ def _margin(task: Task, margin: int | None) -> int | None:
 
 
 def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[NamedCase]":
-    from arena.judging.battle_cases import battle_cases, battle_responses
+    from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
 
     if not task.cases:  # of a probe, which brings its own
@@ -320,16 +282,16 @@ def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[Name
 
 
 def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
-    from arena.judging.places import price_of, revision_of
+    from arena.judging import revision_of
     from arena.store.judgements import judging_seed
-    from judge.options import Options, RateLimits
+    from judge.calls import Options, RateLimits
 
     return Options(
         judge=revision_of(model),
         seed=task.seed or judging_seed(store, datetime.now(UTC)),
         concurrency=chosen.concurrency,
         swap_share=task.swap_share,
-        price=price_of(model),
+        price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
     )

@@ -30,8 +30,8 @@ from arena.commands.judge_work import (
     JudgeOptions,
     Task,
     done,
+    opened,
     prepared,
-    reached,
     show_estimate,
 )
 from arena.domain.model import Model
@@ -42,6 +42,7 @@ from rating.errors import DataError
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
+    from arena.endpoints.sse import Budgets
     from arena.store.store import Store
     from judge.probe.embedding import Vectors
     from judge.probe.similarity import Measure
@@ -80,7 +81,7 @@ def similarity(
 ) -> None:
     """Probe measures of how alike two texts are, on up to five axes.
 
-    What a file is for is told by its columns; each axis needs its own kind. No axis is averaged
+    A file is recognised by its columns; each axis needs its own kind. No axis is averaged
     with another. Embeddings are kept in the database: the same command again goes on where it
     stopped. Exit code 2: files or options that cannot be used.
 
@@ -240,7 +241,7 @@ def ask(
         if dry_run:
             show_estimate(work, journal, form)
             return
-        run = done(work, journal).run
+        run = done(work, journal)
         _require_whole(run)
         result = probe_asked(questions, run, judge=work.model.id, method=method)
     _write(result.to_dict(), form, out)
@@ -283,7 +284,7 @@ def _embedding_of(
 
     def measure(texts: Sequence[str]) -> "Measure":
         with closing(Store(settings.database)) as store:
-            asked = _asked(model, store, texts)
+            asked = _asked(model, settings.budgets(), store, texts)
             return embedding_measure(model.id, asyncio.run(asked))
 
     return measure
@@ -301,21 +302,21 @@ def _model(name: str, file: Path | None) -> Model:
     return model
 
 
-async def _asked(model: Model, store: "Store", texts: Sequence[str]) -> "Vectors":
+async def _asked(
+    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str]
+) -> "Vectors":
     import numpy as np
 
-    from arena.endpoints.judge_ports import EndpointEmbedder
-    from arena.store.judgements import StoredJournal
-    from arena.store.log import fingerprint
+    from arena.judging import journal_of, revision_of
     from judge.probe.embedding import embed_all
 
-    revision = f"{model.id}@{fingerprint(model)[:16]}"
+    revision = revision_of(model)
     with working("Embedding") as advance:
-        async with reached(model) as endpoints:
+        async with opened(model, budgets) as judge:
             return await embed_all(
                 texts,
-                EndpointEmbedder(endpoints, model),
-                StoredJournal(store, revision, None, lambda: datetime.now(UTC)),
+                judge.embed,
+                journal_of(store, revision, None),
                 model=revision,
                 sleep=asyncio.sleep,
                 rng=np.random.default_rng(),

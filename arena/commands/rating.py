@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from arena import terminal
 from arena.commands.arguments import (
@@ -218,20 +218,17 @@ def _write(result: Mapping[str, Any], form: str, out: Path | None) -> None:
     """Print a board or a comparison, or write it to a file."""
     if form == "parquet" and out is not None:
         formats.write_parquet(formats.rows_of(result), out)
-    elif form == "table" and out is None:
-        show(_table(result))
+    elif form == "table":
+        grid = terminal.moves(result) if "moved" in result else terminal.board(result)
+        show(grid) if out is None else formats.write_text(_page(grid), out)
     else:
-        text = _page(result) if form == "table" else formats.as_text(result, form)
+        text = formats.as_text(result, form)
         write(text) if out is None else formats.write_text(text, out)
 
 
-def _table(result: Mapping[str, Any]) -> Any:
-    return terminal.moves(result) if "moved" in result else terminal.board(result)
-
-
-def _page(result: Mapping[str, Any]) -> str:
+def _page(grid: RenderableType) -> str:
     page = io.StringIO()
-    Console(width=100, file=page).print(_table(result))
+    Console(width=100, file=page).print(grid)
     return page.getvalue()
 
 

@@ -71,7 +71,7 @@ def demo(
     arena demo --toys
     arena demo --port 8000
     """
-    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.endpoints.offline import POCKET_MODELS
 
     settings = _demo_settings(port=port, host=host, database=database)
     there = () if toys else _local_models()
@@ -103,7 +103,7 @@ def simulate(
     arena simulate --votes 20
     arena simulate --votes 30 --seed 7 --database sqlite:///try.db
     """
-    from arena.endpoints.pocket import POCKET_MODELS  # help would wait for all of the arena
+    from arena.endpoints.offline import POCKET_MODELS  # help would wait for all of the arena
     from arena.play.simulation import TASTES
     from arena.store.store import Store
 
@@ -144,7 +144,7 @@ def check_models(*, roster: RosterFile = None) -> None:
     arena models check
     arena models check --roster roster.toml
     """
-    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.endpoints.offline import POCKET_MODELS
     from arena.settings import read_roster, read_settings
 
     settings = read_settings(roster=roster)
@@ -182,7 +182,7 @@ def _serve(settings: "Settings", roster: Roster | None = None) -> None:
 
 
 def _described(roster: Roster) -> str:
-    from arena.endpoints.pocket import POCKET_MODELS
+    from arena.endpoints.offline import POCKET_MODELS
 
     if roster.models == POCKET_MODELS:
         return "The embedded toys battle: they are there to try the arena, not to be asked."
@@ -199,8 +199,8 @@ def _planted(tastes: "Tastes") -> str:
 async def _simulate(
     store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
 ) -> int:
-    from arena.endpoints.discover import reach
-    from arena.endpoints.pocket import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
     from arena.play.simulation import TASTES, Simulation
 
     roster = Roster(POCKET_MODELS)
@@ -236,13 +236,12 @@ def _servers() -> "tuple[Server, ...]":
 
 
 async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
-    from arena.endpoints.discover import reach
-    from arena.endpoints.pocket import PocketTransport
-    from arena.endpoints.recorded import load_recordings
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import PocketTransport, load_recordings
     from arena.settings import read_keys
 
     recordings = load_recordings(models)
-    prompts = {m: next(iter(r.responses)) for m, r in recordings.items()}
+    prompts = {m: next(iter(r)) for m, r in recordings.items()}
     endpoints = reach(models, read_keys(models), recordings, PocketTransport(), budgets=budgets)
     rows: list[tuple[str, ...]] = []
     for model in models:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from enum import StrEnum
 from typing import ClassVar
+
+from judge.budget import Price
 
 
 class Kind(StrEnum):
@@ -12,35 +13,6 @@ class Kind(StrEnum):
 
     MODEL = "model"
     SYSTEM = "system"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """What an endpoint charges, as read on a date.
-
-    Attributes
-    ----------
-    input, output : float
-        US dollars per million tokens.
-    date : datetime.date
-        Day on which the price was read.
-    """
-
-    input: float
-    output: float
-    date: date
-
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Price of one answer in US dollars.
-
-        Examples
-        --------
-        >>> Price(input=2.0, output=10.0, date=date(2026, 1, 1)).cost(500_000, 100_000)
-        2.0
-        """
-        return (tokens_in * self.input + tokens_out * self.output) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

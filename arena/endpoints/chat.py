@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from arena.domain.answer import (
+    UNSTORABLE,
     Chunk,
     Completion,
     FailureClass,
     Finished,
-    Pieces,
     ReasoningDelta,
     TextDelta,
-    count,
-    label,
     storable,
 )
 from arena.domain.model import Model
@@ -26,6 +24,12 @@ from judge.completion import TokenLogprob
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
+
+MOST_COUNT = 2**31 - 1
+"""Largest count that every database has a column for; no answer has as many tokens."""
+
+LABEL_CHARACTERS = 200
+"""Of an id or a finish reason: the longest of any provider has a quarter of that."""
 
 
 def request_body(model: Model, messages: Sequence[Message], **options: object) -> bytes:
@@ -40,6 +44,36 @@ def request_body(model: Model, messages: Sequence[Message], **options: object) -
     ).encode()
 
 
+class Pieces:
+    """Cleans a text that comes in pieces, and joins the surrogate pairs that are cut in two."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        r"""Give what a piece adds to the text; the first half of a pair waits for the second.
+
+        Examples
+        --------
+        >>> pieces = Pieces()
+        >>> pieces.add("So \ud83d"), pieces.add("\ude00!")
+        ('So ', '\U0001f600!')
+        """
+        text = self._half + piece
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text[: len(text) - len(self._half)]
+        return _paired(text) if UNSTORABLE.search(text) else text
+
+    def end(self) -> str:
+        """Give what is left at the end: U+FFFD for a half whose other half never came."""
+        return storable(self._half)
+
+
+def _paired(text: str) -> str:
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return storable(joined)
+
+
 class StreamedReply:
     """Reads a streamed answer, event by event.
 
@@ -52,7 +86,7 @@ class StreamedReply:
     """
 
     def __init__(self, request_id: str, most_reasoning: int) -> None:
-        self._header_id = request_id
+        self._header_id = label(request_id)
         self._most_reasoning = most_reasoning
         self._reasoning_chars = 0
         self._text, self._reasoning = Pieces(), Pieces()
@@ -129,10 +163,11 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
         raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
     message, logprobs = _object(choice, "message"), _logprobs(choice)
     text, reason = storable(_text(message, "content")), label(_text(choice, "finish_reason"))
-    end = _finished(reason, _object(reply, "usage"), label(_text(reply, "id")) or request_id)
+    end = _finished(reason, _object(reply, "usage"), label(_text(reply, "id") or request_id))
     if not as_it_is:
         _require_text(end, bool(text.strip() or logprobs))
-    return Completion(text, end, storable(_reasoning(message)), logprobs)
+    reasoning = _reasoning(message)
+    return Completion(text, end, reasoning and storable(reasoning), logprobs)
 
 
 def decoded(data: str) -> Json:
@@ -149,6 +184,31 @@ def decoded(data: str) -> Json:
     if value.get("error") or value.get("object") == "error":
         raise from_error(value, status=500)
     return value
+
+
+def count(value: object) -> int | None:
+    """Give a count as it was sent; None for what cannot be one.
+
+    Examples
+    --------
+    >>> [count(value) for value in (7, -7, True, 2**31, "7", None)]
+    [7, None, None, None, None, None]
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_COUNT else None
+
+
+def label(text: str, most: int = LABEL_CHARACTERS) -> str:
+    r"""Give a text as one line of at most ``most`` characters, without control characters.
+
+    Examples
+    --------
+    >>> label("stop\n\x1b[31m", 6)
+    'stop \ufffd'
+    """
+    line = " ".join(text[:most].split())
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
 
 
 def _finished(reason: str, usage: Json, request_id: str) -> Finished:

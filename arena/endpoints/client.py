@@ -11,18 +11,20 @@ from types import MappingProxyType
 
 import httpx
 
-from arena.domain.answer import Chunk, Completion, FailureClass, label
-from arena.domain.model import Model
+from arena.domain.answer import Chunk, Completion, FailureClass
+from arena.domain.model import Model, Roster
 from arena.endpoints.chat import (
     StreamedReply,
     Vector,
     embedding_body,
+    label,
     read_completion,
     read_embeddings,
     request_body,
 )
 from arena.endpoints.connections import Connections
 from arena.endpoints.failures import from_exception, from_redirect, from_response
+from arena.endpoints.offline import PocketTransport, RecordedTransport
 from arena.endpoints.sse import (
     DEFAULT_BUDGETS,
     Budgets,
@@ -84,6 +86,8 @@ class Endpoints:
         Secret by the name that `Model.api_key_env` gives.
     transports : mapping
         What answers a scheme of our own, such as ``{"pocket://": PocketTransport()}``.
+    networked : bool
+        Whether any model answers over HTTP: it takes certificates, and time to read them.
     timeouts : Timeouts
         See there.
     budgets : Budgets
@@ -100,6 +104,7 @@ class Endpoints:
         keys: Mapping[str, str],
         *,
         transports: Mapping[str, httpx.AsyncBaseTransport] | None = None,
+        networked: bool = True,
         timeouts: Timeouts = Timeouts(),
         budgets: Budgets = DEFAULT_BUDGETS,
     ) -> None:
@@ -108,11 +113,12 @@ class Endpoints:
         self._budgets = budgets
         self._turn = asyncio.Lock()
         self._transports = dict(transports or {})
-        self._connections = Connections(_trust(), timeouts.connect_s)
+        if networked:
+            self._transports[""] = Connections(_trust(), timeouts.connect_s)
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
-        for transport in (self._connections, *self._transports.values()):
+        for transport in self._transports.values():
             await transport.aclose()
 
     async def stream(self, model: Model, messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
@@ -224,10 +230,7 @@ class Endpoints:
             await response.aclose()
 
     def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
-        ours = (
-            self._transports[prefix] for prefix in self._transports if endpoint.startswith(prefix)
-        )
-        return next(ours, self._connections)
+        return next(t for prefix, t in self._transports.items() if endpoint.startswith(prefix))
 
     def _headers(self, model: Model) -> dict[str, str]:
         headers = {**HEADERS}
@@ -262,6 +265,34 @@ class Endpoints:
         )
 
 
+def reach(
+    models: Roster | Sequence[Model],
+    keys: Mapping[str, str],
+    recordings: Mapping[str, Mapping[str, str]],
+    pocket: PocketTransport,
+    timeouts: Timeouts | None = None,
+    budgets: Budgets = DEFAULT_BUDGETS,
+) -> Endpoints:
+    """Make the client that reaches every one of some models.
+
+    Parameters
+    ----------
+    keys : mapping
+        API keys by the names that the models give them.
+    recordings : mapping
+        Responses by prompt, by `Model.id`.
+    """
+    paces = {model.id: model.characters_per_s for model in models}
+    transports = {"pocket://": pocket, "recorded://": RecordedTransport(recordings, paces)}
+    return Endpoints(
+        keys,
+        transports=transports,
+        networked=not all(model.endpoint.startswith(tuple(transports)) for model in models),
+        timeouts=timeouts or Timeouts(),
+        budgets=budgets,
+    )
+
+
 def _sendable(name: str, key: str) -> str:
     if key.isascii() and key.isprintable() and key == key.strip():
         return key
@@ -278,4 +309,4 @@ def _url(url: str) -> httpx.URL:
 
 
 def _request_id(response: httpx.Response) -> str:
-    return label(response.headers.get("x-request-id", ""))
+    return str(response.headers.get("x-request-id", ""))

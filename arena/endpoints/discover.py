@@ -1,18 +1,15 @@
-"""Every model of a roster, wherever it answers, and model servers that run on this machine."""
+"""Model servers that run on this machine, and what they offer."""
 
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import httpx
 
-from arena.domain.model import Model, Roster
-from arena.endpoints.client import Endpoints, Timeouts
-from arena.endpoints.pocket import PocketTransport
-from arena.endpoints.recorded import RecordedTransport, Recording
-from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets, check_headers, read_whole
+from arena.domain.model import Model
+from arena.endpoints.sse import DEFAULT_BUDGETS, check_headers, read_whole
 from arena.errors import EndpointError
 
 TIMEOUT_S = 3.0
@@ -95,33 +92,4 @@ def _entry(server: Server, name: str) -> Model:
         model=name,
         organisation=server.name,
         api_key_env=server.key_env,
-    )
-
-
-def reach(
-    roster: Roster,
-    keys: Mapping[str, str],
-    recordings: Mapping[str, Recording],
-    pocket: PocketTransport,
-    timeouts: Timeouts | None = None,
-    budgets: Budgets = DEFAULT_BUDGETS,
-) -> Endpoints:
-    """Make the client that reaches every model of a roster.
-
-    Parameters
-    ----------
-    keys : mapping
-        API keys by the names that the roster gives them.
-    recordings : mapping
-        By `Model.id`.
-    """
-    paces = {model.id: model.characters_per_s for model in roster}
-    return Endpoints(
-        keys,
-        transports={
-            "pocket://": pocket,
-            "recorded://": RecordedTransport(recordings, paces),
-        },
-        timeouts=timeouts or Timeouts(),
-        budgets=budgets,
     )

@@ -10,8 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, BoardRow, PastVote
-from arena.domain.exhibit import ShownBattle, ShownVotes
+from arena.domain.board_view import Board, BoardRow, PastVote, ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters

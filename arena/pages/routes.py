@@ -17,8 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, PastVote
-from arena.domain.exhibit import ShownBattle, ShownVotes
+from arena.domain.board_view import Board, PastVote, ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
 from arena.pages.rendering import (
     battle_page,

@@ -15,13 +15,23 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlmodel import Session
 
 from arena.errors import SchemaError, StoreError
-from arena.store.tables import Table
+from arena.store.tables import ChainRow, Table
 from rating.tables.files import require_file
 
 EXAMPLES = "sqlite:///arena.db or postgresql://user@host/name"
@@ -169,7 +179,11 @@ def _make_private(url: URL, *_: object) -> None:
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver's own BEGIN comes too late: see _begin_sqlite
-    _keep_wal(connection)
+    try:
+        _keep_wal(connection)
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged bytes
+        msg = "malformed database schema"
+        raise sqlite3.DatabaseError(msg) from error
     for pragma in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -198,7 +212,7 @@ def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
 
 
 def migrate(engine: Engine, name: str | None = None) -> None:
-    """Run the migrations that the database lacks.
+    """Give the database this version's schema: new, or by the migrations that it lacks.
 
     Parameters
     ----------
@@ -252,10 +266,19 @@ def _script() -> ScriptDirectory:
 def _upgrade(connection: Connection, name: str) -> None:
     current = revision(connection)
     _refuse_unknown(connection, current, name)
-    if current != newest():
+    if current is None:
+        _create(connection)
+    elif current != newest():
         config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def _create(connection: Connection) -> None:
+    """Make this version's schema where nothing is, without the migrations that led to it."""
+    Table.metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(ChainRow).values(id=1, head=""))
+    MigrationContext.configure(connection).stamp(_script(), "head")
 
 
 def _refuse_unknown(connection: Connection, current: str | None, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A database as `judge.journal`: requests to judges, their replies, and who is asking now."""
+"""A database as `judge.calls.Journal`: requests to judges, replies, and who is asking now."""
 
 import asyncio
 import secrets
@@ -20,9 +20,9 @@ from arena.store.tables import (
     VerdictRow,
 )
 from judge.budget import Price, cost_of
+from judge.calls import Key
 from judge.completion import Reply, Request
 from judge.grammar import Preference
-from judge.journal import Key
 
 BATCH = 500
 """Keys in one statement."""

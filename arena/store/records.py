@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Literal
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
-from arena.domain.model import Price
 from arena.domain.vote import Choice, Voter
+from judge.budget import Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

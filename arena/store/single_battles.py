@@ -9,8 +9,14 @@ from sqlalchemy import Connection, Row, bindparam
 from sqlmodel import Session, col, or_, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
-from arena.domain.board_view import PastVote
-from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
+from arena.domain.board_view import (
+    PastVote,
+    ShownBattle,
+    ShownModel,
+    ShownTurn,
+    ShownVote,
+    ShownVotes,
+)
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError

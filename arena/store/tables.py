@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     DateTime,
     Dialect,
+    ForeignKey,
     MetaData,
     String,
     TypeDecorator,
@@ -121,6 +122,10 @@ class ModelEventRow(Table, table=True):
     created: datetime = _moment()
 
 
+CONTINUES = ForeignKey("battle.id", name="battle_continues_fkey")
+"""PostgreSQL gave it this name when the second schema added its column."""
+
+
 class BattleRow(Table, table=True):
     """A battle, written before the first token is asked for.
 
@@ -139,7 +144,7 @@ class BattleRow(Table, table=True):
     sampler_version: str
     pair_probability: float
     repicks: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    continues: int | None = Field(default=None, foreign_key="battle.id")
+    continues: int | None = Field(default=None, sa_column_args=[CONTINUES])
     prompt_set: str | None = None
     prompt_id: str | None = None
     system_prompt_hash_a: str
@@ -243,7 +248,7 @@ class ChainRow(Table, table=True):
     __tablename__ = "vote_chain"
     id: int | None = Field(default=None, primary_key=True)
     head: str
-    links: int = 0
+    links: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class MarkRow(Table, table=True):

@@ -11,20 +11,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
-from arena.domain.model import Model, Roster
-from arena.endpoints.discover import reach
-from arena.endpoints.judge_ports import EndpointJudge
-from arena.endpoints.pocket import PocketTransport
+from arena.domain.model import Model
+from arena.judging import ModelEndpoint, journal_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
-from judge.calls import call_of, questions
+from judge.calls import Options, call_of, questions
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
-from judge.options import Options
 from judge.runs import Progress, run
 
 SERVER = Path(__file__).with_name("server.py")
@@ -80,19 +76,12 @@ class Watch:
 async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: int) -> Watch:
     """Judge every case over HTTP, with a journal in the database."""
     model = Model(id="judge", name="Judge", endpoint=url, model="judge")
-    endpoints = reach(Roster((model,)), {}, {}, PocketTransport())
     watch = Watch()
     options = Options(judge="judge", seed="secret", concurrency=concurrency)
-    try:
-        judge = EndpointJudge(endpoints, model)
-        await run(cases, METHOD, judge, _journal(store), options, progress=watch.note)
-    finally:
-        await endpoints.aclose()
+    async with ModelEndpoint(model).opened() as judge:
+        journal = journal_of(store, "judge", None)
+        await run(cases, METHOD, judge, journal, options, progress=watch.note)
     return watch
-
-
-def _journal(store: Store) -> StoredJournal:
-    return StoredJournal(store, "judge", None, lambda: datetime.now(UTC))
 
 
 def throughput(n_cases: int, concurrency: int, folder: str) -> None:
@@ -137,7 +126,7 @@ def recalling(n_cases: int, folder: str) -> None:
     cases = made_cases(n_cases)
     options = Options(judge="judge", seed="secret")
     with closing(Store(f"sqlite:///{folder}/kept.db")) as store:
-        journal = _journal(store)
+        journal = journal_of(store, "judge", None)
         asyncio.run(keep_all(cases, journal, options))
         print("| what | replies | took | CPU | memory |")
         print("|---|---|---|---|---|")

@@ -4,26 +4,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.ifeval.tasks import Checked
 from rating.errors import DataError
 from rating.typing import Floats
+from rating.uncertainty.covariance import quantile
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of what could be told was followed.
+    """How much of what could be checked was followed.
 
     Attributes
     ----------
     rate, low, high : float
-        From 0 to 1, with an interval; NaN, 0 and 1 if nothing could be told.
+        From 0 to 1, with an interval; NaN, 0 and 1 if nothing could be checked.
     n : int
         Instructions or prompts behind it.
     n_unread : int
-        Those left out, because it could not be told whether they were followed.
+        Those left out, because it is unknown whether they were followed.
     """
 
     rate: float
@@ -46,7 +46,7 @@ class Accuracy:
 def accuracy(checked: Sequence[Checked], *, level: float = 0.95) -> Accuracy:
     """Score checked responses.
 
-    A prompt with an instruction that could not be told is left out of the
+    A prompt with an instruction that could not be checked is left out of the
     prompt-level scores whole, even where another one failed: otherwise such
     prompts would enter only as failures. Instructions of one prompt, and
     several responses to it, stand and fall together, so prompts are the
@@ -161,16 +161,12 @@ def _effective_size(followed: Floats, codes: NDArray[np.intp], level: float) -> 
     totals = np.bincount(codes, followed - rate)
     clustered = float(totals @ totals) * n_clusters / (n_clusters - 1)
     independent = n * rate * (1 - rate) * n / (n - 1)
-    few = _t(level, n - 1) / _t(level, n_clusters - 1)
+    few = quantile(level, n - 1) / quantile(level, n_clusters - 1)
     return n * independent / max(clustered, independent) * few**2
 
 
-def _t(level: float, df: int) -> float:
-    return float(scipy.special.stdtrit(df, (1 + level) / 2))
-
-
 def _wilson(rate: float, n: float, level: float) -> tuple[float, float]:
-    z2 = float(scipy.special.ndtri((1 + level) / 2)) ** 2
+    z2 = quantile(level, np.inf) ** 2
     middle = (n * rate + z2 / 2) / (n + z2)
     reach = np.sqrt(z2 * (n * rate * (1 - rate) + z2 / 4)) / (n + z2)
     return min(rate, max(0.0, float(middle - reach))), max(rate, min(1.0, float(middle + reach)))

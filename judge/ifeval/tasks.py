@@ -162,7 +162,7 @@ class Instruction:
         return self.id.split(":")[0]
 
     def follows(self, response: str) -> bool | None:
-        """Say whether a response follows; None when that cannot be told. A blank one does not."""
+        """Say whether a response follows; None when that is unknown. A blank one does not."""
         return CHECKERS[self.id](response, **self.arguments) if response.strip() else False
 
 
@@ -242,7 +242,7 @@ class Checked:
         Ids of the instructions, in the order of the task.
     strict, loose : tuple of bool or None
         Whether each was followed, in the response as it is and in any of its
-        `loosened` versions; None where that cannot be told.
+        `loosened` versions; None where that is unknown.
     """
 
     prompt: str
@@ -252,7 +252,7 @@ class Checked:
 
     @property
     def all_strict(self) -> bool | None:
-        """Whether all were followed; None where those that could be told were."""
+        """Whether all were followed; None where those that are known were."""
         return _all(self.strict)
 
     @property
@@ -296,12 +296,7 @@ def loosened(response: str) -> tuple[str, ...]:
     r"""Return the versions of a response of which one has to pass for the loose score.
 
     As it is, without its first line, without its last, without both; each as
-    it is and without asterisks. Equal versions are given once.
-
-    References
-    ----------
-    .. [1] J. Zhou et al., "Instruction-following evaluation for large language
-       models", arXiv 2311.07911, 2023, section 3.
+    it is and without asterisks, as in the paper that `check` names. Equal versions are given once.
 
     Examples
     --------

@@ -53,7 +53,6 @@ class ChecklistWriter(Method):
 
     description: ClassVar[Description] = Description(
         name="checklist_writer",
-        template_name="checklist_writer",
         parameters=Parameters(max_tokens=1024, temperature=0.0),
         pairwise=False,
         tokens_out=200,
@@ -86,7 +85,6 @@ class Checklist(Method):
 
     description: ClassVar[Description] = Description(
         name="checklist",
-        template_name="checklist",
         parameters=Parameters(max_tokens=2048, temperature=0.0),
         pairwise=False,
         tokens_out=200,
@@ -137,7 +135,6 @@ class WildBenchScore(_WildBench):
 
     description: ClassVar[Description] = Description(
         name="wildbench_score",
-        template_name="wildbench_score",
         parameters=_AS_JSON,
         pairwise=False,
         tokens_out=250,
@@ -163,7 +160,6 @@ class WildBenchReward(_WildBench):
 
     description: ClassVar[Description] = Description(
         name="wildbench_reward",
-        template_name="wildbench_reward",
         parameters=_AS_JSON,
         pairwise=True,
         tokens_out=350,
@@ -199,7 +195,6 @@ class Rubric(Method):
 
     description: ClassVar[Description] = Description(
         name="rubric",
-        template_name="rubric",
         parameters=Parameters(max_tokens=1024, temperature=0.0),
         pairwise=False,
         tokens_out=150,

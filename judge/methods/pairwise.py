@@ -40,7 +40,6 @@ class Pairwise(Method):
 
     description: ClassVar[Description] = Description(
         name="pairwise",
-        template_name="pairwise",
         parameters=Parameters(max_tokens=1024, temperature=0.0),
         pairwise=True,
         tokens_out=250,
@@ -68,7 +67,6 @@ class ArenaHard(Method):
 
     description: ClassVar[Description] = Description(
         name="arena_hard",
-        template_name="arena_hard",
         parameters=Parameters(max_tokens=4096, temperature=0.0),
         pairwise=True,
         tokens_out=900,
@@ -117,7 +115,6 @@ class AlpacaEval(Method):
 _DESCRIPTIONS: Mapping[Mode, Description] = {
     "logprobs": Description(
         name="alpaca_eval",
-        template_name="alpaca_eval",
         parameters=Parameters(max_tokens=1, temperature=1.0, top_logprobs=5),
         pairwise=True,
         tokens_out=1,
@@ -134,7 +131,6 @@ _DESCRIPTIONS: Mapping[Mode, Description] = {
     ),
     "verbal": Description(
         name="alpaca_eval_verbal",
-        template_name="alpaca_eval_verbal",
         parameters=Parameters(max_tokens=16, temperature=0.0),
         pairwise=True,
         tokens_out=4,

@@ -12,7 +12,6 @@ from judge.case import Case, CaseId
 from judge.probe.axes import Cards
 from judge.probe.people import VotedPairs
 from judge.probe.trials import JudgePlan, judge_card
-from judge.probe.verdicts import label_of
 from judge.protocol import conversation
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase, Source
@@ -141,7 +140,7 @@ def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
     for row, (value, reason) in enumerate(zip(winner, left_out, strict=True)):
         counts = reason is None or not str(reason).strip()
         if counts and value != SKIP:
-            label = label_of(table, row, value)
+            label = table.label(row, value)
             if not math.isnan(label):
                 yield row, label
 

@@ -217,7 +217,7 @@ def _discriminability(work: _Work, seen: Votes) -> Desideratum:
 def discriminability(
     looks: Iterable[Floats | None], why: str, sample: str, rng: np.random.Generator
 ) -> Desideratum:
-    """Ask whether entrants are told apart, by the first looks that can be had.
+    """Ask whether entrants show a difference, by the first looks that can be had.
 
     Parameters
     ----------

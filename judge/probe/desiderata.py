@@ -31,7 +31,7 @@ class Desideratum:
         One of `NAMES`.
     passed : bool or None
         True where the whole interval of the figure passes, False where none of it does; None
-        where it cannot be told, and ``text`` then says why.
+        otherwise, and ``text`` then says why.
     rule : str
         What it takes to pass, with the threshold.
     text : str
@@ -115,7 +115,7 @@ class Truth:
 
 
 def unknown(name: str, why: str) -> Desideratum:
-    """Return a desideratum that could not be told."""
+    """Return a desideratum that neither passed nor failed."""
     return Desideratum(name, None, _RULES[name], why)
 
 
@@ -181,7 +181,7 @@ def on_discriminability(
 ) -> Desideratum:
     """Ask that entrants lie further apart than they wander.
 
-    It is never failed: entrants that are not told apart may be alike.
+    It is never failed: entrants that show no difference may be alike.
     """
     ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
     reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {_end(signal.upper)})"

@@ -12,7 +12,7 @@ from rating.errors import DataError
 from rating.typing import Floats
 
 COMFORTABLE = 2.0
-"""Signal over noise from which entrants are told apart; at 1 it is a coin flip."""
+"""Signal over noise from which entrants count as different; at 1 it is a coin flip."""
 DEGREE = 2
 _MOST_APART = 1e4
 """Largest distance of entrants that the inverse of the noncentral F distribution tells."""

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 import numpy as np
 
 from judge.asking import wait_before_retry
+from judge.calls import Journal, Key, key_of
 from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request
 from judge.errors import CallError
-from judge.journal import Journal, Key, key_of
 from judge.probe.axes import Plan
 from judge.probe.similarity import Measure, Products
 from rating.errors import DataError

@@ -295,7 +295,7 @@ class Alignment:
         """Estimate how scores agree with people.
 
         The mean of two figures, or the one of them that the data give: the net agreement over
-        pairs that people told apart, and Spearman's correlation with the mean rating. Sets of
+        pairs that people distinguish, and Spearman's correlation with the mean rating. Sets of
         data count the same.
 
         Returns

@@ -11,6 +11,7 @@ import scipy  # its submodules load on first use
 from judge.studies.correlations import MIN_MODELS, correlations
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.covariance import quantile
 
 MOST_NOISE = 1 / 3
 """Of a score's standard error: an interval that leaves reruns out is then 5 % too narrow."""
@@ -107,8 +108,7 @@ def difference_multiplier(df: int, averaged: int = 1, *, level: float = 0.95) ->
     """
     if df < 1 or averaged < 1:
         raise DataError(f"A spread needs two runs, and a mean one: df {df}, averaged {averaged}.")
-    quantile = float(scipy.special.stdtrit(df, (1 + level) / 2))
-    return quantile * math.sqrt(2 / averaged)
+    return quantile(level, df) * math.sqrt(2 / averaged)
 
 
 def rerun_noise(scores: Floats, *, level: float = 0.95) -> RerunNoise:

@@ -19,7 +19,7 @@ from judge.studies.estimates import Draws, Estimate, clustered, sums_within
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
 from rating.tables.files import Files
-from rating.tables.vote_filter import BOTH, LABELS
+from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats, Ints
 
 NO_TRUTH = (
@@ -82,7 +82,7 @@ class _Board(NamedTuple):
 
 
 FEWEST_PROMPTS = 20
-"""Prompts from which it is told whether boards agree."""
+"""Fewest prompts on which boards are compared."""
 RESAMPLED = 400
 """Draws of prompts behind the interval of a rank correlation."""
 
@@ -95,7 +95,7 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
     rank correlations with an interval over prompts drawn anew. Discriminability: the prompts in
     nine parts, or fewer, drawn at random. Validity and more votes need a truth, which verdicts do
     not hold. A judge passes or fails by whole intervals, whatever the number of prompts: with few
-    of them more cannot be told.
+    of them it often does neither.
 
     Raises
     ------
@@ -402,7 +402,7 @@ def _rows(table: Annotations, extra: Sequence[str], run: str, known: set[Case]) 
         case, turned = (prompt, a, b, *more), (prompt, b, a, *more)
         exchanged = turned in known
         known.add(turned if exchanged else case)
-        label = label_of(table, i, winner[i])
+        label = table.label(i, winner[i])
         order = str(orders[i] or "")
         yield _Row(
             judges[i],
@@ -411,15 +411,6 @@ def _rows(table: Annotations, extra: Sequence[str], run: str, known: set[Case]) 
             turned if exchanged else case,
             -label if exchanged else label,
         )
-
-
-def label_of(table: Annotations, row: int, value: object) -> float:
-    """Return 1, 0 or -1 for side A, a tie, side B; NaN where there is no verdict."""
-    if value is None or not str(value).strip():
-        return math.nan
-    if str(value) not in LABELS:
-        raise table.wrong("winner", row + 1, value, f"one of {', '.join(LABELS)}, or nothing")
-    return 2 * LABELS[str(value)].score_a - 1
 
 
 def _verdicts(rows: Sequence[_Row]) -> Verdicts:

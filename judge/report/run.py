@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import Any
 
 from judge.case import repeated_output
-from judge.checklists import ChecklistRun
 from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
@@ -20,7 +19,6 @@ from judge.verdict import (
     SETTLED,
     PositionEffect,
     Run,
-    Verdict,
     consistency,
     constant_reading,
     position_effect_of,
@@ -43,35 +41,41 @@ def lacks_logprobs(run: Run) -> bool:
     return reasons == {FailureClass.NO_LOGPROBS.value}
 
 
-def judge_report(
-    judge: str,
-    method: str,
-    cases: Sequence[NamedCase],
-    run: Run,
-    rows: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Tell how a run ended, what came out by model, and what to be wary of.
+def rows_and_report(
+    judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the rows of a run as its file has them, and what came out.
 
     Parameters
     ----------
     run : Run
-        With its rows as they were written, a length margin taken off.
-    rows : sequence of mapping
-        As written, of `judge.tables.verdicts`.
+        With its rows as they are written, a length margin taken off.
 
     Returns
     -------
-    dict
+    rows : list of dict
+        Of `judge.tables.verdicts`.
+    report : dict
         ``judge``, ``method``, the fields of `judge.verdict.Run.to_dict`, ``warnings``, and
         ``next``, what to do about a run that stopped; for single responses ``models`` with a mean
         score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
         WB-Reward also ``rewards``.
     """
-    pairs = any(named.model_b is not None for named in cases)
-    report: dict[str, Any] = _of_pairs(run, method, rows) if pairs else {"models": _means(rows)}
-    report["warnings"] = [*_on_judge(judge, run), *repeats(cases)]
-    report["next"] = run.stopped and (NO_LOGPROBS if lacks_logprobs(run) else GOES_ON)
-    return {"judge": judge, "method": method, **run.to_dict(), **report}
+    if method.pairwise:
+        rows, results = _of_pairs(judge, method, cases, run, swap_share)
+    else:
+        rows = rated_rows(cases, run.judged, judge, method, run.checklists)
+        results = {"models": _means(rows)}
+    lacking = lacks_logprobs(run)
+    report = {
+        "judge": judge,
+        "method": method.name,
+        **run.to_dict(),
+        **results,
+        "warnings": [*_on_judge(judge, run, lacking), *repeats(cases)],
+        "next": run.stopped and (NO_LOGPROBS if lacking else GOES_ON),
+    }
+    return rows, report
 
 
 def place_of(run: Run) -> PositionEffect | None:
@@ -113,7 +117,7 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
     ]
 
 
-def _on_judge(judge: str, run: Run) -> list[str]:
+def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
     warnings = []
     answer = constant_reading(run.judged)
     if answer is not None:
@@ -127,8 +131,8 @@ def _on_judge(judge: str, run: Run) -> list[str]:
             f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
             " read: they are not judged."
         )
-    n_without = run.by_status.get(FailureClass.NO_LOGPROBS.value, 0)
-    if lacks_logprobs(run):
+    n_without = sum(row.failure is FailureClass.NO_LOGPROBS for row in run.judged)
+    if lacking:
         warnings += [NO_LOGPROBS] if run.stopped is None else []
     elif n_without:
         warnings.append(f"{n_without} replies came without log-probabilities: they are not read.")
@@ -148,18 +152,19 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
     return {"model": model, "n": len(known), "unread": len(scores) - len(known), "score": mean}
 
 
-def _of_pairs(run: Run, method: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    place = place_of(run)
-    report: dict[str, Any] = {
-        "consistency": _consistency(verdicts(run.judged)),
+def _of_pairs(
+    judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    place, over_both = place_of(run), verdicts(run.judged)
+    correction = place if swap_share < 1 else None
+    rows = judged_rows(cases, run.judged, over_both, judge, method, correction)
+    results: dict[str, Any] = {
+        "consistency": consistency(over_both.values()).to_dict(),
         "first_place": place and asdict(place),
     }
-    return report | ({"rewards": _rewards(rows)} if method == "wildbench_reward" else {})
-
-
-def _consistency(verdicts: Mapping[Any, Verdict]) -> dict[str, Any]:
-    seen = consistency(verdicts.values())
-    return {**asdict(seen), "rate": seen.rate, "first_rate": seen.first_rate}
+    return rows, results | (
+        {"rewards": _rewards(rows)} if method.name == "wildbench_reward" else {}
+    )
 
 
 def _rewards(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -193,14 +198,3 @@ def _shares(accuracy: Accuracy) -> dict[str, Any]:
         name: {key: None if value != value else value for key, value in share.items()}
         for name, share in asdict(accuracy).items()
     }
-
-
-def verdict_rows(
-    cases: Sequence[NamedCase], outcome: ChecklistRun, judge: str, method: Named, swap_share: float
-) -> list[dict[str, Any]]:
-    """Return the rows of a run as its file has them."""
-    judged = outcome.run.judged
-    if not method.pairwise:
-        return rated_rows(cases, judged, judge, method, outcome.checklists)
-    position = place_of(outcome.run) if swap_share < 1 else None
-    return judged_rows(cases, judged, judge, method, position)

@@ -228,7 +228,7 @@ def estimate_difficulty(
     normal prior of variance ``1 / RIDGE`` on every coefficient; ``u_i`` is the difficulty. The
     published difficulties come from such a fit with free effects, the first being zero: a few
     models leave those infinite wherever all lose, and without the prior the order in which an
-    instruction was shown cannot be told from its difficulty.
+    instruction was shown cannot be separated from its difficulty.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from rating.typing import Bools, Floats, Ints
 
 PROMPT_AND_PAIR = "prompt and pair"
 KEYS = {"item_id": "item", PROMPT_AND_PAIR: "prompt", "battle_id": "battle"}
-"""What items can be told by, and the role that must have a name in every row."""
+"""What identifies an item, and the role that must have a name in every row."""
 
 NO_ITEM = "Neither an item_id, a prompt_id nor a battle_id is in both"
 

@@ -20,7 +20,7 @@ from judge.studies.items import Items, Labels
 from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
-from rating.uncertainty.contrasts import quantile
+from rating.uncertainty.covariance import quantile
 
 LENGTH, FORMAT, SELF = "length", "format", "self"
 TERMS = (POSITION, LENGTH, FORMAT, SELF)

@@ -29,8 +29,7 @@ from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.typing import Floats
 from rating.uncertainty.clusters import activity, grouping, intersection
-from rating.uncertainty.contrasts import quantile
-from rating.uncertainty.covariance import scored_cells
+from rating.uncertainty.covariance import quantile
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""
@@ -146,7 +145,7 @@ def _term(items: Items, labels: Labels, name: str) -> Floats:
 def _influence(fitted: Fit, data: Comparisons) -> Floats:
     assert data.prompt is not None
     index = data.prompt.astype(np.int64)
-    cells, bread = scored_cells(fitted, data), hessian_covariance(fitted)
+    cells, bread = fitted.scored(data), hessian_covariance(fitted)
     influence = np.asarray(-cells.scores(index, data.n_prompts) @ bread)
     if data.voter is None or activity(data).effective < FEWEST_PEOPLE:
         return influence
@@ -303,8 +302,8 @@ class Contest:
     models : tuple of str
         Those on all three boards.
     spearman, kendall, pearson : Estimate
-        The first judge's correlation less the second's, as found: with an interval that holds 0
-        the two are not told apart. Without an interval where they are the same in every draw.
+        The first judge's correlation less the second's, as found: an interval that holds 0 shows
+        no difference. Without an interval where they are the same in every draw.
     """
 
     models: tuple[str, ...]

@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from judge.studies.estimates import Estimate
 from judge.studies.items import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
-from rating.uncertainty.contrasts import quantile
+from rating.uncertainty.covariance import quantile
 
 ASSUMPTION = (
     "The judge errs as often where people did not vote as where they did, and its errors on "
@@ -142,7 +141,7 @@ def corrected_rate(
     (0.16667, 0.05635, 0.26273)
     """
     _check(positive, specificity, sensitivity)
-    z = float(scipy.special.ndtri((1 + level) / 2))
+    z = quantile(level, np.inf)
     p, n = positive.smoothed(z * z)
     q0, m0 = specificity.smoothed(2)
     q1, m1 = sensitivity.smoothed(2)

@@ -10,7 +10,7 @@ from rating import Comparisons, connectivity
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import FEW_PROMPTS
-from rating.uncertainty.contrasts import quantile
+from rating.uncertainty.covariance import quantile
 
 ASSUMPTION = (
     "The items with votes are a random subset of all items that were judged, or were drawn with "

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
-from rating.tables.coding import Coded, Table, coded_list, fetch
+from rating.tables.coding import ROW, Coded, Table, coded_list, fetch, numbered
 from rating.tables.columns import Columns, order_columns, require
 from rating.tables.files import Files
-from rating.tables.ordered import ROW, numbered
 from rating.tables.peers import NO_VERDICT
 from rating.tables.sources import TEXTS as LOGGED
 from rating.tables.sources import LoggedColumns, opened

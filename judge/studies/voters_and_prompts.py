@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from judge.studies.power_tuning import Moments, Problem, row_scores
 from rating.errors import ConvergenceError, NotIdentifiedError
+from rating.likelihood.design import CHUNK_ENTRIES
 from rating.likelihood.newton import anchored, identified_inverse
 from rating.likelihood.objective import hessian, solve, win_probability
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.contrasts import WELL_FOUNDED, quantile
-from rating.uncertainty.covariance import CHUNK_ENTRIES
+from rating.uncertainty.contrasts import WELL_FOUNDED
+from rating.uncertainty.covariance import quantile
 
 _LEAST_LEFT = 1e-3
 _ENDLESS = (

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating.errors import DataError
-from rating.tables.columns import quoted_names, require
+from rating.tables.columns import LEFT_OUT, quoted_names, require
 from rating.tables.duckdb_engine import columns_in_file, connected, require_alike
 from rating.tables.files import Files, expanded, json_objects, json_or_text, kind_of
-from rating.tables.peers import LEFT_OUT, NO_VERDICT, announce, explained, recognised
+from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
+from rating.tables.vote_filter import LABELS
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
@@ -75,6 +76,14 @@ class Annotations:
         """Return truth values; raises `DataError` for anything else."""
         values = self.need(name)
         return np.array([self._flag(name, r, v) for r, v in enumerate(values, 1)], dtype=bool)
+
+    def label(self, row: int, winner: object) -> float:
+        """Return 1, 0 or -1 for side A, a tie, side B; NaN where there is no verdict."""
+        if winner is None or not str(winner).strip():
+            return math.nan
+        if str(winner) not in LABELS:
+            raise self.wrong("winner", row + 1, winner, f"one of {', '.join(LABELS)}, or nothing")
+        return 2 * LABELS[str(winner)].score_a - 1
 
     def lists(self, name: str) -> list[list[str]]:
         """Return lists of names: lists as the file holds them, JSON, or text parted by ``;``."""
@@ -167,7 +176,7 @@ def _from_table(
         assert isinstance(relation, duckdb.DuckDBPyRelation)
         columns = relation.fetchnumpy()
     names = list(columns)
-    # Names that differ only in case are told apart by duckdb: of lp_m and lp_M it makes lp_M_1.
+    # duckdb renames one of two names that differ only in case: of lp_m and lp_M it makes lp_M_1.
     if not peers and any(name.endswith("_1") for name in names):
         own = columns_in_file(paths[0])
         names[: len(own)] = own

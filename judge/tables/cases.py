@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge.case import Case, Message
 from judge.ifeval import Checked, Task, check, read_task
@@ -106,8 +107,8 @@ def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
 
 
 def _pairs(table: Annotations) -> list[NamedCase]:
-    prompts = table.need(_one_of(table, PROMPTS))
-    texts = {side: table.need(_one_of(table, RESPONSES[side])) for side in "ab"}
+    prompts = _one_of(table, PROMPTS)
+    texts = {side: _one_of(table, RESPONSES[side]) for side in "ab"}
     names = {side: _names(table, MODELS[side], f"response_{side}") for side in "ab"}
     rows = []
     for row, prompt in enumerate(prompts):
@@ -128,7 +129,7 @@ def responses_of(table: Annotations) -> list[NamedCase]:
 
 
 def _outputs(table: Annotations) -> list[NamedCase]:
-    prompts, outputs = (table.need(_one_of(table, names)) for names in (PROMPTS, OUTPUTS))
+    prompts, outputs = (_one_of(table, names) for names in (PROMPTS, OUTPUTS))
     models = _names(table, GENERATORS, Path(table.source).stem)
     rows = []
     for row, (prompt, output) in enumerate(zip(prompts, outputs, strict=True)):
@@ -139,10 +140,15 @@ def _outputs(table: Annotations) -> list[NamedCase]:
 
 def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase]:
     """Name rows as the file does, and give each its checklist, where there are such columns."""
+    unknown = [None] * len(rows)
     battles, prompts, sessions = (
-        _known(table, name) for name in ("battle_id", "prompt_id", SESSION)
+        table.texts(name) if name in table.columns else unknown
+        for name in ("battle_id", "prompt_id", SESSION)
     )
-    checklists = _checklists(table)
+    checklists = [
+        _items(table, row, value)
+        for row, value in enumerate(table.columns.get(CHECKLIST, unknown), start=1)
+    ]
     return [
         replace(
             named,
@@ -153,12 +159,6 @@ def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase
         )
         for row, named in enumerate(rows)
     ]
-
-
-def _checklists(table: Annotations) -> list[tuple[str, ...]]:
-    if not table.has(CHECKLIST):
-        return [()] * table.n
-    return [_items(table, row, value) for row, value in enumerate(table.need(CHECKLIST), start=1)]
 
 
 def _items(table: Annotations, row: int, value: object) -> tuple[str, ...]:
@@ -211,22 +211,19 @@ def _named(case: Case, model_a: str, model_b: str | None = None) -> NamedCase:
     return NamedCase(case.id[:16], case.prompt_id[:16], model_a, model_b, case)
 
 
-def _one_of(table: Annotations, names: Sequence[str]) -> str:
+def _one_of(table: Annotations, names: Sequence[str]) -> NDArray[np.object_]:
+    """Give the first of some columns that is there; raises `DataError` where none is."""
     column = next((name for name in names if name in table.columns), None)
     if column is None:
         there = quoted_names(list(table.columns))
         msg = f"There is no column {names[0]!r} in {table.source!r}; there are {there}."
         raise DataError(msg)
-    return column
+    return table.columns[column]
 
 
 def _names(table: Annotations, columns: Sequence[str], otherwise: str) -> list[str]:
     column = next((name for name in columns if name in table.columns), None)
     return table.texts(column) if column else [otherwise] * table.n
-
-
-def _known(table: Annotations, name: str) -> Sequence[str | None]:
-    return table.texts(name) if name in table.columns else [None] * table.n
 
 
 def _text(table: Annotations, name: str, row: int, value: object) -> str:

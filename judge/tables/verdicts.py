@@ -18,7 +18,6 @@ from judge.verdict import (
     PositionEffect,
     Verdict,
     preference_for_a,
-    verdicts,
 )
 from rating.errors import DataError
 from rating.tables import formats
@@ -54,6 +53,7 @@ PARTLY = "partly_read"
 def judged_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
+    over_both: Mapping[CaseId, Verdict],
     judge: str,
     method: Named,
     position: PositionEffect | None = None,
@@ -62,13 +62,15 @@ def judged_rows(
 
     Parameters
     ----------
+    over_both : mapping
+        As `judge.verdict.verdicts` gives it.
     position : PositionEffect or None
         What the first place is worth, to correct the cases asked in one order.
     """
     by_case: dict[CaseId, list[Judged]] = {}
     for row in judged:
         by_case.setdefault(row.case_id, []).append(row)
-    over_both, by = verdicts(judged), _by(judge, method)
+    by = _by(judge, method)
     return [
         _sides(named) | by | row
         for named in cases

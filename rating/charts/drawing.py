@@ -270,7 +270,7 @@ COLOURS = (
     "#a0522d",
     "#7a6bc9",
 )
-"""After Okabe and Ito, darkened where too pale for white: each is told apart on either ground."""
+"""After Okabe and Ito, darkened where too pale for white: each stands out on either ground."""
 
 Dashes = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dashes, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))

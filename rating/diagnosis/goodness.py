@@ -8,11 +8,10 @@ import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit
-from rating.likelihood.objective import outcome_counts
+from rating.likelihood.objective import ScoredCells, outcome_counts
 from rating.likelihood.ties import SCORE_A
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Grouping
-from rating.uncertainty.covariance import ScoredCells, scored_cells
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000
@@ -194,7 +193,7 @@ class _Cells:
 
     @classmethod
     def of(cls, fit: Fit, data: Comparisons) -> "_Cells":
-        cells = scored_cells(fit, data)
+        cells = fit.scored(data)
         a, b = cells.design.a, cells.design.b
         mean, square = np.zeros(len(a)), np.zeros(len(a))
         slope = [np.zeros(len(a)) for _ in cells.slope]

@@ -15,7 +15,6 @@ from rating.likelihood.newton import minimise
 from rating.outcome import OUTCOMES
 from rating.typing import Floats, Ints
 from rating.uncertainty.clusters import Grouping, grouping
-from rating.uncertainty.covariance import scored_cells
 from rating.uncertainty.jackknife import leave_one_out, without
 
 Unit = Literal["vote", "voter", "prompt"]
@@ -97,7 +96,7 @@ def _of_votes(
     fit: Fit, whole: Comparisons, pairs: Sequence[Pair], at_most: int
 ) -> Iterable[Removal]:
     """Votes of a cell are alike: each is taken out as one, at its mean weight."""
-    bread, cells = fit.inverse_information, scored_cells(fit, whole)
+    bread, cells = fit.inverse_information, fit.scored(whole)
     each = whole.weight / whole.votes
     leverage = each * cells.curve[0, 0] * cells.design.inner(bread, 0, 0)
     pull = each * cells.slope[0] / (1 - np.minimum(leverage, 1 - 1e-9))

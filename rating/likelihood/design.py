@@ -1,17 +1,18 @@
 """From the local coordinates of single votes to all parameters, order effect and features too."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rating.comparisons import Comparisons
 from rating.errors import NotIdentifiedError
 from rating.likelihood.newton import anchored
 from rating.likelihood.ties import Coordinate
 from rating.typing import Floats, Ints
 
 BLOCK_ROWS = 1 << 17
+CHUNK_ENTRIES = 2_000_000
+"""Entries of an array that are computed at a time."""
 
 
 _ON_STRENGTHS: dict[Coordinate, tuple[float, float]] = {
@@ -22,10 +23,9 @@ _ON_STRENGTHS: dict[Coordinate, tuple[float, float]] = {
 """Derivatives of a local coordinate in the strengths of side A and side B."""
 
 
-def blocks(n: int) -> Iterator[slice]:
-    """Yield n rows, as many at a time as the processor's cache holds."""
-    for first in range(0, n, BLOCK_ROWS):
-        yield slice(first, first + BLOCK_ROWS)
+def blocks(n: int) -> list[slice]:
+    """Divide n rows into blocks that the processor's cache holds."""
+    return [slice(first, first + BLOCK_ROWS) for first in range(0, n, BLOCK_ROWS)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,19 +53,6 @@ class Design:
     pair: Ints
     covariates: Floats
     coordinates: tuple[Coordinate, ...]
-
-    @classmethod
-    def of(
-        cls, data: Comparisons, coordinates: tuple[Coordinate, ...], *, order_effect: bool
-    ) -> "Design":
-        """Build from cells: the order effect is a covariate of ones, before the features."""
-        features = np.empty((len(data.outcome), 0)) if data.features is None else data.features
-        covariates = np.empty((len(features), order_effect + features.shape[1]), order="F")
-        covariates[:, :order_effect] = 1.0
-        covariates[:, order_effect:] = features
-        a, b = np.ascontiguousarray(data.pairs.T, dtype=np.int64)
-        k = len(data.models)
-        return cls(k, a, b, k * a + b, covariates, coordinates)
 
     @property
     def n_covariates(self) -> int:
@@ -243,12 +230,6 @@ STYLE = "style:"
 
 _COLLINEAR = 1e-10
 _SEPARATED = 1e-8
-
-
-def covariate_names(data: Comparisons, *, order_effect: bool) -> tuple[str, ...]:
-    """Name the coefficients in their order: the order effect, then ``style:NAME``."""
-    first = (ORDER_EFFECT,) if order_effect else ()
-    return (*first, *(STYLE + name for name in data.feature_names))
 
 
 def information_left(design: Design, weight: Floats) -> Floats:

@@ -14,7 +14,7 @@ from rating.comparisons import Comparisons
 from rating.likelihood.design import Design, blocks
 from rating.likelihood.newton import Evaluation, Objective, minimise
 from rating.likelihood.ties import BOTH_BAD, HALF_WIN, SCORE_A, TIE, A, B, Likelihood, Local
-from rating.typing import Floats, Integers
+from rating.typing import Floats, Integers, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class CellObjective:
         return self.likelihood.loss(self.outcome, design.gap(x), float(x[-1]), level)
 
     def each_outcome(self, x: Floats) -> Iterator[tuple[int, Floats, Local]]:
-        """Yield the outcomes told apart, and of each its probability and `Local` in every cell."""
+        """Yield each outcome of the likelihood, its probability and its `Local` in every cell."""
         for code in self.likelihood.outcomes:
             local = replace(self, outcome=np.full(len(self.outcome), code)).local(x)
             yield code, np.exp(-local.value), local
@@ -162,8 +162,17 @@ class CellObjective:
 def cell_objective(
     likelihood: Likelihood, data: Comparisons, *, ridge: float = 0.0, order_effect: bool = False
 ) -> CellObjective:
-    """Return the objective on the cells as they are."""
-    design = Design.of(data, likelihood.coordinates, order_effect=order_effect)
+    """Return the objective on the cells as they are.
+
+    The order effect is a covariate of ones, before the features.
+    """
+    features = np.empty((len(data.outcome), 0)) if data.features is None else data.features
+    covariates = np.empty((len(features), order_effect + features.shape[1]), order="F")
+    covariates[:, :order_effect] = 1.0
+    covariates[:, order_effect:] = features
+    a, b = np.ascontiguousarray(data.pairs.T, dtype=np.int64)
+    k = len(data.models)
+    design = Design(k, a, b, k * a + b, covariates, likelihood.coordinates)
     return CellObjective(likelihood, design, data.outcome, data.weight, ridge)
 
 
@@ -189,6 +198,76 @@ def _folded(data: Comparisons, likelihood: Likelihood) -> CellObjective:
     a, b = np.divmod(pair, k)
     design = Design(k, a, b, pair, np.empty((len(pair), 0)), likelihood.coordinates)
     return CellObjective(likelihood, design, outcome, weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredCells:
+    """Gradients and Hessians of cells at the parameters of a fit.
+
+    Attributes
+    ----------
+    design : Design
+    weight, weight_sq : ndarray of shape (n,)
+    slope : tuple of ndarray of shape (n,)
+    curve : dict of (int, int) to ndarray of shape (n,)
+        Of one vote in each cell, whatever its weight, as in `Local`.
+    """
+
+    design: Design
+    weight: Floats
+    weight_sq: Floats
+    slope: tuple[Floats, ...]
+    curve: dict[tuple[int, int], Floats]
+
+    def rows(self, chosen: Ints | slice) -> "ScoredCells":
+        """Return some of the cells, in the order given."""
+        return ScoredCells(
+            self.design.rows(chosen),
+            self.weight[chosen],
+            self.weight_sq[chosen],
+            tuple(value[chosen] for value in self.slope),
+            {at: value[chosen] for at, value in self.curve.items()},
+        )
+
+    def scores(self, cluster: Ints, n_clusters: int) -> Floats:
+        """Sum the weighted gradients in each cluster, shape (n_clusters, n_parameters)."""
+        weighted = tuple(self.weight * value for value in self.slope)
+        return self.design.scores(weighted, cluster, n_clusters)
+
+    def curvature_along(self, shift: Floats, cluster: Ints) -> Floats:
+        """Return the Hessian of each cluster times its own shift, as `scores` shapes it."""
+        moved = self.design.along(shift, cluster)
+        change = [np.zeros(len(cluster)) for _ in moved]
+        for (c, d), value in self.curve.items():
+            change[c] += self.weight * value * moved[d]
+            if c != d:
+                change[d] += self.weight * value * moved[c]
+        return self.design.scores(tuple(change), cluster, len(shift))
+
+    def information_along(self, vectors: Floats) -> Floats:
+        """Return ``v' H_i v`` of each cell and each of some shifts of all parameters.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n_parameters, m)
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+        """
+        moved = self.design.across(vectors)
+        total = np.zeros((len(self.weight), vectors.shape[1]))
+        for (c, d), value in self.curve.items():
+            part = moved[c] * moved[d]
+            part *= (self.weight * value * (1.0 if c == d else 2.0))[:, None]
+            total += part
+        return total
+
+    def vote_meat(self) -> Floats:
+        """Return ``sum_i weight_i^2 s_i s_i'``."""
+        return self.design.hessian(
+            {(c, d): self.weight_sq * self.slope[c] * self.slope[d] for c, d in self.curve}
+        )
 
 
 @dataclass(frozen=True, slots=True)

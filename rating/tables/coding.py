@@ -19,6 +19,9 @@ from rating.typing import Floats, Integers
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
+ROW = "__row"
+"""Column of a row's number; no table of votes has one of this name."""
+
 FEW = 10_000
 """Rows up to which the names of duckdb are coded here: to ask it to takes longer than to do it."""
 
@@ -383,3 +386,9 @@ def _first_blank_lazy(frame: nw.LazyFrame[Any], name: str) -> int | None:
     query = f"SELECT min(row) AS row FROM ({numbered}) WHERE {blank}"  # noqa: S608
     first = native.query("votes", query).fetchnumpy()["row"]  # type: ignore[union-attr]
     return None if np.ma.is_masked(first) else int(first[0])
+
+
+def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
+    """Give the rows of a file with their numbers, from 1, in the column `ROW`."""
+    rows: duckdb.DuckDBPyRelation = frame.to_native()
+    return rows.project(f"*, row_number() OVER () AS {ROW}")

@@ -21,6 +21,9 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
 }
 """Names by which a column is found, the first that is there; Chatbot Arena's are among them."""
 
+LEFT_OUT = "left_out"
+"""Column that says why a row does not count."""
+
 LOG2 = "log2:"
 """Before the name of a style that is measured in doublings."""
 

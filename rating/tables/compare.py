@@ -7,7 +7,7 @@ from typing import Any
 
 from rating.errors import DataError
 from rating.tables.files import parsed, read_text
-from rating.uncertainty.contrasts import quantile
+from rating.uncertainty.covariance import quantile
 
 SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")
 """Options that change what the points mean: boards that differ in them are not compared."""

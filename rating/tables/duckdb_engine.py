@@ -19,10 +19,9 @@ from pathlib import Path
 import duckdb
 
 from rating.errors import DataError
-from rating.tables.columns import quoted_names
+from rating.tables.columns import LEFT_OUT, quoted_names
 from rating.tables.escaping import all_quoted, from_csv, from_csv_sql
 from rating.tables.files import SHOWN, json_objects, kind_of
-from rating.tables.peers import LEFT_OUT
 
 NO_OBJECT = "json"
 """What duckdb names the one column of a file of JSON without an object."""
@@ -134,7 +133,7 @@ def _require_rows(path: Path) -> None:
 
 
 def explain(error: duckdb.Error, paths: Sequence[Path]) -> None:
-    """Raise `DataError` with the line that is wrong, where it can be told."""
+    """Raise `DataError` with the line that is wrong, if that is known."""
     if kind_of(paths[0]) == "JSON":
         for path in paths:
             deque(json_objects(path), maxlen=0)  # duckdb counts the lines of JSON from 2
@@ -203,7 +202,7 @@ def _header(path: Path) -> tuple[str, list[str]]:
     if not row:
         msg = f"{str(path)!r} is empty: its first line should name the columns."
         raise DataError(msg)
-    return separator, [from_csv(name) or f"column{place}" for place, name in enumerate(row)]
+    return separator, [name or f"column{place}" for place, name in enumerate(from_csv(row))]
 
 
 def _head(path: Path) -> bytes:

@@ -127,9 +127,9 @@ def in_csv_sql(column: str) -> str:
     return f"CASE WHEN {runs} AND NOT {number} THEN '''' || {column} ELSE {column} END"
 
 
-def from_csv(text: str) -> str:
-    """Take off the apostrophe that `in_csv` wrote."""
-    return text[1:] if text.startswith("'") and re.fullmatch(_FORMULA, text) else text
+def from_csv(row: Iterable[str]) -> list[str]:
+    """Take off the apostrophes that `in_csv` wrote."""
+    return [cell[1:] if re.fullmatch(f"'{_FORMULA}", cell) else cell for cell in row]
 
 
 def from_csv_sql(columns: Iterable[str]) -> str:

@@ -6,22 +6,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import duckdb
 import narwhals as nw
 import numpy as np
 
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import weights
-from rating.tables.coding import Frame, Table, fetch
+from rating.tables.coding import ROW, Frame, Table, fetch, numbered
 from rating.tables.columns import Columns, order_columns
 from rating.tables.files import Files
 from rating.tables.sources import LoggedColumns, only_of_text, opened
 from rating.tables.vote_filter import VoteFilter, one_row_a_case
 from rating.typing import Bools, Floats, Ints
-
-ROW = "__row"
-"""Column of a row's number; no table of votes has one of this name."""
 
 NEEDED = ("model_a", "model_b", "winner", "voter")
 
@@ -77,12 +73,6 @@ def read_ordered(source: str | Path | Files | LoggedColumns, columns: Columns) -
         return _counting(_logged(source), source.name)
     with opened(source, partial(_wanted, columns)) as frame:
         return _counting(_fetched(frame, columns), str(source))
-
-
-def numbered(frame: Frame) -> duckdb.DuckDBPyRelation:
-    """Give the rows of a file with their numbers, from 1, in the column `ROW`."""
-    rows: duckdb.DuckDBPyRelation = frame.to_native()
-    return rows.project(f"*, row_number() OVER () AS {ROW}")
 
 
 def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rating.errors import DataError
-from rating.tables.columns import quoted_names
+from rating.tables.columns import LEFT_OUT, quoted_names
 from rating.tables.escaping import quoted
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 NO_VERDICT = "no verdict"
 """Reason of a row in which a judge said nothing that can be read."""
 
-LEFT_OUT = "left_out"
 NESTED = ("STRUCT", "MAP", "LIST", "ARRAY", "UNION")
 
 

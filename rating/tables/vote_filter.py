@@ -251,9 +251,9 @@ def warning(dropped: int) -> str:
 def one_row_a_case(rows: VoteFilter) -> None:
     """Drop single orders beside the row of both, and rows that hold no verdict.
 
-    Of a case that was asked in one order only, that row stays. Without a column ``battle_id`` the
-    rows cannot be told apart by case: the rows of both stay alone, where there are any. A table
-    whose ``order`` holds anything else than a run writes is left as it is.
+    Of a case that was asked in one order only, that row stays. Without a column ``battle_id`` it
+    is unknown which rows are of one case: only those of both orders stay, if there are any. A
+    table whose ``order`` holds anything else than a run writes is left as it is.
     """
     order = rows.table.texts.get("order")
     if order is None or not {name.strip() for name in order.names} <= ORDERS:

@@ -17,11 +17,12 @@ from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
 from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.design import ORDER_EFFECT
 from rating.tables import vote_filter
+from rating.tables.coding import ROW, numbered
 from rating.tables.columns import Columns
 from rating.tables.escaping import in_csv, in_csv_sql, quoted
 from rating.tables.files import Files, expanded
 from rating.tables.formats import write_parquet
-from rating.tables.ordered import ROW, OrderedVotes, numbered, read_ordered
+from rating.tables.ordered import OrderedVotes, read_ordered
 from rating.tables.sources import LoggedColumns, opened
 from rating.typing import Floats
 

@@ -11,12 +11,9 @@ from rating.comparisons import Comparisons
 from rating.counting import dense
 from rating.errors import DataError
 from rating.fitting import Fit
+from rating.likelihood.design import CHUNK_ENTRIES
+from rating.likelihood.objective import ScoredCells
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import (
-    CHUNK_ENTRIES,
-    ScoredCells,
-    scored_cells,
-)
 
 ENTRIES_AT_ONCE = 1 << 18
 _TASTE_STEPS = 50
@@ -151,7 +148,7 @@ def information_by_cluster(
     open_sum, last = np.zeros((1, vectors.shape[1])), -1
     for first in range(0, len(order), CHUNK_ENTRIES):
         rows = order[first : first + CHUNK_ENTRIES]
-        cells = scored_cells(fit, data.subset(rows))
+        cells = fit.scored(data.subset(rows))
         for start in range(0, len(rows), at_once):
             part = slice(start, start + at_once)
             own = index[first + start : first + min(start + at_once, len(rows))]
@@ -249,7 +246,7 @@ def taste_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
     for first in range(0, groups.size, at_once):
         last = min(first + at_once, groups.size)
         start, stop = np.searchsorted(index, [first, last])
-        cells = scored_cells(fit, data.subset(order[start:stop]))
+        cells = fit.scored(data.subset(order[start:stop]))
         own, n = index[start:stop] - first, last - first
         gap = cells.design.coordinates.index("gap")
         curve = cells.curve[gap, gap]

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit
@@ -24,7 +23,7 @@ from rating.uncertainty.clusters import (
     intersection,
     taste_covariance,
 )
-from rating.uncertainty.covariance import sandwich_covariance
+from rating.uncertainty.covariance import quantile, quantiles, sandwich_covariance
 from rating.uncertainty.jackknife import WILD_UP_TO, SignSums, jackknife
 
 WELL_FOUNDED = 15
@@ -86,19 +85,6 @@ class Contrasts:
         """Return what half of an interval is at least, whatever the voters show."""
         by_prompt = quantiles(level, self.prompt_df) * np.sqrt(self.by_prompt)
         return np.fmax(by_prompt, quantile(level, np.inf) * np.sqrt(self.independent))
-
-
-def quantile(level: float, df: float) -> float:
-    """Return by how many standard errors an interval reaches out on either side."""
-    return float(quantiles(level, np.array([df]))[0])
-
-
-def quantiles(level: float, df: Floats) -> Floats:
-    """Return `quantile` of each number of degrees of freedom; infinite for none."""
-    finite = np.isfinite(df) & (df > 0)
-    reach = np.where(df > 0, scipy.special.ndtri((1 + level) / 2), np.inf)
-    reach[finite] = scipy.special.stdtrit(df[finite], (1 + level) / 2)
-    return np.asarray(reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +212,7 @@ class Inference:
         alone = float(np.trace(self.matrix[:k, :k]))
         return trace[cluster] / alone if cluster in trace else None
 
-    @property
+    @cached_property
     def shared(self) -> tuple[ByCluster, ...]:
         """The kinds of cluster that tell votes apart: prompts only where voters share them."""
         return self.kinds if self.between is not None else self.kinds[:1]

@@ -1,20 +1,19 @@
-"""Covariances of parameters when votes are independent, and quasi-standard errors of any."""
+"""Covariances of parameters when votes are independent, quasi-standard errors, and quantiles."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError
 from rating.fitting import Fit
-from rating.likelihood.design import Design, blocks
+from rating.likelihood.design import blocks
 from rating.likelihood.identification import strong_groups
+from rating.likelihood.objective import ScoredCells
 from rating.likelihood.ties import A, B
 from rating.typing import Bools, Floats, Ints
-
-CHUNK_ENTRIES = 2_000_000
 
 
 def hessian_covariance(fit: Fit) -> Floats:
@@ -61,87 +60,10 @@ def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
     return bread @ meat @ bread
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredCells:
-    """Gradients and Hessians of cells at the parameters of a fit.
-
-    Attributes
-    ----------
-    design : Design
-    weight, weight_sq : ndarray of shape (n,)
-    slope : tuple of ndarray of shape (n,)
-    curve : dict of (int, int) to ndarray of shape (n,)
-        Of one vote in each cell, whatever its weight, as in `Local`.
-    """
-
-    design: Design
-    weight: Floats
-    weight_sq: Floats
-    slope: tuple[Floats, ...]
-    curve: dict[tuple[int, int], Floats]
-
-    def rows(self, chosen: Ints | slice) -> "ScoredCells":
-        """Return some of the cells, in the order given."""
-        return ScoredCells(
-            self.design.rows(chosen),
-            self.weight[chosen],
-            self.weight_sq[chosen],
-            tuple(value[chosen] for value in self.slope),
-            {at: value[chosen] for at, value in self.curve.items()},
-        )
-
-    def scores(self, cluster: Ints, n_clusters: int) -> Floats:
-        """Sum the weighted gradients in each cluster, shape (n_clusters, n_parameters)."""
-        weighted = tuple(self.weight * value for value in self.slope)
-        return self.design.scores(weighted, cluster, n_clusters)
-
-    def curvature_along(self, shift: Floats, cluster: Ints) -> Floats:
-        """Return the Hessian of each cluster times its own shift, as `scores` shapes it."""
-        moved = self.design.along(shift, cluster)
-        change = [np.zeros(len(cluster)) for _ in moved]
-        for (c, d), value in self.curve.items():
-            change[c] += self.weight * value * moved[d]
-            if c != d:
-                change[d] += self.weight * value * moved[c]
-        return self.design.scores(tuple(change), cluster, len(shift))
-
-    def information_along(self, vectors: Floats) -> Floats:
-        """Return ``v' H_i v`` of each cell and each of some shifts of all parameters.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (n_parameters, m)
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-        """
-        moved = self.design.across(vectors)
-        total = np.zeros((len(self.weight), vectors.shape[1]))
-        for (c, d), value in self.curve.items():
-            part = moved[c] * moved[d]
-            part *= (self.weight * value * (1.0 if c == d else 2.0))[:, None]
-            total += part
-        return total
-
-    def vote_meat(self) -> Floats:
-        """Return ``sum_i weight_i^2 s_i s_i'``."""
-        return self.design.hessian(
-            {(c, d): self.weight_sq * self.slope[c] * self.slope[d] for c, d in self.curve}
-        )
-
-
-def scored_cells(fit: Fit, data: Comparisons) -> ScoredCells:
-    """Evaluate every cell at the parameters of the fit."""
-    cells = fit.cells(data)
-    local = cells.local(fit.x)
-    return ScoredCells(cells.design, data.weight, data.weight_sq, local.slope, local.curve)
-
-
 def blocks_of_cells(fit: Fit, data: Comparisons) -> Iterator[ScoredCells]:
     """Evaluate every cell, so many at a time as the processor's cache holds."""
     for rows in blocks(len(data.votes)):
-        yield scored_cells(fit, data.subset(rows))
+        yield fit.scored(data.subset(rows))
 
 
 def bare_tie_meat(fit: Fit, data: Comparisons) -> Floats:
@@ -156,9 +78,10 @@ def bare_tie_meat(fit: Fit, data: Comparisons) -> Floats:
     n_parameters = len(fit.hessian)
     group = decided_groups(data)
     a, b = data.pairs.T
-    bare = data.subset(group[a] != group[b])
-    if fit.absolute or not len(bare.outcome):
+    joined_by_ties = group[a] != group[b]
+    if fit.absolute or not joined_by_ties.any():
         return np.zeros((n_parameters, n_parameters))
+    bare = data.subset(joined_by_ties)
     cells = fit.cells(bare)
     expected = np.zeros(len(bare.outcome))
     for _, probability, local in cells.each_outcome(fit.x):
@@ -170,6 +93,19 @@ def decided_groups(data: Comparisons) -> Ints:
     """Label the groups of models joined by votes that are not ties, shape (n_models,)."""
     decided = data.table()[..., [A, B]].sum(axis=-1) > 0
     return strong_groups(decided | decided.T)
+
+
+def quantile(level: float, df: float) -> float:
+    """Return by how many standard errors an interval reaches out on either side."""
+    return float(quantiles(level, np.array([df]))[0])
+
+
+def quantiles(level: float, df: Floats) -> Floats:
+    """Return `quantile` of each number of degrees of freedom; infinite for none."""
+    finite = np.isfinite(df) & (df > 0)
+    reach = np.where(df > 0, scipy.special.ndtri((1 + level) / 2), np.inf)
+    reach[finite] = scipy.special.stdtrit(df[finite], (1 + level) / 2)
+    return np.asarray(reach)
 
 
 _MAX_STEPS = 200

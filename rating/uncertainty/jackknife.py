@@ -7,18 +7,13 @@ import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit, has_finite_fit
-from rating.likelihood.design import blocks
+from rating.likelihood.design import CHUNK_ENTRIES, blocks
 from rating.likelihood.identification import strong_groups
 from rating.likelihood.newton import minimise
+from rating.likelihood.objective import ScoredCells
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Grouping, checked_activity
-from rating.uncertainty.covariance import (
-    CHUNK_ENTRIES,
-    ScoredCells,
-    bare_tie_meat,
-    blocks_of_cells,
-    scored_cells,
-)
+from rating.uncertainty.covariance import bare_tie_meat, blocks_of_cells
 
 REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
@@ -114,7 +109,7 @@ def jackknife(
             shifts.add(left_out)
         if left_out.stranded:
             own = data.subset(np.isin(groups.index, left_out.clusters))
-            meat += scored_cells(fit, own).vote_meat()
+            meat += fit.scored(own).vote_meat()
     return Jackknife(
         matrix=(u - 1) / u * spread + bread @ meat @ bread,
         lengths=lengths,
@@ -134,7 +129,7 @@ def _of_lone_cells(
     cells_alone = np.flatnonzero(alone[groups.index])
     for part in blocks(len(cells_alone)):
         rows = cells_alone[part]
-        cells = scored_cells(fit, data.subset(rows))
+        cells = fit.scored(data.subset(rows))
         leverage = cells.weight * cells.curve[0, 0] * cells.design.inner(bread, 0, 0)
         square = (cells.weight * cells.slope[0] / (1 - leverage)) ** 2
         spread += cells.design.hessian({(0, 0): square})
@@ -173,8 +168,11 @@ def _leave_out_each(
     light = wanted & (leverage < REFIT_LEVERAGE)
     for clusters, shift in _light_shifts(fit, data, groups, bread, leverage, light):
         yield LeftOut(clusters, shift, share[clusters], stranded=False)
+    heavy = np.flatnonzero(wanted & (leverage >= REFIT_LEVERAGE))
+    if not heavy.size:
+        return
     whole = data.merged()
-    for cluster in np.flatnonzero(wanted & (leverage >= REFIT_LEVERAGE)):
+    for cluster in heavy:
         shift, stranded = _leave_out(fit, without(data, whole, groups.index == cluster))
         at = np.array([cluster])
         yield LeftOut(at, shift[None], share[at], stranded)
@@ -212,7 +210,7 @@ def _light_shifts(
     first = 0
     for index, rows, n_clusters in _chunks(place[groups.index], len(light), len(bread)):
         chosen = light[first : first + n_clusters]
-        cells = scored_cells(fit, data.subset(rows))
+        cells = fit.scored(data.subset(rows))
         yield chosen, _one_step(bread, cells, index, leverage[chosen])
         first += n_clusters
 

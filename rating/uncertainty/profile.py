@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, DataError
 from rating.fitting import Fit
 from rating.likelihood.newton import Evaluation, Objective, identified_inverse
 from rating.typing import Floats
+from rating.uncertainty.covariance import quantile
 
 _MAX_STEPS = 60
 
@@ -82,7 +82,7 @@ def profile_intervals(
     unknown = [name for name in names if name not in fit.models]
     if unknown:
         raise DataError(f"No such model in the fit: {unknown[0]!r}.")
-    bound = float(scipy.special.ndtri((1 + level) / 2))
+    bound = quantile(level, np.inf)
     problem = fit.objective(data)
     best = problem.evaluate(fit.x)
     at = [fit.models.index(name) for name in names]

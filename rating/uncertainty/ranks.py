@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference, quantile, quantiles
-from rating.uncertainty.covariance import difference_variances
+from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference
+from rating.uncertainty.covariance import difference_variances, quantile, quantiles
 from rating.uncertainty.jackknife import WILD_UP_TO
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED

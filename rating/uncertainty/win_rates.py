@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError
@@ -11,6 +10,7 @@ from rating.fitting import Fit
 from rating.likelihood.ties import SCORE_A
 from rating.typing import Floats, Ints
 from rating.uncertainty.contrasts import Inference, Pairs
+from rating.uncertainty.covariance import quantile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ def _observed(data: Comparisons, level: float) -> tuple[Floats, Floats, Floats, 
     met = n > 0
     share = np.where(met, wins, np.nan) / np.where(met, n, 1.0)
     votes = n**2 / np.where(met, square, 1.0)
-    z2 = float(scipy.special.ndtri((1 + level) / 2)) ** 2
+    z2 = quantile(level, np.inf) ** 2
     scale = np.where(met, votes, 1.0) + z2
     middle = (votes * share + z2 / 2) / scale
     reach = np.sqrt(z2 * (votes * share * (1 - share) + z2 / 4)) / scale

@@ -21,7 +21,7 @@ PLANTED = {
         "arena/api/public_routes.py",
         "import arena.store.log",
     ),
-    "Judges work without the web": ("arena/judging/battle_cases.py", "import arena.api.problems"),
+    "Judges work without the web": ("arena/judging.py", "import arena.api.problems"),
     "httpx lives with the endpoints": ("arena/play/rules.py", "import httpx"),
     "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
@@ -36,6 +36,7 @@ PLANTED = {
     "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),
     "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
     "Pictures that are files live in charts": ("arena/pages/geometry.py", "import matplotlib"),
+    "Markdown lives in the renderer": ("judge/report/cards.py", "import markdown_it"),
     "No circles": ("arena/domain/vote.py", "import arena.errors"),
 }
 

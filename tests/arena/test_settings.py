@@ -54,6 +54,15 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X + "weight = 'much'\n" + Y, ["'weight'", "'much'"]),
         (X + "price = { input = 1 }\n" + Y, ["'price.output' is missing"]),
         (X + "price = { input = 1, output = -2, date = 2026-01-01 }\n" + Y, ["'price'", "-2"]),
+        (
+            X + "price = { input = 1, output = inf, date = 2026-01-01 }\n" + Y,
+            ["'price'", "not negative and finite: 1.0, inf"],
+        ),
+        (X + "price = { input = nan, output = 2, date = 2026-01-01 }\n" + Y, ["finite: nan, 2.0"]),
+        (
+            X + "price = { input = 1, output = 2, date = 2026-01-01, per = 1 }\n" + Y,
+            ["'price.per'"],
+        ),
         (X + "price = { input = 1, output = 2, date = 'soon' }\n" + Y, ["'price.date'", "'soon'"]),
         (X + "kind = 'robot'\n" + Y, ["'kind'", "'robot'"]),
         (X.replace("http://", "ftp://") + Y, ["'endpoint'", "ftp://localhost/v1"]),

@@ -22,7 +22,7 @@ from tests.judge.scripted import (
 
 GOOD = prefer(honest)
 PRICE = Price(10.0, 30.0, date(2024, 4, 9))
-EACH = PRICE.of(100, 10)  # of a reply by the scripts of `prefer`
+EACH = PRICE.cost(100, 10)  # of a reply by the scripts of `prefer`
 
 
 def judge(script: Script = GOOD, latency_s: float = 1.0) -> ScriptedJudge:

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from judge.calls import Key, Options
 from judge.case import Case, Message
 from judge.completion import Reply, Request, TokenLogprob
-from judge.journal import Key
-from judge.options import Options
 from judge.protocol import Method
 from judge.runs import Progress, run
 from judge.verdict import Run

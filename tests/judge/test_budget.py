@@ -1,5 +1,6 @@
 """What a run costs, before and while it is paid for."""
 
+import math
 from collections.abc import Sequence
 from datetime import date
 
@@ -19,11 +20,10 @@ from judge.budget import (
     request_tokens,
     tokens_by_rule,
 )
-from judge.calls import forecast
+from judge.calls import Options, forecast
 from judge.case import Case, Message
 from judge.completion import Parameters, Reply, Request
 from judge.methods import AlpacaEval, Pairwise
-from judge.options import Options
 from rating.errors import DataError
 from tests.judge.scripted import (
     Clock,
@@ -98,7 +98,7 @@ def test_estimates_add_up_and_an_unknown_cost_stays_unknown() -> None:
     other = estimate([300.0, 100.0], tokens_out=1, price=price)
     both = one + other
     assert (both.n_calls, both.tokens_in, both.tokens_out) == (3, 500.0, 4.0)
-    assert both.cost_usd == pytest.approx(price.of(500, 4))
+    assert both.cost_usd == pytest.approx(price.cost(500, 4))
     assert both.calibration.n == 4
     assert (one + estimate([1.0], tokens_out=1)).cost_usd is None
 
@@ -111,7 +111,7 @@ def test_tokens_that_nobody_counted_are_booked_by_the_rule_and_counted_as_such()
 
 
 def test_a_promise_counts_until_it_is_withdrawn_or_booked() -> None:
-    each = PRICE.of(request_tokens(asked("x" * 1000)), 10)
+    each = PRICE.cost(request_tokens(asked("x" * 1000)), 10)
     ledger = Ledger(PRICE, 2.5 * each, tokens_out=10)
     request = asked("x" * 1000)
     assert [ledger.promise(n, request) for n in range(3)] == [True, True, False]
@@ -137,6 +137,12 @@ def test_a_budget_is_an_amount_of_money_and_needs_a_price(limit: float) -> None:
         Ledger(None, 1.0, tokens_out=1)
     with pytest.raises(DataError, match="not negative"):
         Price(limit, 1.0, date(2024, 4, 9))
+
+
+@pytest.mark.parametrize("dollars", [math.inf, -math.inf, math.nan])
+def test_a_price_is_finite(dollars: float) -> None:
+    with pytest.raises(DataError, match="A price is not negative and finite"):
+        Price(1.0, dollars, date(2024, 4, 9))
 
 
 async def ran(asked: Sequence[Case], memory: Memory, tokens: int) -> float:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.calls import Key, key_of
 from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request, TokenLogprob
-from judge.journal import Key, key_of
 from rating.errors import DataError
 
 ASKED = Request(

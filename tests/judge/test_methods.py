@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.calls import recalled
+from judge.calls import Key, recalled
 from judge.case import Case, Message, Order
 from judge.completion import CUT, FILTERED, Reply, TokenLogprob
 from judge.errors import FailureClass
 from judge.grammar import Items, Preference, Questions, Rating, Reading, pooled
-from judge.journal import Key
 from judge.methods import (
     PAIRS,
     SINGLES,

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from judge.asking import TRIES
+from judge.calls import RateLimits
 from judge.completion import CUT, FILTERED, Reply, Request
 from judge.errors import FailureClass
 from judge.methods import (
     AlpacaEval,
     Pairwise,
 )
-from judge.options import RateLimits
 from judge.verdict import verdicts
 from tests.judge.runs import GOOD, PRICE, error, failing, judge, never, statuses
 from tests.judge.scripted import (

@@ -7,15 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from judge.calls import Key, Options
 from judge.case import Case
 from judge.completion import CUT, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Preference
-from judge.journal import Key
 from judge.methods import (
     Pairwise,
 )
-from judge.options import Options
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, error, judge, statuses
 from tests.judge.scripted import (

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from judge.calls import RateLimits
 from judge.completion import Reply, Request
 from judge.errors import FailureClass
 from judge.methods import (
     AlpacaEval,
     Pairwise,
 )
-from judge.options import RateLimits
 from judge.runs import Progress
 from judge.verdict import Stop
 from rating.errors import DataError

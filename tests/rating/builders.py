@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from rating import Cluster, Comparisons, Fit, activity, hessian_covariance
 from rating.uncertainty.clusters import grouping
-from rating.uncertainty.covariance import scored_cells
 from rating.uncertainty.jackknife import jackknife
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -89,6 +88,6 @@ def by_cluster(fit: Fit, data: Comparisons, cluster: Cluster = "voter") -> NDArr
 def cr1(fit: Fit, data: Comparisons, cluster: Cluster = "voter") -> NDArray[np.float64]:
     """Covariance by the sums of scores of each cluster: the simplest that allows for clusters."""
     groups, bread = grouping(data, cluster), hessian_covariance(fit)
-    score = scored_cells(fit, data).scores(groups.index, groups.size)
+    score = fit.scored(data).scores(groups.index, groups.size)
     u = activity(data, cluster).n_clusters
     return np.asarray(u / (u - 1) * bread @ score.T @ score @ bread)

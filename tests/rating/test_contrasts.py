@@ -21,8 +21,7 @@ from rating import (
 )
 from rating.elo import POINTS_PER_NAT
 from rating.uncertainty.clusters import grouping, information_by_cluster
-from rating.uncertainty.contrasts import quantile
-from rating.uncertainty.covariance import scored_cells
+from rating.uncertainty.covariance import quantile
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
 from tests.simulation import D1, Design
@@ -112,7 +111,7 @@ def test_effective_voters_of_a_contrast_are_counted_from_the_definition(
     contrast = np.array([1.0, -1.0, 0.0, 0.0, 0.0])
     pull = np.linalg.pinv(inference.fit.hessian) @ contrast
     shares = np.zeros(7)
-    for cells in [scored_cells(inference.fit, data)]:
+    for cells in [inference.fit.scored(data)]:
         gap = pull[cells.design.a] - pull[cells.design.b]
         assert data.voter is not None
         np.add.at(shares, data.voter, cells.weight * cells.curve[0, 0] * gap**2)

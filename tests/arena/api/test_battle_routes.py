@@ -302,6 +302,35 @@ def test_the_openapi_schema_documents_the_contract(quick: Served) -> None:
     assert "example" in schema["components"]["schemas"]["VoteBody"]
 
 
+SENT = {
+    "OpenedBattle": "battle_id state turn",
+    "BattleBody": "battle_id state turn created turns message vote models",
+    "TurnBody": "turn prompt a b",
+    "ShownAnswer": "text status",
+    "ReceiptBody": "outcome models",
+    "Reveal": "a b",
+    "RevealedModel": "id name latency_s tokens cost",
+    "LeaderboardBody": "policy updated version data_hash votes voters effective_voters "
+    "top_voter_share left_out ranks_claimed ratings pairs neighbours fit history record warnings",
+    "RatingBody": "model rating se lower upper rank rank_low rank_high votes "
+    "win_rate win_rate_low win_rate_high voter_rating voter_rank",
+    "PairCell": "row column n share expected low high",
+    "Hold": "above below lead votes voters prompts separated more_votes",
+    "Fewest": "k tried of",
+    "FitCheck": "pairs far by_chance p left_out worst",
+    "Misfit": "row column share expected n",
+    "Moment": "when votes ratings",
+    "PastRating": "model rating lower upper",
+    "RecordCheck": "at links head problem",
+}
+
+
+def test_what_is_sent_has_these_keys_and_no_others(quick: Served) -> None:
+    with quick.visitor() as ada:
+        schemas = ada.get("/api/openapi.json").json()["components"]["schemas"]
+    assert {name: " ".join(schemas[name]["properties"]) for name in SENT} == SENT
+
+
 def test_health_is_told(quick: Served) -> None:
     with quick.visitor() as ada:
         assert ada.get("/health/live").json() == {"status": "live"}

@@ -13,7 +13,7 @@ import pytest
 from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.model import Kind, Model
 from arena.endpoints.client import Endpoints
-from arena.endpoints.pocket import POCKET_MODELS, LongerAnswer, PocketTransport
+from arena.endpoints.offline import POCKET_MODELS, LongerAnswer, PocketTransport
 from arena.errors import EndpointError
 from judge.case import Case, Message
 from judge.completion import Reply
@@ -166,7 +166,7 @@ def test_the_roster_calls_toys_toys() -> None:
 
 def test_importing_the_toys_reads_neither_their_corpus_nor_scikit_learn() -> None:
     code = (
-        "import sys, arena.endpoints.pocket; "
+        "import sys, arena.endpoints.offline; "
         "sys.exit(bool({'sklearn', 'pydoc_data.topics'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta, storable
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
-from arena.endpoints.recorded import (
-    RecordedTransport,
-    Recording,
-    load_recording,
-)
+from arena.endpoints.offline import RecordedTransport, load_recording
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
 
@@ -27,7 +23,7 @@ QUICKLY = 1e6
 async def replay(
     responses: dict[str, str], *messages: Message, characters_per_s: float = QUICKLY
 ) -> list[Chunk]:
-    transport = RecordedTransport({"rec": Recording(responses)}, {"rec": characters_per_s})
+    transport = RecordedTransport({"rec": responses}, {"rec": characters_per_s})
     endpoints = Endpoints({}, transports={"recorded://": transport})
     try:
         return [chunk async for chunk in endpoints.stream(MODEL, messages)]
@@ -51,19 +47,19 @@ def test_a_list_of_outputs_is_read_in_its_order(tmp_path: Path) -> None:
         {"instruction": "a", "output": "1", "generator": "m", "dataset": "d"},
     ]
     recording = load_recording(write(tmp_path, json.dumps(outputs, indent=2)))
-    assert list(recording.responses.items()) == [("b", "2"), ("a", "1")]
+    assert list(recording.items()) == [("b", "2"), ("a", "1")]
 
 
 def test_json_lines_are_read_and_blank_ones_skipped(tmp_path: Path) -> None:
     text = '\ufeff{"prompt": "a\u2028b", "response": "1"}\r\n\r\n{"prompt": "c", "response": ""}\n'
     recording = load_recording(write(tmp_path, text))
-    assert recording.responses == {"a\u2028b": "1", "c": ""}
+    assert recording == {"a\u2028b": "1", "c": ""}
 
 
 def test_of_a_prompt_that_comes_twice_the_first_response_counts(tmp_path: Path) -> None:
     outputs = [{"instruction": "a", "output": o} for o in ("first", "second")]
     recording = load_recording(write(tmp_path, json.dumps(outputs)))
-    assert recording.responses == {"a": "first"}
+    assert recording == {"a": "first"}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +114,7 @@ def test_what_is_written_is_what_is_loaded(
     written = [json.dumps(entry, ensure_ascii=False) for entry in entries]
     text = "\n".join(written) if lines else f"[{','.join(written)}]"
     path = write(tmp_path_factory.mktemp("recording"), text)
-    assert load_recording(path).responses == outputs
+    assert load_recording(path) == outputs
 
 
 @settings(max_examples=30, deadline=None)
@@ -177,9 +173,9 @@ async def test_published_outputs_are_replayed_as_they_are() -> None:
         Path(folder, "outputs", f"{m}.json") for m in ("falcon-7b-instruct", "gpt4_1106_preview")
     ]
     recordings = [load_recording(path) for path in files]
-    prompts = list(recordings[0].responses)
+    prompts = list(recordings[0])
     assert len(prompts) == 805
     original = {o["instruction"]: o["output"] for o in json.loads(files[0].read_bytes())}
     for prompt in prompts[:20]:
-        answer_text = visible(await replay(dict(recordings[0].responses), Message("user", prompt)))
+        answer_text = visible(await replay(recordings[0], Message("user", prompt)))
         assert answer_text == original[prompt]

@@ -12,9 +12,13 @@ from arena.domain.board_view import (
     ModelRecord,
     PairCell,
     PastVote,
+    ShownBattle,
+    ShownModel,
+    ShownTurn,
+    ShownVote,
+    ShownVotes,
     Waiting,
 )
-from arena.domain.exhibit import ShownBattle, ShownModel, ShownTurn, ShownVote, ShownVotes
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 

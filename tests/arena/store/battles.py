@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
-from arena.domain.model import Model, Price
+from arena.domain.model import Model
 from arena.domain.vote import Choice, Policy, Voter
 from arena.store import voting
 from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store
+from judge.budget import Price
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MODELS = tuple(

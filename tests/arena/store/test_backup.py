@@ -5,22 +5,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import select
 from sqlmodel import Session
 
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import SchemaError, StoreError
-from arena.store import log, migrations
+from arena.store import log
 from arena.store.backup import Copied, back_up, restore
-from arena.store.engine import open_engine
 from arena.store.store import Store
 from arena.store.tables import Table
 from arena.store.verify import verify
 from tests.arena.store.battles import MODELS, NOW, ballot, new_battle, ready
 from tests.postgresql import new_database
-from tests.sqlite import new_sqlite
+from tests.sqlite import bring_to_revision, new_sqlite
 
 
 def quiet(done: int, total: int) -> None:
@@ -271,13 +268,7 @@ def test_a_broken_chain_is_backed_up_and_said(played: Store, tmp_path: Path) -> 
 
 def test_an_older_backup_is_brought_to_this_schema(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/old.db"
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    engine = open_engine(url)
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-    engine.dispose()
+    bring_to_revision(url, "0001")
     change(
         tmp_path / "old.db", "INSERT INTO voter VALUES ('ada', '-', NULL, '2026-11-20 12:00:00')"
     )

@@ -18,9 +18,9 @@ from arena.store.judgements import StoredJournal, judging_seed
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow, VerdictRow
 from judge.budget import Price
+from judge.calls import Key
 from judge.case import Message
 from judge.completion import Parameters, Reply, Request, TokenLogprob
-from judge.journal import Key
 from tests.arena.store.battles import NOW
 
 ASKED = Request(

@@ -5,25 +5,122 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from threading import Event
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import event
+from sqlalchemy import Connection, Inspector, event, inspect, select
 
 from arena.errors import SchemaError, StoreError
 from arena.store.backup import back_up, restore
+from arena.store.engine import opened, revision
 from arena.store.store import Store
 from arena.store.tables import Table
+from tests.postgresql import new_database
+from tests.sqlite import bring_to_revision, bring_to_schema, new_sqlite
+
+ASPECTS = (
+    "columns",
+    "pk_constraint",
+    "foreign_keys",
+    "unique_constraints",
+    "check_constraints",
+    "indexes",
+    "table_options",
+)
+OBJECTS = {
+    "sqlite": "SELECT type, name, CASE WHEN type <> 'table' THEN sql END FROM sqlite_master",
+    "postgresql": """
+        SELECT relkind::text, relname,
+            CASE relkind WHEN 'i' THEN pg_get_indexdef(oid) WHEN 'v' THEN pg_get_viewdef(oid) END
+        FROM pg_class WHERE relnamespace = 'public'::regnamespace
+        UNION ALL SELECT 'trigger', tgname, pg_get_triggerdef(oid)
+        FROM pg_trigger WHERE NOT tgisinternal
+    """,
+}
+"""Tables, sequences, indexes, views and triggers, the last three with their definitions."""
+
+TRIGGER = {
+    "sqlite": "BEGIN SELECT 1; END",
+    "postgresql": "FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+}
 
 
-def test_the_migrations_make_exactly_the_tables(store: Store) -> None:
-    with store.engine.connect() as connection:
+@pytest.fixture
+def migrated(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of a database of the first schema that passed through every migration."""
+    sqlite = database_url.startswith("sqlite")
+    old = nullcontext(f"sqlite:///{tmp_path}/old.db")
+    with old if sqlite else new_database(request.getfixturevalue("postgresql")) as url:
+        bring_to_revision(url, "0001")
+        bring_to_schema(url)
+        yield url
+
+
+def contents(url: str) -> list[str]:
+    """Describe everything that a database holds, but the order of columns."""
+    with opened(url) as engine, engine.connect() as connection:
+        return sorted([*described(inspect(connection)), *objects(connection), *rows(connection)])
+
+
+def described(schema: Inspector) -> Iterator[str]:
+    for aspect in ASPECTS:
+        for (_, table), entries in getattr(schema, f"get_multi_{aspect}")().items():
+            for entry in [entries] if isinstance(entries, dict) else entries:
+                if aspect == "foreign_keys" and schema.dialect.name == "sqlite":
+                    entry["name"] = None  # that of one in its column's definition is not read
+                yield f"{table}, {aspect}: {entry}"
+
+
+def objects(connection: Connection) -> Iterator[str]:
+    for row in connection.exec_driver_sql(OBJECTS[connection.dialect.name]):
+        yield str(row)
+
+
+def rows(connection: Connection) -> Iterator[str]:
+    for table in Table.metadata.sorted_tables:
+        for row in connection.execute(select(table)):
+            yield f"{table}: {row}"
+    yield f"revision: {revision(connection)}"
+
+
+def test_a_new_database_is_like_one_that_passed_through_every_migration(
+    database_url: str, migrated: str
+) -> None:
+    assert contents(database_url) == contents(migrated)
+    with opened(migrated) as engine, engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, Table.metadata) == []
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "ALTER TABLE flag ADD COLUMN extra VARCHAR",
+        "ALTER TABLE flag DROP COLUMN score; ALTER TABLE flag ADD COLUMN score INTEGER",
+        "ALTER TABLE battle DROP COLUMN repicks; "
+        "ALTER TABLE battle ADD COLUMN repicks INTEGER DEFAULT 1 NOT NULL",
+        "ALTER TABLE battle DROP COLUMN repicks; "
+        "ALTER TABLE battle ADD COLUMN repicks INTEGER DEFAULT 0",
+        "ALTER TABLE battle DROP COLUMN process; "
+        "ALTER TABLE battle ADD COLUMN process BIGINT REFERENCES battle (id)",
+        "DROP INDEX ix_vote_link",
+        "DROP INDEX ix_vote_link; CREATE INDEX ix_vote_link ON vote (link)",
+        "CREATE VIEW voters AS SELECT id FROM voter",
+        "CREATE TRIGGER fixed BEFORE UPDATE ON vote {trigger}",
+        "UPDATE vote_chain SET links = 1",
+    ],
+)
+def test_a_planted_difference_is_seen(database_url: str, statements: str) -> None:
+    before = contents(database_url)
+    with opened(database_url) as engine, engine.begin() as connection:
+        trigger = TRIGGER[connection.dialect.name]
+        for statement in statements.split("; "):
+            connection.exec_driver_sql(statement.format(trigger=trigger))
+    assert contents(database_url) != before
 
 
 def test_sqlite_is_opened_for_safety(tmp_path: Path) -> None:
@@ -80,6 +177,14 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("Dear diary" * 1000)
     with pytest.raises(StoreError, match="not a database"):
         Store(f"sqlite:///{tmp_path}/notes.db")
+
+
+def test_a_damaged_file_is_said(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    file = tmp_path / "arena.db"
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE voter", b"\xaa" * 18))
+    with pytest.raises(StoreError, match="malformed database schema"):
+        Store(url)
 
 
 def test_closing_waits_for_the_threads_that_write_or_read(store: Store) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
+from judge.calls import Options
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
-from judge.options import Options
 from judge.runs import run
 from judge.verdict import Run
 from tests.postgresql import new_database

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from arena.domain.battle import BattleState, Side
-from arena.judging.battle_cases import battle_cases
+from arena.judging import battle_cases
 from arena.store.records import AnswerKey
 from arena.store.store import Store
 from judge.case import Case, Message

@@ -10,8 +10,8 @@ import pytest
 from arena.domain.model import Model
 from arena.endpoints.chat import read_embeddings
 from arena.endpoints.client import Endpoints
-from arena.endpoints.judge_ports import EndpointEmbedder, EndpointJudge
 from arena.errors import EndpointError
+from arena.judging import EndpointJudge
 from judge.case import Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.errors import CallError, FailureClass
@@ -145,7 +145,7 @@ async def test_vectors_come_in_the_order_of_the_texts(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
     model = serve(server, Behaviour(body={"data": [row(1, 0.5, 2), row(0, 1, 0.25)]}))
-    vectors = await EndpointEmbedder(endpoints, model)(["first", "sécond\ud800"])
+    vectors = await EndpointJudge(endpoints, model).embed(["first", "sécond\ud800"])
     assert vectors == ((1.0, 0.25), (0.5, 2.0))
     sent = server.requests[-1]
     assert sent.body == {"model": model.model, "input": ["first", "sécond\ud800"]}
@@ -165,7 +165,7 @@ async def test_what_is_no_embedding_is_a_failed_call_without_the_key(
     server: FaultyServer, endpoints: Endpoints, behaviour: Behaviour, expected: FailureClass
 ) -> None:
     with pytest.raises(CallError) as caught:
-        await EndpointEmbedder(endpoints, serve(server, behaviour))(["one"])
+        await EndpointJudge(endpoints, serve(server, behaviour)).embed(["one"])
     assert caught.value.failure is expected
     assert KEY not in str(caught.value)
 
@@ -174,7 +174,7 @@ async def test_a_silent_server_of_embeddings_is_a_transport_failure(
     server: FaultyServer, impatient: Endpoints
 ) -> None:
     with pytest.raises(CallError) as caught:
-        await EndpointEmbedder(impatient, serve(server, Behaviour(silent=True)))(["one"])
+        await EndpointJudge(impatient, serve(server, Behaviour(silent=True))).embed(["one"])
     assert caught.value.failure is FailureClass.TRANSPORT
 
 

@@ -1,0 +1,383 @@
+"""Models that answer without a network: the embedded toys, and recordings of others."""
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import httpx
+
+from arena.domain.model import Kind, Model
+from arena.endpoints.toys import train_ngrams, train_retrieval
+from arena.errors import SettingsError
+from judge.budget import Price
+from judge.case import Message
+from rating.tables.files import json_entries
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a request asks, as read from its body."""
+
+    model: str
+    messages: tuple[Message, ...]
+    stream: bool
+
+    @property
+    def prompt(self) -> str:
+        """What the visitor said last; empty when there is nothing of theirs."""
+        questions = [m.content for m in self.messages if m.role == "user"]
+        return questions[-1] if questions else ""
+
+
+class Piece(NamedTuple):
+    """A piece of an answer, due ``at_s`` seconds after the question."""
+
+    at_s: float
+    text: str
+
+
+class SpeechStream(httpx.AsyncByteStream):
+    """Body of a response that is being spoken; closing it ends the speech."""
+
+    def __init__(self, events: AsyncGenerator[bytes]) -> None:
+        self._events = events
+
+    def __aiter__(self) -> AsyncGenerator[bytes]:
+        return self._events
+
+    async def aclose(self) -> None:
+        """End the speech where it is."""
+        await self._events.aclose()
+
+
+async def read_question(request: httpx.Request) -> Question:
+    """Read what a request of our own client asks."""
+    body = json.loads(await request.aread())
+    messages = tuple(Message(m["role"], m["content"]) for m in body["messages"])
+    return Question(body["model"], messages, body["stream"])
+
+
+def reply(question: Question, pieces: Sequence[Piece]) -> httpx.Response:
+    """Response that gives an answer: at its pace if streamed, at once if not."""
+    text = "".join(piece.text for piece in pieces)
+    usage = {  # in words, for want of a tokenizer
+        "prompt_tokens": sum(len(m.content.split()) for m in question.messages),
+        "completion_tokens": len(text.split()),
+    }
+    if question.stream:
+        headers = {"Content-Type": "text/event-stream"}
+        return httpx.Response(200, headers=headers, stream=SpeechStream(_streamed(pieces, usage)))
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return httpx.Response(200, json={"choices": [choice], "usage": usage})
+
+
+def refusal(status: int, code: str, message: str) -> httpx.Response:
+    """Response that says why there is no answer."""
+    return httpx.Response(status, json={"error": {"code": code, "message": message}})
+
+
+async def _streamed(pieces: Sequence[Piece], usage: Mapping[str, int]) -> AsyncGenerator[bytes]:
+    loop = asyncio.get_running_loop()
+    asked = loop.time()
+    for piece in pieces:
+        await asyncio.sleep(asked + piece.at_s - loop.time())
+        yield _event(choices=[{"index": 0, "delta": {"content": piece.text}}])
+    yield _event(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}])
+    yield _event(choices=[], usage=usage)
+    yield b"data: [DONE]\n\n"
+
+
+def _event(**fields: object) -> bytes:
+    return f"data: {json.dumps(fields)}\n\n".encode()
+
+
+def paced(text: str, characters_per_s: float, piece_s: float) -> Iterator[Piece]:
+    """Cut a text into pieces that follow each other by about ``piece_s`` seconds.
+
+    Examples
+    --------
+    >>> [(piece.at_s, piece.text) for piece in paced("abcde", 20.0, 0.1)]
+    [(0.1, 'ab'), (0.2, 'cd'), (0.25, 'e')]
+    """
+    size = max(1, round(characters_per_s * piece_s))
+    for start in range(0, len(text), size):
+        piece = text[start : start + size]
+        yield Piece((start + len(piece)) / characters_per_s, piece)
+
+
+_BLOCK = re.compile(r"^\[begin ([\w ]+?) (\w+)\]\n(.*?)\n\[end \1 \2\]$", re.DOTALL | re.MULTILINE)
+_SCALE = re.compile(r"from (\d+) to (\d+), in double")
+_POINTS = ("at length", "with reasons", "with an example", "with details", "to the end")
+
+
+class LongerAnswer:
+    """Counts the characters of fenced answers, and replies in whichever form it is asked for."""
+
+    def answer(self, prompt: str, rng: random.Random) -> str:
+        """Give a verdict on two answers, a mark to one, or questions where there is none."""
+        blocks = list(_BLOCK.finditer(prompt))
+        asked = prompt[blocks[-1].end() :] if blocks else prompt
+        lengths = [len(b[3]) for b in blocks if b[1].split()[0] in ("answer", "reply")]
+        items = next((b[3].splitlines() for b in blocks if b[1] == "list"), None)
+        if len(lengths) == 2:
+            return _compared(lengths[0], lengths[1], asked)
+        if len(lengths) == 1:
+            return _marked(lengths[0], asked) if items is None else _checked(lengths[0], items)
+        if blocks and "One question a line" in asked:
+            return "\n".join(f"- Does it answer {point}?" for point in _POINTS)
+        return "There are no answers here to judge."
+
+
+def _compared(a: int, b: int, asked: str) -> str:
+    """Name the longer; much better is what is twice as long."""
+    better, worse = ("A", "B") if a > b else ("B", "A")
+    much = max(a, b) >= 2 * min(a, b)
+    text = f"Answer A has {a} characters, answer B has {b}."
+    if '"choice"' in asked:
+        choice = "A=B" if a == b else better + "+" * (1 + much)
+        return json.dumps({"comparison": text, "choice": choice})
+    if "its label alone" in asked:
+        return "m" if a >= b else "M"
+    if "How many of them" in asked:
+        return f"[[{round(100 * a / max(a + b, 1))}]]"
+    if "[[A>>B]]" in asked:
+        return f"{text}\n[[A=B]]" if a == b else f"{text}\n[[{better}{'>' * (1 + much)}{worse}]]"
+    return f"{text}\n[[{'C' if a == b else better}]]"
+
+
+def _marked(length: int, asked: str) -> str:
+    """Give a point for every twenty characters, within the scale."""
+    if '"score"' in asked:
+        score = min(10, 1 + length // 20)
+        return json.dumps({"strengths": f"It has {length} characters.", "score": score})
+    scale = _SCALE.search(asked)
+    low, high = (int(scale[1]), int(scale[2])) if scale else (1, 10)
+    return f"It has {length} characters.\n[[{min(high, low + length // 20)}]]"
+
+
+def _checked(length: int, items: Sequence[str]) -> str:
+    """Say yes to as many items as there are twenty characters."""
+    return "\n".join(
+        f"{length} characters - {number}: [[{'yes' if length >= 20 * number else 'no'}]]"
+        for number, _ in enumerate(items, start=1)
+    )
+
+
+_WORD = re.compile(r"\S+\s*")
+
+
+class Toy(Protocol):
+    """What has learned to answer."""
+
+    def answer(self, prompt: str, rng: random.Random) -> str:
+        """Write an answer to a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How a toy learns, which takes time the first time only, and how fast it speaks."""
+
+    train: Callable[[], Toy]
+    words_per_s: float
+    first_word_s: float
+
+
+VOICES = {
+    "unigram": Voice(partial(train_ngrams, 1), words_per_s=110, first_word_s=0.1),
+    "bigram": Voice(partial(train_ngrams, 2), words_per_s=80, first_word_s=0.15),
+    "trigram": Voice(partial(train_ngrams, 3), words_per_s=60, first_word_s=0.2),
+    "fourgram": Voice(partial(train_ngrams, 4), words_per_s=45, first_word_s=0.25),
+    "retrieval": Voice(train_retrieval, words_per_s=35, first_word_s=0.35),
+    "judge": Voice(LongerAnswer, words_per_s=100, first_word_s=0.1),
+}
+"""By the name that a request gives; the paces are set so that the toys can be told apart."""
+
+
+def _roster_entry(name: str, kind: Kind = Kind.MODEL) -> Model:
+    return Model(
+        id=f"pocket-{name}",
+        name=f"Pocket {name} (toy)",
+        endpoint="pocket://local/v1",
+        model=name,
+        organisation="Embedded",
+        kind=kind,
+        price=Price(input=0.0, output=0.0, date=date(2026, 1, 1)),
+        licence="PSF-2.0 text, toy model",
+    )
+
+
+TOY_EXAMPLES = (
+    "What does yield do?",
+    "How do I catch an exception?",
+    "What is a context manager?",
+    "How does slicing work?",
+    "What is the difference between a list and a tuple?",
+    "How are arguments passed to a function?",
+)
+"""Prompts about what the toys have read; they know nothing else."""
+
+POCKET_JUDGE = _roster_entry("judge", Kind.SYSTEM)
+"""Judges the demo's battles; plays in none."""
+
+
+class PocketTransport(httpx.AsyncBaseTransport):
+    """Answers ``pocket://`` with the toys, which learn when first asked, if not before.
+
+    Parameters
+    ----------
+    seed : int or None
+        The same seed gives the same answers to the same requests in the same order; None
+        gives others every time.
+    speedup : float, default 1.0
+        How many times faster than their believable pace the toys speak.
+    """
+
+    def __init__(self, seed: int | None = None, *, speedup: float = 1.0) -> None:
+        self._rng = random.Random(seed)  # noqa: S311 - writes toy text, guards nothing
+        self._speedup = speedup
+        self._toys: dict[str, Toy] = {"judge": LongerAnswer()}
+
+    async def learn(self) -> None:
+        """Let every toy learn now, so that the first visitor does not wait for it."""
+        for name in VOICES:
+            await self._learn(name)
+
+    async def _learn(self, name: str) -> Toy:
+        self._toys[name] = await asyncio.to_thread(VOICES[name].train)
+        return self._toys[name]
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Let the model that the request names answer it."""
+        question = await read_question(request)
+        if question.model not in VOICES:
+            return refusal(404, "model_not_found", f"no pocket model {question.model!r}")
+        # Drawn before the first wait: what else is asked meanwhile changes nothing.
+        rng = random.Random(self._rng.getrandbits(64))  # noqa: S311
+        voice = VOICES[question.model]
+        toy = self._toys.get(question.model) or await self._learn(question.model)
+        text = toy.answer(question.prompt, rng)
+        return reply(question, [*_spoken(text, voice, rng, self._speedup)])
+
+
+def _spoken(text: str, voice: Voice, rng: random.Random, speedup: float) -> Iterator[Piece]:
+    """Yield a piece a word, each with the space after it, unevenly spaced in time."""
+    at_s = voice.first_word_s * rng.uniform(0.8, 1.2)
+    for word in _WORD.findall(text):
+        yield Piece(at_s / speedup, word)
+        at_s += rng.uniform(0.7, 1.3) / voice.words_per_s
+
+
+POCKET_MODELS: tuple[Model, ...] = (
+    _roster_entry("unigram"),
+    _roster_entry("bigram"),
+    _roster_entry("trigram"),
+    _roster_entry("fourgram"),
+    _roster_entry("retrieval", Kind.SYSTEM),
+)
+"""The roster of the demo."""
+
+
+_KEYS = (("instruction", "output"), ("prompt", "response"))
+_PIECE_S = 0.1  # time between two pieces: as often as the text of a battle is shown
+_CHARACTERS_PER_S = 400.0
+
+
+def load_recording(path: Path) -> dict[str, str]:
+    """Read a file of outputs: responses by prompt, in their order.
+
+    Parameters
+    ----------
+    path : Path
+        AlpacaEval's ``model_outputs.json``, a JSON list of objects with ``instruction``
+        and ``output``; or JSON lines with ``prompt`` and ``response``. Either pair of
+        keys is read in either layout, further keys are ignored.
+
+    Returns
+    -------
+    dict
+        Of a prompt that comes twice, the first response: which one is replayed must not
+        depend on what was appended later.
+
+    Raises
+    ------
+    SettingsError
+        If the file cannot be read as one of these, naming file, line or entry, and value.
+    """
+    responses: dict[str, str] = {}
+    for place, entry in json_entries(path, SettingsError):
+        prompt, response = _pair(place, entry)
+        responses.setdefault(prompt, response)
+    if not responses:
+        raise SettingsError(f"{path}: no outputs in it. Give a file with at least one.")
+    return responses
+
+
+def load_recordings(models: Iterable[Model]) -> dict[str, dict[str, str]]:
+    """Read the files of the models that have one, by `Model.id`."""
+    return {model.id: load_recording(Path(model.recording)) for model in models if model.recording}
+
+
+class RecordedTransport(httpx.AsyncBaseTransport):
+    """Answers ``recorded://`` with what was recorded, at a pace.
+
+    The request's ``model`` picks the recording, so a recorded roster entry has the same
+    ``model`` as ``id``. A recording answers the opening of a conversation only: a later
+    turn, like a prompt that is not in the file, is refused with status 404.
+
+    Parameters
+    ----------
+    recordings : mapping
+        Responses by prompt, by `Model.id`.
+    characters_per_s : mapping
+        Pace by `Model.id`; 400 where there is none.
+    """
+
+    def __init__(
+        self,
+        recordings: Mapping[str, Mapping[str, str]],
+        characters_per_s: Mapping[str, float] | None = None,
+    ) -> None:
+        self._recordings = dict(recordings)
+        self._pace = dict(characters_per_s or {})
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Replay the answer to a request."""
+        question = await read_question(request)
+        if question.model not in self._recordings:
+            return refusal(404, "model_not_found", f"no recording of {question.model!r}")
+        response = self._recordings[question.model].get(question.prompt)
+        if response is None or _is_later_turn(question):
+            return refusal(404, "prompt_not_recorded", "the recording does not hold this prompt")
+        pace = self._pace.get(question.model, _CHARACTERS_PER_S)
+        return reply(question, [*paced(response, pace, _PIECE_S)])
+
+
+def _is_later_turn(question: Question) -> bool:
+    return any(message.role == "assistant" for message in question.messages)
+
+
+def _pair(place: str, entry: object) -> tuple[str, str]:
+    if isinstance(entry, Mapping):
+        for prompt_key, response_key in _KEYS:
+            if prompt_key in entry and response_key in entry:
+                prompt = _string(place, prompt_key, entry[prompt_key])
+                return prompt, _string(place, response_key, entry[response_key])
+    fields = sorted(entry) if isinstance(entry, Mapping) else entry
+    raise SettingsError(
+        f"{place}: found {str(fields)[:80]}. Give an object with instruction and output, "
+        "or with prompt and response."
+    )
+
+
+def _string(place: str, key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise SettingsError(f"{place}: {key} is {value!r}. Give a text.")
+    return value
