@@ -26,7 +26,7 @@ from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
-from arena.errors import ClosingError, SettingsError
+from arena.errors import ClosingError, SettingsError, UnknownBattleError
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.logs import log_notice
@@ -292,7 +292,13 @@ def _exhibits(store: Store) -> Exhibits:
         shown = (store.read(single_battles.battle, p, battle_id) for p in policies.values())
         return next(filter(None, shown), None)
 
-    return Exhibits(votes, battle)
+    def owned(battle_id: str, voter: Voter) -> bool:
+        try:
+            return bool(store.read(single_battles.stored_battle, battle_id, voter.id))
+        except UnknownBattleError:
+            return False
+
+    return Exhibits(votes, battle, owned)
 
 
 async def _nothing() -> None:

@@ -112,6 +112,11 @@ STREAM: dict[str, Any] = {
     "content": {"text/event-stream": {"itemSchema": {"type": "object", "properties": FIELDS}}},
 }
 BEGUN: dict[str, Any] = {"response_model": OpenedBattle, "status_code": 201}
+STANDING: dict[str, Any] = {
+    "response_model": BattleBody,
+    "response_model_exclude_unset": True,
+    "responses": responses(404, 503),
+}
 STILL_HERE = ": still here\n\n"
 EVENTS = """Server-sent events: `delta {"side", "text"}`, `done {"side"}`,
 `failed {"side", "message"}`, `ready {}`. Resumes after `Last-Event-ID`; ends after `ready` or
@@ -218,7 +223,7 @@ def battles_router(battles: Battles) -> APIRouter:
         """Talk on with two revealed models: a battle of its own, which is not counted."""
         return await battles.go_on(battle_id, voter, body.prompt)
 
-    @router.post("/{battle_id}/stop", response_model=BattleBody, responses=responses(404, 503))
+    @router.post("/{battle_id}/stop", **STANDING)
     async def stop_battle(battle_id: BattleId, voter: Visitor) -> Snapshot:
         """End the answers where they are; both can be voted on if both have shown text."""
         return await battles.stop(battle_id, voter)

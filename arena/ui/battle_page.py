@@ -97,7 +97,7 @@ def page_router(
 
     @router.api_route("/", methods=["GET", "HEAD"])
     async def page() -> Response:
-        return HTMLResponse(await part("document"), headers={"Cache-Control": "no-cache"})
+        return HTMLResponse(await part("document"))
 
     @router.api_route("/theme.css", methods=["GET", "HEAD"])
     async def theme() -> Response:
@@ -144,7 +144,7 @@ async def _document_and_theme(values: dict[str, Any]) -> dict[str, str]:
         environment()
         .get_template("document.html")
         .render(
-            config=json.loads(_first(_CONFIG, index)),
+            config=json.loads(_first(_CONFIG, index)) | {"root": ""},
             gradio=_first(_ENTRY, index),
             styles=[
                 _first(_STYLES, index),
@@ -161,9 +161,7 @@ async def _document_and_theme(values: dict[str, Any]) -> dict[str, str]:
 def _components(values: dict[str, Any]) -> gr.Blocks:
     """Build what Gradio shows: the element with the panes, the prompt and the buttons."""
     html = environment().get_template("battle.html").render(values)
-    battle = "\n".join(
-        filter(str.strip, html.splitlines())
-    )  # or Markdown begins
+    battle = "\n".join(filter(str.strip, html.splitlines()))  # or Markdown begins
     page = gr.Blocks(title=NAME, analytics_enabled=False)
     with page, gr.Column(elem_id="arena"):
         gr.Markdown(battle, sanitize_html=False, latex_delimiters=[], elem_id="battle")
