@@ -258,8 +258,9 @@ def test_what_a_model_writes_fetches_nothing_and_runs_nothing(
 
 
 def test_the_page_asks_for_nothing_outside_and_keeps_still(
-    chromium: Browser, arena: Served
+    chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
+    behave(server, SLOW, SLOW)
     with person(chromium, arena, viewport={"width": 1280, "height": 800}) as ada:
         ada.arrive()
         ada.ask()

@@ -22,13 +22,14 @@
   const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
 
   const EMPTY = { battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "",
-    counted: true, choice: null, models: null, stopped: false, done: { a: false, b: false } };
+    counted: true, choice: null, models: null, standing: "", stopped: false, done: { a: false, b: false } };
   let page = structuredClone(EMPTY);
   let goingOn = false; // whether the next prompt goes to the two revealed models
   let sending = null; // what was asked for and has not begun yet: "new", "turn", "continue", ...
   let note = ""; // a refusal, beside the vote bar until the state changes
   let source = null; // the events of the battle
   let heardAt = 0; // when they last came
+  let loads = 0;
   let invitation = ""; // what the empty prompt says before any battle
   const following = { a: true, b: true };
   const panes = {};
@@ -210,7 +211,7 @@
 
   function hint() {
     if (page.message) return page.message;
-    if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}.`;
+    if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}. ${page.standing}`.trim();
     if (page.state === "skipped") return "Skipped. Nothing was counted, and the names stay hidden.";
     if (page.battle && !page.counted) return NOT_COUNTED;
     if (page.state !== "ready") return "";
@@ -323,6 +324,7 @@
 
   async function load(battle) {
     heardAt = Date.now();
+    const number = ++loads;
     let body;
     try {
       body = await read(battle);
@@ -334,7 +336,7 @@
       }
       return;
     }
-    if (page.battle !== battle) return;
+    if (page.battle !== battle || number !== loads) return; // a later one knows more
     take(body);
     if (running()) follow();
     else if (page.state === "ready") resumeVote();
@@ -660,7 +662,7 @@
     storeVote(battle, null);
     const body = await response.json().catch(() => ({}));
     if (battle !== page.battle) return;
-    if (response.ok) return reveal(body);
+    if (response.ok) return page.state === "saving" ? reveal(body) : load(battle);
     await load(battle);
     if (page.state === "saving") page.state = "ready";
     tell(body.detail || body.title || "This vote was not taken.");
@@ -694,8 +696,25 @@
     note = "";
     paint();
     say(hint());
-    if (page.state === "voted") address(page.battle, true);
+    if (page.state === "voted") {
+      address(page.battle, true);
+      stand(page.battle);
+    }
     if (held) document.querySelector(".after [data-do=new]").focus();
+  }
+
+  // How the model that was chosen stands; nothing where no rank is ruled out.
+  async function stand(battle) {
+    const chosen = { model_a: "a", model_b: "b" }[page.choice];
+    if (!chosen) return;
+    const response = await fetch("/api/v1/leaderboard").catch(() => null);
+    if (!response || !response.ok) return;
+    const board = await response.json();
+    const row = board.ratings.find((rated) => rated.model === page.models[chosen].id);
+    if (!row || row.rank_low === null || battle !== page.battle || page.state !== "voted") return;
+    const rank = row.rank_low === row.rank_high ? `is ${row.rank_low}` : `lies within ${row.rank_low} to ${row.rank_high}`;
+    page.standing = `Its rank ${rank} of ${board.ratings.length}, after ${row.votes.toLocaleString("en")} votes.`;
+    paint();
   }
 
   async function copyLink() {
@@ -843,7 +862,7 @@
   function whenPrompt() {
     if (!box() || OUTCOMES.some((outcome) => !$(`vote-${outcome}`))) return window.requestAnimationFrame(whenPrompt);
     const early = document.querySelector("#first textarea");
-    invitation = box().placeholder;
+    invitation = early.placeholder;
     box().setAttribute("aria-label", "Prompt");
     box().addEventListener("input", () => {
       keep(sessionStorage, DRAFT, box().value);

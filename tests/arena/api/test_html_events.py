@@ -60,23 +60,23 @@ class ReadersPage:
         return "".join(html for _, html in sorted(self.blocks[side].items()))
 
 
-def cuts(text: str, chance: random.Random) -> list[str]:
-    places = sorted(chance.randint(0, len(text)) for _ in range(6))
+def cuts(text: str, rng: random.Random) -> list[str]:
+    places = sorted(rng.randint(0, len(text)) for _ in range(6))
     return [text[:place] for place in places]
 
 
 @given(TEXTS, TEXTS, st.randoms(use_true_random=False))
 def test_pages_that_come_late_or_come_back_end_with_the_whole(
-    a: str, b: str, chance: random.Random
+    a: str, b: str, rng: random.Random
 ) -> None:
     async def read() -> list[ReadersPage]:
         renderings = Renderings()
         pages = [ReadersPage(renderings)]
-        for begun_a, begun_b in zip(cuts(a, chance), cuts(b, chance), strict=True):
-            if chance.random() < 0.3:
+        for begun_a, begun_b in zip(cuts(a, rng), cuts(b, rng), strict=True):
+            if rng.random() < 0.3:
                 pages.append(ReadersPage(renderings))
             for page in pages:
-                if chance.random() < 0.3:
+                if rng.random() < 0.3:
                     page.connect()
                 await page.look(snapshot(begun_a, begun_b, ended=False))
         for page in pages:

@@ -1,6 +1,8 @@
 """The battle page as it is sent: one document, and nothing in it from elsewhere."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from arena.ui import battle_page
+from arena.ui import battle_page, gradio_parts
 from arena.ui.battle_page import add_assets, page_router
 from tests.arena.pages.page import Page
 
@@ -34,7 +36,7 @@ def page() -> Iterator[str]:
 
 def test_the_document_asks_only_the_arena(page: str) -> None:
     assert {address[0] for address in ADDRESS.findall(page)} == {"/", "#"}
-    assert "//" not in "".join(ADDRESS.findall(page))
+    assert not any(address.startswith("//") for address in ADDRESS.findall(page))
     assert "gradio.app" not in page
     assert "githubusercontent" not in page
     assert not re.search("manifest|iframe-?resizer.*src", page, re.IGNORECASE)
@@ -83,17 +85,26 @@ def test_no_file_outside_the_assets_is_served() -> None:
             assert visitor.get(f"/assets/{path}").status_code == 404
 
 
-def test_a_gradio_whose_page_is_another_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(battle_page, "_ENTRY", re.compile("no such thing"))
-    with client() as visitor, pytest.raises(RuntimeError, match=r"Gradio .* has no no such thing"):
-        visitor.get("/")
+def test_a_gradio_whose_page_is_another_is_named() -> None:
+    with pytest.raises(RuntimeError, match=r"Gradio .* has no no such thing"):
+        gradio_parts.first(re.compile("no such thing"), "<html>")
+
+
+def test_the_process_that_serves_loads_no_gradio() -> None:
+    script = (
+        "import sys; from arena.ui.battle_page import page_router, of_gradio; "
+        "page_router((), None, readable=True, longest=9); assert of_gradio()['theme']; "
+        "assert not {'gradio', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_the_address_of_a_file_changes_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(battle_page, "STATIC", tmp_path)
+    address = battle_page.address.__wrapped__
     (tmp_path / "x.css").write_text("a")
-    before = battle_page.address("x.css")
+    before = address("x.css")
     (tmp_path / "x.css").write_text("b")
-    assert battle_page.address("x.css") != before
+    assert address("x.css") != before
