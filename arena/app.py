@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse
@@ -27,9 +26,9 @@ from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
-from arena.errors import ClosingError, PlayError, SettingsError
+from arena.errors import ClosingError, SettingsError, UnknownBattleError
 from arena.guard.identity import Addresses, Identity
-from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, PageUses, Places, Share
+from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.routes import Exhibits, pages_router
@@ -42,14 +41,9 @@ from arena.store import log, single_battles
 from arena.store.store import Store
 from rating import __version__
 
-if TYPE_CHECKING:
-    import gradio as gr
-
 logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "ui" / "static"
-PAGE_STREAMS = 2
-"""The page's own streams for each that shows a battle, so that one too many can say why."""
 EXAMPLES = (
     "Explain how vaccines work to a ten-year-old",
     "Write a Python function that finds duplicate files",
@@ -222,12 +216,8 @@ def _running(settings: Settings) -> Places:
     return Places(RUNNING, share)
 
 
-def _streams(settings: Settings, times: int = 1) -> Places:
-    share = Share(
-        times * settings.streams_per_voter,
-        times * settings.streams_per_address,
-        times * settings.streams,
-    )
+def _streams(settings: Settings) -> Places:
+    share = Share(settings.streams_per_voter, settings.streams_per_address, settings.streams)
     return Places(STREAMS, share)
 
 
@@ -272,27 +262,17 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
 
 
 def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
-    from arena.ui.battle_page import build_page, mount_page
+    from arena.ui.battle_page import add_assets, page_router
 
-    page = build_page(
-        parts.battles,
-        _identify,
+    router = page_router(
         parts.examples,
+        parts.battles.prompts,
         readable=settings.show_battles,
-        streams=settings.streams,
+        longest=settings.max_prompt_chars,
     )
-    uses = PageUses(
-        settings.page_uses_per_voter_minute, settings.page_uses_per_address_minute, _now
-    )
-    return mount_page(app, page, uses.admit, _streams(settings, PAGE_STREAMS).hold)
-
-
-def _identify(request: "gr.Request") -> Voter:
-    voter = _voter_of(request.request) if request.request else None
-    if voter is None:
-        msg = "The arena needs a cookie to know your battles. Allow it and load the page again."
-        raise PlayError(msg)
-    return voter
+    app.include_router(router)
+    add_assets(app)
+    return app
 
 
 def _voter_of(request: Request) -> Voter | None:
@@ -312,7 +292,13 @@ def _exhibits(store: Store) -> Exhibits:
         shown = (store.read(single_battles.battle, p, battle_id) for p in policies.values())
         return next(filter(None, shown), None)
 
-    return Exhibits(votes, battle)
+    def owned(battle_id: str, voter: Voter) -> bool:
+        try:
+            return bool(store.read(single_battles.stored_battle, battle_id, voter.id))
+        except UnknownBattleError:
+            return False
+
+    return Exhibits(votes, battle, owned)
 
 
 async def _nothing() -> None:

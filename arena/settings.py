@@ -96,8 +96,6 @@ class Settings(BaseSettings):
     streams_per_voter: int = Field(5, gt=0)
     streams_per_address: int = Field(50, gt=0)
     streams: int = Field(500, gt=0)
-    page_uses_per_voter_minute: int = Field(60, gt=0)
-    page_uses_per_address_minute: int = Field(600, gt=0)
     max_dollars_per_day: float | None = Field(None, gt=0)
     trusted_proxies: str = ""
     max_body_bytes: int = Field(1_048_576, gt=0)

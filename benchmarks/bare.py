@@ -9,7 +9,6 @@ import sys
 import uuid
 from collections.abc import AsyncIterator
 
-import gradio as gr
 import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
@@ -34,6 +33,9 @@ def bare_app(seconds: float) -> FastAPI:
     votes.execute("PRAGMA synchronous = FULL")
     votes.execute("CREATE TABLE IF NOT EXISTS vote (battle TEXT UNIQUE, outcome TEXT)")
 
+    @app.get("/")
+    async def page() -> None: ...
+
     @app.get("/health/ready")
     async def ready() -> None: ...
 
@@ -57,18 +59,7 @@ def bare_app(seconds: float) -> FastAPI:
         with votes:
             votes.execute("INSERT INTO vote VALUES (?, ?)", (battle_id, body["outcome"]))
 
-    with gr.Blocks() as page:
-        prompt = gr.Textbox()
-        sides = [gr.Markdown(), gr.Markdown()]
-
-        async def send(_prompt: str) -> AsyncIterator[list[str]]:
-            async for text in grow(seconds):
-                yield [text, text]
-
-        gr.Button().click(send, [prompt], sides, concurrency_limit=None)
-    page.max_threads = 400
-    page.queue(default_concurrency_limit=None)
-    return gr.mount_gradio_app(app, page, path="/")
+    return app
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How many battles stream at once, through the page's path and through server-sent events.
+"""How many battles stream at once, as text and rendered for the page.
 
 Starts the arena with two recorded models of 200 characters a second (about 50 tokens) for
 five seconds, and drives it over raw HTTP from the same machine, so the figures share the
@@ -23,12 +23,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
-    aclosing,
     asynccontextmanager,
     contextmanager,
 )
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,6 +34,18 @@ import httpx
 
 ARENA = str(Path(sys.executable).parent / "arena")
 T = TypeVar("T")
+TEXT = re.compile('"(text|tail)"')
+MARKDOWN = """**A heap** keeps the least of its items on top, and the others in no order.
+
+1. Put an item in: `heapq.heappush(heap, item)`.
+2. Take the least one out: `heapq.heappop(heap)`.
+
+```python
+def largest(numbers, k):
+    return heapq.nlargest(k, numbers)  # sorts no more than it must
+```
+
+"""
 TICK_S = 0.1
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -77,7 +87,7 @@ class Server:
 
 
 Serve = Callable[[float], AbstractContextManager[Server]]
-Act = Callable[["Visitor", str], Awaitable[Updates]]
+Act = Callable[[httpx.AsyncClient, str], Awaitable[Updates]]
 
 
 @contextmanager
@@ -103,7 +113,7 @@ def serving(seconds: float) -> Iterator[Server]:
     """Run the arena with two recordings that speak for so many seconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = ("word " * 4000)[: int(200 * seconds)]
+        text = (MARKDOWN * 100)[: int(200 * seconds)]
         for model in ("one", "two"):
             line = json.dumps({"prompt": "Go", "response": text})
             (folder / f"{model}.jsonl").write_text(line)
@@ -120,7 +130,6 @@ def serving(seconds: float) -> Iterator[Server]:
             "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
             "ARENA_RUNNING_PER_ADDRESS": "500",
             "ARENA_STREAMS_PER_ADDRESS": "500",
-            "ARENA_PAGE_USES_PER_ADDRESS_MINUTE": "1000000",
             "ARENA_LOG_LEVEL": "error",
             "ARENA_SHUTDOWN_GRACE_S": "0",
         }
@@ -147,114 +156,59 @@ def _wait_for(url: str) -> None:
             time.sleep(0.1)
 
 
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """Somebody with the page open.
-
-    Attributes
-    ----------
-    session : str
-        What Gradio knows the open page by.
-    """
-
-    client: httpx.AsyncClient
-    session: str
-
-    async def fire(self, url: str, event: dict[str, object]) -> AsyncIterator[str]:
-        """Let the page do something, and give the lines that come of it."""
-        body = event | {"session_hash": self.session}
-        await self.client.post(f"{url}/gradio_api/queue/join", json=body)
-        data = f"{url}/gradio_api/queue/data?session_hash={self.session}"
-        async with self.client.stream("GET", data) as stream:
-            async for line in stream.aiter_lines():
-                yield line
-                if "process_completed" in line:
-                    return
-
-
-async def by_events(visitor: Visitor, url: str) -> Updates:
+async def as_text(visitor: httpx.AsyncClient, url: str, query: str = "") -> Updates:
     """Open a battle and follow its events."""
     updates = Updates(time.perf_counter())
-    opened = await visitor.client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
-    events = f"{url}/api/v1/battles/{opened.json()['battle_id']}/events"
-    async with visitor.client.stream("GET", events) as stream:
+    opened = await visitor.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
+    events = f"{url}/api/v1/battles/{opened.json()['battle_id']}/events{query}"
+    async with visitor.stream("GET", events) as stream:
         async for line in stream.aiter_lines():
-            if '"side":"a"' in line.replace(" ", "") and "text" in line:
+            if '"side":"a"' in line.replace(" ", "") and TEXT.search(line):
                 updates.times.append(time.perf_counter())
     return updates
 
 
-async def by_page(visitor: Visitor, url: str) -> Updates:
-    """Open a battle as the page does, through Gradio's queue, and follow its updates."""
-    updates = Updates(time.perf_counter())
-    async with aclosing(visitor.fire(url, _page(url)[1])) as lines:
-        async for line in lines:
-            if "process_generating" in line and "word" in line:
-                updates.times.append(time.perf_counter())
-    return updates
+async def rendered(visitor: httpx.AsyncClient, url: str) -> Updates:
+    """Follow a battle as its page does: finished blocks come as HTML."""
+    return await as_text(visitor, url, "?html=1")
 
 
-@cache
-def _page(url: str) -> tuple[dict[str, object] | None, dict[str, object]]:
-    """Find out what the page posts when it is loaded, if anything, and when Send is pressed."""
-    config = re.search(
-        r"window\.gradio_config = (\{.*?\});?\s*</script>", httpx.get(url).text, re.DOTALL
-    )
-    assert config is not None
-    events = json.loads(config.group(1))["dependencies"]
-    send = next(d for d in events if d["inputs"])
-    loads = [d["id"] for d in events if any(what == "load" for _, what in d["targets"])]
-    return (
-        {"data": [], "fn_index": loads[0]} if loads else None,
-        {"data": ["Go", *[""] * (len(send["inputs"]) - 1)], "fn_index": send["id"]},
-    )
-
-
-async def arrive(visitor: Visitor, url: str) -> None:
-    """Load the page, and let it do what it does then."""
-    await visitor.client.get(url)
-    if load := _page(url)[0]:
-        async with aclosing(visitor.fire(url, load)) as lines:
-            async for _line in lines:
-                pass
-
-
-async def play(visitor: Visitor, url: str) -> str:
+async def play(visitor: httpx.AsyncClient, url: str) -> str:
     """Play a battle to its end; gives where to vote."""
-    opened = await visitor.client.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
+    opened = await visitor.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
     battle = f"{url}/api/v1/battles/{opened.json()['battle_id']}"
-    await visitor.client.get(f"{battle}/events")
+    await visitor.get(f"{battle}/events")
     return f"{battle}/vote"
 
 
-async def vote(visitor: Visitor, address: str) -> float:
+async def vote(visitor: httpx.AsyncClient, address: str) -> float:
     """Vote, and time it."""
     body = {"outcome": "tie", "key": str(uuid.uuid4())}
     began = time.perf_counter()
-    answer = await visitor.client.post(address, json=body)
+    answer = await visitor.post(address, json=body)
     answer.raise_for_status()
     return time.perf_counter() - began
 
 
 @asynccontextmanager
-async def visitors(n: int, url: str) -> AsyncIterator[list[Visitor]]:
+async def visitors(n: int, url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
     """Let so many visitors come, one after another."""
     async with AsyncExitStack() as stack:
         come = []
         for _ in range(n):
             client = httpx.AsyncClient(timeout=120, trust_env=False, verify=False)
-            visitor = Visitor(await stack.enter_async_context(client), uuid.uuid4().hex[:10])
-            await arrive(visitor, url)
+            visitor = await stack.enter_async_context(client)
+            await visitor.get(url)  # the page, and a cookie
             come.append(visitor)
         yield come
 
 
 async def at_once(
-    come: list[Visitor], act: Callable[[Visitor, str], Awaitable[T]], url: str
+    come: list[httpx.AsyncClient], act: Callable[[httpx.AsyncClient, str], Awaitable[T]], url: str
 ) -> list[T]:
     """Let the visitors act, begun within one second."""
 
-    async def one(number: int, visitor: Visitor) -> T:
+    async def one(number: int, visitor: httpx.AsyncClient) -> T:
         await asyncio.sleep(number / len(come))
         return await act(visitor, url)
 
@@ -292,7 +246,7 @@ async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds
     with serve(seconds) as server:
         async with visitors(n, server.url) as voters, visitors(streaming, server.url) as readers:
             battles = await at_once(voters, play, server.url)
-            reading = asyncio.create_task(at_once(readers, by_events, server.url))
+            reading = asyncio.create_task(at_once(readers, as_text, server.url))
             await asyncio.sleep(1.5 if streaming else 0)
             times = []
             for voter, battle in zip(voters, battles, strict=True):
@@ -309,22 +263,24 @@ SERVERS: dict[str, Serve] = {"arena": serving, "bare": bare}
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--battles", type=int, nargs="*", default=[25, 50, 100, 200])
+    parser.add_argument("--battles", type=int, nargs="*", default=[100, 200, 400])
     parser.add_argument("--seconds", type=float, default=5.0)
     options = parser.parse_args()
     with serving(1.0) as server:
         time.sleep(3)
         print(f"Idle, page loaded: {server.memory_mb():.0f} MB\n")
     print(
-        "| path | battles | CPU for each | CPU of one core | first text p50 / p95 "
+        "| events | battles | CPU for each | CPU of one core | first text p50 / p95 "
         "| lag p50 / p95 | memory |"
     )
     print("|---|---|---|---|---|---|---|")
-    for path, act in (("page", by_page), ("events", by_events)):
-        for n in options.battles:
-            for name, serve in SERVERS.items():
-                row = measure(serve, f"{path}, {name}", act, n, options.seconds)
-                print(asyncio.run(row), flush=True)
+    for n in options.battles:
+        for name, serve, act in (
+            ("bare", bare, as_text),
+            ("text", serving, as_text),
+            ("rendered", serving, rendered),
+        ):
+            print(asyncio.run(measure(serve, name, act, n, options.seconds)), flush=True)
     print("\n| | battles streaming | votes | p50 | p95 |\n|---|---|---|---|---|")
     for streaming in (0, 120):
         for name, serve in SERVERS.items():

@@ -1,23 +1,26 @@
 """Battles over HTTP: open, read, follow, stop, vote."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from arena.api.events import Event, Position, events_since, is_behind
+from arena.api.html_events import HtmlReader, Renderings
 from arena.api.problems import Plain, responses
-from arena.domain.battle import BattleState, ShownAnswer, Snapshot
+from arena.domain.battle import AnswerStatus, BattleState, Snapshot
 from arena.domain.vote import Choice, Receipt, Reveal, Voter
 from arena.errors import UnknownBattleError
 from arena.play.battles import Battles
+from judge.render.markdown import render
 
 
 class NewBattleBody(BaseModel):
@@ -66,13 +69,21 @@ class ReceiptBody(Plain):
     models: Reveal | None = Field(validation_alias="reveal")
 
 
+class AnswerBody(Plain):
+    """What one side has shown so far; ``html`` is there if asked for and the answer has ended."""
+
+    text: str
+    status: AnswerStatus
+    html: str | None = None
+
+
 class TurnBody(Plain):
     """One prompt and both answers."""
 
     turn: int
     prompt: str
-    a: ShownAnswer
-    b: ShownAnswer
+    a: AnswerBody
+    b: AnswerBody
 
 
 class BattleBody(Plain):
@@ -92,6 +103,7 @@ class BattleBody(Plain):
     models: Reveal | None
 
 
+Html = Annotated[bool, Query(description="Whether answers come rendered, too")]
 BattleId = Annotated[str, Path(description="As given when the battle was opened")]
 UNBUFFERED = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 FIELDS = {name: {"type": "string"} for name in ("id", "event", "data")}
@@ -100,10 +112,17 @@ STREAM: dict[str, Any] = {
     "content": {"text/event-stream": {"itemSchema": {"type": "object", "properties": FIELDS}}},
 }
 BEGUN: dict[str, Any] = {"response_model": OpenedBattle, "status_code": 201}
+STANDING: dict[str, Any] = {
+    "response_model": BattleBody,
+    "response_model_exclude_unset": True,
+    "responses": responses(404, 503),
+}
 STILL_HERE = ": still here\n\n"
 EVENTS = """Server-sent events: `delta {"side", "text"}`, `done {"side"}`,
 `failed {"side", "message"}`, `ready {}`. Resumes after `Last-Event-ID`; ends after `ready` or
-`failed`; asked again from there, answers 204."""
+`failed`; asked again from there, answers 204. With `html=1` finished blocks come rendered:
+`blocks {"side", "blocks": [[index, html], ...], "tail"}`, each in the place of the one that stood
+there, with the text that follows them; `delta` is then more of that text."""
 
 
 class EventStream(StreamingResponse):
@@ -135,6 +154,7 @@ def battles_router(battles: Battles) -> APIRouter:
     router = APIRouter(
         prefix="/api/v1/battles", tags=["battles"], responses=responses(400, 403, 421)
     )
+    renderings = Renderings()
 
     async def position(
         battle_id: BattleId,
@@ -157,10 +177,13 @@ def battles_router(battles: Battles) -> APIRouter:
         """Begin a battle: two models, drawn at random, answer the prompt."""
         return await battles.open(voter, body.prompt)
 
-    @router.get("/{battle_id}", response_model=BattleBody, responses=responses(404, 503))
-    async def read_battle(battle_id: BattleId, voter: Visitor) -> Snapshot:
+    @router.get("/{battle_id}", response_model_exclude_unset=True, responses=responses(404, 503))
+    async def read_battle(battle_id: BattleId, voter: Visitor, html: Html = False) -> BattleBody:
         """Read the transcript and the state; the models' names only after the vote."""
-        return await battles.look(battle_id, voter)
+        body = BattleBody.model_validate(await battles.look(battle_id, voter))
+        if html:
+            await asyncio.to_thread(_add_html, body)
+        return body
 
     @router.get(
         "/{battle_id}/events",
@@ -171,9 +194,14 @@ def battles_router(battles: Battles) -> APIRouter:
         | {200: STREAM, 204: {"description": "Nothing more will come"}},
     )
     async def follow_battle(
-        battle_id: BattleId, voter: Visitor, reached: Annotated[Position, Depends(position)]
+        battle_id: BattleId,
+        voter: Visitor,
+        reached: Annotated[Position, Depends(position)],
+        html: Html = False,
     ) -> EventStream:
-        return EventStream(_messages(battles, battle_id, voter, reached), headers=UNBUFFERED)
+        reader = HtmlReader(renderings.of(battle_id)) if html else None
+        snapshots = battles.watch(battle_id, voter)
+        return EventStream(_messages(snapshots, reached, reader), headers=UNBUFFERED)
 
     @router.post("/{battle_id}/turns", **BEGUN, responses=responses(404, 409, 422, 429, 503))
     async def add_turn(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> Snapshot:
@@ -195,7 +223,7 @@ def battles_router(battles: Battles) -> APIRouter:
         """Talk on with two revealed models: a battle of its own, which is not counted."""
         return await battles.go_on(battle_id, voter, body.prompt)
 
-    @router.post("/{battle_id}/stop", response_model=BattleBody, responses=responses(404, 503))
+    @router.post("/{battle_id}/stop", **STANDING)
     async def stop_battle(battle_id: BattleId, voter: Visitor) -> Snapshot:
         """End the answers where they are; both can be voted on if both have shown text."""
         return await battles.stop(battle_id, voter)
@@ -210,13 +238,23 @@ def battles_router(battles: Battles) -> APIRouter:
     return router
 
 
+def _add_html(body: BattleBody) -> None:
+    for turn in body.turns:
+        for answer in (turn.a, turn.b):
+            if answer.status is not AnswerStatus.STREAMING:
+                answer.html = render(answer.text)
+
+
 async def _messages(
-    battles: Battles, battle_id: str, voter: Voter, reached: Position
+    looks: AsyncGenerator[Snapshot], reached: Position, reader: HtmlReader | None
 ) -> AsyncIterator[str]:
     """Write what is new at each look as events, or a comment where nothing is."""
-    async with aclosing(battles.watch(battle_id, voter)) as snapshots:
+    async with aclosing(looks) as snapshots:
         async for snapshot in snapshots:
-            events = list(events_since(snapshot, reached))
+            if reader:
+                events = await reader.events(snapshot, reached)
+            else:
+                events = list(events_since(snapshot, reached))
             yield "".join(map(_message, events)) or STILL_HERE
             reached = events[-1].position if events else reached
 

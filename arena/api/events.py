@@ -1,6 +1,6 @@
 """A battle as a stream of events, resumable at any of them without an event log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
@@ -33,8 +33,9 @@ class Position(NamedTuple):
 class Event(NamedTuple):
     """What happened to a battle, as its readers get it.
 
-    ``delta``: more text on one side; ``done``: one side has shown its whole answer; ``ready``:
-    both have, and the battle takes a vote; ``failed``: one gave none, and it takes none.
+    ``delta``: more text on one side; ``blocks``: rendered ones, see `arena.api.html_events`;
+    ``done``: one side has shown its whole answer; ``ready``: both have, and the battle takes a
+    vote; ``failed``: one gave none, and it takes none.
 
     Attributes
     ----------
@@ -42,8 +43,8 @@ class Event(NamedTuple):
         What a reader of this event has.
     """
 
-    name: Literal["delta", "done", "failed", "ready"]
-    data: dict[str, str]
+    name: Literal["delta", "blocks", "done", "failed", "ready"]
+    data: Mapping[str, object]
     position: Position
 
 

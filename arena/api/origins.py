@@ -10,8 +10,6 @@ from starlette.types import Scope
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 """Methods that change nothing."""
-QUEUE = "/gradio_api/"
-"""The battle page's own calls: there Gradio changes state on GET too."""
 PROBES = "/health/"
 """RequestFacts by machines under whatever name or address they know, and personal to nobody."""
 FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
@@ -154,7 +152,7 @@ def decide(request: RequestFacts, trust: Trust) -> Decision:
         return Decision()
     if not trust.is_ours(request.host):
         return Decision(refusal=_not_ours(request.host))
-    changes = request.method not in SAFE or request.path.startswith(QUEUE)
+    changes = request.method not in SAFE
     if changes and not request.from_own_page:
         return Decision(refusal=_not_from_here(request))
     first = not request.known and (request.method, request.path) in FIRST_CONTACT

@@ -11,7 +11,6 @@ from weakref import WeakValueDictionary
 from arena.domain.vote import Voter
 from arena.errors import BusyError, FullError, LimitError
 
-MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WIDER = 4
@@ -171,32 +170,6 @@ class Limits:
             return
         if (free := free_at(self._spent(now - DAY), most, DAY, now)) is not None:
             raise LimitError("The arena has spent what it may spend on answers in a day.", free)
-
-
-class PageUses:
-    """Counts how often a visitor, and a network, uses the page in a minute of the clock.
-
-    Crude, so that it costs nothing: each use makes Gradio keep something, even if it is refused.
-    """
-
-    def __init__(self, per_voter: int, per_address: int, now: Callable[[], datetime]) -> None:
-        self._per_voter = per_voter
-        self._per_address = per_address
-        self._now = now
-        self._minute = now()
-        self._uses: Counter[str] = Counter()
-
-    def admit(self, voter: Voter) -> None:
-        """Count a use; raises `LimitError` where there were too many in this minute."""
-        minute = self._now().replace(second=0, microsecond=0)
-        if minute != self._minute:
-            self._minute, self._uses = minute, Counter()
-        places = shares(voter.address, voter.network, self._per_address)
-        for whose, most in {voter.id: self._per_voter, **places}.items():
-            if self._uses[whose] >= most:
-                msg = f"You, or your network, used the page {most:,} times in a minute."
-                raise LimitError(msg, minute + MINUTE)
-            self._uses[whose] += 1
 
 
 def _battles(number: int) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, BoardRow, PastVote, ShownBattle, ShownVotes
@@ -17,7 +17,7 @@ from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render.markdown import render
 from judge.report.cards import ProbePage
-from rating.tables.escaping import LINES, shown, visible
+from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
@@ -39,7 +39,7 @@ def environment() -> Environment:
     )
     names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
     env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
-    env.filters["rendered"] = _rendered
+    env.filters.update(rendered=_rendered, one_line=_one_line)
     ranges = ("half_width", "rank_range", "percent_range")
     env.globals.update({name: getattr(filters, name) for name in ranges})
     env.globals.update(bar=bar, arena_name=ARENA_NAME)
@@ -47,7 +47,12 @@ def environment() -> Environment:
 
 
 def _rendered(text: str) -> Markup:
-    return Markup(render(visible(text, LINES)))  # noqa: S704 - it cleans what it writes
+    return Markup(render(text))  # noqa: S704 - it cleans what it writes
+
+
+def _one_line(text: str) -> Markup:
+    """Write a text of several lines on one, to the letter: Markdown would end at a blank one."""
+    return Markup(escape(shown(text)).replace("\n", Markup("&#10;")))  # noqa: S704 - escaped
 
 
 def leaderboard_page(board: Board, *, linked: bool, now: datetime) -> str:

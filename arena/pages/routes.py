@@ -60,10 +60,13 @@ class Exhibits:
         votes; None if there is no such policy or model.
     battle : callable
         From a battle's id to the battle, if its vote counts.
+    owned : callable
+        Whether a battle, by its id, is a visitor's own.
     """
 
     votes: Callable[[str, Sequence[str], int | None], ShownVotes | None]
     battle: Callable[[str], ShownBattle | None]
+    owned: Callable[[str, Voter], bool]
 
 
 def utc_now() -> datetime:
@@ -150,7 +153,7 @@ def pages_router(
         return revalidated(request, study.read_text(encoding="utf-8").replace(*WAY_BACK, 1))
 
     if exhibits is not None:
-        router.include_router(_exhibits_router(exhibits, now))
+        router.include_router(_exhibits_router(exhibits, voter_of, now))
 
     @router.api_route("/cards", methods=READ)
     def probed(request: Request) -> Response:
@@ -171,7 +174,11 @@ def pages_router(
     return router
 
 
-def _exhibits_router(exhibits: Exhibits, now: Callable[[], datetime]) -> APIRouter:
+def _exhibits_router(
+    exhibits: Exhibits,
+    voter_of: Callable[[Request], Voter | None],
+    now: Callable[[], datetime],
+) -> APIRouter:
     router = APIRouter()
 
     @router.api_route("/battles", methods=READ)
@@ -193,6 +200,9 @@ def _exhibits_router(exhibits: Exhibits, now: Callable[[], datetime]) -> APIRout
     @router.api_route("/battles/{battle_id}", methods=READ)
     def battle(request: Request, battle_id: str) -> Response:
         shown = exhibits.battle(battle_id)
+        voter = voter_of(request)
+        if shown is None and voter and exhibits.owned(battle_id, voter):
+            return RedirectResponse(f"/?b={battle_id}", status_code=303)
         if shown is None:
             return _missing(NO_BATTLE)
         return revalidated(request, battle_page(shown, now=now()))

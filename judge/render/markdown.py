@@ -1,9 +1,9 @@
 r"""A model's text as HTML that may stand in any page: Markdown, code, tables and formulas.
 
-The text is hostile. Raw HTML shows as the characters it is made of, an image as the words that
-describe it, a formula as MathML; nothing in it runs or is fetched, and what `markdown_it` writes
-goes through `nh3` once more. `render` takes a whole text; `judge.render.stream` one that is
-still being written.
+The text is hostile. Control characters and what turns the writing show as U+FFFD, raw HTML as
+the characters it is made of, an image as the words that describe it, a formula as MathML; nothing
+in it runs or is fetched, and what `markdown_it` writes goes through `nh3` once more. `render`
+takes a whole text; `judge.render.stream` one that is still being written.
 """
 
 import re
@@ -26,6 +26,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from judge.render import maths
+from rating.tables.escaping import LINES, visible
 
 Environment = MutableMapping[str, Any]
 """What the blocks of one text share: the links it defines."""
@@ -90,7 +91,7 @@ def render(text: str, environment: Environment | None = None) -> str:
     >>> render("![a cat](http://far.example/cat.png) costs $5")
     '<p dir="auto">(image not shown: a cat) costs $5</p>\n'
     """
-    html = _parser().render(text, {} if environment is None else environment)
+    html = _parser().render(visible(text, LINES), {} if environment is None else environment)
     return _CLEANER.clean(html)
 
 

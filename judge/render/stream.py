@@ -17,6 +17,7 @@ from markdown_it.token import Token
 
 from judge.render.markdown import Environment, new_parser, render
 from judge.render.maths import LONGEST_FORMULA
+from rating.tables.escaping import LINES, visible
 
 LIST_GROWTH = 1.5
 """How much longer an open list is, in characters, when it is rendered anew."""
@@ -105,7 +106,7 @@ class Stream:
 
     def feed(self, more: str) -> list[Block]:
         """Take the next characters, and give the blocks that are new or have changed."""
-        more = self._carriage_return + more
+        more = self._carriage_return + visible(more, LINES)
         self._carriage_return = "\r" if more.endswith("\r") else ""
         self._tail += more.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
         self._examine()

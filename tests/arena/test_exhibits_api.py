@@ -31,10 +31,11 @@ def test_a_battle_is_read_by_others_only_once_its_vote_is_saved(arena: Served) -
 
 
 def test_a_skipped_battle_stays_between_the_arena_and_its_voter(arena: Served) -> None:
-    with arena.visitor() as ada:
+    with arena.visitor() as ada, arena.visitor() as bob:
         battle = ada.play("Between us")
         ada.vote(battle, Choice.SKIP)
-        assert ada.get(f"/battles/{battle}").status_code == 404
+        assert bob.get(f"/battles/{battle}").status_code == 404
+        assert ada.get(f"/battles/{battle}").headers["Location"] == f"/?b={battle}"
         assert "Between us" not in ada.get("/battles").text
 
 

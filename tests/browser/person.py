@@ -1,5 +1,6 @@
 """A person at a browser, who asks, reads and votes."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class Person:
     def arrive(self, query: str = "") -> None:
         self.page.goto(f"{self.url}/{query}")
         self.prompt.wait_for()
-        self.page.locator("html[data-state]").wait_for(state="attached")
+        self.page.locator("#first").wait_for(state="detached")
 
     @property
     def prompt(self) -> Locator:
@@ -52,10 +53,12 @@ class Person:
 
     @property
     def battle_id(self) -> str:
-        return self.page.url.partition("?b=")[2]
+        """Id of the battle in the address; empty where there is none."""
+        match = re.search(r"(?:/\?b=|/battles/)(\w+)$", self.page.url)
+        return match[1] if match else ""
 
     def vote(self, outcome: str) -> None:
-        self.page.locator(f"[data-vote={outcome}]").click()
+        self.page.locator("#do-skip" if outcome == "skip" else f"#vote-{outcome}").click()
 
     def text(self, selector: str) -> str:
         return self.page.locator(selector).inner_text()

@@ -232,6 +232,7 @@ def missing(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def keys(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.arrive()
+    ada.prompt.blur()
     ada.page.keyboard.press("?")
 
 

@@ -40,5 +40,5 @@ def test_a_page_whose_arena_was_killed_comes_back_with_it(
                 with Process(["serve"], tmp_path, env) as second:
                     second.url()
                     ada.wait_for("interrupted", timeout_s=60)
-                    ada.page.wait_for_function(f"{LOADED} > {loaded}")
+                    assert ada.page.evaluate(LOADED) == loaded, "what was written stayed"
                     assert ada.battle_id == battle_id

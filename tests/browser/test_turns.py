@@ -52,9 +52,9 @@ def play(ada: Person, prompt: str = "Why is the sky blue?") -> None:
 def shows_first_then_second(ada: Person) -> None:
     for side in ("a", "b"):
         history = ada.page.locator(f"#history-{side}")
-        expect(history.locator(".md > p")).to_have_text("Why is the sky blue?")
-        expect(history.locator(".md > blockquote")).to_have_text(FIRST.text.strip())
-        expect(ada.page.locator(f"#asked-{side}")).to_contain_text("And at night?")
+        expect(history.locator(".asked")).to_have_text("Why is the sky blue?")
+        expect(history.locator(".rendered")).to_have_text(FIRST.text.strip())
+        expect(ada.page.locator("#asked")).to_contain_text("And at night?")
         expect(ada.page.locator(f"#answer-{side}")).to_have_text(SECOND.text.strip())
 
 
@@ -65,7 +65,7 @@ def test_two_turns_then_a_vote(chromium: Browser, arena: Served, server: FaultyS
         expect(ada.prompt).to_have_attribute("placeholder", "Ask these two more, or vote…")
         behave(server, SECOND)
         ada.ask("And at night?")
-        expect(ada.page.locator("#asked-a")).to_contain_text("And at night?")
+        expect(ada.page.locator("#asked")).to_contain_text("And at night?")
         expect(ada.prompt).to_have_value("")
         ada.wait_for("ready")
         shows_first_then_second(ada)
@@ -89,13 +89,13 @@ def test_both_answer_anew_then_a_vote(
         play(ada)
         battle_id = ada.battle_id
         behave(server, SECOND)
-        ada.page.locator("[data-do=regenerate]").click()
+        ada.page.locator("#do-regenerate").click()
         expect(ada.page.locator("#answer-a")).to_have_text(SECOND.text.strip())
         expect(ada.page.locator("#answer-b")).to_have_text(SECOND.text.strip())
         ada.wait_for("ready")
         assert ada.battle_id == battle_id
-        assert ada.page.locator("#history-a .md > *").count() == 0
-        ada.page.keyboard.press("2")
+        assert ada.page.locator("#history-a > *").count() == 0
+        ada.page.keyboard.press("4")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "model_b"
 
@@ -139,7 +139,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         assert ada.battle_id != voted_id
         assert (ada.text("#name-a"), ada.text("#name-b")) == names
         assert ada.text("#hint") == "Not counted: you know who they are."
-        expect(ada.page.locator(".votes")).to_be_hidden()
+        expect(ada.page.locator("#votes")).to_be_hidden()
         ada.page.keyboard.press("1")
         ada.page.wait_for_timeout(300)
         assert ada.api()["vote"] is None
@@ -153,15 +153,15 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         ada.wait_for("ready")
         assert len(ada.api()["turns"]) == 3
         behave(server, FIRST)
-        expect(ada.page.locator(".votes")).to_be_hidden()
-        ada.page.locator(".next [data-do=new]").click()
+        expect(ada.page.locator("#votes")).to_be_hidden()
+        ada.page.locator(".after [data-do=new]").click()
         ada.wait_for("empty")
         assert ada.text("#name-a") == ""
         ada.ask("Something new")
         ada.wait_for("ready")
         assert ada.api()["models"] is None
-        expect(ada.page.locator("#history-a .md > *")).to_have_count(0)
-        expect(ada.page.locator(".votes")).to_be_visible()
+        expect(ada.page.locator("#history-a > *")).to_have_count(0)
+        expect(ada.page.locator("#votes")).to_be_visible()
 
 
 def test_a_reload_in_the_second_turn_goes_on_and_shows_both(
@@ -174,9 +174,9 @@ def test_a_reload_in_the_second_turn_goes_on_and_shows_both(
         ada.wait_for("streaming")
         ada.page.reload()
         ada.wait_for("streaming")
-        expect(ada.page.locator("#history-a .md > p")).to_have_text("Why is the sky blue?")
+        expect(ada.page.locator("#history-a .asked")).to_have_text("Why is the sky blue?")
         ada.wait_for("ready")
-        expect(ada.page.locator("#asked-b")).to_contain_text("And at night?")
+        expect(ada.page.locator("#asked")).to_contain_text("And at night?")
         expect(ada.page.locator("#answer-b")).to_have_text(SLOW.text.strip())
 
 

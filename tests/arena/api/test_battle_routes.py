@@ -306,7 +306,7 @@ SENT = {
     "OpenedBattle": "battle_id state turn",
     "BattleBody": "battle_id state turn created turns message vote models",
     "TurnBody": "turn prompt a b",
-    "ShownAnswer": "text status",
+    "AnswerBody": "text status html",
     "ReceiptBody": "outcome models",
     "Reveal": "a b",
     "RevealedModel": "id name latency_s tokens cost",

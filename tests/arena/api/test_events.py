@@ -19,7 +19,7 @@ def snapshot(state: BattleState, a: str, b: str, message: str | None = None) -> 
 
 def text(events: Sequence[Event], side: Side) -> str:
     return "".join(
-        e.data["text"] for e in events if (e.name, e.data.get("side")) == ("delta", side)
+        str(e.data["text"]) for e in events if (e.name, e.data.get("side")) == ("delta", side)
     )
 
 

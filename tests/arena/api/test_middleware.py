@@ -106,6 +106,6 @@ def test_nobody_comes_in_by_a_websocket(tmp_path: Path) -> None:
     with (
         TestClient(app) as client,
         pytest.raises(WebSocketDisconnect),
-        client.websocket_connect("/gradio_api/queue/join", headers={"Host": "localhost"}),
+        client.websocket_connect("/api/v1/battles", headers={"Host": "localhost"}),
     ):
         pass

@@ -15,9 +15,8 @@ from arena.endpoints.connections import MOST
 from arena.errors import BusyError, FullError, LimitError
 from arena.guard.limits import HOUR, RUNNING, Allowance, Limits, Places, Share, Use, free_at
 from arena.settings import Settings
-from tests.arena.test_blindness import config_of
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, client_of, page_of, quick_arena, served_by, write_roster
+from tests.serving import Served, Visitor, client_of, quick_arena, served_by, write_roster
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 ADA, BOB = Voter("ada", address="network"), Voter("bob", address="network")
@@ -189,18 +188,6 @@ def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
     assert "spent" in refused.json()["detail"]
 
 
-def test_the_page_s_own_path_has_the_same_limits(tmp_path: Path) -> None:
-    with (
-        slow_page(tmp_path, battles_per_address_hour=1) as served,
-        served.visitor() as ada,
-        served.visitor() as bob,
-    ):
-        bob.open()
-        send(ada, "s")
-        updates = ada.get("/gradio_api/queue/data?session_hash=s").text
-    assert "Your network has reached 1 battle in an hour. The next is free at" in updates
-
-
 @pytest.mark.parametrize(
     ("proxies", "forwarded", "codes"),
     [
@@ -255,14 +242,6 @@ def slow_arena(folder: Path, **settings: object) -> Iterator[Served]:
         served_by(server, folder, **settings) as served,
     ):
         yield served
-
-
-@contextmanager
-def slow_page(folder: Path, **settings: object) -> Iterator[Served]:
-    with faulty_server({"x": SLOW, "y": SLOW}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y")
-        with page_of(folder, roster, **settings) as served:
-            yield served
 
 
 def refused(visitor: Visitor, status: int) -> str:
@@ -392,53 +371,3 @@ def status_of(visitor: Visitor, events: str, within_s: float = 5.0) -> int:
             if answer.status_code == 200 or time.monotonic() > deadline:
                 return answer.status_code
         time.sleep(0.05)
-
-
-def test_the_streams_of_the_page_count_too_and_what_is_refused_begins_no_battle(
-    tmp_path: Path,
-) -> None:
-    with slow_page(tmp_path, streams_per_voter=1) as served, served.visitor() as ada:
-        events = f"/api/v1/battles/{ada.open()}/events"
-        with ada.client.stream("GET", events):
-            assert send(ada, "s").is_success
-            updates = ada.get("/gradio_api/queue/data?session_hash=s").text
-        assert "1 of your streams may be open at a time." in updates
-        assert status_of(ada, events) == 200
-
-
-def test_a_visitor_reads_the_page_s_events_on_so_many_streams_and_no_more(tmp_path: Path) -> None:
-    with (
-        slow_page(tmp_path, streams_per_voter=1) as served,
-        served.visitor() as ada,
-        served.visitor() as bob,
-    ):
-        assert send(ada, "s").is_success
-        assert send(bob, "t").is_success
-        events = "/gradio_api/queue/data?session_hash="
-        with ada.client.stream("GET", f"{events}s"), ada.client.stream("GET", f"{events}s"):
-            refused = ada.get(f"{events}s")
-            assert refused.status_code == 429
-            assert "streams may be open at a time" in refused.json()["detail"]
-            with bob.client.stream("GET", f"{events}t") as answer:
-                assert answer.status_code == 200
-
-
-def test_the_page_s_queue_is_joined_only_so_often_in_a_minute(tmp_path: Path) -> None:
-    with (
-        slow_page(tmp_path, page_uses_per_voter_minute=2) as served,
-        served.visitor() as ada,
-        served.visitor() as bob,
-    ):
-        answers = [send(ada, f"s{n}") for n in range(6)]  # the minute may end among them
-        assert [a.status_code for a in answers].count(429) >= 2
-        assert "used the page 2 times in a minute" in answers[2].text + answers[5].text
-        assert send(bob, "t").is_success
-
-
-def send(visitor: Visitor, session: str) -> httpx.Response:
-    """Press Send, as the page does."""
-    page = config_of(visitor.get("/").text)
-    event = next(d for d in page["dependencies"] if d["inputs"])
-    data = ["Hi", *[""] * (len(event["inputs"]) - 1)]
-    joined = {"data": data, "fn_index": event["id"], "session_hash": session}
-    return visitor.post("/gradio_api/queue/join", json=joined)

@@ -1,0 +1,883 @@
+// The battle: one element that asks, shows both answers as they come, votes and reveals.
+//
+// It talks to the HTTP API and reads a battle's events. What is shown and hidden is decided by
+// the stylesheet, from the data attributes of <html> that paint() sets. The prompt and the buttons
+// around the element are Gradio's; they are looked up when they are needed, for Gradio may put
+// them into the page later than the element.
+(() => {
+  "use strict";
+
+  const SIDES = ["a", "b"];
+  const RUNNING = ["created", "streaming"];
+  const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "missing"];
+  const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // as they stand: keys 1 to 4
+  const UNSAVED = "Your vote is not saved yet. We are trying again.";
+  const NOT_COUNTED = "Not counted: you know who they are.";
+  const AWAY = "We cannot reach the arena. What is written is kept, and we are trying again.";
+  const UNSENT = "We cannot reach the arena. Your prompt is kept: send it again when you are back online.";
+  const STOP_FIRST = "Both are still writing. Press Esc to stop them, then vote.";
+  const SILENCE_MS = 5000; // after which a running battle is asked about
+  const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
+  const DRAFT = "arena.draft"; // in sessionStorage: a prompt that was not sent yet
+  const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
+
+  const EMPTY = { battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "",
+    counted: true, choice: null, models: null, standing: "", stopped: false, done: { a: false, b: false } };
+  let page = structuredClone(EMPTY);
+  let goingOn = false; // whether the next prompt goes to the two revealed models
+  let sending = null; // what was asked for and has not begun yet: "new", "turn", "continue", ...
+  let note = ""; // a refusal, beside the vote bar until the state changes
+  let source = null; // the events of the battle
+  let heardAt = 0; // when they last came
+  let loads = 0;
+  let invitation = ""; // what the empty prompt says before any battle
+  const following = { a: true, b: true };
+  const panes = {};
+
+  const $ = (id) => document.getElementById(id);
+  const all = (selector) => Array.from(document.querySelectorAll(selector));
+  const api = (battle, path = "") => `/api/v1/battles/${encodeURIComponent(battle)}${path}`;
+  const running = () => RUNNING.includes(page.state);
+  const ready = () => page.state === "ready" && !sending;
+  const box = () => document.querySelector("#prompt textarea");
+  const element = () => document.querySelector("arena-battle");
+  const recorded = () => element().dataset.recorded === "true";
+  const quietly = matchMedia("(prefers-reduced-motion: reduce)");
+
+  // --- an answer -------------------------------------------------------------------------
+
+  // The blocks that the server has rendered, and what follows them as plain text.
+  class Pane {
+    constructor(side) {
+      this.answer = $(`answer-${side}`);
+      this.scroll = $(`scroll-${side}`);
+      this.clear();
+    }
+
+    clear() {
+      this.answer.replaceChildren();
+      this.blocks = [];
+      this.tail = ""; // the text after the blocks, in an element and a node of its own
+      this.tailElement = null;
+      this.open = null;
+    }
+
+    whole(html) {
+      this.clear();
+      this.set(0, html);
+    }
+
+    set(index, html) {
+      const fragment = document.createRange().createContextualFragment(html);
+      const nodes = Array.from(fragment.childNodes);
+      const after = this.blocks.slice(index + 1).flat()[0] || this.tailElement || null;
+      for (const node of this.blocks[index] || []) node.remove();
+      this.answer.insertBefore(fragment, after);
+      this.blocks[index] = nodes;
+      for (const code of this.answer.querySelectorAll("figure:not([data-copy])")) addCopy(code);
+    }
+
+    setTail(text) {
+      if (this.tailElement) this.tailElement.remove();
+      this.tailElement = this.open = null;
+      this.tail = "";
+      this.grow(text);
+    }
+
+    // A fence that is open looks like the block that it will be.
+    grow(text) {
+      if (!text) return;
+      const before = FENCE.test(this.tail);
+      this.tail += text;
+      const fence = FENCE.exec(this.tail);
+      if (!this.open || Boolean(fence) !== before) {
+        if (this.tailElement) this.tailElement.remove();
+        this.tailElement = fence ? codeTail(fence[2]) : document.createElement("p");
+        this.tailElement.classList.add("tail");
+        this.open = document.createTextNode(fence ? this.tail.slice(fence[0].length) : this.tail);
+        (this.tailElement.querySelector("code") || this.tailElement).append(this.open);
+        if (!fence) this.tailElement.dir = "auto";
+        this.answer.append(this.tailElement);
+      } else {
+        this.open.appendData(text);
+      }
+    }
+
+    get empty() {
+      return !this.answer.firstChild;
+    }
+  }
+
+  function codeTail(info) {
+    const figure = document.createElement("figure");
+    const caption = document.createElement("figcaption");
+    caption.textContent = (info.trim().split(/\s+/)[0] || "").slice(0, 40);
+    const pre = document.createElement("pre");
+    pre.dir = "ltr";
+    pre.append(document.createElement("code"));
+    figure.dataset.copy = "no";
+    figure.append(caption, pre);
+    return figure;
+  }
+
+  function addCopy(figure) {
+    figure.dataset.copy = "yes";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await copy(figure.querySelector("code").textContent);
+      button.textContent = "Copied";
+      window.setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+    figure.querySelector("figcaption").append(button);
+  }
+
+  async function copy(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    // Pages over plain HTTP on another host have no clipboard.
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+
+  // --- what the page shows ----------------------------------------------------------------
+
+  function paint() {
+    const data = document.documentElement.dataset;
+    data.state = sending || page.state === "created" ? "waiting" : page.state;
+    data.sending = sending || "no";
+    data.counted = String(page.counted && sending !== "continue");
+    data.later = String(page.turn > 1);
+    for (const side of SIDES) {
+      data[side] = progress(side);
+      paintName(side);
+    }
+    for (const outcome of OUTCOMES) {
+      const button = $(`vote-${outcome}`);
+      if (!button) continue;
+      button.setAttribute("aria-disabled", String(data.state !== "ready"));
+      button.setAttribute("aria-pressed", String(page.choice === outcome));
+    }
+    data.choice = ["voted", "saving"].includes(page.state) && page.choice ? page.choice : "none";
+    document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", String(goingOn));
+    if ($("send")) $("send").setAttribute("aria-disabled", String(!canSend()));
+    if (box()) box().placeholder = invited();
+    $("asked").textContent = page.prompt;
+    $("hint").textContent = hint();
+    $("note").textContent = note;
+    count();
+  }
+
+  function progress(side) {
+    if (!page.battle && !sending) return "none";
+    if (page.done[side]) return "done";
+    return panes[side].empty ? "waiting" : "writing";
+  }
+
+  function paintName(side) {
+    const model = page.models && page.models[side];
+    const facts = model && !sending && !running() ? factsOf(model) : "";
+    $(`name-${side}`).textContent = $(`name-${side}`).title = model ? model.name : "";
+    $(`facts-${side}`).textContent = facts;
+    const tab = $(`tab-${side}`);
+    tab.querySelector(".label").textContent = side.toUpperCase() + (model ? ` · ${model.name}` : "");
+    tab.querySelector(".facts").textContent = facts;
+  }
+
+  function factsOf(model) {
+    const known = [];
+    if (model.latency_s !== null) known.push(`${model.latency_s.toFixed(1)} s to first token`);
+    if (model.tokens !== null) known.push(`${model.tokens.toLocaleString("en")} tokens`);
+    if (model.cost !== null) known.push(dollars(model.cost));
+    return known.join(" · ");
+  }
+
+  function dollars(cost) {
+    if (cost === 0) return "$0";
+    return cost >= 0.1 ? `$${cost.toFixed(2)}` : `$${Number(cost.toPrecision(2)).toFixed(6).replace(/0+$/, "")}`;
+  }
+
+  function invited() {
+    if (goingOn || !page.counted) {
+      return page.models ? `Ask ${page.models.a.name} and ${page.models.b.name}…` : "Ask these two more…";
+    }
+    if (!page.battle || ENDED.includes(page.state)) return invitation;
+    return recorded() ? "Vote, or start a new battle…" : "Ask these two more, or vote…";
+  }
+
+  function hint() {
+    if (page.message) return page.message;
+    if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}. ${page.standing}`.trim();
+    if (page.state === "skipped") return "Skipped. Nothing was counted, and the names stay hidden.";
+    if (page.battle && !page.counted) return NOT_COUNTED;
+    if (page.state !== "ready") return "";
+    return page.stopped ? "Stopped. You can vote on what you see." : "Both finished. You can vote.";
+  }
+
+  function voteInWords() {
+    const name = (side) => (page.models ? page.models[side].name : side.toUpperCase());
+    return { model_a: `${name("a")} was better`, model_b: `${name("b")} was better`,
+      tie: "a tie", both_bad: "both were bad" }[page.choice];
+  }
+
+  function say(text) {
+    $("live").textContent = text;
+  }
+
+  function tell(text) {
+    note = text;
+    paint();
+  }
+
+  function count() {
+    const longest = Number(element().dataset.longest);
+    const length = box() ? [...box().value].length : 0;
+    const near = length > 0.8 * longest;
+    $("count").textContent = near ? `${length.toLocaleString("en")} of ${longest.toLocaleString("en")} characters` : "";
+    $("count").classList.toggle("over", length > longest);
+  }
+
+  // --- a battle and its events --------------------------------------------------------------
+
+  // A battle as the API tells it: after a load, and where events may have been lost.
+  function take(body) {
+    const latest = body.turns[body.turns.length - 1];
+    const same = body.battle_id === page.battle && body.turn === page.turn;
+    const vote = body.vote;
+    if (body.battle_id !== page.battle) goingOn = false;
+    page = { ...page, battle: body.battle_id, turn: body.turn, state: body.state, message: body.message,
+      prompt: latest.prompt, counted: !body.models || Boolean(vote), models: body.models,
+      choice: vote ? vote.outcome : null, attempt: same ? page.attempt : 0,
+      stopped: SIDES.some((side) => latest[side].status === "stopped") };
+    for (const side of SIDES) {
+      history(side, body.turns.slice(0, -1).map((turn) => [turn.prompt, turn[side].html]));
+      if (RUNNING.includes(body.state)) {
+        if (!same) panes[side].clear();
+      } else {
+        panes[side].whole(latest[side].html);
+      }
+      page.done[side] = latest[side].status !== "streaming";
+      if (!same) toTop(side, body.turn > 1);
+    }
+    sending = null;
+    note = "";
+    paint();
+  }
+
+  function history(side, turns) {
+    $(`history-${side}`).replaceChildren(...turns.flatMap(([prompt, html]) => {
+      const asked = document.createElement("p");
+      asked.className = "asked";
+      asked.dir = "auto";
+      asked.textContent = prompt;
+      const answer = document.createElement("div");
+      answer.className = "rendered";
+      answer.append(document.createRange().createContextualFragment(html));
+      return [asked, answer];
+    }));
+  }
+
+  // What stands in the panes becomes history, and the next answers begin.
+  function begin(battle, turn, prompt, further) {
+    for (const side of SIDES) {
+      const pane = panes[side];
+      if (further && turn > page.turn) {
+        const answer = document.createElement("div");
+        const asked = document.createElement("p");
+        asked.className = "asked";
+        asked.dir = "auto";
+        asked.textContent = page.prompt;
+        answer.className = "rendered";
+        answer.append(...pane.answer.childNodes);
+        $(`history-${side}`).append(asked, answer);
+      } else if (!further) {
+        $(`history-${side}`).replaceChildren();
+      }
+      pane.clear();
+    }
+    const models = further ? page.models : null;
+    page = { ...structuredClone(EMPTY), battle, turn, prompt, state: "created",
+      models: models && { a: nameOf(models.a), b: nameOf(models.b) }, counted: !models };
+    goingOn = false;
+    sending = null;
+    note = "";
+    paint();
+    for (const side of SIDES) toTop(side, turn > 1);
+    say("Both models are answering.");
+    follow();
+  }
+
+  function nameOf(model) {
+    return { name: model.name, latency_s: null, tokens: null, cost: null };
+  }
+
+  async function read(battle) {
+    const response = await fetch(`${api(battle)}?html=1`);
+    if (response.ok) return response.json();
+    const problem = await response.json().catch(() => ({}));
+    throw Object.assign(new Error(problem.detail || "The arena cannot show this battle now."), { status: response.status });
+  }
+
+  async function load(battle) {
+    heardAt = Date.now();
+    const number = ++loads;
+    let body;
+    try {
+      body = await read(battle);
+    } catch (failure) {
+      if (failure.status === 404) missing(failure.message);
+      else if (page.battle === battle) {
+        tell(AWAY);
+        if (page.state === "opening") window.setTimeout(() => page.battle === battle && load(battle), 2000);
+      }
+      return;
+    }
+    if (page.battle !== battle || number !== loads) return; // a later one knows more
+    take(body);
+    if (running()) follow();
+    else if (page.state === "ready") resumeVote();
+    else if (page.state === "voted") address(battle, true);
+  }
+
+  function missing(words) {
+    clear();
+    page.state = "missing";
+    page.message = words;
+    paint();
+    say(words);
+  }
+
+  function follow() {
+    leave();
+    heardAt = Date.now();
+    const battle = page.battle;
+    source = new EventSource(`${api(battle)}/events?html=1`);
+    const on = (name, act) => source.addEventListener(name, (event) => {
+      if (battle !== page.battle) return;
+      heardAt = Date.now();
+      if (note === AWAY) note = "";
+      renew(event.lastEventId);
+      act(JSON.parse(event.data));
+    });
+    on("delta", ({ side, text }) => write(side, (pane) => pane.grow(text)));
+    on("blocks", ({ side, blocks, tail }) => write(side, (pane) => {
+      for (const [index, html] of blocks) pane.set(index, html);
+      pane.setTail(tail);
+    }));
+    on("done", ({ side }) => { page.done[side] = true; paint(); });
+    on("ready", () => {
+      leave();
+      page.state = "ready";
+      page.done = { a: true, b: true };
+      note = "";
+      paint();
+      say(page.counted ? hint() : `Both finished. ${NOT_COUNTED}`);
+      if (!page.counted) load(battle); // what they cost
+      else resumeVote();
+    });
+    on("failed", () => { leave(); settle(battle); });
+    source.onerror = () => {
+      if (source && source.readyState === EventSource.CLOSED) {
+        leave();
+        window.setTimeout(() => { if (battle === page.battle && running()) load(battle); }, 1000);
+      }
+    };
+  }
+
+  async function settle(battle) {
+    await load(battle);
+    if (battle === page.battle) say(hint());
+  }
+
+  // Another attempt, asked for elsewhere, begins anew.
+  function renew(id) {
+    const attempt = Number(id.split(".")[1] || 0);
+    if (page.attempt && attempt !== page.attempt) for (const side of SIDES) panes[side].clear();
+    page.attempt = attempt;
+  }
+
+  function leave() {
+    if (source) source.close();
+    source = null;
+  }
+
+  function write(side, act) {
+    const first = panes[side].empty || page.state === "created";
+    act(panes[side]);
+    if (first) {
+      page.state = "streaming";
+      paint();
+    }
+    keepUp();
+  }
+
+  // A stream may be lost without a word; a page may have slept.
+  async function watchOver() {
+    if (!page.battle || !running() || Date.now() - heardAt < SILENCE_MS) return;
+    heardAt = Date.now();
+    const battle = page.battle;
+    try {
+      const body = await read(battle);
+      if (battle !== page.battle || !running()) return;
+      if (RUNNING.includes(body.state)) {
+        if (!source) follow();
+        if (note === AWAY) tell("");
+      } else {
+        leave();
+        load(battle);
+      }
+    } catch {
+      if (battle === page.battle && running()) tell(AWAY);
+    }
+  }
+
+  // --- the address ------------------------------------------------------------------------------
+
+  function address(battle, voted = false) {
+    const readable = voted && element().dataset.readable === "true";
+    const path = !battle ? "/" : readable ? `/battles/${battle}` : `/?b=${encodeURIComponent(battle)}`;
+    if (location.pathname + location.search === path) return;
+    if (voted) window.history.replaceState(null, "", path);
+    else window.history.pushState(null, "", path);
+  }
+
+  function addressed() {
+    return new URLSearchParams(location.search).get("b") || (/^\/battles\/(\w+)$/.exec(location.pathname) || [])[1];
+  }
+
+  function onAddress() {
+    const battle = addressed();
+    if (battle === page.battle) return;
+    clear();
+    if (battle) open(battle);
+    else paint();
+  }
+
+  function open(battle) {
+    page.battle = battle;
+    page.state = "opening";
+    paint();
+    load(battle);
+  }
+
+  function clear() {
+    leave();
+    for (const side of SIDES) {
+      panes[side].clear();
+      $(`history-${side}`).replaceChildren();
+    }
+    page = structuredClone(EMPTY);
+    goingOn = false;
+    sending = null;
+    note = "";
+  }
+
+  // --- prompts ------------------------------------------------------------------------------------
+
+  function canSend() {
+    return !sending && !running() && page.state !== "saving";
+  }
+
+  // What a prompt would be, sent now. The server decides whether it may.
+  function intent() {
+    if (goingOn) return "continue";
+    return page.state === "ready" ? "turn" : "new";
+  }
+
+  function fill(text) {
+    if (!box() || box().value === text) return;
+    box().value = text;
+    box().dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function send() {
+    if (!canSend() || !box().value.trim()) {
+      box().focus();
+      return;
+    }
+    ask(box().value, intent());
+  }
+
+  async function ask(prompt, what) {
+    const before = { battle: page.battle, turn: page.turn };
+    const path = { new: "", turn: "/turns", continue: "/continue" }[what];
+    const url = what === "new" ? "/api/v1/battles" : api(before.battle, path);
+    depart(what);
+    const opened = await post(url, { prompt });
+    if (!opened) return;
+    if (box().value === prompt) fill("");
+    begin(opened.battle_id, opened.turn, prompt, what !== "new");
+    address(opened.battle_id);
+  }
+
+  // Sends and says in words why it was refused; null if it was.
+  async function post(url, body) {
+    let response = null;
+    try {
+      response = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" },
+        body: body === undefined ? undefined : JSON.stringify(body) });
+    } catch {
+      // It never arrived, or its answer got lost.
+    }
+    const answer = response ? await response.json().catch(() => ({})) : {};
+    if (response && response.ok) return answer;
+    sending = null;
+    tell(response ? answer.detail || answer.title || "The arena did not take this." : UNSENT);
+    return null;
+  }
+
+  function depart(what) {
+    sending = what;
+    note = "";
+    paint();
+    $("panes").focus({ preventScroll: true });
+  }
+
+  // A later turn is tried again where it stands; a first one in a battle of its own.
+  function again() {
+    if (sending || !["failed", "stopped", "interrupted"].includes(page.state)) return;
+    if (page.turn > 1) askAnew("retry");
+    else ask(page.prompt, "new");
+  }
+
+  function regenerate() {
+    if (ready()) askAnew("regenerate");
+  }
+
+  async function askAnew(deed) {
+    const { battle, prompt } = page;
+    depart(deed);
+    const opened = await post(api(battle, `/${deed}`));
+    if (!opened) return load(battle);
+    begin(battle, opened.turn, prompt, true);
+  }
+
+  function goOn() {
+    if (page.state !== "voted" || !page.models || sending || recorded()) return;
+    goingOn = !goingOn;
+    paint();
+    if (goingOn) box().focus();
+  }
+
+  function startOver() {
+    if (sending || running()) return;
+    clear();
+    paint();
+    address("");
+    say("");
+    box().focus();
+  }
+
+  async function stop() {
+    if (!running() || !page.battle) return;
+    const battle = page.battle;
+    const body = await post(api(battle, "/stop"));
+    if (!body || battle !== page.battle) return;
+    leave();
+    settle(battle);
+  }
+
+  // --- votes ----------------------------------------------------------------------------------------
+
+  function storedVotes() {
+    return recall(localStorage, VOTES) || {};
+  }
+
+  function storeVote(battle, vote) {
+    const votes = storedVotes();
+    if (vote) votes[battle] = vote;
+    else delete votes[battle];
+    keep(localStorage, VOTES, votes);
+  }
+
+  function recall(storage, key) {
+    try {
+      return JSON.parse(storage.getItem(key));
+    } catch {
+      return null;
+    }
+  }
+
+  function keep(storage, key, value) {
+    try {
+      storage.setItem(key, JSON.stringify(value));
+    } catch {
+      // Storage is full or forbidden: what it was to keep lives as long as this page.
+    }
+  }
+
+  function vote(outcome) {
+    if (running() && OUTCOMES.includes(outcome)) return tell(STOP_FIRST);
+    if (!ready() || !page.counted) return;
+    const cast = { outcome, key: newKey() };
+    storeVote(page.battle, cast);
+    save(cast);
+    deliver(page.battle, cast, 0);
+  }
+
+  function save(cast) {
+    page.state = "saving";
+    page.choice = cast.outcome;
+    note = "";
+    paint();
+  }
+
+  function resumeVote() {
+    const cast = storedVotes()[page.battle];
+    if (!cast) return;
+    save(cast);
+    deliver(page.battle, cast, 0);
+  }
+
+  function newKey() {
+    if (crypto.randomUUID) return crypto.randomUUID();
+    // Only pages over plain HTTP on another host lack randomUUID.
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    bytes[6] = (bytes[6] & 15) | 64;
+    bytes[8] = (bytes[8] & 63) | 128;
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  }
+
+  async function deliver(battle, cast, tries) {
+    let response = null;
+    try {
+      response = await fetch(api(battle, "/vote"), {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(cast),
+      });
+    } catch {
+      // No answer: the vote may or may not be saved, and the key makes it safe to repeat.
+    }
+    if (!response || response.status >= 500 || response.status === 429) {
+      if (battle === page.battle && page.state === "saving") tell(UNSAVED);
+      retry(battle, cast, tries + 1);
+      return;
+    }
+    storeVote(battle, null);
+    const body = await response.json().catch(() => ({}));
+    if (battle !== page.battle) return;
+    if (response.ok) return page.state === "saving" ? reveal(body) : load(battle);
+    await load(battle);
+    if (page.state === "saving") page.state = "ready";
+    tell(body.detail || body.title || "This vote was not taken.");
+  }
+
+  const waiting = new Map(); // battle -> stops the wait for the next try
+
+  function retry(battle, cast, tries) {
+    const timer = window.setTimeout(() => {
+      waiting.delete(battle);
+      deliver(battle, cast, tries);
+    }, Math.min(1000 * 2 ** (tries - 1), 30000));
+    waiting.set(battle, () => window.clearTimeout(timer));
+  }
+
+  function deliverAll() {
+    for (const [battle, cast] of Object.entries(storedVotes())) {
+      const stopWaiting = waiting.get(battle);
+      if (stopWaiting) stopWaiting();
+      waiting.delete(battle);
+      deliver(battle, cast, 0);
+    }
+  }
+
+  function reveal(receipt) {
+    const held = document.activeElement && document.activeElement.closest("#votes");
+    page.models = receipt.models;
+    page.choice = receipt.outcome;
+    page.state = receipt.outcome === "skip" ? "skipped" : "voted";
+    page.message = null;
+    note = "";
+    paint();
+    say(hint());
+    if (page.state === "voted") {
+      address(page.battle, true);
+      stand(page.battle);
+    }
+    if (held) document.querySelector(".after [data-do=new]").focus();
+  }
+
+  // How the model that was chosen stands; nothing where no rank is ruled out.
+  async function stand(battle) {
+    const chosen = { model_a: "a", model_b: "b" }[page.choice];
+    if (!chosen) return;
+    const response = await fetch("/api/v1/leaderboard").catch(() => null);
+    if (!response || !response.ok) return;
+    const board = await response.json();
+    const row = board.ratings.find((rated) => rated.model === page.models[chosen].id);
+    if (!row || row.rank_low === null || battle !== page.battle || page.state !== "voted") return;
+    const rank = row.rank_low === row.rank_high ? `is ${row.rank_low}` : `lies within ${row.rank_low} to ${row.rank_high}`;
+    page.standing = `Its rank ${rank} of ${board.ratings.length}, after ${row.votes.toLocaleString("en")} votes.`;
+    paint();
+  }
+
+  async function copyLink() {
+    await copy(location.href);
+    say("Link copied.");
+    const button = document.querySelector("[data-do=copy]");
+    button.textContent = "Copied";
+    window.setTimeout(() => { button.textContent = "Copy link"; }, 1500);
+  }
+
+  // --- keys, clicks, scrolling ------------------------------------------------------------------------
+
+  const sheet = (id) => () => $(id).showModal();
+  const DO = { again, regenerate, stop, "go-on": goOn, new: startOver, copy: copyLink,
+    skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
+
+  function onKey(event) {
+    if (event.target === box()) return onPromptKey(event);
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (document.querySelector("dialog[open]")) return;
+    const deed = { n: startOver, r: regenerate, g: goOn, "/": () => box().focus(), escape: stop,
+      "?": DO.help }[event.key.toLowerCase()];
+    const outcome = /^[1-4]$/.test(event.key) ? OUTCOMES[event.key - 1] : null;
+    if (outcome) vote(outcome);
+    else if (deed) deed();
+    else if (event.target.closest("#votes") && ["ArrowLeft", "ArrowRight"].includes(event.key)) besides(event);
+    else return;
+    event.preventDefault();
+  }
+
+  function besides(event) {
+    const at = OUTCOMES.findIndex((outcome) => $(`vote-${outcome}`) === event.target.closest("button"));
+    const next = OUTCOMES[at + (event.key === "ArrowRight" ? 1 : -1)];
+    if (next) $(`vote-${next}`).focus();
+  }
+
+  function onPromptKey(event) {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.stopPropagation(); // Shift+Enter stays a new line
+    if (event.shiftKey) return;
+    event.preventDefault();
+    send();
+  }
+
+  function onClick(event) {
+    const button = event.target.closest("button, a");
+    if (!button) return;
+    const [, kind, name] = /^(vote|do)-(.+)$/.exec(button.id) || [];
+    if (button.id === "send") send();
+    else if (kind === "vote") vote(name);
+    else if (kind === "do") DO[name]();
+    else if (button.dataset.do) DO[button.dataset.do]();
+    else if ("ask" in button.dataset) onPromptChosen(button);
+    else if (button.id.startsWith("tab-")) showPane(button.id.slice(-1));
+    else if (button.matches('#panes a[href^="#"]')) event.preventDefault();
+  }
+
+  function onPromptChosen(button) {
+    const dialog = button.closest("dialog");
+    if (dialog) dialog.close();
+    if (canSend()) ask(button.textContent, "new");
+  }
+
+  function onSearch(event) {
+    const wanted = event.target.value.toLowerCase().split(/\s+/);
+    const items = all("#prompts li");
+    for (const item of items) {
+      const text = item.textContent.toLowerCase();
+      item.hidden = !wanted.every((word) => text.includes(word));
+    }
+    $("prompts-none").hidden = items.some((item) => !item.hidden);
+  }
+
+  function showPane(side) {
+    const strip = $("panes");
+    const left = $(`pane-${side}`).offsetLeft - strip.offsetLeft;
+    strip.scrollTo({ left, behavior: quietly.matches ? "auto" : "smooth" });
+  }
+
+  function onSwipe() {
+    const strip = $("panes");
+    const atB = strip.scrollLeft > strip.clientWidth / 2;
+    $("tab-a").setAttribute("aria-selected", String(!atB));
+    $("tab-b").setAttribute("aria-selected", String(atB));
+  }
+
+  // A later answer begins at the top of its pane; the turns before it are above.
+  function toTop(side, later) {
+    following[side] = true;
+    const { scroll } = panes[side];
+    scroll.scrollTop = later ? scroll.scrollHeight : 0;
+  }
+
+  let due = false;
+
+  function keepUp() {
+    if (due) return;
+    due = true;
+    window.requestAnimationFrame(() => {
+      due = false;
+      for (const side of SIDES) {
+        if (following[side]) panes[side].scroll.scrollTop = panes[side].scroll.scrollHeight;
+      }
+    });
+  }
+
+  function followEnd(side) {
+    const { scroll } = panes[side];
+    for (const move of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+      scroll.addEventListener(move, () => {
+        window.requestAnimationFrame(() => {
+          following[side] = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 40;
+        });
+      }, { passive: true });
+    }
+  }
+
+  function start() {
+    for (const side of SIDES) {
+      panes[side] = new Pane(side);
+      followEnd(side);
+    }
+    document.documentElement.dataset.recorded = String(recorded());
+    document.documentElement.dataset.readable = element().dataset.readable;
+    $("panes").addEventListener("scroll", onSwipe, { passive: true });
+    document.addEventListener("keydown", onKey, true);
+    document.addEventListener("click", onClick);
+    window.addEventListener("popstate", onAddress);
+    window.addEventListener("online", () => {
+      deliverAll();
+      heardAt = 0;
+      watchOver();
+    });
+    window.setInterval(watchOver, 1000);
+    if ($("prompts")) $("prompts-search").addEventListener("input", onSearch);
+    const battle = addressed();
+    if (battle) open(battle);
+    else paint();
+    deliverAll();
+    whenPrompt();
+  }
+
+  // Gradio puts the prompt into the page when it is ready.
+  function whenPrompt() {
+    if (!box() || OUTCOMES.some((outcome) => !$(`vote-${outcome}`))) return window.requestAnimationFrame(whenPrompt);
+    const early = document.querySelector("#first textarea");
+    invitation = early.placeholder;
+    box().setAttribute("aria-label", "Prompt");
+    box().addEventListener("input", () => {
+      keep(sessionStorage, DRAFT, box().value);
+      count();
+    });
+    fill(early.value || recall(sessionStorage, DRAFT) || "");
+    if (document.activeElement === early || matchMedia("(pointer: fine)").matches) box().focus();
+    $("first").remove();
+    paint();
+  }
+
+  customElements.define("arena-battle", class extends HTMLElement {
+    connectedCallback() {
+      // Its parts come with it, but after it when the page's own HTML brings it.
+      window.queueMicrotask(start);
+    }
+  });
+})();

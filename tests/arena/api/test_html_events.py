@@ -1,0 +1,151 @@
+"""What a page gets of a battle: blocks as HTML, in the end those of the whole answers."""
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.api import html_events
+from arena.api.events import Event, Position
+from arena.api.html_events import HtmlReader, Renderings
+from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Snapshot
+from judge.render.markdown import render
+from tests.judge.render.test_stream import TEXTS
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def snapshot(a: str, b: str, *, ended: bool, attempt: int = 1) -> Snapshot:
+    status = AnswerStatus.COMPLETE if ended else AnswerStatus.STREAMING
+    turn = ShownTurn(1, "Why?", ShownAnswer(a, status), ShownAnswer(b, status), attempt)
+    state = BattleState.READY if ended else BattleState.STREAMING
+    return Snapshot("id", state, NOW, (turn,), None)
+
+
+class ReadersPage:
+    """A page that does with events what the script does."""
+
+    def __init__(self, renderings: Renderings) -> None:
+        self.renderings = renderings
+        self.reached = Position()
+        self.blocks: dict[str, dict[int, str]] = {"a": {}, "b": {}}
+        self.tails = {"a": "", "b": ""}
+        self.names: list[str] = []
+        self.connect()
+
+    def connect(self) -> None:
+        self.reader = HtmlReader(self.renderings.of("id"))
+
+    async def look(self, shown: Snapshot) -> None:
+        for event in await self.reader.events(shown, self.reached):
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        data: Any = event.data
+        self.names.append(event.name)
+        if event.position[:2] != self.reached[:2]:
+            self.blocks, self.tails = {"a": {}, "b": {}}, {"a": "", "b": ""}
+        self.reached = event.position
+        if event.name == "delta":
+            self.tails[data["side"]] += data["text"]
+        if event.name == "blocks":
+            self.blocks[data["side"]] |= dict(data["blocks"])
+            self.tails[data["side"]] = data["tail"]
+
+    def html(self, side: str) -> str:
+        return "".join(html for _, html in sorted(self.blocks[side].items()))
+
+
+def cuts(text: str, rng: random.Random) -> list[str]:
+    places = sorted(rng.randint(0, len(text)) for _ in range(6))
+    return [text[:place] for place in places]
+
+
+@given(TEXTS, TEXTS, st.randoms(use_true_random=False))
+def test_pages_that_come_late_or_come_back_end_with_the_whole(
+    a: str, b: str, rng: random.Random
+) -> None:
+    async def read() -> list[ReadersPage]:
+        renderings = Renderings()
+        pages = [ReadersPage(renderings)]
+        for begun_a, begun_b in zip(cuts(a, rng), cuts(b, rng), strict=True):
+            if rng.random() < 0.3:
+                pages.append(ReadersPage(renderings))
+            for page in pages:
+                if rng.random() < 0.3:
+                    page.connect()
+                await page.look(snapshot(begun_a, begun_b, ended=False))
+        for page in pages:
+            await page.look(snapshot(a, b, ended=True))
+        return pages
+
+    for page in asyncio.run(read()):
+        assert (page.html("a"), page.html("b")) == (render(a), render(b))
+        assert page.tails == {"a": "", "b": ""}
+        assert page.names[-3:] == ["done", "done", "ready"]
+
+
+def test_another_attempt_begins_anew() -> None:
+    async def read() -> ReadersPage:
+        page = ReadersPage(Renderings())
+        await page.look(snapshot("One.\n\nTwo", "x", ended=True))
+        await page.look(snapshot("Three", "y", ended=True, attempt=2))
+        return page
+
+    page = asyncio.run(read())
+    assert (page.html("a"), page.html("b")) == (render("Three"), render("y"))
+
+
+def test_what_two_pages_read_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Counted(html_events.Answer):
+        def __init__(self) -> None:
+            made.append(self)
+            super().__init__()
+
+    monkeypatch.setattr(html_events, "Answer", Counted)
+
+    async def read() -> None:
+        renderings = Renderings()
+        for page in [ReadersPage(renderings), ReadersPage(renderings)]:
+            await page.look(snapshot("One", "Two", ended=True))
+
+    asyncio.run(read())
+    assert len(made) == 2, "one for each side"
+
+
+def test_long_answers_are_rendered_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    async def beside(act: Any, *given: Any) -> None:
+        threads.append(act)
+        act(*given)
+
+    monkeypatch.setattr(asyncio, "to_thread", beside)
+
+    async def read(text: str) -> ReadersPage:
+        page = ReadersPage(Renderings())
+        await page.look(snapshot(text, "x", ended=True))
+        return page
+
+    asyncio.run(read("short"))
+    assert threads == []
+    assert asyncio.run(read("long " * 2000)).html("a") == render("long " * 2000)
+    assert len(threads) == 1
+
+
+def test_a_reader_who_left_leaves_nothing_behind() -> None:
+    async def read() -> int:
+        renderings = Renderings()
+        page = ReadersPage(renderings)
+        await page.look(snapshot("One", "Two", ended=True))
+        assert len(renderings._read) == 1
+        del page
+        return len(renderings._read)
+
+    assert asyncio.run(read()) == 0

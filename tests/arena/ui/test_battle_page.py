@@ -1,0 +1,110 @@
+"""The battle page as it is sent: one document, and nothing in it from elsewhere."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from arena.ui import battle_page, gradio_parts
+from arena.ui.battle_page import add_assets, page_router
+from tests.arena.pages.page import Page
+
+HOSTILE = '</script><script>alert(1)</script>"> {{ 7*7 }} **x**'
+LINES = "Write:\n\n  1. a loop\n\n`code` & <b>"
+ADDRESS = re.compile(r'(?:src|href)="([^"]+)"')
+
+
+def client(*prompts: str, recorded: bool = False) -> TestClient:
+    app = FastAPI()
+    given = ([], prompts) if recorded else (prompts, None)
+    app.include_router(page_router(*given, readable=True, longest=8000))
+    add_assets(app)
+    return TestClient(app)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[str]:
+    with client("Why is the sky blue?") as visitor:
+        yield visitor.get("/").text
+
+
+def test_the_document_asks_only_the_arena(page: str) -> None:
+    assert {address[0] for address in ADDRESS.findall(page)} == {"/", "#"}
+    assert not any(address.startswith("//") for address in ADDRESS.findall(page))
+    assert "gradio.app" not in page
+    assert "githubusercontent" not in page
+    assert not re.search("manifest|iframe-?resizer.*src", page, re.IGNORECASE)
+
+
+def test_all_that_it_loads_is_there(page: str) -> None:
+    assets = [address for address in ADDRESS.findall(page) if address.startswith("/assets/")]
+    assert len(assets) == 2
+    with client() as visitor:
+        answers = [visitor.get(address) for address in [*assets, "/theme.css"]]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert "immutable" in answers[0].headers["Cache-Control"]
+
+
+def test_the_first_paint_has_what_the_page_has_without_a_script(page: str) -> None:
+    first = Page(page)
+    assert "Which answer is better?" in page
+    assert first.all("textarea")[0]["placeholder"] == "Ask anything…"
+    assert [meta["content"] for meta in first.all("meta") if meta.get("property") == "og:title"]
+
+
+@pytest.mark.parametrize("prompt", [HOSTILE, LINES])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_prompt_to_try_is_shown_to_the_letter_and_nothing_in_it_acts(
+    prompt: str, recorded: bool
+) -> None:
+    with client(prompt, recorded=recorded) as visitor:
+        page = visitor.get("/").text
+    chips = re.findall(r"<button[^>]*data-ask><span>(.*?)</span>", page, re.DOTALL)
+    assert [unescape(chip) for chip in chips] == [prompt]
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/config", "/gradio_api/info", "/gradio_api/queue/join", "/login", "/manifest.json"]
+)
+def test_nothing_else_of_gradio_is_served(path: str) -> None:
+    with client() as visitor:
+        assert visitor.get(path).status_code == 404
+        assert visitor.post(path, json={}).status_code == 404
+
+
+def test_no_file_outside_the_assets_is_served() -> None:
+    with client() as visitor:
+        for path in ("%2e%2e/index.html", "..%2findex.html", "..%2f..%2f..%2f__init__.py"):
+            assert visitor.get(f"/assets/{path}").status_code == 404
+
+
+def test_a_gradio_whose_page_is_another_is_named() -> None:
+    with pytest.raises(RuntimeError, match=r"Gradio .* has no no such thing"):
+        gradio_parts.first(re.compile("no such thing"), "<html>")
+
+
+def test_the_process_that_serves_loads_no_gradio() -> None:
+    script = (
+        "import sys; from arena.ui.battle_page import page_router, of_gradio; "
+        "page_router((), None, readable=True, longest=9); assert of_gradio()['theme']; "
+        "assert not {'gradio', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_address_of_a_file_changes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(battle_page, "STATIC", tmp_path)
+    address = battle_page.address.__wrapped__
+    (tmp_path / "x.css").write_text("a")
+    before = address("x.css")
+    (tmp_path / "x.css").write_text("b")
+    assert address("x.css") != before
