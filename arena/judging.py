@@ -15,8 +15,8 @@ from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
 from arena.errors import EndpointError
 from arena.store import single_battles
 from arena.store.judgements import StoredJournal, judging_seed
-from arena.store.log import fingerprint
 from arena.store.store import Store
+from arena.store.tables import fingerprint
 from judge import errors
 from judge.budget import Price
 from judge.case import Case, Message

@@ -3,13 +3,13 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from json.encoder import encode_basestring_ascii as _quoted
-from typing import Any, NewType, Protocol
+from typing import NewType, Protocol
 
 from judge.budget import Calibration, Estimate, Price, calibrate, estimate, request_tokens
 from judge.case import Case, CaseId, Order
@@ -157,8 +157,8 @@ class Journal(Protocol):
         """
         ...
 
-    async def keep(self, key: Key, request: Request, reply: Reply) -> None:
-        """Store a reply, and end the claim on it; durable on return.
+    def keep(self, key: Key, request: Request, reply: Reply) -> Awaitable[None]:
+        """Store a reply, and end the claim on it; durable once it is awaited.
 
         The first reply to a key stays: keeping another one is no error and changes nothing.
         """
@@ -168,7 +168,7 @@ class Journal(Protocol):
         """Give up claims on keys that got no reply."""
         ...
 
-    async def note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+    async def note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
         """Store what this version of a parser read in replies, in place of what it read before."""
         ...
 

@@ -18,7 +18,7 @@ from judge.calls import Call, Journal, Key, Options, Question, call_of, question
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
-from judge.grammar import Reading, noted, pooled
+from judge.grammar import Reading, pooled
 from judge.protocol import Method
 from judge.verdict import Judged, Run, Stop
 
@@ -212,7 +212,7 @@ class _Runner:
         self._states = [_State() for _ in asked]
         self._elsewhere: list[Question] = []
         self._held: set[Key] = set()
-        self._notes: dict[Key, dict[str, Any]] = {}
+        self._notes: dict[Key, Reading | FailureClass] = {}
         self._n_asked = self._n_recalled = 0
         # While one stores a reply, another one asks.
         self._n_workers = min(2 * options.concurrency, len(asked))
@@ -381,7 +381,7 @@ class _Runner:
         self._held.discard(key)
 
     async def _note(self, key: Key, reading: Reading | FailureClass) -> None:
-        self._notes[key] = noted(reading)
+        self._notes[key] = reading
         if len(self._notes) >= _NOTES:
             await self._note_all()
 

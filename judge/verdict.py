@@ -88,7 +88,7 @@ def preference_for_a(as_is: Preference | None, swapped: Preference | None) -> fl
     """
     if as_is is None or swapped is None:
         return None
-    return (as_is.first + swapped.swapped().first) / 2
+    return (as_is.first + (1 - swapped.first)) / 2
 
 
 @dataclass(frozen=True, slots=True)

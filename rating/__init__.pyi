@@ -45,14 +45,14 @@ from .uncertainty.clusters import activity as activity
 from .uncertainty.contrasts import Contrasts as Contrasts
 from .uncertainty.contrasts import Inference as Inference
 from .uncertainty.contrasts import infer as infer
-from .uncertainty.covariance import QuasiErrors as QuasiErrors
 from .uncertainty.covariance import hessian_covariance as hessian_covariance
-from .uncertainty.covariance import quasi_standard_errors as quasi_standard_errors
 from .uncertainty.covariance import sandwich_covariance as sandwich_covariance
 from .uncertainty.profile import ProfileIntervals as ProfileIntervals
 from .uncertainty.profile import profile_intervals as profile_intervals
+from .uncertainty.ranks import QuasiErrors as QuasiErrors
 from .uncertainty.ranks import RankRanges as RankRanges
 from .uncertainty.ranks import critical_value as critical_value
+from .uncertainty.ranks import quasi_standard_errors as quasi_standard_errors
 from .uncertainty.ranks import rank_ranges as rank_ranges
 from .uncertainty.win_rates import FieldRates as FieldRates
 from .uncertainty.win_rates import WinRates as WinRates

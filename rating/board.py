@@ -14,12 +14,13 @@ from rating.options import RateOptions
 from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
 from rating.typing import Floats
 from rating.uncertainty.clusters import KINDS, Activity, activity
-from rating.uncertainty.covariance import difference_variances, quantiles, quasi_standard_errors
+from rating.uncertainty.covariance import difference_variances, quantiles
 from rating.uncertainty.ranks import (
     EQUAL_NATS,
     MIN_EFFECTIVE_FOR_RANKS,
     RankRanges,
     joint_rank_ranges,
+    quasi_standard_errors,
     rank_ranges,
 )
 from rating.uncertainty.spread import (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token, convert
 from cyclopts.annotations import resolve_optional
@@ -13,6 +13,9 @@ from cyclopts.annotations import resolve_optional
 from rating.errors import DataError
 from rating.tables.columns import KNOWN
 from rating.tables.files import Files
+
+if TYPE_CHECKING:
+    from rating.tables.sources import LoggedColumns
 
 INTEGER = re.compile(r"[+-]?\d+")
 
@@ -131,10 +134,29 @@ class Chosen:
     where: Annotated[str | None, Parameter(metavar="SQL")] = None
     labels: Labels = ()
 
-    def files(self, sources: Sequence[str], columns: Sequence[tuple[str, str]]) -> Files:
-        """Read sources as one table, of which whoever reads it names the columns."""
-        winner = dict(columns).get("winner")
-        return Files(tuple(sources), (), self.where, self.labels, winner)
+    def source(
+        self, sources: Sequence[str], columns: Sequence[tuple[str, str]]
+    ) -> "Files | LoggedColumns":
+        """Read files as one table, of which whoever reads it names the columns; or a database.
+
+        Raises
+        ------
+        DataError
+            If a database is not the only source, or less than the whole of it is asked for.
+        """
+        url = next((source for source in sources if "://" in source), None)
+        if url is None:
+            winner = dict(columns).get("winner")
+            return Files(tuple(sources), (), self.where, self.labels, winner)
+        if len(sources) > 1 or self.where or self.labels:
+            msg = (
+                f"The votes of the database {url!r} are read by themselves, and whole: export "
+                "them (arena export votes --to votes.parquet), and read the file."
+            )
+            raise DataError(msg)
+        from arena.boards.source import votes_of  # SQLAlchemy takes a second to import
+
+        return votes_of(url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,11 +182,10 @@ def board(
     arena probe board votes.parquet --arenas 20 --out board.html
     """
     form = _chosen(form, out)
-    from arena.boards.source import votes_of
     from judge.probe.audit import probe_board
 
     with working("Simulating") as advance:
-        votes = votes_of(chosen.files(source, columns))
+        votes = chosen.source(source, columns)
         result = probe_board(votes, columns=columns, arenas=arenas, seed=seed, progress=advance)
     _write(result.to_dict(), form, out)
 

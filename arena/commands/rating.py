@@ -84,12 +84,11 @@ def rate(
     form = formats.chosen_format(form, out)
     if out is not None:
         require_folder_of(out)
-    from arena.boards.source import votes_of
     from rating.tables.counts import rate_source
 
     old = None if compare is None else _old_board(compare, options.by)
     with working("Rating") as advance:
-        votes = votes_of(chosen.files(source, options.columns))
+        votes = chosen.source(source, options.columns)
         result = rate_source(votes, options, advance).to_dict()
     if plots is not None:
         from rating.charts.plots import draw_boards
@@ -128,13 +127,12 @@ def plan(
     arena plan votes.parquet
     arena plan votes.parquet --format json
     """
-    from arena.boards.source import votes_of
     from rating.planning import plan as planned
     from rating.tables.columns import Reading
     from rating.tables.counts import read_votes
 
     with working("Planning"):
-        votes = read_votes(votes_of(chosen.files(source, options.columns)), Reading.of(options))
+        votes = read_votes(chosen.source(source, options.columns), Reading.of(options))
         result = planned(votes.data, options)
     if form == "json":
         write_json(result.to_dict())
@@ -183,14 +181,13 @@ def voters(
     arena voters votes.parquet
     arena voters votes.parquet --weighted weighted.parquet
     """
-    from arena.boards.source import votes_of  # numpy and duckdb take half a second
-    from rating.tables.columns import Columns as Named
+    from rating.tables.columns import Columns as Named  # numpy and duckdb take half a second
     from rating.tables.voter_report import check_source, write_weighted
 
     form = _form_of_voters(form, out)
     named = Named.named(columns)
     with working("Examining the voters"):
-        votes = votes_of(chosen.files(source, columns))
+        votes = chosen.source(source, columns)
         report = check_source(votes, named, alpha=alpha, least=least)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)

@@ -109,7 +109,7 @@ def scores(
 
     made = datetime.now(UTC).date()
     with working("Correlating"):
-        result = score_board(benchmarks, votes_of(board), options)
+        result = score_board(benchmarks, votes_of(board) if "://" in board else board, options)
         written = None if out is None else write_scores(result, out, made)
     _tell(result, lambda: scores_page(result, made), form, written, notes=True)
 

@@ -1,6 +1,5 @@
-"""What an endpoint says while it answers, how it can fail, and its words made fit to store."""
+"""What an endpoint says while it answers, and how it can fail."""
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,14 +75,3 @@ class FailureClass(StrEnum):
     RATE_LIMIT = "rate_limit"
     TIMEOUT = "timeout"
     UNREACHABLE = "unreachable"
-
-
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def storable(text: str) -> str:
-    """Give a text as a database has it: what none can hold becomes U+FFFD.
-
-    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
-    """
-    return UNSTORABLE.sub("\ufffd", text)

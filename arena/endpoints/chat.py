@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from arena.domain.answer import (
-    UNSTORABLE,
     Chunk,
     Completion,
     FailureClass,
     Finished,
     ReasoningDelta,
     TextDelta,
-    storable,
 )
 from arena.domain.model import Model
 from arena.endpoints.failures import from_error
@@ -21,6 +19,7 @@ from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
 from judge.case import Message
 from judge.completion import TokenLogprob
+from rating.tables.escaping import UNSTORABLE, storable
 
 Json = Mapping[str, Any]
 T = TypeVar("T")

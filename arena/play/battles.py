@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
-from arena.domain.answer import storable
 from arena.domain.battle import Notice, Side, Snapshot, Voted, Wins
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, Receipt, Voter
@@ -35,6 +34,7 @@ from arena.play.runner import Runner, Writers
 from arena.play.snapshots import blind_battle, continued_battle, receipt, stored_snapshot
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
+from rating.tables.escaping import storable
 
 Hold = Callable[[Voter], AbstractContextManager[object]]
 """Gives a context manager for what a visitor asks for; raises a `PlayError` to refuse it."""

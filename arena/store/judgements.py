@@ -22,7 +22,8 @@ from arena.store.tables import (
 from judge.budget import Price, cost_of
 from judge.calls import Key
 from judge.completion import Reply, Request
-from judge.grammar import Preference
+from judge.errors import FailureClass
+from judge.grammar import Preference, Reading, noted
 
 BATCH = 500
 """Keys in one statement."""
@@ -104,19 +105,19 @@ class StoredJournal:
         """Take the keys that have no reply and no holder; return those that are ours."""
         return await asyncio.to_thread(self._claim, keys)
 
-    async def keep(self, key: Key, request: Request, reply: Reply) -> None:
+    def keep(self, key: Key, request: Request, reply: Reply) -> "asyncio.Future[None]":
         """Store a reply and end the claim on it; replies that come together share a commit."""
         done = asyncio.get_running_loop().create_future()
         self._due.append((self._row(key, request, reply), done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write_due())
-        await done
+        return done
 
     async def release(self, keys: Collection[Key]) -> None:
         """Give up claims on keys that got no reply."""
         await asyncio.to_thread(self._release, keys)
 
-    async def note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+    async def note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
         """Store what this version of a parser read, in place of what it read before."""
         await asyncio.to_thread(self._note, parser, readings)
 
@@ -161,12 +162,9 @@ class StoredJournal:
         return frozenset(ours - answered)
 
     def _new(self, session: Session, keys: Sequence[Key]) -> Iterator[Key]:
-        rows = [self._claimed(key) for key in keys]
-        taken = session.connection().execute(TAKE, rows)
+        claim = {"process": self._store.process, "created": self._now()}
+        taken = session.connection().execute(TAKE, [{"hash": key, **claim} for key in keys])
         return (Key(key) for (key,) in taken)
-
-    def _claimed(self, key: Key) -> Row:
-        return {"hash": key, "process": self._store.process, "created": self._now()}
 
     def _release(self, keys: Collection[Key]) -> None:
         with self._store.writing() as session:
@@ -209,7 +207,7 @@ class StoredJournal:
             "created": self._now(),
         }
 
-    def _note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+    def _note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
         now = self._now()
         rows = [_verdict(key, parser, readings[key], now) for key in sorted(readings)]
         if rows:
@@ -228,13 +226,12 @@ def _answered(session: Session, keys: Sequence[Key]) -> Iterator[Key]:
     return (Key(key) for key in session.scalars(hashes))
 
 
-def _verdict(key: Key, parser: str, reading: Mapping[str, Any], now: datetime) -> Row:
-    first = reading.get("first")
+def _verdict(key: Key, parser: str, reading: Reading | FailureClass, now: datetime) -> Row:
     return {
         "judgement_hash": key,
         "parser_version": parser,
-        "outcome": None if first is None else Preference(first).outcome.value,
-        "detail": dict(reading),
+        "outcome": reading.outcome.value if isinstance(reading, Preference) else None,
+        "detail": noted(reading),
         "created": now,
     }
 

@@ -1,11 +1,9 @@
 """The log as boards, exports and budgets read it; boards and models in it."""
 
-import hashlib
-import json
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
@@ -30,6 +28,7 @@ from arena.store.tables import (
     TurnRow,
     VoteRow,
     VoterRow,
+    fingerprint,
 )
 from rating.tables.sources import LoggedColumns
 
@@ -312,17 +311,6 @@ def record(
         )
         for row in board.rows
     )
-
-
-ANSWERS = ("endpoint", "model", "kind", "system_prompt", "decoding", "recording")
-"""Fields that decide how a model answers: a change of any makes another model."""
-
-
-def fingerprint(model: Model) -> str:
-    """SHA-256 of all that makes a model answer as it does."""
-    whole = asdict(model)
-    answering = {name: whole[name] for name in ANSWERS}
-    return hashlib.sha256(json.dumps(answering, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def register(session: Session, roster: Sequence[Model], now: datetime) -> list[str]:

@@ -1,6 +1,9 @@
 """The tables: every field that could not be recovered later is here from the first day."""
 
+import hashlib
+import json
 import secrets
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -17,7 +20,8 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from arena.domain.answer import storable
+from arena.domain.model import Model
+from rating.tables.escaping import storable
 
 
 def new_nonce() -> str:
@@ -95,6 +99,17 @@ class VoterRow(Table, table=True):
     kind: str
     consent_version: str | None = None
     created: datetime = _moment()
+
+
+ANSWERS = ("endpoint", "model", "kind", "system_prompt", "decoding", "recording")
+"""Fields that decide how a model answers: a change of any makes another model."""
+
+
+def fingerprint(model: Model) -> str:
+    """SHA-256 of all that makes a model answer as it does."""
+    whole = asdict(model)
+    answering = {name: whole[name] for name in ANSWERS}
+    return hashlib.sha256(json.dumps(answering, sort_keys=True, default=str).encode()).hexdigest()
 
 
 class ModelRow(Table, table=True):

@@ -8,7 +8,6 @@ from sqlalchemy import bindparam, insert
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
-from arena.domain.answer import storable
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.errors import NotReadyError, UnknownBattleError
 from arena.store.records import (
@@ -23,6 +22,7 @@ from arena.store.records import (
 )
 from arena.store.single_battles import stored_battle
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce
+from rating.tables.escaping import storable
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
 _BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)

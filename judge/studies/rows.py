@@ -17,10 +17,9 @@ from rating.outcome import OUTCOMES
 from rating.tables.coding import ROW, Coded, Table, coded_list, fetch, numbered
 from rating.tables.columns import Columns, order_columns, require
 from rating.tables.files import Files
-from rating.tables.peers import NO_VERDICT
 from rating.tables.sources import TEXTS as LOGGED
 from rating.tables.sources import LoggedColumns, opened
-from rating.tables.vote_filter import VoteFilter, one_row_a_case
+from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats
 
 ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"
@@ -199,10 +198,7 @@ def _logged(log: LoggedColumns) -> Table:
 
 
 def _counted(table: Table, source: str, *, unread: bool) -> Rows:
-    rows = VoteFilter.of(table)
-    rows.drop_left_out(NO_VERDICT if unread else None)
-    if not unread:
-        one_row_a_case(rows)
+    rows = VoteFilter.of(table, unread=unread)
     silent = blank(table.texts["winner"]) & rows.live
     if unread:
         rows.live &= ~silent

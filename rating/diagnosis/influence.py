@@ -15,7 +15,7 @@ from rating.likelihood.newton import minimise
 from rating.outcome import OUTCOMES
 from rating.typing import Floats, Ints
 from rating.uncertainty.clusters import Grouping, grouping
-from rating.uncertainty.jackknife import leave_one_out, without
+from rating.uncertainty.covariance import leave_one_out, without
 
 Unit = Literal["vote", "voter", "prompt"]
 
@@ -229,7 +229,7 @@ def fewest_to_flip(
 
         (y - p) x' H^- (e_i - e_j) / (1 - h),  h = p (1 - p) x' H^- x
 
-    and without a voter or a prompt as `rating.uncertainty.jackknife` leaves it out. Units
+    and without a voter or a prompt as `rating.uncertainty.covariance` leaves it out. Units
     are taken out in the order of their influence until the predicted lead is
     negative; exact refits then confirm, and move on or back to the first k
     whose refit changes the places.

@@ -86,14 +86,28 @@ class Design:
             self.coordinates,
         )
 
-    def along(self, shift: Floats, cluster: Ints) -> list[Floats]:
-        """Return how each local coordinate moves when each cluster has its own shift.
+    def curvature_along(
+        self, curve: Mapping[tuple[int, int], Floats], shift: Floats, cluster: Ints
+    ) -> Floats:
+        """Return the Hessian of each cluster times its own shift, as `scores` shapes it.
 
         Parameters
         ----------
+        curve : mapping of (int, int) to ndarray of shape (n,)
+            As `hessian` takes it.
         shift : ndarray of shape (n_clusters, n_parameters)
         cluster : ndarray of shape (n,), int64
         """
+        moved = self._along(shift, cluster)
+        change = [np.zeros(len(cluster)) for _ in moved]
+        for (c, d), value in curve.items():
+            change[c] += value * moved[d]
+            if c != d:
+                change[d] += value * moved[c]
+        return self.scores(tuple(change), cluster, len(shift))
+
+    def _along(self, shift: Floats, cluster: Ints) -> list[Floats]:
+        """Return how each local coordinate moves when each cluster has its own shift."""
         a, b, k = shift[cluster, self.a], shift[cluster, self.b], self.n_models
         moved = {"level": (a + b) / 2, "tie": shift[cluster, -1], "gap": a - b}
         for column in range(self.n_covariates):

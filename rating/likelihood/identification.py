@@ -118,6 +118,12 @@ def strong_groups(scored: Bools) -> Ints:
     return mutual.argmax(axis=1) if len(mutual) else np.empty(0, dtype=np.int64)
 
 
+def decided_groups(data: Comparisons) -> Ints:
+    """Label the groups of models joined by votes that are not ties, shape (n_models,)."""
+    decided = data.table()[..., [A, B]].sum(axis=-1) > 0
+    return strong_groups(decided | decided.T)
+
+
 def reachable(scored: Bools) -> Bools:
     """Return whether row scored against column, directly or through others, or is it."""
     reach = scored | np.eye(len(scored), dtype=bool)

@@ -234,16 +234,6 @@ class ScoredCells:
         weighted = tuple(self.weight * value for value in self.slope)
         return self.design.scores(weighted, cluster, n_clusters)
 
-    def curvature_along(self, shift: Floats, cluster: Ints) -> Floats:
-        """Return the Hessian of each cluster times its own shift, as `scores` shapes it."""
-        moved = self.design.along(shift, cluster)
-        change = [np.zeros(len(cluster)) for _ in moved]
-        for (c, d), value in self.curve.items():
-            change[c] += self.weight * value * moved[d]
-            if c != d:
-                change[d] += self.weight * value * moved[c]
-        return self.design.scores(tuple(change), cluster, len(shift))
-
     def information_along(self, vectors: Floats) -> Floats:
         """Return ``v' H_i v`` of each cell and each of some shifts of all parameters.
 

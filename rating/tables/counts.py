@@ -20,7 +20,7 @@ from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, Reading
 from rating.tables.sources import LoggedColumns, opened_table
-from rating.tables.vote_filter import VoteFilter, one_row_a_case
+from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
 
 CANONICAL = "votes-1"
@@ -102,8 +102,6 @@ def _rows(table: Table, rows: Bools) -> Table:
 
 def _finish(table: Table, reading: Reading) -> Votes:
     rows = VoteFilter.of(table)
-    rows.drop_left_out()
-    one_row_a_case(rows)
     outcome = rows.outcomes()
     names, a, b = rows.models()
     moments = _moments(rows) if reading.needs_time else None
@@ -117,11 +115,7 @@ def _finish(table: Table, reading: Reading) -> Votes:
     elif reading.both_bad == "tie":
         outcome[both_bad] = OUTCOMES.index(Outcome.TIE)
     rows.set_aside_self_battles(a, b)
-    unprompted = 0 if reading.all_prompts else rows.unprompted()
-    groups = {
-        "voter": rows.people("voter"),
-        "prompt": None if unprompted else rows.people("prompt"),
-    }
+    groups, unprompted = rows.groups(all_prompts=reading.all_prompts)
     votes = _votes(rows, reading, (names, a, b, outcome), groups, moments)
     return replace(votes, warnings=tuple(_warnings(votes, unprompted)))
 

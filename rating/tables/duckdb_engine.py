@@ -97,7 +97,8 @@ def require_alike(one: Path, names: Sequence[str], other: Path, others: Sequence
 
 def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
     """Give the rows of a file; of one of text all as text: 007 or 2024-01-01 stays what it is."""
-    if kind_of(path) == "Parquet":
+    kind = kind_of(path)
+    if kind == "Parquet":
         rows = connection.read_parquet(_exact(path))
         if any(name.endswith("_1") for name in rows.columns):  # as duckdb names a second one
             names = columns_in_file(path)
@@ -105,7 +106,7 @@ def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBP
                 msg = f"{str(path)!r} has two columns {twice!r}: rename one, or leave it out."
                 raise DataError(msg)
         return rows
-    if kind_of(path) == "text":
+    if kind == "text":
         return _read_plain(connection, path)
     there = connection.read_json(_exact(path)).columns
     if there == [NO_OBJECT]:

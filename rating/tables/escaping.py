@@ -1,6 +1,7 @@
 """Names and texts that others chose, as each kind of output shows them: nothing in them acts.
 
-One function for each kind of output. `visible` is in all of them but CSV, which is read back.
+One function for each kind of output. `visible` is in all of them but CSV and a database, which are
+read back.
 """
 
 import csv
@@ -16,6 +17,9 @@ LINES = "\n\r\t"
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, ends of lines, what turns the direction of writing, halves of pairs."""
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""Characters that some database cannot hold."""
 
 _FORMULA = r"'*[=+\-@\t\r\n＝＋－＠](?s:.*)"
 """What a spreadsheet would run; with apostrophes before it, so that one can be taken off again."""
@@ -60,6 +64,14 @@ def shown(value: Any) -> Any:
     """Give what a template shows: of a text what `visible` leaves, and its lines."""
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
     return visible(value, LINES) if is_text else value
+
+
+def storable(text: str) -> str:
+    """Give a text as a database has it: what none can hold becomes U+FFFD.
+
+    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
+    """
+    return UNSTORABLE.sub(REPLACED, text)
 
 
 def in_html(text: str) -> str:

@@ -16,7 +16,7 @@ from rating.tables.coding import ROW, Frame, Table, fetch, numbered
 from rating.tables.columns import Columns, order_columns
 from rating.tables.files import Files
 from rating.tables.sources import LoggedColumns, only_of_text, opened
-from rating.tables.vote_filter import VoteFilter, one_row_a_case
+from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Ints
 
 NEEDED = ("model_a", "model_b", "winner", "voter")
@@ -103,8 +103,6 @@ def _logged(log: LoggedColumns) -> Table:
 
 def _counting(table: Table, source: str) -> OrderedVotes:
     rows = VoteFilter.of(table)
-    rows.drop_left_out()
-    one_row_a_case(rows)
     outcome = rows.outcomes()
     models, left, right = rows.models()
     rows.set_aside_self_battles(left, right)

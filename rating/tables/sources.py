@@ -319,9 +319,9 @@ def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
     texts : dict of str to str
         Columns to read, by role.
     """
-    orders = order_columns(list(texts.values()))
     if "order" not in texts or frame.collect_schema()[texts["order"]] == nw.String:
         return texts
+    orders = order_columns(list(texts.values()))
     return {role: name for role, name in texts.items() if role not in orders}
 
 

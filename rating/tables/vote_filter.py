@@ -52,11 +52,21 @@ class VoteFilter:
     dropped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, table: Table) -> "VoteFilter":
-        """Begin with all rows."""
-        rows = len(table.texts["winner"].codes)
-        n = np.ones(rows, dtype=np.int64) if table.n is None else table.n
-        return cls(table, n, n > 0)
+    def of(cls, table: Table, *, unread: bool = False) -> "VoteFilter":
+        """Begin with the rows that its own columns say count, one a case.
+
+        Parameters
+        ----------
+        unread : bool
+            Keep rows that hold no verdict, and single orders beside the row of both.
+        """
+        n_rows = len(table.texts["winner"].codes)
+        n = np.ones(n_rows, dtype=np.int64) if table.n is None else table.n
+        rows = cls(table, n, n > 0)
+        rows._drop_left_out(NO_VERDICT if unread else None)
+        if not unread:
+            _one_row_a_case(rows)
+        return rows
 
     def drop(self, rows: Bools, reason: str) -> None:
         """Leave out rows, and count their votes under a reason."""
@@ -66,7 +76,7 @@ class VoteFilter:
             self.dropped[reason] += votes
             self.live &= ~rows
 
-    def drop_left_out(self, but: str | None = None) -> None:
+    def _drop_left_out(self, but: str | None) -> None:
         """Drop what an export of ours, or a peer's file, says does not count, by its reasons."""
         column = self.table.texts.get("left_out")
         for code, reason in enumerate(column.names if column else ()):
@@ -123,7 +133,25 @@ class VoteFilter:
         a, b = (_placed(column, place) for column in sides)
         return names, a, b
 
-    def unprompted(self) -> int:
+    def groups(self, *, all_prompts: bool) -> tuple[dict[str, Coded | None], int]:
+        """Read who voted on which prompts, and count the votes without one where others have it.
+
+        Parameters
+        ----------
+        all_prompts : bool
+            Refuse such votes; else no prompt is read if there are any.
+
+        Raises
+        ------
+        DataError
+            If some rows have a voter, or with ``all_prompts`` a prompt, and others do not.
+        """
+        unprompted = 0 if all_prompts else self._unprompted()
+        voters = self.people("voter")
+        prompts = None if unprompted else self.people("prompt")
+        return {"voter": voters, "prompt": prompts}, unprompted
+
+    def _unprompted(self) -> int:
         """Count the votes without a prompt, where others have one."""
         if "prompt" not in self.table.texts:
             return 0
@@ -248,7 +276,7 @@ def warning(dropped: int) -> str:
     )
 
 
-def one_row_a_case(rows: VoteFilter) -> None:
+def _one_row_a_case(rows: VoteFilter) -> None:
     """Drop single orders beside the row of both, and rows that hold no verdict.
 
     Of a case that was asked in one order only, that row stays. Without a column ``battle_id`` it

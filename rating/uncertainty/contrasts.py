@@ -23,8 +23,14 @@ from rating.uncertainty.clusters import (
     intersection,
     taste_covariance,
 )
-from rating.uncertainty.covariance import quantile, quantiles, sandwich_covariance
-from rating.uncertainty.jackknife import WILD_UP_TO, SignSums, jackknife
+from rating.uncertainty.covariance import (
+    WILD_UP_TO,
+    SignSums,
+    jackknife,
+    quantile,
+    quantiles,
+    sandwich_covariance,
+)
 
 WELL_FOUNDED = 15
 """Effective clusters behind a contrast from which its clusters alone say how sure it is."""
@@ -97,7 +103,7 @@ class ByCluster:
     groups : Grouping
     activity : Activity
     matrix : ndarray of shape (n_parameters, n_parameters)
-        CR3, see `rating.uncertainty.jackknife`.
+        CR3, see `rating.uncertainty.covariance.jackknife`.
     signs : SignSums or None
         For claims; None where none are made.
     """

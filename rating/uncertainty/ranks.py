@@ -1,13 +1,19 @@
-"""Rank ranges that hold for all models at once."""
+"""What a board says of all differences at once: ranges of ranks, and quasi-standard errors."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference
-from rating.uncertainty.covariance import difference_variances, quantile, quantiles
-from rating.uncertainty.jackknife import WILD_UP_TO
+from rating.uncertainty.covariance import (
+    WILD_UP_TO,
+    difference_variances,
+    quantile,
+    quantiles,
+)
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
 """Effective clusters behind the votes from which ranks are claimed by changed signs."""
@@ -44,13 +50,13 @@ def joint_rank_ranges(
     For votes taken as independent the bar is drawn from a multivariate normal, as in
     `rank_ranges`. With clusters, a difference with `WELL_FOUNDED` effective clusters behind it
     must exceed the largest t statistic when clusters change their sign (see
-    `rating.uncertainty.jackknife`; above `WILD_UP_TO` models that of a multivariate t), the larger
-    one of voters and prompts. One with fewer must exceed Student's t, with its own degrees of
-    freedom, at the level that all m pairs leave to one (Bonferroni). So must every difference
-    where fewer clusters than `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind the votes:
-    there the taste model is not relied on, changed signs are too few to say anything, and of
-    voters and prompts the fewer give the degrees of freedom, less one. No difference counts that
-    independent votes, ``z`` at the same level, or prompts by themselves would not show.
+    `rating.uncertainty.covariance.SignSums`; above `WILD_UP_TO` models that of a multivariate t),
+    the larger one of voters and prompts. One with fewer must exceed Student's t, with its own
+    degrees of freedom, at the level that all m pairs leave to one (Bonferroni). So must every
+    difference where fewer clusters than `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind
+    the votes: there the taste model is not relied on, changed signs are too few to say anything,
+    and of voters and prompts the fewer give the degrees of freedom, less one. No difference counts
+    that independent votes, ``z`` at the same level, or prompts by themselves would not show.
 
     Parameters
     ----------
@@ -207,3 +213,95 @@ def _standard_errors(covariance: Floats) -> Floats:
     square = difference_variances(covariance)
     np.fill_diagonal(square, np.inf)  # no model is better than itself
     return np.asarray(np.sqrt(square))
+
+
+_MAX_STEPS = 200
+
+
+class QuasiErrors(NamedTuple):
+    """Quasi-standard errors and how far they are to be trusted.
+
+    Attributes
+    ----------
+    qse : ndarray of shape (n_models,)
+        Nats; the error of a difference is about ``sqrt(qse_i^2 + qse_j^2)``.
+    worst_error : float
+        Largest relative error of that over all pairs.
+    """
+
+    qse: Floats
+    worst_error: float
+
+
+def quasi_standard_errors(variances: Floats) -> QuasiErrors:
+    """Find the variances q that best give the variance of every difference as ``q_i + q_j``.
+
+    Minimises ``sum_(i<j) (log v_ij - log(q_i + q_j))^2`` by Gauss-Newton steps,
+    where ``v_ij`` is the variance of the difference of i and j. They depend on no reference model.
+    A q that would be negative ends at zero, and shows in ``worst_error``.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n_models, n_models)
+        Of the differences, see `difference_variances`; at least two models.
+
+    Raises
+    ------
+    DataError
+        If a difference has no positive variance, or there is one model only.
+
+    References
+    ----------
+    .. [1] D. Firth and R. X. de Menezes, "Quasi-variances", Biometrika 91(1),
+       2004, pp. 65-80, section 3.
+
+    Examples
+    --------
+    Independent strengths are their own quasi-variances.
+
+    >>> found = quasi_standard_errors(difference_variances(np.diag([1.0, 4.0, 9.0])))
+    >>> found.qse.round(6).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    target = np.array(variances)
+    k = len(target)
+    off = ~np.eye(k, dtype=bool)
+    if k < 2 or not (target[off] > 0).all():
+        raise DataError("Quasi-standard errors need two models and positive pairwise variances.")
+    np.fill_diagonal(target, 1.0)
+    q = _start(target, off)
+    for _ in range(_MAX_STEPS):
+        step = _step(q, target, off)
+        while _misfit(q + step, target, off) > _misfit(q, target, off) + 1e-15:
+            step = step / 2
+        q = q + step
+        if np.abs(step).max() <= 1e-12 * q.max():
+            break
+    q = q.clip(min=0)
+    ratio = np.sqrt((q[:, None] + q)[off] / target[off])
+    return QuasiErrors(np.sqrt(q), float(np.abs(ratio - 1).max()))
+
+
+def _start(target: Floats, off: Bools) -> Floats:
+    """Return the least-squares solution on the variances themselves, made positive."""
+    k = len(target)
+    sums = np.where(off, target, 0.0).sum(axis=1)
+    if k == 2:
+        return np.asarray(sums / 2)
+    q = (sums - sums.sum() / (2 * (k - 1))) / (k - 2)
+    return np.asarray(q.clip(min=1e-3 * sums / (k - 1)))
+
+
+def _step(q: Floats, target: Floats, off: Bools) -> Floats:
+    total = np.where(off, q[:, None] + q, 1.0)
+    slope = np.where(off, 1 / total, 0.0)
+    miss = np.where(off, np.log(target) - np.log(total), 0.0)
+    normal = slope**2 + np.diag((slope**2).sum(axis=1))
+    return np.asarray(np.linalg.lstsq(normal, (slope * miss).sum(axis=1))[0])
+
+
+def _misfit(q: Floats, target: Floats, off: Bools) -> float:
+    total = (q[:, None] + q)[off]
+    if (total <= 0).any():
+        return np.inf
+    return float(((np.log(target[off]) - np.log(total)) ** 2).sum())

@@ -7,12 +7,12 @@ import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit
+from rating.likelihood.identification import decided_groups
 from rating.options import RateOptions
 from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
 from rating.uncertainty.clusters import FEW_PROMPTS, KINDS, Activity, Cluster, activity
 from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer
-from rating.uncertainty.covariance import decided_groups
 from rating.uncertainty.profile import profile_intervals
 from rating.uncertainty.ranks import is_small
 
@@ -305,7 +305,7 @@ def on_ties(data: Comparisons) -> Iterator[str]:
     """Say which models only ties join to the others."""
     group = decided_groups(data)
     apart = np.flatnonzero(group != np.bincount(group).argmax())
-    if len(apart) == data.n_models - 1:
+    if len(apart) == len(group) - 1:
         yield "Every vote is a tie: the intervals are what the model implies."
     elif apart.size:
         names = [data.models[i] for i in apart]

@@ -16,6 +16,8 @@ import numpy as np
 from judge.calls import Key, Options
 from judge.case import Case, Message
 from judge.completion import Reply, Request, TokenLogprob
+from judge.errors import FailureClass
+from judge.grammar import Reading
 from judge.protocol import Method
 from judge.runs import Progress, run
 from judge.verdict import Run
@@ -136,7 +138,7 @@ class Memory:
 
     replies: dict[Key, Reply] = field(default_factory=dict)
     holders: dict[Key, str] = field(default_factory=dict)
-    notes: dict[tuple[str, Key], Mapping[str, Any]] = field(default_factory=dict)
+    notes: dict[tuple[str, Key], Reading | FailureClass] = field(default_factory=dict)
 
     def bury(self, holder: str) -> None:
         self.holders = {key: who for key, who in self.holders.items() if who != holder}
@@ -172,7 +174,7 @@ class MemoryJournal:
         for key in keys:
             self.memory.holders.pop(key, None)
 
-    async def note(self, parser: str, readings: Mapping[Key, Mapping[str, Any]]) -> None:
+    async def note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
         await asyncio.sleep(0)
         self.memory.notes |= {(parser, key): reading for key, reading in readings.items()}
 

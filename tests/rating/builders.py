@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rating import Cluster, Comparisons, Fit, activity, hessian_covariance
 from rating.uncertainty.clusters import grouping
-from rating.uncertainty.jackknife import jackknife
+from rating.uncertainty.covariance import jackknife
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

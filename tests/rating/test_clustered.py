@@ -8,7 +8,7 @@ import pytest
 from rating import DataError, Fit, Ties, fit, hessian_covariance, infer, sandwich_covariance
 from rating.comparisons import Comparisons
 from rating.likelihood.objective import cell_objective
-from rating.uncertainty import jackknife
+from rating.uncertainty import covariance
 from rating.uncertainty.clusters import Cluster, grouping
 from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
@@ -36,7 +36,7 @@ def refit_without(result: Fit, data: Comparisons, ties: Ties, rows: np.ndarray) 
 def test_every_cluster_left_out_by_refits(
     rng: np.random.Generator, ties: Ties, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jackknife, "REFIT_LEVERAGE", 0.0)
+    monkeypatch.setattr(covariance, "REFIT_LEVERAGE", 0.0)
     data = known(draw(rng, ties, n=900, style=(0.3,), n_voters=6, n_prompts=7, order=0.2))
     result = fitted(data, ties)
     index = getattr(data, cluster)
@@ -71,11 +71,11 @@ def test_votes_with_a_cluster_of_their_own_are_left_out_without_repeating(
     voter = np.where(np.arange(900) < 500, 1000 + np.arange(900), rows.voter)
     data = rows.comparisons(voter=voter, features=rows.features, feature_names=["length"])
     result, groups = fitted(data, ties), grouping(data, "voter")
-    parts = list(jackknife.leave_one_out(result, data, groups))
+    parts = list(covariance.leave_one_out(result, data, groups))
     shift = np.concatenate([part.shift for part in parts])
     order = np.argsort(np.concatenate([part.clusters for part in parts]))
     u = len(shift)
-    ours = jackknife.jackknife(result, data, groups)
+    ours = covariance.jackknife(result, data, groups)
     assert ours.matrix == pytest.approx((u - 1) / u * shift.T @ shift, rel=1e-6, abs=1e-12)
     lengths = (shift[order, :5] ** 2).sum(axis=1)
     assert ours.lengths == pytest.approx(lengths, rel=1e-6, abs=1e-12)
@@ -87,7 +87,7 @@ def test_clusters_beyond_one_chunk_are_all_counted(
     data = known(draw(rng, "davidson", style=(0.3,), n_voters=200))
     result = fitted(data, "davidson")
     whole = by_cluster(result, data)
-    monkeypatch.setattr(jackknife, "CHUNK_ENTRIES", 100)
+    monkeypatch.setattr(covariance, "CHUNK_ENTRIES", 100)
     assert by_cluster(result, data) == pytest.approx(whole, rel=1e-6, abs=1e-12)
 
 

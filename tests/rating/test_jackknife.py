@@ -3,9 +3,9 @@ import pytest
 
 from rating import Comparisons, DataError, activity, fit, fit_bradley_terry, sandwich_covariance
 from rating.likelihood.objective import solve
-from rating.uncertainty import jackknife
+from rating.uncertainty import covariance
 from rating.uncertainty.clusters import grouping
-from rating.uncertainty.jackknife import leave_one_out
+from rating.uncertainty.covariance import leave_one_out
 from tests.rating.builders import by_cluster, random_votes, strength, votes
 from tests.simulation import Design
 
@@ -168,7 +168,7 @@ def test_voters_beyond_one_chunk_are_all_counted(rng: np.random.Generator) -> No
     fit = fit_bradley_terry(data)
     whole = by_cluster(fit, data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jackknife, "CHUNK_ENTRIES", 40)
+        patch.setattr(covariance, "CHUNK_ENTRIES", 40)
         assert by_cluster(fit, data) == pytest.approx(whole, rel=1e-6)
 
 

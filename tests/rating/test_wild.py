@@ -6,7 +6,7 @@ from scipy.stats import norm, studentized_range
 
 from rating import Comparisons, fit, infer, rank_ranges, sandwich_covariance
 from rating.uncertainty.clusters import grouping
-from rating.uncertainty.jackknife import SignSums, jackknife, leave_one_out
+from rating.uncertainty.covariance import SignSums, jackknife, leave_one_out
 from rating.uncertainty.ranks import joint_rank_ranges
 from tests.rating.builders import random_votes, votes
 from tests.simulation import D1, Design

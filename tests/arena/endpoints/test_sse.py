@@ -11,10 +11,11 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass, TextDelta, storable
+from arena.domain.answer import FailureClass, TextDelta
 from arena.endpoints.chat import StreamedReply
 from arena.endpoints.sse import DONE, Budgets, Patience, read_events
 from arena.errors import EndpointError
+from rating.tables.escaping import storable
 
 
 def response(chunks: list[bytes]) -> httpx.Response:

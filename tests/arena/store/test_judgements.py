@@ -21,6 +21,8 @@ from judge.budget import Price
 from judge.calls import Key
 from judge.case import Message
 from judge.completion import Parameters, Reply, Request, TokenLogprob
+from judge.errors import FailureClass
+from judge.grammar import Preference
 from tests.arena.store.battles import NOW
 
 ASKED = Request(
@@ -133,9 +135,9 @@ async def test_each_version_of_a_parser_has_one_reading_of_a_reply(
     journal: StoredJournal, store: Store
 ) -> None:
     await journal.keep(A, ASKED, REPLY)
-    await journal.note("pairwise/1", {A: {"failure": "unparsed"}})
-    await journal.note("pairwise/1", {A: {"first": 0.0}})
-    await journal.note("pairwise/2", {A: {"failure": "unparsed"}})
+    await journal.note("pairwise/1", {A: FailureClass.UNPARSED})
+    await journal.note("pairwise/1", {A: Preference(0.0)})
+    await journal.note("pairwise/2", {A: FailureClass.UNPARSED})
     with store.reading() as session:
         rows = session.exec(select(VerdictRow).order_by("parser_version")).all()
         verdicts = [(row.parser_version, row.outcome, row.detail) for row in rows]
@@ -179,7 +181,7 @@ async def test_a_backup_holds_what_judges_said(
 ) -> None:
     seed = judging_seed(store, NOW)
     await journal.keep(A, ASKED, REPLY)
-    await journal.note("pairwise/1", {A: {"first": 1.0}})
+    await journal.note("pairwise/1", {A: Preference(1.0)})
     await journal.claim([B])
     back_up(database_url, tmp_path / "backup.db", lambda done, total: None)
     restore(tmp_path / "backup.db", f"sqlite:///{tmp_path}/new.db", lambda done, total: None)

@@ -10,10 +10,9 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Kind
 from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
-from arena.store.log import fingerprint
 from arena.store.records import SoFar
 from arena.store.store import Store
-from arena.store.tables import AnswerRow, BattleRow, ModelEventRow
+from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, fingerprint
 from tests.arena.store.battles import A1, B1, MODELS, NOW, at_once, complete, new_battle, ready
 
 
