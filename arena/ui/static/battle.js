@@ -15,6 +15,8 @@
   const NOT_COUNTED = "Not counted: you know who they are.";
   const AWAY = "We cannot reach the arena. What is written is kept, and we are trying again.";
   const UNSENT = "We cannot reach the arena. Your prompt is kept: send it again when you are back online.";
+  const BUSY = "We cannot follow this battle just now, perhaps for too many pages of yours are open. We are trying again.";
+  const NO_COOKIE = "The arena needs a cookie to know your battles. Allow it and load the page again.";
   const STOP_FIRST = "Both are still writing. Press Esc to stop them, then vote.";
   const SILENCE_MS = 5000; // after which a running battle is asked about
   const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
@@ -30,6 +32,7 @@
   let source = null; // the events of the battle
   let heardAt = 0; // when they last came
   let loads = 0;
+  let refusals = 0; // how often in a row the events were refused
   let invitation = ""; // what the empty prompt says before any battle
   const following = { a: true, b: true };
   const panes = {};
@@ -264,7 +267,7 @@
       if (!same) toTop(side, body.turn > 1);
     }
     sending = null;
-    note = "";
+    if (!running()) note = "";
     paint();
   }
 
@@ -329,7 +332,7 @@
     try {
       body = await read(battle);
     } catch (failure) {
-      if (failure.status === 404) missing(failure.message);
+      if (failure.status === 404) missing(page.state === "created" ? NO_COOKIE : failure.message);
       else if (page.battle === battle) {
         tell(AWAY);
         if (page.state === "opening") window.setTimeout(() => page.battle === battle && load(battle), 2000);
@@ -359,7 +362,8 @@
     const on = (name, act) => source.addEventListener(name, (event) => {
       if (battle !== page.battle) return;
       heardAt = Date.now();
-      if (note === AWAY) note = "";
+      refusals = 0;
+      if (note === AWAY || note === BUSY) tell("");
       renew(event.lastEventId);
       act(JSON.parse(event.data));
     });
@@ -383,7 +387,11 @@
     source.onerror = () => {
       if (source && source.readyState === EventSource.CLOSED) {
         leave();
-        window.setTimeout(() => { if (battle === page.battle && running()) load(battle); }, 1000);
+        refusals += 1;
+        if (refusals > 1) tell(BUSY);
+        window.setTimeout(() => {
+          if (battle === page.battle && running()) load(battle);
+        }, Math.min(500 * 2 ** refusals, 15000));
       }
     };
   }
@@ -424,7 +432,7 @@
       const body = await read(battle);
       if (battle !== page.battle || !running()) return;
       if (RUNNING.includes(body.state)) {
-        if (!source) follow();
+        if (!source && !refusals) follow();
         if (note === AWAY) tell("");
       } else {
         leave();
