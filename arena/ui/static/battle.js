@@ -842,6 +842,8 @@
   }
 
   function start() {
+    // Gradio's own look for Markdown would outweigh that of answers.
+    for (const around of all("#battle :has(arena-battle)")) around.className = "";
     for (const side of SIDES) {
       panes[side] = new Pane(side);
       followEnd(side);
