@@ -97,7 +97,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=_lifespan(parts),
     )
-    app.add_middleware(GZipMiddleware, exclude_content_types=SENT_AS_IT_IS)
+    app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(
         Visitors,

@@ -116,8 +116,8 @@ class Selection:
         column, _ = COLUMNS[self.sort.removeprefix("-")]
         rows = [row for row in board.rows if self._holds(row)]
         known = [row for row in rows if column(row) is not None]
-        reverse = self.is_descending(self.sort)
-        return sorted(known, key=column, reverse=reverse) + [r for r in rows if r not in known]
+        unknown = [row for row in rows if column(row) is None]
+        return sorted(known, key=column, reverse=self.is_descending(self.sort)) + unknown
 
     def waiting(self, board: Board) -> list[Waiting]:
         """Give the models without a rating."""
