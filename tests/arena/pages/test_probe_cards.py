@@ -112,7 +112,7 @@ def test_the_arena_shows_its_cards_and_says_where_there_are_none(make_board: Mak
     for cards, status, text in (((page(),), 200, "Fails: finds"), ((), 404, "has been probed")):
         app = FastAPI()
         router = pages_router(
-            board=make_board, my_votes=lambda _: [], voter_of=voter_by_cookie, cards=cards
+            board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
         )
         app.include_router(router)
         with served(app) as client:
