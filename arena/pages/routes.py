@@ -25,20 +25,16 @@ from arena.pages.rendering import (
     leaderboard_page,
     method_page,
     missing_page,
-    probe_page,
     votes_page,
+    with_site_head,
 )
-from judge import render
+from judge.render import pages
 from judge.report.cards import ProbePage
+from judge.report.files import cards_as_html
 
-STYLESHEETS = (
-    Path(__file__).parent / "static" / "pages.css",
-    Path(render.__file__).parent / "rendered.css",
-)
+STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
-WAY_BACK = ("<main>", '<main>\n<nav><a href="/leaderboard">Leaderboard</a></nav>')
-"""Where a report begins, and what stands there on the page: a file by itself leads nowhere."""
 PLACE = re.compile("[0-9]{1,18}")
 NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
 NO_CARDS = "No measure of this arena has been probed yet."
@@ -150,7 +146,7 @@ def pages_router(
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
             return _missing(NO_STUDY)
-        return revalidated(request, study.read_text(encoding="utf-8").replace(*WAY_BACK, 1))
+        return revalidated(request, with_site_head(study.read_text(encoding="utf-8"), "/study"))
 
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, voter_of, now))
@@ -159,7 +155,7 @@ def pages_router(
     def probed(request: Request) -> Response:
         if not cards:
             return _missing(NO_CARDS)
-        return revalidated(request, probe_page(cards))
+        return revalidated(request, with_site_head(cards_as_html(cards), "/cards"))
 
     router.include_router(_look_router())
 
