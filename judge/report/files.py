@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from itertools import count
@@ -116,7 +116,6 @@ class Page:
     sections: tuple[Section, ...]
     made: date
     version: str
-    numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 _NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
@@ -150,6 +149,7 @@ def as_html(page: Page) -> str:
         "report.html",
         page=page,
         contents=contents,
+        tops=(),
         sections=[(anchor, one) for (anchor, _), one in zip(contents, sections, strict=True)],
         made=_made(page),
         svg=Markup,
@@ -160,14 +160,14 @@ def cards_as_html(pages: Sequence[ProbePage]) -> str:
     """Write one probe or several as a page with its style and its pictures in it."""
     parts = [(page.title, *(card.title for card in page.cards), READING) for page in pages]
     contents = _anchored([title for part in parts for title in part])
-    anchors = iter(anchor for anchor, _ in contents)
+    rest = iter(anchor for anchor, _ in contents)
+    anchors = [[next(rest) for _ in part] for part in parts]
     return _file(
         pages[0].title if len(pages) == 1 else "Cards",
         "cards.html",
+        parts=list(zip(pages, anchors, strict=True)),
         contents=contents,
-        parts=[
-            (page, [next(anchors) for _ in part]) for page, part in zip(pages, parts, strict=True)
-        ],
+        tops=[part[0] for part in anchors],
         reading=READING,
     )
 
@@ -189,15 +189,15 @@ def _anchored(titles: Sequence[str]) -> list[tuple[str, str]]:
 
     Examples
     --------
-    >>> _anchored(["The data", "the DATA!", "?"])
-    [('the-data', 'The data'), ('the-data-2', 'the DATA!'), ('part', '?')]
+    >>> _anchored(["The data", "the DATA!", "?", "Main"])
+    [('the-data', 'The data'), ('the-data-2', 'the DATA!'), ('part', '?'), ('main-2', 'Main')]
     """
-    anchors: list[str] = []
+    anchors = ["main"]  # which every page has
     for title in titles:
         plain = "-".join(re.findall("[a-z0-9]+", title.lower()))[:60] or "part"
         same = (f"{plain}-{n}" if n > 1 else plain for n in count(1))
         anchors.append(next(anchor for anchor in same if anchor not in anchors))
-    return list(zip(anchors, titles, strict=True))
+    return list(zip(anchors[1:], titles, strict=True))
 
 
 def as_markdown(page: Page) -> str:

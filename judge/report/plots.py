@@ -139,13 +139,17 @@ def place_labels(
     taken = np.array([(x - r, y - r, x + r, y + r) for x, y in points])
     places: list[Box | None] = [None] * len(points)
     order = sorted(range(len(points)), key=lambda i: (points[i][1], points[i][0], i))
+    widths, too_wide = [width_of(name) for name in names], math.inf
     for most, i in product((NEAR + STEP, math.inf), order):
-        if places[i] is None:
-            boxes = _candidates(points[i], width_of(names[i]), frame, most)
-            free = boxes[~_meet(boxes, taken).any(axis=1)]
-            if len(free):
-                places[i] = Box(*free[0].tolist())
-                taken = np.vstack([taken, free[:1]])
+        if places[i] is not None or widths[i] >= too_wide:
+            continue
+        boxes = _candidates(points[i], widths[i], frame, most)
+        free = boxes[~_meet(boxes, taken).any(axis=1)]
+        if len(free):
+            places[i] = Box(*free[0].tolist())
+            taken = np.vstack([taken, free[:1]])
+        elif most == math.inf:
+            too_wide = widths[i]  # there was no room in the whole frame
     return places
 
 
