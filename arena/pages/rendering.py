@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from arena.domain.battle import BattleState, Mode, Pacing
@@ -25,8 +24,7 @@ from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
-from judge.render.markdown import render
-from judge.report.cards import ProbePage
+from judge.render import pages
 from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -52,31 +50,18 @@ WITHOUT_VOTE = {
 }
 """How a battle stands that has no vote."""
 
-STYLE_OF_CARDS = Path(__file__).parent / "static" / "probe.css"
-
 
 @cache
-def environment() -> Environment:
-    """Templates with escaping on; a name that a template misses raises."""
-    env = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def environment() -> pages.Environment:
+    """Templates of the pages; see `judge.render.pages.environment`."""
+    env = pages.environment(TEMPLATES)
     names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
     env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
-    env.filters.update(rendered=_rendered, one_line=_one_line)
+    env.filters["one_line"] = _one_line
     ranges = ("half_width", "rank_range", "percent_range")
     env.globals.update({name: getattr(filters, name) for name in ranges})
     env.globals.update(bar=bar, arena_name=ARENA_NAME)
     return env
-
-
-def _rendered(text: str) -> Markup:
-    return Markup(render(text))  # noqa: S704 - it cleans what it writes
 
 
 def _one_line(text: str) -> Markup:
@@ -277,13 +262,11 @@ def missing_page(advice: str, origin: str = "") -> str:
     return _filled("missing.html", advice=advice, origin=origin)
 
 
-def probe_page(pages: Sequence[ProbePage]) -> str:
-    """Write one probe or several as a page with its style and its pictures in it.
-
-    It loads nothing, so it can be kept and sent as a file.
-    """
-    style = Markup(STYLE_OF_CARDS.read_text(encoding="utf-8"))  # noqa: S704 - ours
-    return _filled("probe.html", pages=pages, style=style)
+def with_site_head(file: str, address: str) -> str:
+    """Show a report, which leads nowhere by itself, below the head of all pages."""
+    base = environment().get_template("base.html")
+    head = "".join(base.blocks["site_head"](base.new_context({"here": address})))
+    return file.replace(pages.SITE_HEAD, head, 1)
 
 
 @dataclass(frozen=True, slots=True)

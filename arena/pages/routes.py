@@ -29,20 +29,16 @@ from arena.pages.rendering import (
     method_page,
     missing_page,
     my_battles_page,
-    probe_page,
+    with_site_head,
 )
-from judge import render
+from judge.render import pages
 from judge.report.cards import ProbePage
+from judge.report.files import cards_as_html
 from rating.tables import formats
 
-STYLESHEETS = (
-    Path(__file__).parent / "static" / "pages.css",
-    Path(render.__file__).parent / "rendered.css",
-)
+STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
-WAY_BACK = ("<main>", '<main>\n<nav><a href="/leaderboard">Leaderboard</a></nav>')
-"""Where a report begins, and what stands there on the page: a file by itself leads nowhere."""
 PLACE = re.compile("[0-9]{1,18}")
 DOWNLOADS = {
     "csv": "text/csv",
@@ -198,7 +194,7 @@ def pages_router(
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
             return _missing(request, NO_STUDY)
-        return revalidated(request, study.read_text(encoding="utf-8").replace(*WAY_BACK, 1))
+        return revalidated(request, with_site_head(study.read_text(encoding="utf-8"), "/study"))
 
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, voter_of, now))
@@ -207,7 +203,7 @@ def pages_router(
     def probed(request: Request) -> Response:
         if not cards:
             return _missing(request, NO_CARDS)
-        return revalidated(request, probe_page(cards))
+        return revalidated(request, with_site_head(cards_as_html(cards), "/cards"))
 
     router.include_router(_look_router())
 

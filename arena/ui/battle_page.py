@@ -147,7 +147,7 @@ def _document(made: dict[str, str], values: dict[str, Any]) -> str:
         .render(
             config=config,
             gradio=made["script"],
-            styles=[made["style"], *map(address, ("tokens.css", "battle.css"))],
+            styles=[made["style"], "/look/tokens.css", address("battle.css")],
             script=address("battle.js"),
             **values,
         )

@@ -52,6 +52,7 @@ ROUTES = {
         GET /battles/{battle_id}
         GET /cards
         GET /cards/
+        GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css
         GET /look/preview.png

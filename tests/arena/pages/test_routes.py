@@ -16,6 +16,7 @@ from starlette.requests import Request
 from arena.domain.vote import Voter
 from arena.pages.routes import DOWNLOADS, pages_router
 from tests.arena.pages.conftest import NOW, MakeBoard, MakePastBattle
+from tests.judge.report.test_files_of_cards import page
 
 
 @contextmanager
@@ -182,3 +183,18 @@ def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client)
     assert mine.headers["Cache-Control"] == "no-store, private"
     assert "ETag" not in mine.headers
     assert "Asked by" not in client.get("/votes").text
+
+
+def test_cards_are_shown_below_the_head_of_all_pages(make_board: MakeBoard) -> None:
+    for cards, status, words in (((page(),), 200, "Fails: finds"), ((), 404, "has been probed")):
+        app = FastAPI()
+        app.include_router(
+            pages_router(
+                board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
+            )
+        )
+        with served(app) as visitor:
+            answer = visitor.get("/cards")
+            assert (answer.status_code, words in answer.text) == (status, True)
+            assert 'href="/leaderboard"' in answer.text
+            assert visitor.get("/cards/").headers["Location"] == "/cards"
