@@ -177,7 +177,7 @@ def test_what_a_trusted_proxy_cannot_mean_is_refused_in_words(header: str, value
 @pytest.mark.parametrize(
     "proxies", ["", "127.0.0.1"], ids=["from anybody", "from a trusted proxy"]
 )
-def test_the_page_takes_from_a_trusted_proxy_only_that_it_is_secure(
+def test_the_page_takes_from_a_trusted_proxy_only_how_visitors_reach_it(
     tmp_path: Path, proxies: str
 ) -> None:
     with (
@@ -192,7 +192,11 @@ def test_the_page_takes_from_a_trusted_proxy_only_that_it_is_secure(
     ):
         page = client.get("/")
     assert ("Secure" in page.headers["set-cookie"]) is bool(proxies)
-    assert not re.search(r"evil|arena\.example\.org|127\.0\.0\.1", page.text)
+    origin = "https://arena.example.org" if proxies else served.url
+    picture = f'content="{origin}/look/preview.png"'
+    assert picture in page.text
+    elsewhere = page.text.replace(picture, "")
+    assert not re.search(r"evil|arena\.example\.org|127\.0\.0\.1", elsewhere)
 
 
 def test_a_foreign_name_is_refused_in_words_with_the_usual_headers(quick: Served) -> None:
