@@ -12,7 +12,10 @@ from starlette.requests import Request
 
 from arena.domain.vote import Voter
 from arena.pages.routes import pages_router
+from judge.render.pages import SITE_HEAD
+from judge.report.cards import ProbePage
 from tests.arena.pages.conftest import NOW, MakeBoard, MakePastVote
+from tests.judge.report.test_files_of_cards import page as cards_page
 
 
 @contextmanager
@@ -115,3 +118,22 @@ def test_votes_are_shown_to_their_voter_and_kept_nowhere(client: httpx.Client) -
     assert mine.headers["Cache-Control"] == "no-store, private"
     assert "ETag" not in mine.headers
     assert "Asked by" not in client.get("/votes").text
+
+
+@pytest.mark.parametrize(
+    ("cards", "status", "text"), [((cards_page(),), 200, "Fails: finds"), ((), 404, "been probed")]
+)
+def test_cards_are_shown_below_the_head_of_all_pages(
+    make_board: MakeBoard, cards: tuple[ProbePage, ...], status: int, text: str
+) -> None:
+    app = FastAPI()
+    router = pages_router(
+        board=make_board, my_votes=lambda _: [], voter_of=voter_by_cookie, cards=cards
+    )
+    app.include_router(router)
+    with served(app) as client:
+        answer = client.get("/cards")
+        assert (answer.status_code, text in answer.text) == (status, True)
+        assert answer.text.count('<header class="site-head">') == 1
+        assert SITE_HEAD not in answer.text
+        assert client.get("/cards/").headers["Location"] == "/cards"
