@@ -19,6 +19,7 @@ from judge.report.study import write_report
 from judge.studies.options import StudyOptions
 from judge.studies.study import study_judges
 from tests.browser.person import Person, person
+from tests.browser.test_accessibility import assert_accessible
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 from tests.judge.report.test_cards import board
 from tests.serving import Served, quick_arena
@@ -144,6 +145,9 @@ def test_pages_of_reports_look_like_the_others(
         assert ada.page.evaluate(LOOK) == look
         assert overflow(ada.page) == 0
         assert ada.complaints == []
+        for summary in ada.page.locator(".card summary").all():
+            summary.click()
+        assert_accessible(ada.page)
 
 
 @pytest.mark.parametrize(("width", "beside"), [(390, False), (820, False), (1280, True)])

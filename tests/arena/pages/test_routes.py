@@ -15,8 +15,10 @@ from starlette.requests import Request
 
 from arena.domain.vote import Voter
 from arena.pages.routes import DOWNLOADS, pages_router
+from judge.render.pages import SITE_HEAD
+from judge.report.cards import ProbePage
 from tests.arena.pages.conftest import NOW, MakeBoard, MakePastBattle
-from tests.judge.report.test_files_of_cards import page
+from tests.judge.report.test_files_of_cards import page as cards_page
 
 
 @contextmanager
@@ -185,16 +187,20 @@ def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client)
     assert "Asked by" not in client.get("/votes").text
 
 
-def test_cards_are_shown_below_the_head_of_all_pages(make_board: MakeBoard) -> None:
-    for cards, status, words in (((page(),), 200, "Fails: finds"), ((), 404, "has been probed")):
-        app = FastAPI()
-        app.include_router(
-            pages_router(
-                board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
-            )
-        )
-        with served(app) as visitor:
-            answer = visitor.get("/cards")
-            assert (answer.status_code, words in answer.text) == (status, True)
-            assert 'href="/leaderboard"' in answer.text
-            assert visitor.get("/cards/").headers["Location"] == "/cards"
+@pytest.mark.parametrize(
+    ("cards", "status", "text"), [((cards_page(),), 200, "Fails: finds"), ((), 404, "been probed")]
+)
+def test_cards_are_shown_below_the_head_of_all_pages(
+    make_board: MakeBoard, cards: tuple[ProbePage, ...], status: int, text: str
+) -> None:
+    app = FastAPI()
+    router = pages_router(
+        board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
+    )
+    app.include_router(router)
+    with served(app) as client:
+        answer = client.get("/cards")
+        assert (answer.status_code, text in answer.text) == (status, True)
+        assert answer.text.count('<header class="site-head">') == 1
+        assert SITE_HEAD not in answer.text
+        assert client.get("/cards/").headers["Location"] == "/cards"
