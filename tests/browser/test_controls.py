@@ -6,23 +6,30 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.person import Person, person
-from tests.faulty_server import Behaviour, faulty_server
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, page_of, write_roster
 
 pytestmark = pytest.mark.browser
 
-TEXT = "All is **well**, and it goes on for a while. " * 7
+TEXT = "All is **well**, and it goes on for a while. "
+QUICK = Behaviour(text=TEXT * 7)
+LONG = Behaviour(text=TEXT * 60)
 WIDTHS = [360, 600, 820, 960, 1280]
 MORE_WIDTHS = [320, 390, 430, 700, 799, 800, 834, 900, 1600]
 
 
 @pytest.fixture(scope="module")
-def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server() -> Iterator[FaultyServer]:
+    with faulty_server(dict.fromkeys("xy", QUICK)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("controls")
-    with faulty_server({name: Behaviour(text=TEXT) for name in "xy"}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=350) as served:
-            yield served
+    roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
+    with page_of(folder, roster, characters_per_s=350) as served:
+        yield served
 
 
 def click_in_the_middle(control: Locator) -> None:
@@ -76,7 +83,9 @@ READY: dict[str, Callable[[Person], None]] = {
 }
 
 
-def every_control_does_what_it_says(chromium: Browser, arena: Served, width: int) -> None:
+def every_control_does_what_it_says(
+    chromium: Browser, arena: Served, server: FaultyServer, width: int
+) -> None:
     size = {"width": width, "height": 800}
     with person(chromium, arena, viewport=size, permissions=["clipboard-read"]) as ada:
         for control, does in READY.items():
@@ -88,11 +97,13 @@ def every_control_does_what_it_says(chromium: Browser, arena: Served, width: int
             click_in_the_middle(ada.page.locator(control))
             does(ada)
         ada.arrive()
+        server.behaviours.update(dict.fromkeys("xy", LONG))
         ada.prompt.fill("Stop me")
         click_in_the_middle(ada.page.locator("#send"))
         ada.page.locator("html[data-a=writing][data-b=writing]").wait_for(state="attached")
         click_in_the_middle(ada.page.locator("#do-stop"))
         ada.wait_for("ready")
+        server.behaviours.update(dict.fromkeys("xy", QUICK))
         ada.vote("model_b")
         ada.wait_for("voted")
         click_in_the_middle(ada.page.locator("[data-do=go-on]"))
@@ -107,16 +118,18 @@ def every_control_does_what_it_says(chromium: Browser, arena: Served, width: int
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_control_does_what_it_says(chromium: Browser, arena: Served, width: int) -> None:
-    every_control_does_what_it_says(chromium, arena, width)
+def test_every_control_does_what_it_says(
+    chromium: Browser, arena: Served, server: FaultyServer, width: int
+) -> None:
+    every_control_does_what_it_says(chromium, arena, server, width)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", MORE_WIDTHS)
 def test_every_control_does_what_it_says_at_more_widths(
-    chromium: Browser, arena: Served, width: int
+    chromium: Browser, arena: Served, server: FaultyServer, width: int
 ) -> None:
-    every_control_does_what_it_says(chromium, arena, width)
+    every_control_does_what_it_says(chromium, arena, server, width)
 
 
 def test_back_and_forward_go_through_battles(chromium: Browser, arena: Served) -> None:
