@@ -162,7 +162,7 @@ def test_blindness_says_what_tells_and_fails_then(
 ) -> None:
     monkeypatch.setenv("ARENA_PACING", "raw")
     result = command("probe", "blindness", "--battles", "20", "--format", "json")
-    found = json.loads(result.stdout)
-    assert (result.returncode, found["pacing"], len(found["scenarios"])) == (1, "raw", 5)
-    assert not found["scenarios"][0]["blind"]
-    assert found["scenarios"][0]["last_word_s"] > found["scenarios"][0]["first_word_s"]
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["pacing"], len(report["scenarios"])) == (1, "raw", 5)
+    assert not report["scenarios"][0]["blind"]
+    assert report["scenarios"][0]["last_word_s"] > report["scenarios"][0]["first_word_s"]
