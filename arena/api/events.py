@@ -7,11 +7,10 @@ from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
 
 
 class Position(NamedTuple):
-    """How much of a battle a reader has: characters of each side, and the last of these events.
+    """How much of a battle a reader has: characters of each side, and the events around them.
 
-    1 is ``rest``, then come those that end the turn.
-
-    Written as ``turn.attempt.a.b.closing``: what an event carries as its id.
+    ``closing`` is 1 after ``rest``, and grows with each event that ends the turn. Written as
+    ``turn.attempt.a.b.closing``: what an event carries as its id.
     """
 
     turn: int = 1

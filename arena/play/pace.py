@@ -33,6 +33,8 @@ PRIOR_LENGTH = 1500
 EARLY_S = 0.9
 LATE_WEIGHT = 5
 """A second of delay beyond `EARLY_S` weighs as many seconds at the end."""
+LONGEST_DELAY_S = 5.0
+"""Nobody waits longer for what a model does now and then; those battles halt."""
 COVERED = 0.98
 """Share of a model's answers that are to keep up."""
 
@@ -121,20 +123,20 @@ class Paces:
     def of(self, models: Collection[str]) -> Pace:
         """Choose the pace of a battle between these models.
 
-        Of each figure but the length it takes the larger. Of `RATES` it takes the one of least
+        Of their figures it takes the largest, of lengths the mean; of `RATES` the one of least
         ``need + length * max(0, 1 / rate - 1 / characters_per_s)``, where seconds of need beyond
         `EARLY_S` weigh five times; ties go to the smaller need.
         """
-        theirs = np.array([self._figures_of(model) for model in models])
-        whole = self._rules.pace_pool is PacePool.ROSTER
-        counted = np.array([self._figures_of(m) for m in self._roster]) if whole else theirs
+        pool = self._roster if self._rules.pace_pool is PacePool.ROSTER else models
+        counted = np.array([self._figures_of(model) for model in pool])
         largest = counted.max(axis=0)
         needed, grid_s = largest[:-2], largest[-2]
-        length = theirs[:, -1].mean()
+        length = counted[:, -1].mean()
         start = needed + (LATE_WEIGHT - 1) * np.maximum(0, needed - EARLY_S)
         end = length * np.maximum(0, 1 / RATES - 1 / self._rules.characters_per_s)
         best = np.lexsort((needed, np.round(start + end, 3)))[0]
-        return Pace(float(RATES[best]), float(needed[best]), float(grid_s))
+        delay_s = min(float(needed[best]), LONGEST_DELAY_S)
+        return Pace(float(RATES[best]), delay_s, float(grid_s))
 
     def _figures_of(self, model: str) -> Floats:
         if model not in self._figures:

@@ -226,6 +226,12 @@ def test_a_late_start_weighs_more_than_a_late_end_but_not_everything() -> None:
     assert chosen(halting, quick).rate == 110
 
 
+def test_nobody_waits_long_for_what_a_model_does_now_and_then() -> None:
+    stalled = Took([25.0] * len(RATES), 30.0, 1000)
+    pace = chosen([*several(1000)[:20], stalled], several(1000))
+    assert (pace.rate, pace.delay_s) == (150, 5)
+
+
 def test_ties_go_to_the_smaller_delay() -> None:
     """Where nothing but the prior is known, which keeps up with any rate up to its own."""
     assert chosen(characters_per_s=80, prior_characters_per_s=1000).rate == 80
