@@ -101,7 +101,7 @@ def test_a_served_arena_draws_by_its_votes_and_logs_the_chance(
         with served.visitor() as ada:
             ada.vote(ada.play(), "model_a")
             while len({probability for _, probability in drawn(served.database)}) == 1:
-                ada.open()  # until the vote has been counted
+                ada.play()  # until the vote has been counted
         battles = drawn(served.database)
     assert {how for how, _ in battles} == {("gain", VERSION)}
     probabilities = [probability for _, probability in battles]
