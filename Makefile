@@ -47,6 +47,7 @@ slow: .venv/.dev
 bench: .venv/.run
 	$(BIN)/python -m benchmarks.votes
 	$(BIN)/python -m benchmarks.live
+	$(BIN)/python -m benchmarks.browser
 	$(BIN)/python -m benchmarks.bombs
 	$(BIN)/python -m benchmarks.judging
 	$(BIN)/python -m benchmarks.study

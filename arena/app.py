@@ -13,6 +13,7 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
 from arena.api import problems
 from arena.api.battle_routes import battles_router
@@ -31,7 +32,7 @@ from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.routes import Exhibits, pages_router
+from arena.pages.routes import Exhibits, missing, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.matchmaking import PairWins
@@ -45,6 +46,14 @@ from rating import __version__
 logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "ui" / "static"
+SENT_AS_IT_IS = (
+    *DEFAULT_EXCLUDED_CONTENT_TYPES,
+    "application/json",
+    "application/problem+json",
+    "application/vnd.apache.parquet",
+)
+"""What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
+the length of an answer. Events are sent as they come, and what the API answers is short."""
 EXAMPLES = (
     "Explain how vaccines work to a ten-year-old",
     "Write a Python function that finds duplicate files",
@@ -89,6 +98,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=_lifespan(parts),
     )
+    app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(
         Visitors,
@@ -99,7 +109,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
-    problems.install(app)
+    problems.install(app, missing)
     board, simulated = (
         Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
         for policy in (DEFAULT, SIMULATED)
@@ -110,7 +120,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.include_router(
         pages_router(
             board=board.read,
-            my_votes=lambda voter: parts.store.read(single_battles.past_votes, voter.id),
+            my_battles=lambda voter: parts.store.read(single_battles.past_battles, voter.id),
             voter_of=_voter_of,
             others={SIMULATED.name: simulated.read},
             cards=read_cards(settings.cards) if settings.cards else (),

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -80,11 +81,24 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error of the API with a problem document."""
+def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
+    """Answer every error with a problem document.
+
+    Parameters
+    ----------
+    missing : callable
+        Page for a browser at an address without one.
+    """
+
+    def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 404 and _reads_pages(request):
+            return missing(request)
+        return _http_error(error)
+
     app.add_exception_handler(ArenaError, _arena_error)
     app.add_exception_handler(RequestValidationError, _bad_request)
-    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(Exception, _fault)
 
 
@@ -136,8 +150,13 @@ def _bad_request(_request: Request, error: Exception) -> JSONResponse:
     return _problem(422, "The request cannot be read", f"{where}: {first['msg']}.")
 
 
-def _http_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+def _reads_pages(request: Request) -> bool:
+    """Tell a browser on its way to a page from a program, and from a part of a page."""
+    is_page = not request.url.path.startswith(("/api/", "/health/"))
+    return is_page and "text/html" in request.headers.get("accept", "")
+
+
+def _http_error(error: HTTPException) -> Response:
     if error.status_code == 204:
         return Response(status_code=204)
     return from_http(error)

@@ -429,10 +429,10 @@ def _write(card: Mapping[str, Any], form: str, out: Path | None) -> None:
 
 
 def _page(result: Mapping[str, Any]) -> str:
-    from arena.pages.rendering import probe_page
     from judge.report.cards import page_of
+    from judge.report.files import cards_as_html
 
-    return probe_page([page_of(result)])
+    return cards_as_html([page_of(result)])
 
 
 def _show(result: Mapping[str, Any]) -> None:

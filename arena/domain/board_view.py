@@ -1,9 +1,11 @@
 """What the reading pages show, as plain values: a leaderboard, its evidence, votes and battles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
+from arena.domain.battle import BattleState, Mode
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 from rating.report import ModelRating
@@ -339,15 +341,68 @@ class Board:
         rated = {row.model: row.name for row in self.rows}
         return rated | {entry.model: entry.name for entry in self.waiting}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ratings and how they were made, as plain values for JSON."""
+        return {
+            "method": {
+                "words": self.method,
+                "level": self.level,
+                "anchor_mean": self.anchor_mean,
+                "policy": self.policy,
+                "policy_rules": list(self.policy_rules),
+                "version": self.version,
+                "data_hash": self.data_hash,
+                "updated": self.updated.isoformat(),
+            },
+            "votes": {
+                "used": self.votes,
+                "dropped": dict(self.left_out),
+                "voters": self.voters,
+                "effective_voters": self.effective_voters,
+                "top_voter_share": self.top_voter_share,
+            },
+            "ratings": [row.to_dict() for row in self.rows],
+            "waiting": [asdict(entry) for entry in self.waiting],
+            "warnings": list(self.all_warnings),
+        }
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each rated model, each with how all were made."""
+        beside = {
+            "method": self.method,
+            "level": self.level,
+            "policy": self.policy,
+            "version": self.version,
+            "data_hash": self.data_hash,
+            "board_votes": self.votes,
+            "board_voters": self.voters,
+            "updated": self.updated.isoformat(),
+        }
+        return [row.to_dict() | beside for row in self.rows]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastVote:
-    """A vote as its voter reads it later; the names are None for a skip, which reveals nothing."""
+class PastBattle:
+    """A battle as its owner reads of it later.
+
+    Attributes
+    ----------
+    created : datetime
+        When the vote was given; without one, when the battle began.
+    mode : Mode
+        Only an anonymous battle takes a vote.
+    choice : Choice or None
+        None without a vote.
+    model_a_name, model_b_name : str or None
+        None where no vote has revealed them; a skip reveals nothing.
+    """
 
     battle_id: str
     created: datetime
     prompt: str
-    choice: Choice
+    mode: Mode
+    state: BattleState
+    choice: Choice | None
     model_a_name: str | None
     model_b_name: str | None
 

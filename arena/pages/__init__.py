@@ -1,1 +1,1 @@
-"""The reading pages: leaderboard, battles, my votes, method; without any script."""
+"""The reading pages: leaderboard, battles, my battles, method; without any script."""

@@ -1,53 +1,67 @@
 """Each page as HTML, from plain values: all that touches Jinja."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, BoardRow, PastVote, ShownBattle, ShownVotes
+from arena.domain.battle import BattleState, Mode, Pacing
+from arena.domain.board_view import (
+    Board,
+    BoardRow,
+    PastBattle,
+    ShownBattle,
+    ShownVotes,
+    Waiting,
+)
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
-from judge.render.markdown import render
-from judge.report.cards import ProbePage
+from judge.render import pages
 from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
 """What the pages call this arena."""
 
-STYLE_OF_CARDS = Path(__file__).parent / "static" / "probe.css"
+LONGEST_QUERY = 100
+"""Characters of a search; no name is longer."""
+
+MOST_SPACIOUS = 20
+"""Models that the standings show in rows of the usual height; of more, rows are compact."""
+
+MOST_BESIDE = 8
+"""Models of which the table of pairs leaves room for another beside it."""
+
+WITHOUT_VOTE = {
+    BattleState.CREATED: "Being answered",
+    BattleState.STREAMING: "Being answered",
+    BattleState.READY: "Not voted yet",
+    BattleState.FAILED: "A model did not answer",
+    BattleState.STOPPED: "Stopped before both had begun to answer",
+    BattleState.INTERRUPTED: "Broken off by a restart of the arena",
+}
+"""How a battle stands that has no vote."""
 
 
 @cache
-def environment() -> Environment:
-    """Templates with escaping on; a name that a template misses raises."""
-    env = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def environment() -> pages.Environment:
+    """Templates of the pages; see `judge.render.pages.environment`."""
+    env = pages.environment(TEMPLATES)
     names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
     env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
-    env.filters.update(rendered=_rendered, one_line=_one_line)
+    env.filters["one_line"] = _one_line
     ranges = ("half_width", "rank_range", "percent_range")
     env.globals.update({name: getattr(filters, name) for name in ranges})
     env.globals.update(bar=bar, arena_name=ARENA_NAME)
     return env
-
-
-def _rendered(text: str) -> Markup:
-    return Markup(render(text))  # noqa: S704 - it cleans what it writes
 
 
 def _one_line(text: str) -> Markup:
@@ -55,73 +69,164 @@ def _one_line(text: str) -> Markup:
     return Markup(escape(shown(text)).replace("\n", Markup("&#10;")))  # noqa: S704 - escaped
 
 
-def leaderboard_page(board: Board, *, linked: bool, now: datetime) -> str:
-    """Page of the leaderboard; ``linked`` if its numbers open the battles behind them."""
-    return (
-        environment()
-        .get_template("leaderboard.html")
-        .render(
-            board=board,
-            axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
-            heat=heatmap(board),
-            per_pair=per_pair(board),
-            over_time=panels(board),
-            even=even(board),
-            linked=linked,
-            simulated=board.policy == SIMULATED.name,
-            fewest_coloured=FEWEST_COLOURED,
-            now=now,
-        )
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which models the standings show, and in which order.
+
+    Attributes
+    ----------
+    sort : str
+        One of `COLUMNS`; after a minus sign the other way round.
+    query : str
+        What a name, or that of its organisation, holds; empty for all.
+    """
+
+    sort: str = "rating"
+    query: str = ""
+
+    @classmethod
+    def of(cls, sort: str, query: str) -> Self:
+        """Read what an address asks for; an order that is not known is the usual one.
+
+        Examples
+        --------
+        >>> Selection.of("-votes", " quartz "), Selection.of("colour", "").sort
+        (Selection(sort='-votes', query='quartz'), 'rating')
+        """
+        known = sort.removeprefix("-") in COLUMNS
+        return cls(sort if known else cls().sort, query.strip()[:LONGEST_QUERY])
+
+    def rows(self, board: Board) -> list[BoardRow]:
+        """Give the rated models; those of which the column is not known come last."""
+        column, _ = COLUMNS[self.sort.removeprefix("-")]
+        rows = [row for row in board.rows if self._holds(row)]
+        known = [row for row in rows if column(row) is not None]
+        unknown = [row for row in rows if column(row) is None]
+        return sorted(known, key=column, reverse=self.is_descending(self.sort)) + unknown
+
+    def waiting(self, board: Board) -> list[Waiting]:
+        """Give the models without a rating."""
+        return [entry for entry in board.waiting if self._holds(entry)]
+
+    def _holds(self, entry: BoardRow | Waiting) -> bool:
+        return self.query.casefold() in f"{entry.name} {entry.organisation}".casefold()
+
+    @staticmethod
+    def is_descending(sort: str) -> bool:
+        """Tell whether an order begins with the highest."""
+        _, descending = COLUMNS[sort.removeprefix("-")]
+        return descending != sort.startswith("-")
+
+    def address(self, policy: str, column: str) -> str:
+        """Give where the standings are sorted by a column, or the other way round if they are."""
+        sort = f"-{column}" if self.sort == column else column
+        asked = {"policy": "" if policy == DEFAULT.name else policy, "q": self.query, "sort": sort}
+        return "/leaderboard?" + urlencode({name: x for name, x in asked.items() if x})
+
+
+COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
+    "rating": (lambda row: row.rating, True),
+    "name": (lambda row: row.name.casefold(), False),
+    "votes": (lambda row: row.votes, True),
+    "wins": (lambda row: row.win_rate, True),
+    "price": (lambda row: row.price_per_1000, False),
+    "median": (lambda row: row.median_s, False),
+}
+"""What the standings can be sorted by, and whether the highest value comes first."""
+
+
+def leaderboard_page(
+    board: Board,
+    *,
+    linked: bool,
+    now: datetime,
+    selection: Selection | None = None,
+    origin: str = "",
+) -> str:
+    """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
+
+    Without a selection it shows every model by rating. Here and on the other pages ``origin``
+    stands before the address of the picture for previews of links.
+    """
+    selection = selection or Selection()
+    return _filled(
+        "leaderboard.html",
+        board=board,
+        rows=selection.rows(board),
+        waiting=selection.waiting(board),
+        selection=selection,
+        default=DEFAULT.name,
+        axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
+        heat=heatmap(board),
+        per_pair=per_pair(board),
+        over_time=panels(board),
+        even=even(board),
+        linked=linked,
+        simulated=board.policy == SIMULATED.name,
+        fewest_coloured=FEWEST_COLOURED,
+        most_spacious=MOST_SPACIOUS,
+        most_beside=MOST_BESIDE,
+        longest_query=LONGEST_QUERY,
+        now=now,
+        origin=origin,
     )
 
 
-def votes_page(past: Sequence[PastVote] | None, *, now: datetime) -> str:
-    """Page of a voter's votes, newest first; ``past`` is None when nobody is known."""
-    newest_first = past and sorted(past, key=lambda vote: vote.created, reverse=True)
-    return (
-        environment()
-        .get_template("votes.html")
-        .render(
-            past=newest_first,
-            skips=sum(vote.choice is Choice.SKIP for vote in past or ()),
-            choice_words=_choice_words(),
-            Choice=Choice,
-            now=now,
-        )
+def my_battles_page(
+    past: Sequence[PastBattle] | None, *, linked: bool, now: datetime, origin: str = ""
+) -> str:
+    """Page of one's own battles, newest first; ``past`` is None when nobody is known.
+
+    ``linked`` if battles can be read once they were voted on.
+    """
+    newest_first = past and sorted(past, key=lambda battle: battle.created, reverse=True)
+    choices = Counter(battle.choice for battle in past or () if battle.choice)
+    return _filled(
+        "my_battles.html",
+        past=newest_first,
+        votes=choices.total() - choices[Choice.SKIP],
+        skips=choices[Choice.SKIP],
+        linked=linked,
+        without_vote=WITHOUT_VOTE,
+        choice_words=_choice_words(),
+        Choice=Choice,
+        Mode=Mode,
+        now=now,
+        origin=origin,
     )
 
 
-def battles_page(shown: ShownVotes, *, newest: bool, now: datetime) -> str:
+def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, origin: str = "") -> str:
     """Page of the votes behind a number; ``newest`` if it begins with the newest."""
-    return (
-        environment()
-        .get_template("battles.html")
-        .render(
-            shown=shown,
-            newest=newest,
-            simulated=shown.policy == SIMULATED.name,
-            default=DEFAULT.name,
-            choice_words=_choice_words(),
-            Choice=Choice,
-            now=now,
-        )
+    return _filled(
+        "battles.html",
+        shown=shown,
+        newest=newest,
+        simulated=shown.policy == SIMULATED.name,
+        default=DEFAULT.name,
+        choice_words=_choice_words(),
+        Choice=Choice,
+        now=now,
+        origin=origin,
     )
 
 
-def battle_page(shown: ShownBattle, *, now: datetime) -> str:
+def battle_page(shown: ShownBattle, *, now: datetime, origin: str = "") -> str:
     """Page of one battle that was voted on."""
-    return (
-        environment()
-        .get_template("battle.html")
-        .render(
-            shown=shown,
-            vote=shown.vote,
-            simulated=shown.policy == SIMULATED.name,
-            choice_words=_choice_words(),
-            Choice=Choice,
-            now=now,
-        )
+    return _filled(
+        "battle.html",
+        shown=shown,
+        vote=shown.vote,
+        simulated=shown.policy == SIMULATED.name,
+        choice_words=_choice_words(),
+        Choice=Choice,
+        now=now,
+        origin=origin,
     )
+
+
+def _filled(template: str, **values: object) -> str:
+    return environment().get_template(template).render(values)
 
 
 def _choice_words() -> dict[Choice, str]:
@@ -129,7 +234,9 @@ def _choice_words() -> dict[Choice, str]:
     return {choice: words[:1].upper() + words[1:] for choice, words in CHOICE_WORDS.items()}
 
 
-def method_page(board: Board, *, pacing: Pacing, linked: bool, studied: bool = False) -> str:
+def method_page(
+    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, origin: str = ""
+) -> str:
     """Page on how the arena works.
 
     Parameters
@@ -139,31 +246,27 @@ def method_page(board: Board, *, pacing: Pacing, linked: bool, studied: bool = F
     studied : bool
         Whether there is a study of a judge against the votes.
     """
-    return (
-        environment()
-        .get_template("method.html")
-        .render(
-            board=board,
-            pacing=pacing,
-            linked=linked,
-            studied=studied,
-            Pacing=Pacing,
-        )
+    return _filled(
+        "method.html",
+        board=board,
+        pacing=pacing,
+        linked=linked,
+        studied=studied,
+        Pacing=Pacing,
+        origin=origin,
     )
 
 
-def missing_page(advice: str) -> str:
+def missing_page(advice: str, origin: str = "") -> str:
     """Page for an address at which there is nothing, with words on where to go on."""
-    return environment().get_template("missing.html").render(advice=advice)
+    return _filled("missing.html", advice=advice, origin=origin)
 
 
-def probe_page(pages: Sequence[ProbePage]) -> str:
-    """Write one probe or several as a page with its style and its pictures in it.
-
-    It loads nothing, so it can be kept and sent as a file.
-    """
-    style = Markup(STYLE_OF_CARDS.read_text(encoding="utf-8"))  # noqa: S704 - ours
-    return environment().get_template("probe.html").render(pages=pages, style=style)
+def with_site_head(file: str, address: str) -> str:
+    """Show a report, which leads nowhere by itself, below the head of all pages."""
+    base = environment().get_template("base.html")
+    head = "".join(base.blocks["site_head"](base.new_context({"here": address})))
+    return file.replace(pages.SITE_HEAD, head, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from types import MappingProxyType
 
@@ -17,29 +18,35 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, PastVote, ShownBattle, ShownVotes
+from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
+from arena.pages.preview import preview_png
 from arena.pages.rendering import (
+    Selection,
     battle_page,
     battles_page,
     leaderboard_page,
     method_page,
     missing_page,
-    probe_page,
-    votes_page,
+    my_battles_page,
+    with_site_head,
 )
-from judge import render
+from judge.render import pages
 from judge.report.cards import ProbePage
+from judge.report.files import cards_as_html
+from rating.tables import formats
 
-STYLESHEETS = (
-    Path(__file__).parent / "static" / "pages.css",
-    Path(render.__file__).parent / "rendered.css",
-)
+STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
-WAY_BACK = ("<main>", '<main>\n<nav><a href="/leaderboard">Leaderboard</a></nav>')
-"""Where a report begins, and what stands there on the page: a file by itself leads nowhere."""
 PLACE = re.compile("[0-9]{1,18}")
+DOWNLOADS = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+}
+NO_PAGE = "The address may be mistyped, or what was here has moved."
+NO_RATINGS = "No model of this board is rated yet, so there is nothing to download."
 NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
 NO_CARDS = "No measure of this arena has been probed yet."
 NO_BATTLE = "No counted vote is at this address. Battles can be read here once they were voted on."
@@ -89,7 +96,7 @@ def revalidated(request: Request, body: str, media_type: str = "text/html") -> R
 def pages_router(
     *,
     board: Callable[[], Board],
-    my_votes: Callable[[Voter], Sequence[PastVote]],
+    my_battles: Callable[[Voter], Sequence[PastBattle]],
     voter_of: Callable[[Request], Voter | None],
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
     cards: Sequence[ProbePage] = (),
@@ -98,14 +105,14 @@ def pages_router(
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
-    """Routes of the reading pages, their stylesheets and the font of formulas.
+    """Routes of the reading pages, their stylesheets, pictures and the font of formulas.
 
     Parameters
     ----------
     board : callable
         The leaderboard as it stands; called for each page view, so it should be kept ready.
-    my_votes : callable
-        Votes of a voter, in any order.
+    my_battles : callable
+        Battles of a voter, in any order.
     voter_of : callable
         Who asks, or None for a browser without a pseudonym.
     others : mapping of str to callable
@@ -121,19 +128,55 @@ def pages_router(
     """
     router = APIRouter(include_in_schema=False)
 
-    @router.api_route("/leaderboard", methods=READ)
-    def leaderboard(request: Request, policy: str | None = None) -> Response:
+    def board_of(policy: str | None) -> Board | None:
         chosen = board if policy is None else others.get(policy)
+        return chosen and chosen()
+
+    @router.api_route("/leaderboard", methods=READ)
+    def leaderboard(
+        request: Request, policy: str | None = None, sort: str = "", q: str = ""
+    ) -> Response:
+        chosen = board_of(policy)
         if chosen is None:
-            return _missing(NO_POLICY)
-        page = leaderboard_page(chosen(), linked=exhibits is not None, now=now())
+            return _missing(request, NO_POLICY)
+        page = leaderboard_page(
+            chosen,
+            linked=exhibits is not None,
+            now=now(),
+            selection=Selection.of(sort, q),
+            origin=origin_of(request),
+        )
         return revalidated(request, page)
 
+    for ending in DOWNLOADS:
+
+        @router.api_route(f"/leaderboard.{ending}", methods=READ)
+        def download(
+            request: Request, policy: str | None = None, ending: str = ending
+        ) -> Response:
+            chosen = board_of(policy)
+            if chosen is None:
+                return _missing(request, NO_POLICY)
+            if not chosen.rows:
+                return _missing(request, NO_RATINGS)
+            return Response(
+                _in_file(chosen, ending),
+                media_type=DOWNLOADS[ending],
+                headers={
+                    "Content-Disposition": f'attachment; filename="leaderboard.{ending}"',
+                    "Cache-Control": "no-cache",
+                },
+            )
+
     @router.api_route("/votes", methods=READ)
-    def votes(request: Request) -> Response:
+    def my_page(request: Request) -> Response:
         voter = voter_of(request)
-        past = my_votes(voter) if voter else None
-        page = votes_page(past, now=now())
+        page = my_battles_page(
+            my_battles(voter) if voter else None,
+            linked=exhibits is not None,
+            now=now(),
+            origin=origin_of(request),
+        )
         return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})
 
     @router.api_route("/method", methods=READ)
@@ -143,14 +186,15 @@ def pages_router(
             pacing=pacing,
             linked=exhibits is not None,
             studied=_is_there(study),
+            origin=origin_of(request),
         )
         return revalidated(request, page)
 
     @router.api_route("/study", methods=READ)
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
-            return _missing(NO_STUDY)
-        return revalidated(request, study.read_text(encoding="utf-8").replace(*WAY_BACK, 1))
+            return _missing(request, NO_STUDY)
+        return revalidated(request, with_site_head(study.read_text(encoding="utf-8"), "/study"))
 
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, voter_of, now))
@@ -158,8 +202,8 @@ def pages_router(
     @router.api_route("/cards", methods=READ)
     def probed(request: Request) -> Response:
         if not cards:
-            return _missing(NO_CARDS)
-        return revalidated(request, probe_page(cards))
+            return _missing(request, NO_CARDS)
+        return revalidated(request, with_site_head(cards_as_html(cards), "/cards"))
 
     router.include_router(_look_router())
 
@@ -193,8 +237,8 @@ def _exhibits_router(
         sound = before is None or PLACE.fullmatch(before)
         shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
         if shown is None:
-            return _missing(NO_SUCH_LIST)
-        page = battles_page(shown, newest=before is None, now=now())
+            return _missing(request, NO_SUCH_LIST)
+        page = battles_page(shown, newest=before is None, now=now(), origin=origin_of(request))
         return revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)
@@ -204,8 +248,9 @@ def _exhibits_router(
         if shown is None and voter and exhibits.owned(battle_id, voter):
             return RedirectResponse(f"/?b={battle_id}", status_code=303)
         if shown is None:
-            return _missing(NO_BATTLE)
-        return revalidated(request, battle_page(shown, now=now()))
+            return _missing(request, NO_BATTLE)
+        page = battle_page(shown, now=now(), origin=origin_of(request))
+        return revalidated(request, page)
 
     return router
 
@@ -218,6 +263,11 @@ def _look_router() -> APIRouter:
         @router.api_route(f"/{path.name}", methods=READ)
         def stylesheet(request: Request, path: Path = path) -> Response:
             return revalidated(request, path.read_text(encoding="utf-8"), "text/css")
+
+    @router.api_route("/preview.png", methods=READ)
+    def preview() -> Response:
+        headers = {"Cache-Control": FOR_A_DAY}
+        return Response(preview_png(), media_type="image/png", headers=headers)
 
     @router.api_route("/maths.woff2", methods=READ)
     def font() -> Response:
@@ -239,5 +289,27 @@ def _is_there(study: Path | None) -> bool:
     return study is not None and study.is_file()
 
 
-def _missing(advice: str) -> Response:
-    return HTMLResponse(missing_page(advice), status_code=404)
+def origin_of(request: Request) -> str:
+    """Give scheme, host and port by which a visitor reaches the arena."""
+    return str(request.base_url).rstrip("/")
+
+
+def missing(request: Request) -> Response:
+    """Answer for an address at which there is no page."""
+    return _missing(request, NO_PAGE)
+
+
+def _missing(request: Request, advice: str) -> Response:
+    return HTMLResponse(missing_page(advice, origin_of(request)), status_code=404)
+
+
+def _in_file(board: Board, ending: str) -> bytes:
+    """Write the ratings of a board, and how they were made, as a file of some kind."""
+    if ending == "json":
+        return formats.as_json(board.to_dict()).encode()
+    if ending == "csv":
+        return formats.as_csv(board.to_rows()).encode()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "leaderboard.parquet"
+        formats.write_parquet(board.to_rows(), path)
+        return path.read_bytes()

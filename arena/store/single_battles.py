@@ -10,7 +10,7 @@ from sqlmodel import Session, col, or_, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.board_view import (
-    PastVote,
+    PastBattle,
     ShownBattle,
     ShownModel,
     ShownTurn,
@@ -172,23 +172,33 @@ def battle(session: Session, policy: Policy, battle_id: str) -> ShownBattle | No
     )
 
 
-def past_votes(session: Session, voter: str) -> list[PastVote]:
-    """Read the voter's own votes, newest first; a skip has revealed no names."""
+def past_battles(session: Session, owner: str) -> list[PastBattle]:
+    """Read the owner's battles, newest first, those without a vote among them."""
     known = _models(session)
-    rows: Sequence[CountedRow] = session.exec(
-        _votes().where(VoteRow.voter_id == voter).order_by(col(VoteRow.link).desc())
+    rows: Sequence[tuple[BattleRow, str, VoteRow | None]] = session.exec(
+        select(BattleRow, TurnRow.prompt, VoteRow)
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .where(BattleRow.owner == owner, TurnRow.turn == 1)
+        .order_by(col(BattleRow.id).desc())
     ).all()
-    return [
-        PastVote(
-            battle_id=fought.public_id,
-            created=vote.created,
-            prompt=prompt,
-            choice=Choice(vote.outcome),
-            model_a_name=None if vote.outcome == Choice.SKIP else known[fought.model_a].name,
-            model_b_name=None if vote.outcome == Choice.SKIP else known[fought.model_b].name,
-        )
-        for vote, fought, prompt in rows
-    ]
+    return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
+
+
+def _past(
+    fought: BattleRow, prompt: str, vote: VoteRow | None, known: Mapping[str, ShownModel]
+) -> PastBattle:
+    named = vote is not None and vote.outcome != Choice.SKIP
+    return PastBattle(
+        battle_id=fought.public_id,
+        created=fought.created if vote is None else vote.created,
+        prompt=prompt,
+        mode=Mode(fought.mode),
+        state=BattleState(fought.state),
+        choice=None if vote is None else Choice(vote.outcome),
+        model_a_name=known[fought.model_a].name if named else None,
+        model_b_name=known[fought.model_b].name if named else None,
+    )
 
 
 def _votes() -> Any:

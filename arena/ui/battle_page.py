@@ -5,6 +5,7 @@ the HTTP API, and what Gradio brings is made once, in a process of its own.
 """
 
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
@@ -17,15 +18,20 @@ from threading import Lock, Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from arena.pages.rendering import environment
+from arena.pages.routes import origin_of
 
 STATIC = Path(__file__).parent / "static"
 DESCRIPTION = "Two anonymous models answer your prompt. You vote, then see who they were."
 CHIPS = 6
 """Prompts offered on the empty page; of recordings, the others are in a sheet."""
+PACKED = {".js": "text/javascript", ".css": "text/css"}
 FOR_A_YEAR = "public, max-age=31536000, immutable"
 """For files whose names change with what is in them."""
 KEYS = (
@@ -72,8 +78,9 @@ def page_router(
     Thread(target=of_gradio, daemon=True).start()
 
     @router.api_route("/", methods=["GET", "HEAD"])
-    async def page() -> Response:
-        return HTMLResponse(_document(await asyncio.to_thread(of_gradio), values))
+    async def page(request: Request) -> Response:
+        made = await asyncio.to_thread(of_gradio)
+        return HTMLResponse(_document(made, values | {"origin": origin_of(request)}))
 
     @router.api_route("/theme.css", methods=["GET", "HEAD"])
     async def theme() -> Response:
@@ -93,12 +100,24 @@ def add_assets(app: FastAPI) -> None:
 
 
 class _Immutable(StaticFiles):
-    """Files that a browser need not ask about again."""
+    """Files that a browser need not ask about again, compressed once for all who ask."""
 
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = FOR_A_YEAR
+    def file_response(
+        self, full_path: Any, stat_result: Any, scope: Scope, status_code: int = 200
+    ) -> Response:
+        headers = {"Cache-Control": FOR_A_YEAR, "Vary": "Accept-Encoding"}
+        kind = PACKED.get(Path(full_path).suffix)
+        if kind and "gzip" in Headers(scope=scope).get("accept-encoding", ""):
+            headers["Content-Encoding"] = "gzip"
+            return Response(_packed(str(full_path)), media_type=kind, headers=headers)
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers.update(headers)
         return response
+
+
+@cache
+def _packed(path: str) -> bytes:
+    return gzip.compress(Path(path).read_bytes(), mtime=0)
 
 
 def of_gradio() -> dict[str, str]:
@@ -128,7 +147,7 @@ def _document(made: dict[str, str], values: dict[str, Any]) -> str:
         .render(
             config=config,
             gradio=made["script"],
-            styles=[made["style"], *map(address, ("tokens.css", "battle.css"))],
+            styles=[made["style"], "/look/tokens.css", address("battle.css")],
             script=address("battle.js"),
             **values,
         )

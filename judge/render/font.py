@@ -27,9 +27,17 @@ CHARACTERS = (
 )
 """Ranges of code points that formulas are made of, each without its end."""
 
+UNWRITTEN = ((0x210E, 0x210F), (0x221A, 0x221B), (0x1D434, 0x1D468), (0x1D6E2, 0x1D71C))
+"""What browsers draw of themselves: roots, and a single letter of a formula in italics."""
 
-def maths_font() -> bytes:
+
+def maths_font(formulas: str | None = None) -> bytes:
     """Make the font, as WOFF2; it takes seconds.
+
+    Parameters
+    ----------
+    formulas : str, optional
+        What the font has to have, and no more than that.
 
     Raises
     ------
@@ -41,14 +49,14 @@ def maths_font() -> bytes:
         raise FileNotFoundError("ziamath is installed without STIXTwoMath-Regular.ttf")
     options = Options(flavor="woff2", hinting=False, notdef_outline=True, name_IDs=[])
     options.layout_features = ["ssty", "dtls", "flac", "ccmp", "locl", "mark", "mkmk"]
-    font = load_font(str(paths[0].locate()), options)
     subsetter = Subsetter(options)
-    subsetter.populate(
-        unicodes=[point for start, end in CHARACTERS for point in range(start, end)]
-    )
-    subsetter.subset(font)
+    ranges = CHARACTERS if formulas is None else UNWRITTEN
+    points = {point for start, end in ranges for point in range(start, end)}
+    subsetter.populate(unicodes=points | set(map(ord, formulas or "")))
     written = BytesIO()
-    save_font(font, written, options)
+    with load_font(str(paths[0].locate()), options) as font:
+        subsetter.subset(font)
+        save_font(font, written, options)
     return written.getvalue()
 
 

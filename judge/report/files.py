@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from judge.render.pages import Environment, as_file, environment
+from judge.report.cards import ProbePage
 from rating.errors import DataError
 from rating.tables import formats
 from rating.tables.escaping import LINES, in_latex, in_markdown, shown, visible
@@ -114,26 +116,15 @@ class Page:
     sections: tuple[Section, ...]
     made: date
     version: str
-    numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 _NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
 
 TEMPLATES = Path(__file__).parent / "templates"
+LONGEST = 6000
+"""Characters of a text that an example shows."""
 
-
-@cache
-def _environment() -> Environment:
-    env = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    env.filters["held"] = _with_numbers_whole
-    return env
+READING = "How to read this"
 
 
 def _with_numbers_whole(text: str) -> Markup:
@@ -143,11 +134,70 @@ def _with_numbers_whole(text: str) -> Markup:
     return Markup().join(held.format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
+def _cut(text: str) -> tuple[str, str]:
+    """Split a text into what is shown, and a word on how much is not."""
+    more = len(text) - LONGEST
+    return text[:LONGEST], f"… {more:,} characters more." if more > 0 else ""
+
+
 def as_html(page: Page) -> str:
     """Write a report as a page with its style and its pictures in it: it loads nothing."""
-    env = _environment()
-    style = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))  # noqa: S704 - ours
-    return env.get_template("report.html").render(page=page, style=style, svg=Markup)
+    sections = (page.first, *page.sections)
+    contents = _anchored([section.title for section in sections])
+    return _file(
+        page.title,
+        "report.html",
+        page=page,
+        contents=contents,
+        tops=(),
+        sections=[(anchor, one) for (anchor, _), one in zip(contents, sections, strict=True)],
+        made=_made(page),
+        svg=Markup,
+    )
+
+
+def cards_as_html(pages: Sequence[ProbePage]) -> str:
+    """Write one probe or several as a page with its style and its pictures in it."""
+    parts = [(page.title, *(card.title for card in page.cards), READING) for page in pages]
+    contents = _anchored([title for part in parts for title in part])
+    rest = iter(anchor for anchor, _ in contents)
+    anchors = [[next(rest) for _ in part] for part in parts]
+    return _file(
+        pages[0].title if len(pages) == 1 else "Cards",
+        "cards.html",
+        parts=list(zip(pages, anchors, strict=True)),
+        contents=contents,
+        tops=[part[0] for part in anchors],
+        reading=READING,
+    )
+
+
+def _file(title: str, template: str, **values: object) -> str:
+    content = _environment().get_template(template).render(values)
+    return as_file(title, content, (TEMPLATES / "report.css").read_text(encoding="utf-8"))
+
+
+@cache
+def _environment() -> Environment:
+    env = environment(TEMPLATES)
+    env.filters.update(held=_with_numbers_whole, cut=_cut)
+    return env
+
+
+def _anchored(titles: Sequence[str]) -> list[tuple[str, str]]:
+    """Give each title an anchor of its own.
+
+    Examples
+    --------
+    >>> _anchored(["The data", "the DATA!", "?", "Main"])
+    [('the-data', 'The data'), ('the-data-2', 'the DATA!'), ('part', '?'), ('main-2', 'Main')]
+    """
+    anchors = ["main"]  # which every page has
+    for title in titles:
+        plain = "-".join(re.findall("[a-z0-9]+", title.lower()))[:60] or "part"
+        same = (f"{plain}-{n}" if n > 1 else plain for n in count(1))
+        anchors.append(next(anchor for anchor in same if anchor not in anchors))
+    return list(zip(anchors[1:], titles, strict=True))
 
 
 def as_markdown(page: Page) -> str:
@@ -206,9 +256,8 @@ def _example(example: Example) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return (
-        "\n".join(f"> {in_markdown(line)}".rstrip() for line in text.splitlines()) or "> (empty)"
-    )
+    lines = "\n\n".join(filter(None, _cut(text))).splitlines()
+    return "\n".join(f"> {in_markdown(line)}".rstrip() for line in lines) or "> (empty)"
 
 
 def as_latex(page: Page) -> str:

@@ -1,19 +1,28 @@
 """Pictures of a report: SVG whose colours are those of the page around it."""
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, product
+from unicodedata import east_asian_width
 
-from rating.tables.escaping import in_html
+import numpy as np
+
+from rating.tables.escaping import in_html, visible
+from rating.typing import Floats
 
 WIDTH = 620.0
 LINE, TWIN_LINE = 26.0, 38.0
 TWIN = 6.0
 """Half the distance of two marks on one line."""
-LETTER = 6.7
-"""Width of a letter of a label, at most: labels are cut to the room there is."""
-LABELS = 220.0
+LABELS = 240.0
+"""Room for a label, which is cut to it."""
+LABEL_HEIGHT = 15.0
 EDGE = 28.0
+RADIUS = 3.5
+NEAR, STEP, FAR = 6.0, 4.0, 14.0
+"""From a point to its label, and between the places that are tried, and where a line is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,34 +91,106 @@ def spanning(values: Sequence[float], title: str, write: Callable[[float], str])
     return Axis(low - room, high + room, title, write)
 
 
-def dots(
-    lines: Sequence[Line],
-    axis: Axis,
-    *,
-    title: str,
-    band: tuple[float, float, str] | None = None,
-    rule: float | None = None,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a picture."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def width_of(text: str) -> float:
+    """Give the width of a label, at most: a wide font is assumed, as the reader's is not known.
+
+    Examples
+    --------
+    >>> width_of("ill") < width_of("add") < width_of("WWW")
+    True
+    """
+    return sum(map(_letter, text))
+
+
+def _letter(character: str) -> float:
+    if character > "\U0001f000":
+        return 17.0
+    if east_asian_width(character) in "WF" or character in "mMW@%—…":
+        return 12.6
+    if character in " fijlrtI.,:;'|!()[]-/":
+        return 5.0
+    return 7.8 if character.isdigit() or character in "abcdeghknopqsuvxyz_" else 10.0
+
+
+def place_labels(
+    names: Sequence[str], points: Sequence[tuple[float, float]], frame: Box
+) -> list[Box | None]:
+    """Find a place for the label of each point, as near to it as there is one.
+
+    No label meets another or a point, and none leaves the frame; one for which there is no room
+    has no place. Those that can stand beside their points come first, each from the top.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        Middles of the points.
+    """
+    r = RADIUS + 1
+    taken = np.array([(x - r, y - r, x + r, y + r) for x, y in points])
+    places: list[Box | None] = [None] * len(points)
+    order = sorted(range(len(points)), key=lambda i: (points[i][1], points[i][0], i))
+    widths, too_wide = [width_of(name) for name in names], math.inf
+    for most, i in product((NEAR + STEP, math.inf), order):
+        if places[i] is not None or widths[i] >= too_wide:
+            continue
+        boxes = _candidates(points[i], widths[i], frame, most)
+        free = boxes[~_meet(boxes, taken).any(axis=1)]
+        if len(free):
+            places[i] = Box(*free[0].tolist())
+            taken = np.vstack([taken, free[:1]])
+        elif most == math.inf:
+            too_wide = widths[i]  # there was no room in the whole frame
+    return places
+
+
+def _candidates(point: tuple[float, float], width: float, frame: Box, most: float) -> Floats:
+    """Give the places of a label within a frame, and so far from its point, the best first."""
+    x, y = point
+    rows = math.ceil((frame.bottom - frame.top) / STEP)
+    away = np.arange(NEAR, frame.right - frame.left, 2 * NEAR)
+    lefts = np.concatenate([x + away, x - width - away, [x - width / 2]])
+    tops = y - LABEL_HEIGHT / 2 + STEP * np.arange(-rows, rows + 1)
+    left, top = (grid.ravel() for grid in np.meshgrid(lefts, tops))
+    boxes = np.column_stack([left, top, left + width, top + LABEL_HEIGHT])
+    inside = (boxes[:, :2] >= (frame.left, frame.top)).all(axis=1)
+    inside &= (boxes[:, 2:] <= (frame.right, frame.bottom)).all(axis=1)
+    boxes = boxes[inside]
+    left, top, right, bottom = boxes.T
+    across, down = np.maximum(left - x, x - right), np.maximum(top - y, y - bottom)
+    distance = np.hypot(across.clip(0), down.clip(0))
+    order = np.lexsort((np.abs((top + bottom) / 2 - y), distance.clip(NEAR + STEP)))
+    return np.asarray(boxes[order[distance[order] <= most]])
+
+
+def _meet(boxes: Floats, others: Floats) -> Floats:
+    """Tell of all boxes and others whether they meet, as an array of both."""
+    one, two = boxes[:, None], others[None]
+    return np.asarray(((one[..., :2] < two[..., 2:]) & (two[..., :2] < one[..., 2:])).all(axis=-1))
+
+
+def dots(lines: Sequence[Line], axis: Axis, *, title: str, rule: float | None = None) -> str:
     """Draw values with their intervals, one line a name.
 
     Parameters
     ----------
-    band : tuple of float, float and str, optional
-        A range to shade, and what it is.
     rule : float, optional
         A value to draw a line through, such as zero.
     """
-    widest = max(len(line.name) for line in lines) * LETTER + 24
-    left, right = min(LABELS, widest), WIDTH - EDGE
-    top = 24.0 if band else 8.0
+    widest = max(width_of(line.name) for line in lines) + 24
+    left, right, top = min(LABELS, widest), WIDTH - EDGE, 8.0
     pitch = TWIN_LINE if any(len(line.marks) > 1 for line in lines) else LINE
     bottom = top + pitch * len(lines)
-    parts = []
-    if band is not None:
-        a, b = (axis.at(x, left, right) for x in band[:2])
-        parts.append(_rect("band", a, top, max(b - a, 2.0), bottom - top))
-        parts.append(_text((a + b) / 2, top - 8, band[2], "middle", soft=True))
-    parts += _ticks(axis, left, right, top, bottom)
+    parts = _ticks(axis, left, right, top, bottom)
     if rule is not None:
         x = axis.at(rule, left, right)
         parts.append(_line("rule", x, top, x, bottom))
@@ -132,47 +213,73 @@ def scatter(
     equal : bool
         Draw where x and y are equal: only if they are of one unit.
     """
-    left, right, top, bottom = 64.0, 64.0 + 430.0, 10.0, 370.0
+    tall = min(max(360.0, LABEL_HEIGHT * len(points)), 720.0)
+    left, right, top, bottom = 64.0, WIDTH - EDGE, 10.0, 10.0 + tall
     parts = _ticks(x, left, right, top, bottom)
     for tick in y.ticks():
         at = y.at(tick, bottom, top)
         parts.append(_line("grid", left, at, right, at))
-        parts.append(_text(left - 8, at + 4, y.write(tick), "end", soft=True))
+        parts.append(_text(left - 8, at + 4, y.write(tick), "end", "soft"))
     middle = (top + bottom) / 2
     turned = f' transform="rotate(-90 14 {middle:g})"'
-    parts.append(_text(14, middle, y.title, "middle", soft=True, more=turned))
+    parts.append(_text(14, middle, y.title, "middle", "soft", more=turned))
     low, high = max(x.low, y.low), min(x.high, y.high)
     if equal and low < high:
         ends = [(x.at(v, left, right), y.at(v, bottom, top)) for v in (low, high)]
         parts.append(_line("rule", *ends[0], *ends[1]))
-    few = len(points) <= 12
-    for name, one, other in points:
-        parts += _cross(name, one, other, (x, y), (left, right, top, bottom), named=few)
-    return _svg(parts, bottom + 46, title)
+    frame = Box(left, top, right, bottom)
+    for point in points:
+        parts += _cross(point, x, y, frame)
+    return _svg([*parts, *_labels(points, x, y, frame)], bottom + 46, title)
 
 
-def _cross(
-    name: str,
-    one: Mark,
-    other: Mark,
-    axes: tuple[Axis, Axis],
-    frame: tuple[float, float, float, float],
-    *,
-    named: bool,
-) -> list[str]:
-    (x, y), (left, right, top, bottom) = axes, frame
-    at = x.at(one.value, left, right), y.at(other.value, bottom, top)
+def _cross(point: tuple[str, Mark, Mark], x: Axis, y: Axis, frame: Box) -> list[str]:
+    name, one, other = point
+    at = _middle(point, x, y, frame)
     parts = []
     if one.lower is not None and one.upper is not None:
-        ends = (x.at(one.lower, left, right), x.at(one.upper, left, right))
+        ends = [x.at(end, frame.left, frame.right) for end in (one.lower, one.upper)]
         parts.append(_line("people", ends[0], at[1], ends[1], at[1]))
     if other.lower is not None and other.upper is not None:
-        ends = (y.at(other.lower, bottom, top), y.at(other.upper, bottom, top))
+        ends = [y.at(end, frame.bottom, frame.top) for end in (other.lower, other.upper)]
         parts.append(_line("judge", at[0], ends[0], at[0], ends[1]))
-    parts.append(_circle("judge", *at, 3.5, name))
-    if named:
-        parts.append(_text(at[0] + 7, at[1] - 6, _cut(name, WIDTH - at[0] - 10), "start"))
-    return parts
+    return [*parts, _circle("judge", *at, RADIUS, name)]
+
+
+def _middle(point: tuple[str, Mark, Mark], x: Axis, y: Axis, frame: Box) -> tuple[float, float]:
+    return (
+        x.at(point[1].value, frame.left, frame.right),
+        y.at(point[2].value, frame.bottom, frame.top),
+    )
+
+
+def _labels(points: Sequence[tuple[str, Mark, Mark]], x: Axis, y: Axis, frame: Box) -> list[str]:
+    """Write names beside their points, with a line where they stand further off."""
+    named = [point for point in points if point[0]]
+    names = [_cut(name, LABELS) for name, _, _ in named]
+    middles = [_middle(point, x, y, frame) for point in named]
+    lines, texts = [], []
+    boxes = place_labels(names, middles, frame) if named else []
+    for name, middle, box in zip(names, middles, boxes, strict=True):
+        if box is None:
+            continue
+        nearest = (
+            min(max(middle[0], box.left), box.right),
+            min(max(middle[1], box.top), box.bottom),
+        )
+        if math.dist(middle, nearest) > FAR:
+            lines.append(_line("lead", *middle, *nearest))
+        texts.append(_label(name, middle[0], box))
+    return [*lines, *texts]
+
+
+def _label(name: str, x: float, box: Box) -> str:
+    """Write a name at that end of its box which is nearer to its point: it may be shorter."""
+    y = box.bottom - 4
+    if box.left < x < box.right:
+        return _text((box.left + box.right) / 2, y, name, "middle", "name")
+    right = box.left >= x
+    return _text(box.left if right else box.right, y, name, "start" if right else "end", "name")
 
 
 def _ticks(axis: Axis, left: float, right: float, top: float, bottom: float) -> list[str]:
@@ -180,9 +287,9 @@ def _ticks(axis: Axis, left: float, right: float, top: float, bottom: float) -> 
     for tick in axis.ticks():
         x = axis.at(tick, left, right)
         parts.append(_line("grid", x, top, x, bottom))
-        parts.append(_text(x, bottom + 16, axis.write(tick), "middle", soft=True))
+        parts.append(_text(x, bottom + 16, axis.write(tick), "middle", "soft"))
     parts.append(_line("axis", left, bottom, right, bottom))
-    parts.append(_text((left + right) / 2, bottom + 36, axis.title, "middle", soft=True))
+    parts.append(_text((left + right) / 2, bottom + 36, axis.title, "middle", "soft"))
     return parts
 
 
@@ -207,25 +314,29 @@ def _line(kind: str, x1: float, y1: float, x2: float, y2: float, *, width: float
     return f'<line class="{kind}" {ends} stroke-width="{width:g}"/>'
 
 
-def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
-    size = f'width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" {size}/>'
-
-
 def _circle(kind: str, x: float, y: float, r: float, name: str = "") -> str:
     title = f"<title>{in_html(name)}</title>" if name else ""
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}">{title}</circle>'
 
 
 def _text(
-    x: float, y: float, text: str, anchor: str, *, soft: bool = False, more: str = ""
+    x: float,
+    y: float,
+    text: str,
+    anchor: str,
+    kind: str = "",
+    more: str = "",
 ) -> str:
-    kind = ' class="soft"' if soft else ""
+    named = f' class="{kind}"' if kind else ""
     return (
-        f'<text{kind} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{in_html(text)}</text>'
+        f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{in_html(text)}</text>'
     )
 
 
 def _cut(name: str, room: float) -> str:
-    most = max(int(room / LETTER), 4)
-    return name if len(name) <= most else name[: most - 1] + "…"
+    """Cut a name to the room there is."""
+    name = visible(name)
+    ends = list(accumulate(map(_letter, name)))
+    if not ends or ends[-1] <= room:
+        return name
+    return name[: bisect(ends, room - _letter("…"))] + "…"

@@ -102,8 +102,6 @@ TONES: Mapping[Verdict, Tone] = {
     "with_care": "fair",
     "cannot_tell": "fair",
 }
-LONGEST = 6000
-"""Characters of a text that an example shows."""
 
 
 def write_report(study: Study, folder: Path, made: date) -> Path:
@@ -250,14 +248,14 @@ def _example(study: Study, one: Differing, texts: list[dict[int, RowTexts]]) -> 
     written = "\n\n".join(text for text in (checklist, reason) if text)
     return Example(
         title=f"{a} and {b}" + (f", prompt {prompt}" if prompt else ""),
-        prompt=_cut(asked),
+        prompt=asked,
         model_a=a,
         model_b=b,
-        text_a=_cut(sides[0]),
-        text_b=_cut(sides[1]),
+        text_a=sides[0],
+        text_b=sides[1],
         people=_counts(one.votes, a, b),
         judge=_counts(one.verdicts, a, b),
-        reason=_cut(written or None),
+        reason=written or None,
     )
 
 
@@ -272,12 +270,6 @@ def _responses(rows: list[RowTexts], a: str) -> list[str | None]:
 def _counts(numbers: tuple[int, int, int], a: str, b: str) -> str:
     parts = [f"{n} for {name}" for n, name in zip(numbers, (a, "a tie", b), strict=True) if n]
     return f"{', '.join(parts)}."
-
-
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= LONGEST:
-        return text
-    return f"{text[:LONGEST]}… ({len(text) - LONGEST:,} characters more)"
 
 
 def _data(study: Study) -> Section:

@@ -56,6 +56,16 @@ COLUMNS = {
     "latency": "DOUBLE",
     "value": "DOUBLE",
     "n": "BIGINT",
+    "win_rate": "DOUBLE",
+    "win_rate_low": "DOUBLE",
+    "win_rate_high": "DOUBLE",
+    "voter_rating": "DOUBLE",
+    "voter_rank": "BIGINT",
+    "price_per_1000": "DOUBLE",
+    "median_s": "DOUBLE",
+    "level": "DOUBLE",
+    "board_votes": "BIGINT",
+    "board_voters": "BIGINT",
 }
 """Types of the columns of numbers and truth values; every other column is text."""
 

@@ -26,10 +26,7 @@ PLANTED = {
     "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
-    "Jinja lives in the reading pages and in the report": (
-        "arena/api/public_routes.py",
-        "import jinja2",
-    ),
+    "Jinja lives in the pages": ("arena/pages/rendering.py", "import jinja2"),
     "The command line lives with the commands": ("arena/app.py", "import cyclopts"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),

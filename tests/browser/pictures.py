@@ -250,8 +250,9 @@ def one_battle(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.wait_for_load_state()
 
 
-def my_votes(ada: Person, server: FaultyServer, served: Served) -> None:
+def my_battles(ada: Person, server: FaultyServer, served: Served) -> None:
     voted(ada, server, served)
+    ready(ada, server, served)
     ada.page.goto(f"{served.url}/votes")
 
 
@@ -283,7 +284,7 @@ POSES: dict[str, Pose] = {
         leaderboard,
         battles,
         one_battle,
-        my_votes,
+        my_battles,
         method,
     )
 }

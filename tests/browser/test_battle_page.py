@@ -281,7 +281,7 @@ def test_reading_pages_need_no_script(chromium: Browser, arena: Served, path: st
         ada.page.goto(arena.url + path)
         assert ada.page.locator("h1").count() == 1
         links = ada.page.locator(".site-head nav a")
-        assert links.all_inner_texts() == ["Battle", "Leaderboard", "My votes", "Method"]
+        assert links.all_inner_texts() == ["Battle", "Leaderboard", "My battles", "Method"]
 
 
 def test_on_a_phone_the_panes_are_tabs(chromium: Browser, arena: Served) -> None:

@@ -11,7 +11,7 @@ from tests.serving import Served, page_of, write_roster
 
 pytestmark = pytest.mark.browser
 
-SLOW = Behaviour(text="A sentence that goes on for a while. " * 12, chunk_size=12, delay_s=0.05)
+SLOW = Behaviour(text="A sentence that goes on for a while. " * 80, chunk_size=12, delay_s=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_who_follows_too_many_battles_is_shown_the_battle_once_there_is_a_place(
         second.locator("#prompt textarea").fill("And why is it red?")
         second.locator("#prompt textarea").press("Enter")
         expect(second.locator("#note")).to_contain_text("too many pages of yours", timeout=20_000)
-        second.locator("html[data-state=ready]").wait_for(state="attached", timeout=30_000)
+        second.locator("html[data-state=ready]").wait_for(state="attached", timeout=60_000)
         expect(second.locator("#answer-a")).to_have_text(SLOW.text.strip())
         expect(second.locator("#note")).to_be_hidden()
 

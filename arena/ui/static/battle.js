@@ -137,8 +137,11 @@
   }
 
   async function copy(text) {
-    if (navigator.clipboard) return navigator.clipboard.writeText(text);
-    // Pages over plain HTTP on another host have no clipboard.
+    try {
+      return await navigator.clipboard.writeText(text);
+    } catch {
+      // Pages over plain HTTP on another host have no clipboard; elsewhere it may be forbidden.
+    }
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
@@ -842,6 +845,8 @@
   }
 
   function start() {
+    // Gradio's own look for Markdown would outweigh that of answers.
+    for (const around of all("#battle :has(arena-battle)")) around.className = "";
     for (const side of SIDES) {
       panes[side] = new Pane(side);
       followEnd(side);

@@ -109,3 +109,79 @@ def test_nobody_comes_in_by_a_websocket(tmp_path: Path) -> None:
         client.websocket_connect("/api/v1/battles", headers={"Host": "localhost"}),
     ):
         pass
+
+
+@pytest.mark.parametrize("path", ["/leaderboard", "/method", "/look/pages.css", "/look/battle.js"])
+def test_pages_styles_and_scripts_are_compressed_and_not_sent_twice(
+    quick: Served, path: str
+) -> None:
+    with client_of(quick.url) as client:
+        packed = client.get(path)
+        plain = client.get(path, headers={"Accept-Encoding": "identity"})
+        again = client.get(path, headers={"If-None-Match": packed.headers["etag"]})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert int(packed.headers["content-length"]) < len(plain.content) / 2
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_events_and_what_programs_read_are_sent_as_they_are(quick: Served) -> None:
+    with quick.visitor() as ada:
+        battle_id = ada.play()
+        for path in (f"{BATTLES}/{battle_id}/events?html=1", f"{BATTLES}/{battle_id}"):
+            answer = ada.get(path)
+            assert len(answer.content) > 500
+            assert "content-encoding" not in answer.headers
+
+
+PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+PROGRAM = {"Accept": "*/*"}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "kind"),
+    [
+        ("/no/such/page", PERSON, "text/html; charset=utf-8"),
+        ("/look/nothing.css", PERSON, "text/html; charset=utf-8"),
+        ("/battles/%3Cscript%3E", PERSON, "text/html; charset=utf-8"),
+        ("/no/such/page", PROGRAM, "application/problem+json"),
+        ("/api/v1/nothing", PERSON, "application/problem+json"),
+        (f"{BATTLES}/nothing", PERSON, "application/problem+json"),
+        ("/health/nothing", PERSON, "application/problem+json"),
+    ],
+)
+def test_an_unknown_path_is_a_page_for_people_and_a_problem_for_programs(
+    quick: Served, path: str, headers: dict[str, str], kind: str
+) -> None:
+    with client_of(quick.url) as client:
+        answer = client.get(path, headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, kind)
+    assert ("To the battle page" in answer.text) == (kind != "application/problem+json")
+    assert "<script" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "origin"),
+    [
+        ({}, "http://127.0.0.1"),
+        ({"X-Forwarded-Proto": "https", "X-Forwarded-Host": "localhost"}, "https://localhost/"),
+    ],
+)
+def test_the_picture_of_previews_is_addressed_as_the_visitor_reaches_us(
+    proxied: Served, forwarded: dict[str, str], origin: str
+) -> None:
+    with client_of(proxied.url) as client:
+        for path in ("/leaderboard", "/nothing", "/votes"):
+            page = client.get(path, headers=PERSON | forwarded).text
+            assert f'<meta property="og:image" content="{origin}' in page
+        picture = client.get("/look/preview.png")
+    assert (picture.headers["content-type"], picture.content[1:4]) == ("image/png", b"PNG")
+
+
+def test_who_is_not_trusted_names_no_origin(quick: Served) -> None:
+    forged = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
+    with client_of(quick.url) as client:
+        assert "evil.example" not in client.get("/leaderboard", headers=forged).text
+        assert client.get("/leaderboard", headers={"Host": "evil.example"}).status_code == 421

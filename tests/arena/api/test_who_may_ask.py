@@ -39,6 +39,9 @@ ROUTES = {
         GET /health/ready
         GET /leaderboard
         GET /leaderboard/
+        GET /leaderboard.csv
+        GET /leaderboard.json
+        GET /leaderboard.parquet
         GET /votes
         GET /votes/
         GET /method
@@ -49,8 +52,10 @@ ROUTES = {
         GET /battles/{battle_id}
         GET /cards
         GET /cards/
+        GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css
+        GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
         GET /favicon.ico

@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from arena.domain.battle import BattleState, Mode
 from arena.domain.board_view import (
     Board,
     BoardRow,
@@ -11,7 +12,7 @@ from arena.domain.board_view import (
     Hold,
     ModelRecord,
     PairCell,
-    PastVote,
+    PastBattle,
     ShownBattle,
     ShownModel,
     ShownTurn,
@@ -26,7 +27,7 @@ NOW = datetime(2026, 6, 14, 14, 20, tzinfo=UTC)
 
 MakeRow = Callable[..., BoardRow]
 MakeBoard = Callable[..., Board]
-MakePastVote = Callable[..., PastVote]
+MakePastBattle = Callable[..., PastBattle]
 
 
 def a_row(model: str = "quartz-8b", rating: float = 1184.0, half: float = 12.0) -> BoardRow:
@@ -164,12 +165,17 @@ def a_board(**changes: object) -> Board:
     return Board(**(fields | changes))  # type: ignore[arg-type]
 
 
-def a_past_vote(choice: Choice = Choice.A, minutes_ago: int = 5, prompt: str = "Hi") -> PastVote:
-    named = choice is not Choice.SKIP
-    return PastVote(
+def a_past_battle(
+    choice: Choice | None = Choice.A, minutes_ago: int = 5, prompt: str = "Hi"
+) -> PastBattle:
+    named = choice not in (None, Choice.SKIP)
+    states = {None: BattleState.READY, Choice.SKIP: BattleState.SKIPPED}
+    return PastBattle(
         battle_id=f"b{minutes_ago}",
         created=NOW - timedelta(minutes=minutes_ago),
         prompt=prompt,
+        mode=Mode.ANONYMOUS,
+        state=states.get(choice, BattleState.VOTED),
         choice=choice,
         model_a_name="quartz-8b" if named else None,
         model_b_name="chalk-3b" if named else None,
@@ -192,5 +198,5 @@ def make_board() -> MakeBoard:
 
 
 @pytest.fixture
-def make_past_vote() -> MakePastVote:
-    return a_past_vote
+def make_past_battle() -> MakePastBattle:
+    return a_past_battle

@@ -7,8 +7,8 @@ from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 
-from arena.domain.board_view import Board, Moment, PastRating, PastVote
-from arena.pages.rendering import leaderboard_page, votes_page
+from arena.domain.board_view import Board, Moment, PastBattle, PastRating
+from arena.pages.rendering import leaderboard_page, my_battles_page
 from tests.arena.pages.conftest import NOW
 
 
@@ -16,7 +16,7 @@ class Page(HTMLParser):
     """Tags and attributes of a page, and whether what was opened is closed."""
 
     VOID = frozenset(
-        {"meta", "link", "line", "rect", "path", "img", "polygon", "polyline", "circle"}
+        {"meta", "link", "input", "line", "rect", "path", "img", "polygon", "polyline", "circle"}
     )
 
     def __init__(self, html: str) -> None:
@@ -49,8 +49,8 @@ def board_page(board: Board) -> str:
     return leaderboard_page(board, linked=True, now=NOW)
 
 
-def past_page(past: Sequence[PastVote] | None) -> str:
-    return votes_page(past, now=NOW)
+def past_page(past: Sequence[PastBattle] | None, *, linked: bool = True) -> str:
+    return my_battles_page(past, linked=linked, now=NOW)
 
 
 NOTHING: dict[str, object] = {

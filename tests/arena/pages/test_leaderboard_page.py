@@ -125,7 +125,7 @@ def test_warnings_stand_above_the_table(make_board: MakeBoard) -> None:
 def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
     page = board_page(with_a_past(make_board()))
     captions = re.findall(r"<(?:fig)?caption[^>]*>(.*?)</(?:fig)?caption>", page, re.DOTALL)
-    standings, overturn, pairs, history, health, _ = map(text, captions)
+    standings, pairs, overturn, health, history, _ = map(text, captions)
     for caption in (standings, overturn, pairs, history):
         assert "n = 2,184 votes, policy default-v1" in caption
     for caption in (standings, overturn, pairs, history, health):

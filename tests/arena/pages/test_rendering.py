@@ -3,14 +3,18 @@
 from dataclasses import replace
 from datetime import timedelta
 from html import unescape
+from io import BytesIO
 
 import pytest
 from jinja2 import StrictUndefined, UndefinedError
+from PIL import Image
 
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, FitCheck, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
+from arena.pages.preview import preview_png
 from arena.pages.rendering import (
+    Selection,
     battle_page,
     battles_page,
     environment,
@@ -18,12 +22,12 @@ from arena.pages.rendering import (
     leaderboard_page,
     method_page,
     missing_page,
-    votes_page,
+    my_battles_page,
 )
 from tests.arena.pages.conftest import (
     NOW,
     MakeBoard,
-    MakePastVote,
+    MakePastBattle,
     MakeRow,
     a_hold,
     a_pair,
@@ -36,12 +40,12 @@ from tests.arena.pages.page import NOTHING, Page, board_page, past_page, with_a_
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7*7 }}'
 
 
-def every_page(make_board: MakeBoard, make_past_vote: MakePastVote) -> list[str]:
+def every_page(make_board: MakeBoard, make_past_battle: MakePastBattle) -> list[str]:
     return [
         board_page(make_board()),
         board_page(with_a_past(make_board())),
         board_page(make_board(**NOTHING)),
-        past_page([make_past_vote(choice) for choice in Choice]),
+        past_page([make_past_battle(choice) for choice in Choice]),
         past_page([]),
         past_page(None),
         *(method_page(make_board(), pacing=pacing, linked=True) for pacing in Pacing),
@@ -86,15 +90,15 @@ def hostile_board(make_board: MakeBoard, make_row: MakeRow) -> Board:
 def test_hostile_text_stays_text(
     make_board: MakeBoard,
     make_row: MakeRow,
-    make_past_vote: MakePastVote,
+    make_past_battle: MakePastBattle,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(environment().globals, "arena_name", HOSTILE)
     board = hostile_board(make_board, make_row)
-    vote = replace(make_past_vote(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
+    vote = replace(make_past_battle(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
     pages = [
         leaderboard_page(board, linked=True, now=NOW),
-        votes_page([vote], now=NOW),
+        my_battles_page([vote], linked=True, now=NOW),
         method_page(board, pacing=Pacing.PACED, linked=True),
         missing_page(HOSTILE),
         battles_page(shown_votes(HOSTILE, HOSTILE), newest=True, now=NOW),
@@ -114,9 +118,9 @@ def test_an_answer_is_formatted_and_cannot_turn_the_writing() -> None:
 
 
 def test_pages_hold_no_script_and_no_handler(
-    make_board: MakeBoard, make_past_vote: MakePastVote
+    make_board: MakeBoard, make_past_battle: MakePastBattle
 ) -> None:
-    for html in every_page(make_board, make_past_vote):
+    for html in every_page(make_board, make_past_battle):
         page = Page(html)
         assert not page.all("script")
         attributes = {name for _, values in page.tags for name in values}
@@ -125,9 +129,9 @@ def test_pages_hold_no_script_and_no_handler(
 
 
 def test_pages_are_well_formed_and_have_their_landmarks(
-    make_board: MakeBoard, make_past_vote: MakePastVote
+    make_board: MakeBoard, make_past_battle: MakePastBattle
 ) -> None:
-    for html in every_page(make_board, make_past_vote):
+    for html in every_page(make_board, make_past_battle):
         page = Page(html)
         assert page.open == []
         assert page.all("html") == [{"lang": "en"}]
@@ -145,11 +149,11 @@ def test_every_table_has_a_name_and_every_heading_a_scope(make_board: MakeBoard)
 
 
 def test_the_present_page_is_marked_in_the_header(
-    make_board: MakeBoard, make_past_vote: MakePastVote
+    make_board: MakeBoard, make_past_battle: MakePastBattle
 ) -> None:
     for html, here in (
         (board_page(make_board()), ["/leaderboard"]),
-        (past_page([make_past_vote()]), ["/votes"]),
+        (past_page([make_past_battle()]), ["/votes"]),
         (
             method_page(make_board(), pacing=Pacing.PACED, linked=True),
             ["/method"],
@@ -162,7 +166,41 @@ def test_the_present_page_is_marked_in_the_header(
 
 def test_only_our_own_files_are_loaded(make_board: MakeBoard) -> None:
     sources = [link["href"] for link in Page(board_page(make_board())).all("link")]
-    assert sources == ["/look/tokens.css", "/look/pages.css"]
+    assert sources == ["/favicon.ico", "/look/tokens.css", "/look/pages.css"]
+
+
+def properties(html: str) -> dict[str | None, str | None]:
+    metas = Page(html).all("meta")
+    return {meta.get("property") or meta.get("name"): meta.get("content") for meta in metas}
+
+
+def test_every_page_has_a_preview_for_links_to_it(
+    make_board: MakeBoard, make_past_battle: MakePastBattle
+) -> None:
+    for html in every_page(make_board, make_past_battle):
+        shown = properties(html)
+        assert str(shown["og:title"]).endswith(" · Arena")
+        assert shown["og:description"] == shown["description"] != ""
+        assert shown["twitter:card"] == "summary"
+    html = method_page(make_board(), pacing=Pacing.PACED, linked=True, origin="https://a.example")
+    assert properties(html)["og:image"] == "https://a.example/look/preview.png"
+
+
+def test_the_preview_of_a_battle_is_the_beginning_of_its_prompt() -> None:
+    html = battle_page(shown_battle(f"  Why\n\nis {HOSTILE} so?" + " and why" * 100), now=NOW)
+    description = properties(html)["og:description"]
+    assert description is not None
+    assert description.startswith(f"Why is {HOSTILE} so? and why")
+    assert len(description) <= 200
+    assert description.endswith("…")
+
+
+def test_the_picture_of_previews_is_a_png_of_the_usual_size() -> None:
+    png = preview_png()
+    with Image.open(BytesIO(png)) as picture:
+        assert (picture.format, picture.size) == ("PNG", (1200, 630))
+        assert len(picture.convert("RGB").getcolors() or ()) == 6
+    assert len(png) < 10_000
 
 
 def test_a_name_that_a_template_misses_raises() -> None:
@@ -186,3 +224,33 @@ def test_models_that_change_place_or_leave_their_interval_are_named(
 def test_one_voter_has_nothing_to_be_compared_with(make_board: MakeBoard) -> None:
     assert even(make_board(voters=1)) is None
     assert even(make_board(rows=())) is None
+
+
+def test_what_is_not_known_comes_last_whichever_way_the_rows_run(
+    make_board: MakeBoard, make_row: MakeRow
+) -> None:
+    dear, cheap = make_row("dear"), replace(make_row("cheap"), price_per_1000=0.1)
+    unknown = replace(make_row("unknown"), price_per_1000=None)
+    board = make_board(rows=(unknown, dear, cheap))
+    for sort, names in (("price", ["cheap", "dear"]), ("-price", ["dear", "cheap"])):
+        rows = Selection.of(sort, "").rows(board)
+        assert [row.model for row in rows] == [*names, "unknown"]
+
+
+def test_addresses_of_the_standings_carry_what_was_chosen(make_board: MakeBoard) -> None:
+    selection = Selection.of("votes", 'a&b="c"')
+    board = make_board(policy="simulated-v1")
+    page = Page(leaderboard_page(board, linked=True, now=NOW, selection=selection))
+    sorts = [a["href"] for a in page.all("a") if a.get("class") == "sorts"]
+    asked = "/leaderboard?policy=simulated-v1&q=a%26b%3D%22c%22&sort="
+    assert sorts == [
+        asked + name for name in ("name", "rating", "-votes", "wins", "price", "median")
+    ]
+    fields = {field["name"]: field["value"] for field in page.all("input")}
+    assert fields == {"policy": "simulated-v1", "sort": "votes", "q": 'a&b="c"'}
+    sorted_by = [th.get("aria-sort") for th in page.all("th") if "aria-sort" in th]
+    assert sorted_by == ["descending"]
+    downloads = [a["href"] for a in page.all("a") if "download" in a]
+    assert downloads == [
+        f"/leaderboard.{e}?policy=simulated-v1" for e in ("csv", "json", "parquet")
+    ]

@@ -1,9 +1,12 @@
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
+import duckdb
 import httpx
 import pytest
 import uvicorn
@@ -11,8 +14,11 @@ from fastapi import FastAPI
 from starlette.requests import Request
 
 from arena.domain.vote import Voter
-from arena.pages.routes import pages_router
-from tests.arena.pages.conftest import NOW, MakeBoard, MakePastVote
+from arena.pages.routes import DOWNLOADS, pages_router
+from judge.render.pages import SITE_HEAD
+from judge.report.cards import ProbePage
+from tests.arena.pages.conftest import NOW, MakeBoard, MakePastBattle
+from tests.judge.report.test_files_of_cards import page as cards_page
 
 
 @contextmanager
@@ -45,13 +51,13 @@ def clock() -> list[timedelta]:
 
 @pytest.fixture
 def client(
-    make_board: MakeBoard, make_past_vote: MakePastVote, clock: list[timedelta]
+    make_board: MakeBoard, make_past_battle: MakePastBattle, clock: list[timedelta]
 ) -> Iterator[httpx.Client]:
     app = FastAPI()
     app.include_router(
         pages_router(
             board=make_board,
-            my_votes=lambda voter: [make_past_vote(prompt=f"Asked by {voter.id}")],
+            my_battles=lambda voter: [make_past_battle(prompt=f"Asked by {voter.id}")],
             voter_of=voter_by_cookie,
             now=lambda: NOW + clock[0],
         )
@@ -109,9 +115,92 @@ def test_a_page_is_sent_anew_when_its_age_reads_otherwise(
     assert "5 minutes ago" in answer.text
 
 
-def test_votes_are_shown_to_their_voter_and_kept_nowhere(client: httpx.Client) -> None:
+def test_ratings_are_downloaded_with_how_they_were_made(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    answers = {ending: client.get(f"/leaderboard.{ending}") for ending in DOWNLOADS}
+    for ending, answer in answers.items():
+        assert answer.headers["Content-Type"].partition(";")[0] == DOWNLOADS[ending]
+        disposition = f'attachment; filename="leaderboard.{ending}"'
+        assert answer.headers["Content-Disposition"] == disposition
+        (tmp_path / f"board.{ending}").write_bytes(answer.content)
+    body = answers["json"].json()
+    method = {"policy": "default-v1", "version": "3f9a1c2e", "data_hash": "c0ffee"}
+    assert body["method"].items() >= method.items()
+    assert [row["rating"] for row in body["ratings"]] == [1184.0, 816.0]
+    assert [entry["model"] for entry in body["waiting"]] == ["tuff-13b"]
+    for ending in ("csv", "parquet"):
+        table = duckdb.execute(f"FROM '{tmp_path}/board.{ending}'")
+        names = [column[0] for column in table.description or ()]
+        rows = table.fetchall()
+        first = dict(zip(names, rows[0], strict=True))
+        assert len(rows) == 2
+        assert first.items() >= method.items()
+        assert (first["model"], first["rating"], first["rank_low"]) == ("quartz-8b", 1184.0, 2)
+        assert (first["price_per_1000"], first["board_votes"]) == (0.41, 2184)
+
+
+def test_there_is_no_file_of_no_ratings(client: httpx.Client) -> None:
+    for address in (
+        "/leaderboard.csv?policy=none",
+        "/leaderboard.json?policy=%00",
+        "/leaderboard.",
+    ):
+        assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["quartz-8b", "chalk-3b"]),
+        ("sort=-rating", ["chalk-3b", "quartz-8b"]),
+        ("sort=name", ["chalk-3b", "quartz-8b"]),
+        ("sort=-name", ["quartz-8b", "chalk-3b"]),
+        ("q=CHALK", ["chalk-3b"]),
+        ("q=stone+works&sort=votes", ["quartz-8b", "chalk-3b"]),
+        ("q=basalt", []),
+        ("sort=__class__", ["quartz-8b", "chalk-3b"]),
+        ("sort=--rating&sort=rating;drop", ["quartz-8b", "chalk-3b"]),
+        ("q=%3Cscript%3Ealert(1)%3C/script%3E%22%20onfocus=%22", []),
+        ("q=%ff%00%0d%0aSet-Cookie:x", []),
+        ("q=" + "x" * 5000, []),
+    ],
+)
+def test_standings_are_sorted_and_searched_by_address(
+    client: httpx.Client, query: str, names: list[str]
+) -> None:
+    answer = client.get(f"/leaderboard?{query}")
+    standings = answer.text.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert answer.status_code == 200
+    assert re.findall(r'<bdi class="name">(quartz-8b|chalk-3b)', standings) == names
+    assert len(answer.text) < 40_000
+    assert "<script" not in answer.text
+    assert '" onfocus' not in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client) -> None:
     mine = client.get("/votes", headers={"Cookie": "voter=ann"})
     assert "Asked by ann" in mine.text
     assert mine.headers["Cache-Control"] == "no-store, private"
     assert "ETag" not in mine.headers
     assert "Asked by" not in client.get("/votes").text
+
+
+@pytest.mark.parametrize(
+    ("cards", "status", "text"), [((cards_page(),), 200, "Fails: finds"), ((), 404, "been probed")]
+)
+def test_cards_are_shown_below_the_head_of_all_pages(
+    make_board: MakeBoard, cards: tuple[ProbePage, ...], status: int, text: str
+) -> None:
+    app = FastAPI()
+    router = pages_router(
+        board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
+    )
+    app.include_router(router)
+    with served(app) as client:
+        answer = client.get("/cards")
+        assert (answer.status_code, text in answer.text) == (status, True)
+        assert answer.text.count('<header class="site-head">') == 1
+        assert SITE_HEAD not in answer.text
+        assert client.get("/cards/").headers["Location"] == "/cards"

@@ -103,15 +103,18 @@ def test_votes_at_once_on_different_battles_do_not_fork_the_chain(store: Store) 
 def test_the_log_gives_every_vote_back(store: Store) -> None:
     store.cast(ballot(ready(store, "b1"), Choice.BOTH_BAD))
     store.cast(ballot(ready(store, "b2"), Choice.SKIP))
+    ready(store, "b3")
     with store.reading() as session:
         votes = log.columns(session, DEFAULT)
-        past = single_battles.past_votes(session, "ada")
+        past = single_battles.past_battles(session, "ada")
+        assert single_battles.past_battles(session, "bob") == []
     assert votes.outcome == [Choice.BOTH_BAD, Choice.SKIP]
     assert votes.left_out == [None, "skipped"]
     assert votes.created[0] == NOW + timedelta(seconds=9)
     assert votes.created[0].tzinfo is not None
-    assert [p.battle_id for p in past] == ["b2", "b1"], "newest first"
-    assert [p.model_a_name for p in past] == [None, "Basalt"], "a skip reveals nothing"
+    assert [p.battle_id for p in past] == ["b3", "b2", "b1"], "newest first"
+    assert [p.choice for p in past] == [None, Choice.SKIP, Choice.BOTH_BAD]
+    assert [p.model_a_name for p in past] == [None, None, "Basalt"], "only a vote reveals names"
 
 
 def test_model_records_count_how_battles_ended(store: Store) -> None:

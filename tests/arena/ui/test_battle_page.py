@@ -51,11 +51,26 @@ def test_all_that_it_loads_is_there(page: str) -> None:
     assert "immutable" in answers[0].headers["Cache-Control"]
 
 
+def test_what_gradio_brings_is_compressed(page: str) -> None:
+    with client() as visitor:
+        for path in re.findall(r'"(/assets/[^"]+)"', page):
+            packed = visitor.get(path)
+            plain = visitor.get(path, headers={"Accept-Encoding": "identity"})
+            assert packed.headers["Content-Encoding"] == "gzip"
+            assert packed.headers["Content-Type"] == plain.headers["Content-Type"]
+            assert packed.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
+            assert packed.content == plain.content
+            assert int(packed.headers["Content-Length"]) < len(plain.content) / 2
+        assert visitor.get("/assets/nothing.js").status_code == 404
+
+
 def test_the_first_paint_has_what_the_page_has_without_a_script(page: str) -> None:
     first = Page(page)
     assert "Which answer is better?" in page
     assert first.all("textarea")[0]["placeholder"] == "Ask anything…"
-    assert [meta["content"] for meta in first.all("meta") if meta.get("property") == "og:title"]
+    shown = {meta.get("property"): meta.get("content") for meta in first.all("meta")}
+    assert shown["og:title"] == "Arena: which answer is better?"
+    assert shown["og:image"] == "http://testserver/look/preview.png"
 
 
 @pytest.mark.parametrize("prompt", [HOSTILE, LINES])

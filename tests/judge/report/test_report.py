@@ -2,20 +2,28 @@
 
 import json
 import re
+from base64 import b64decode
 from datetime import date
+from html import unescape
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 
 import duckdb
 import pytest
+from fontTools.ttLib import TTFont
 
-from judge.report.files import as_html, as_latex, as_markdown
+from judge.render.pages import SITE_HEAD
+from judge.report.files import LONGEST, Example, Section, as_html, as_latex, as_markdown
+from judge.report.files import Page as Report
 from judge.report.plots import Axis, Line, Mark, dots, scatter
 from judge.report.study import command, differing, report_page, rows, write_report
 from judge.studies.alignment import read_outputs, read_prompts
 from judge.studies.data import read_study
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
+from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
+from tests.judge.report.hostile import EXAMPLES, hostile_study
 
 MADE = date(2026, 5, 3)
 EVIL = "<script>alert('x')</script> & 50 % _b_"
@@ -50,26 +58,95 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
-        self.named: list[str] = []
+        self.named: list[tuple[str, str]] = []
         self.text = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.named += [name for name, _ in attrs]
+        self.named += [(name, value or "") for name, value in attrs]
+
+    def all(self, name: str) -> list[str]:
+        return [value for attribute, value in self.named if attribute == name]
 
     def handle_data(self, data: str) -> None:
         self.text += data
 
 
-def test_the_page_loads_nothing_and_runs_nothing(study: Study) -> None:
+def test_the_page_loads_nothing_runs_nothing_and_leads_nowhere(study: Study) -> None:
     text = as_html(report_page(study, MADE))
     page = Page(text)
     assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
-    assert {"src", "href", "onclick", "style"}.isdisjoint(page.named)
+    assert not {"src", "style"} & {name for name, _ in page.named}
+    assert {link[0] for link in page.all("href")} == {"#"}
     assert "url(" not in text
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert "default-src 'none'" in text
+
+
+def test_the_contents_lead_to_each_section(study: Study) -> None:
+    text = as_html(report_page(study, MADE))
+    page = report_page(study, MADE)
+    titles = [section.title for section in (page.first, *page.sections)]
+    links = re.findall(r'<a href="#([a-z0-9-]+)"><bdi>([^<]*)<', text)
+    assert [unescape(title) for _, title in links] == titles
+    assert [anchor for anchor, _ in links] == Page(text).all("id")[1:]
+    assert len({anchor for anchor, _ in links}) == len(links)
+
+
+def harmless(text: str) -> Page:
+    """Check that a report has no elements but its own and those of rendered texts."""
+    page = Page(text)
+    assert not (FORBIDDEN - {"style", "meta", "svg"}) & set(page.tags)
+    ours = ("style", "meta", "title", "body", "main")
+    assert [page.tags.count(tag) for tag in ours] == [1, 3, 1, 1, 1]
+    names = {name for name, _ in page.named}
+    assert not {"style", "src", "action", "srcdoc"} & names
+    assert not [name for name in names if name.startswith("on")]
+    for address in page.all("href"):
+        assert re.match("#[a-z0-9-]+$|https?:|mailto:", address), address
+    assert len(set(page.all("id"))) == len(page.all("id"))
+    assert text.count(SITE_HEAD) == 1
+    return page
+
+
+def test_a_study_of_hostile_texts_is_harmless(tmp_path: Path) -> None:
+    text = as_html(report_page(hostile_study(tmp_path), MADE))
+    assert text.count('class="card example"') == EXAMPLES
+    page = harmless(text)
+    for tag in ("table", "pre", "math", "input", "blockquote", "s"):
+        assert tag in page.tags
+    assert "alert(1)" in page.text
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_text_of_an_example_acts(hostile: str) -> None:
+    example = Example(hostile, hostile, hostile, hostile, *[hostile] * 5)
+    section = Section(hostile, (hostile,), examples=(example,), points=(hostile,), code=hostile)
+    page = Report(hostile, hostile, {hostile: hostile}, (), section, (section,), MADE, "1.2.3")
+    harmless(as_html(page))
+
+
+def test_an_example_shows_markdown_and_how_much_of_it_is_left_out() -> None:
+    text = f"**bold** $\\sqrt2$\n\n```\n{'x' * LONGEST}"
+    example = Example("A and B", text, "a", "b", "", None, "", "", text)
+    page = Report("A", "", {}, (), Section("B", examples=(example,)), (), MADE, "1.2.3")
+    html = as_html(page)
+    assert html.count("<strong>bold</strong>") == html.count("<msqrt>") == 2
+    assert html.count(f'<p class="soft">… {len(text) - LONGEST} characters more.</p>') == 2
+    assert "An empty response." in html
+    assert "The text is not at hand." in html
+    assert f"> … {len(text) - LONGEST} characters more." in as_markdown(page)
+
+
+def test_formulas_bring_the_font_they_need(study: Study, tmp_path: Path) -> None:
+    assert "@font-face" not in as_html(report_page(study, MADE))
+    text = as_html(report_page(hostile_study(tmp_path), MADE))
+    (font,) = re.findall(r"url\(\"data:font/woff2;base64,([^\"]+)\"\)", text)
+    made = TTFont(BytesIO(b64decode(font)))
+    assert "MATH" in made
+    assert {ord("√"), ord("∑"), 0x1D465} <= made.getBestCmap().keys()
+    assert len(font) < 90_000
 
 
 def test_names_and_texts_stay_text(study: Study) -> None:

@@ -1,0 +1,110 @@
+"""What axe-core says of every page and state: nothing."""
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.browser.person import Person, person
+from tests.browser.test_permalink import TEXT
+from tests.faulty_server import Behaviour, Fault, faulty_server
+from tests.judge.render.test_markdown import GOLDEN
+from tests.serving import Served, page_of, write_roster
+
+pytestmark = pytest.mark.browser
+
+ANSWER = TEXT + "\n\n" + (GOLDEN / "maths.md").read_text()
+SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("axe")
+    with faulty_server({name: Behaviour(text=ANSWER) for name in "xy"}) as server:
+        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
+        with page_of(folder, roster, characters_per_s=50_000) as served:
+            yield served
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("axe-failing")
+    broken = Behaviour(text=ANSWER, fault=Fault.DROP, fault_after=40)
+    with faulty_server(dict.fromkeys("xy", broken)) as server:
+        roster = write_roster(folder / "roster.toml", server, "x", "y")
+        with page_of(folder, roster) as served:
+            yield served
+
+
+def assert_accessible(page: Page) -> None:
+    page.wait_for_timeout(400)  # a colour that is still fading in has too little contrast
+    violations = Axe().run(page).response["violations"]
+    assert [
+        (violation["id"], [node["target"] for node in violation["nodes"]][:3])
+        for violation in violations
+    ] == []
+
+
+@pytest.fixture(params=SCREENS)
+def screen(request: pytest.FixtureRequest) -> dict[str, object]:
+    width, height = SCREENS[request.param]
+    scheme = "dark" if request.param == "phone" else "light"
+    return {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+
+
+def voted(ada: Person) -> None:
+    ada.arrive()
+    ada.ask()
+    ada.wait_for("ready")
+    ada.vote("model_a")
+    ada.wait_for("voted")
+
+
+def test_a_battle_in_every_state(
+    chromium: Browser, arena: Served, screen: dict[str, object]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        ada.arrive()
+        assert_accessible(ada.page)
+        ada.ask()
+        ada.wait_for("ready")
+        assert_accessible(ada.page)
+        ada.ask("And then?")
+        ada.wait_for("ready")
+        assert_accessible(ada.page)
+        ada.vote("model_a")
+        ada.wait_for("voted")
+        assert_accessible(ada.page)
+        ada.prompt.blur()
+        ada.page.keyboard.press("?")
+        assert_accessible(ada.page)
+
+
+def test_a_battle_that_failed(
+    chromium: Browser, failing: Served, screen: dict[str, object]
+) -> None:
+    with person(chromium, failing, **screen) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("failed")
+        assert_accessible(ada.page)
+
+
+@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method", "/battles", "/nowhere"])
+def test_a_reading_page(
+    chromium: Browser, arena: Served, screen: dict[str, object], path: str
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        voted(ada)
+        ada.page.goto(f"{ada.url}{path}")
+        assert_accessible(ada.page)
+
+
+def test_a_battle_at_its_address(
+    chromium: Browser, arena: Served, screen: dict[str, object]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        voted(ada)
+        ada.page.goto(f"{ada.url}/battles/{ada.battle_id}")
+        assert_accessible(ada.page)

@@ -1,0 +1,81 @@
+"""Labels of pictures: each has a place of its own, within the axes."""
+
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from judge.report.plots import LABELS, Axis, Box, Mark, place_labels, scatter, width_of
+
+FRAME = Box(64.0, 10.0, 592.0, 610.0)
+NAMES = [
+    f"{family}-{n}-instruct" for n in range(10) for family in ("Basalt", "mica", "玄武岩", "W")
+]
+
+
+def meet(one: Box, other: Box) -> bool:
+    return (
+        one.left < other.right
+        and other.left < one.right
+        and one.top < other.bottom
+        and other.top < one.bottom
+    )
+
+
+def crowd(kind: str) -> list[tuple[float, float]]:
+    """Lay 40 models out, most of them nearly on one spot."""
+    rng = np.random.default_rng(4)
+    middle = {"corner": (590.0, 12.0), "edge": (66.0, 300.0)}.get(kind, (328.0, 310.0))
+    spots = rng.normal(
+        middle, {"line": (0.5, 200), "spread": (150, 150)}.get(kind, (2, 2)), (40, 2)
+    )
+    return [(float(x), float(y)) for x, y in spots.clip((64, 10), (592, 610))]
+
+
+@pytest.mark.parametrize("kind", ["centre", "corner", "edge", "line", "spread", "same"])
+def test_no_label_meets_another_or_a_point_or_leaves_the_axes(kind: str) -> None:
+    points = [(328.0, 310.0)] * 40 if kind == "same" else crowd(kind)
+    boxes = place_labels(NAMES, points, FRAME)
+    placed = [box for box in boxes if box is not None]
+    assert len(placed) == 40
+    assert not any(meet(one, other) for one, other in combinations(placed, 2))
+    for box, name in zip(placed, NAMES, strict=True):
+        assert box.right - box.left == pytest.approx(width_of(name))
+        assert FRAME.left <= box.left < box.right <= FRAME.right
+        assert FRAME.top <= box.top < box.bottom <= FRAME.bottom
+        assert not any(meet(box, Box(x - 3, y - 3, x + 3, y + 3)) for x, y in points)
+    assert place_labels(NAMES, points, FRAME) == boxes
+
+
+def test_a_label_stands_beside_its_point_while_there_is_room() -> None:
+    (box,) = place_labels(["mica"], [(300.0, 300.0)], FRAME)
+    assert box is not None
+    assert box.left == pytest.approx(306)
+    assert (box.top + box.bottom) / 2 == pytest.approx(300)
+
+
+def test_a_label_without_room_is_left_out() -> None:
+    assert place_labels(["mica"], [(5.0, 5.0)], Box(0, 0, 10, 10)) == [None]
+
+
+def scattered(names: list[str]) -> str:
+    axis = Axis(900, 1100, "points", lambda x: f"{x:,.0f}")
+    points = [
+        (name, Mark("people", 1000 + n / 50), Mark("judge", 1000 - n / 70))
+        for n, name in enumerate(names)
+    ]
+    return scatter(points, axis, axis, title="Ratings")
+
+
+def test_a_picture_names_each_of_forty_models_once() -> None:
+    svg = scattered(NAMES)
+    assert sorted(re.findall('class="name"[^>]*>([^<]*)<', svg)) == sorted(NAMES)
+    assert svg.count('class="lead"') > 20
+    assert svg == scattered(NAMES)
+
+
+def test_a_long_name_is_cut_to_its_room() -> None:
+    (name,) = re.findall('class="name"[^>]*>([^<]*)<', scattered(["W" * 5000]))
+    assert name.endswith("W…")
+    assert width_of(name) <= LABELS
