@@ -36,6 +36,7 @@ from arena.pages.routes import Exhibits, missing, pages_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.matchmaking import PairWins
+from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.settings import Settings, read_cards, read_keys, read_roster
 from arena.store import log, single_battles
@@ -153,7 +154,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         store=store,
         ask=endpoints.stream,
         roster=roster,
-        rules=_rules(settings),
+        rules=rules_of(settings),
         recorded={model_id: tuple(r) for model_id, r in recordings.items()},
         rng=secrets.SystemRandom(),
         now=_now,
@@ -163,6 +164,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         reading=_streams(settings).hold,
         notice=partial(_tell, metrics),
     )
+    battles.paces.recall(store.read(log.times, [model.id for model in roster], MEMORY))
     key = settings.signing_key()
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     return Parts(
@@ -193,12 +195,16 @@ def _check_weights(settings: Settings, roster: Roster) -> None:
         raise SettingsError(msg)
 
 
-def _rules(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> Rules:
+    """Give the rules that the settings make."""
     return Rules(
         pacing=settings.pacing,
         sampler=settings.sampler,
         exploration=settings.exploration,
         characters_per_s=settings.characters_per_s,
+        pace_pool=settings.pace_pool,
+        prior_delay_s=settings.prior_delay_s,
+        prior_characters_per_s=settings.prior_characters_per_s,
         max_prompt_chars=settings.max_prompt_chars,
         max_answer_chars=settings.max_answer_chars,
         answer_timeout_s=settings.answer_timeout_s,

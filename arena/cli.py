@@ -47,6 +47,7 @@ COMMANDS = {
     "probe judge": "probe:judge",
     "probe board": "probe:board",
     "probe ask": "probe:ask",
+    "probe blindness": "probe:blindness",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

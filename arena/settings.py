@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from arena.domain.battle import Pacing, Sampler
+from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.model import Model, Roster
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
@@ -77,7 +77,10 @@ class Settings(BaseSettings):
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)
-    characters_per_s: float = Field(300.0, gt=0)
+    characters_per_s: float = Field(150.0, gt=0)
+    pace_pool: PacePool = PacePool.PAIR
+    prior_delay_s: float = Field(1.0, ge=0)
+    prior_characters_per_s: float | None = Field(None, gt=0)
     max_prompt_chars: int = Field(20_000, gt=0)
     max_answer_chars: int = Field(40_000, gt=0)
     first_token_timeout_s: float = Field(30.0, gt=0)

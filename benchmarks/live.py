@@ -130,6 +130,8 @@ def serving(seconds: float) -> Iterator[Server]:
             "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
             "ARENA_RUNNING_PER_ADDRESS": "500",
             "ARENA_STREAMS_PER_ADDRESS": "500",
+            "ARENA_CHARACTERS_PER_S": "200",  # as the recordings speak, and the floor
+            "ARENA_PRIOR_DELAY_S": "0",
             "ARENA_LOG_LEVEL": "error",
             "ARENA_SHUTDOWN_GRACE_S": "0",
         }

@@ -47,7 +47,9 @@ class Process:
         env: Mapping[str, str] | None = None,
         log: IO[Any] | None = None,
     ) -> None:
-        environment = os.environ | {"ARENA_PAGE": "0"} | dict(env or {})
+        environment = (
+            os.environ | {"ARENA_PAGE": "0", "ARENA_PRIOR_DELAY_S": "0"} | dict(env or {})
+        )
         reads, writes = os.pipe()
         self.stdout = os.fdopen(reads, encoding="utf-8")
         with os.fdopen(writes, "w") as out:

@@ -123,7 +123,7 @@ def free_port() -> int:
 @contextmanager
 def serve(**settings: object) -> Iterator[Served]:
     """Serve the arena in a thread, without its page unless that is asked for."""
-    read = read_settings(**{"page": False} | settings)
+    read = read_settings(**{"page": False, "prior_delay_s": 0} | settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = PromptServer(configured(create_app(read), read))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

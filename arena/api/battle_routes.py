@@ -118,11 +118,12 @@ STANDING: dict[str, Any] = {
     "responses": responses(404, 503),
 }
 STILL_HERE = ": still here\n\n"
-EVENTS = """Server-sent events: `delta {"side", "text"}`, `done {"side"}`,
-`failed {"side", "message"}`, `ready {}`. Resumes after `Last-Event-ID`; ends after `ready` or
-`failed`; asked again from there, answers 204. With `html=1` finished blocks come rendered:
-`blocks {"side", "blocks": [[index, html], ...], "tail"}`, each in the place of the one that stood
-there, with the text that follows them; `delta` is then more of that text."""
+EVENTS = """Server-sent events: `delta {"side", "text"}`, `rest {}` (both are complete, and what is
+left may be shown at once), `done {"side"}`, `failed {"side", "message"}`, `ready {}`. Resumes
+after `Last-Event-ID`; ends after `ready` or `failed`; asked again from there, answers 204. With
+`html=1` finished blocks come rendered: `blocks {"side", "blocks": [[index, html], ...], "tail"}`,
+each in the place of the one that stood there, with the text that follows them; `delta` is then
+more of that text."""
 
 
 class EventStream(StreamingResponse):
@@ -227,6 +228,11 @@ def battles_router(battles: Battles) -> APIRouter:
     async def stop_battle(battle_id: BattleId, voter: Visitor) -> Snapshot:
         """End the answers where they are; both can be voted on if both have shown text."""
         return await battles.stop(battle_id, voter)
+
+    @router.post("/{battle_id}/rest", **STANDING | {"responses": responses(404, 409, 503)})
+    async def show_rest(battle_id: BattleId, voter: Visitor) -> Snapshot:
+        """Show the rest of both answers at once, after the event `rest`."""
+        return await battles.show_rest(battle_id, voter)
 
     @router.post(
         "/{battle_id}/vote", response_model=ReceiptBody, responses=responses(404, 409, 422, 503)

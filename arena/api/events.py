@@ -7,9 +7,10 @@ from arena.domain.battle import AnswerStatus, BattleState, Side, Snapshot
 
 
 class Position(NamedTuple):
-    """How much of a battle a reader has: characters of each side, and closing events.
+    """How much of a battle a reader has: characters of each side, and the events around them.
 
-    Written as ``turn.attempt.a.b.closing``: what an event carries as its id.
+    ``closing`` is 1 after ``rest``, and grows with each event that ends the turn. Written as
+    ``turn.attempt.a.b.closing``: what an event carries as its id.
     """
 
     turn: int = 1
@@ -33,7 +34,8 @@ class Position(NamedTuple):
 class Event(NamedTuple):
     """What happened to a battle, as its readers get it.
 
-    ``delta``: more text on one side; ``blocks``: rendered ones, see `arena.api.html_events`;
+    ``delta``: more text on one side; ``rest``: both are complete, and the rest of both may be
+    shown at once; ``blocks``: rendered ones, see `arena.api.html_events`;
     ``done``: one side has shown its whole answer; ``ready``: both have, and the battle takes a
     vote; ``failed``: one gave none, and it takes none.
 
@@ -43,7 +45,7 @@ class Event(NamedTuple):
         What a reader of this event has.
     """
 
-    name: Literal["delta", "blocks", "done", "failed", "ready"]
+    name: Literal["delta", "blocks", "rest", "done", "failed", "ready"]
     data: Mapping[str, object]
     position: Position
 
@@ -59,8 +61,9 @@ def events_since(snapshot: Snapshot, position: Position) -> Iterator[Event]:
     if text := turn.b.text[position.b :]:
         position = position._replace(b=len(turn.b.text))
         yield Event("delta", {"side": Side.B, "text": text}, position)
-    closing = [] if snapshot.state.running else _closing(snapshot, position)
-    yield from closing[position.closing :]
+    last = _offer if snapshot.state.running else _closing
+    closing = last(snapshot, position)
+    yield from (event for event in closing if event.position.closing > position.closing)
 
 
 def is_behind(snapshot: Snapshot, position: Position) -> bool:
@@ -68,18 +71,22 @@ def is_behind(snapshot: Snapshot, position: Position) -> bool:
     return snapshot.state.running or next(events_since(snapshot, position), None) is not None
 
 
+def _offer(snapshot: Snapshot, position: Position) -> list[Event]:
+    return [Event("rest", {}, position._replace(closing=1))] if snapshot.rest_offered else []
+
+
 def _closing(snapshot: Snapshot, position: Position) -> list[Event]:
     """Give the events that end the turn."""
     if snapshot.state in (BattleState.READY, BattleState.VOTED, BattleState.SKIPPED):
         return [
-            Event("done", {"side": Side.A}, position._replace(closing=1)),
-            Event("done", {"side": Side.B}, position._replace(closing=2)),
-            Event("ready", {}, position._replace(closing=3)),
+            Event("done", {"side": Side.A}, position._replace(closing=2)),
+            Event("done", {"side": Side.B}, position._replace(closing=3)),
+            Event("ready", {}, position._replace(closing=4)),
         ]
     turn, message = snapshot.turns[-1], snapshot.message or ""
     sides = {Side.A: turn.a, Side.B: turn.b}
     failed = [side for side in sides if sides[side].status is AnswerStatus.FAILED]
     return [
         Event("failed", {"side": side, "message": message}, position._replace(closing=number))
-        for number, side in enumerate(failed or sides, 1)
+        for number, side in enumerate(failed or sides, 2)
     ]

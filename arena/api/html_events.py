@@ -92,7 +92,11 @@ class HtmlReader:
         turn = snapshot.turns[-1]
         await self._rendering.take(turn)
         plain = list(events_since(snapshot, position))
-        reached = Position(turn.turn, turn.attempt, len(turn.a.text), len(turn.b.text))
+        begun = (position.turn, position.attempt) == (turn.turn, turn.attempt)
+        reached = Position(
+            *(turn.turn, turn.attempt, len(turn.a.text), len(turn.b.text)),
+            closing=position.closing if begun else 0,
+        )
         news = [event for side in Side for event in self._news(side, reached)]
         return news + [event for event in plain if event.name != "delta"]
 

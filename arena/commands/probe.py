@@ -1,10 +1,10 @@
-"""`arena probe`: is a measure of similarity, a judge or a board any good."""
+"""`arena probe`: is a measure of similarity, a judge or a board any good, and the arena blind."""
 
 import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +22,7 @@ from arena.commands.arguments import (
     Flat,
     Renamed,
     RosterFile,
+    TableOrJson,
     require_folder_of,
 )
 from arena.commands.judge_work import (
@@ -34,15 +35,20 @@ from arena.commands.judge_work import (
     prepared,
     show_estimate,
 )
+from arena.domain.battle import Pacing
 from arena.domain.model import Model
 from arena.errors import SettingsError
-from arena.terminal import plain, say, show, table, warnings, working, write
+from arena.terminal import plain, say, show, table, warnings, working, write, write_json
 from rating import __version__
 from rating.errors import DataError
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from arena.endpoints.sse import Budgets
+    from arena.play.blindness import Sight
+    from arena.play.rules import Rules
     from arena.store.store import Store
     from judge.probe.embedding import Vectors
     from judge.probe.similarity import Measure
@@ -246,6 +252,76 @@ def ask(
     _write(result.to_dict(), form, out)
     if form == "table":
         say(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")
+
+
+def blindness(
+    *,
+    battles: Annotated[int, Parameter(validator=Number(gte=20))] = 2000,
+    seed: Seed = 0,
+    form: TableOrJson = "table",
+) -> None:
+    """Probe whether the pace of answers tells which model is the slow one.
+
+    Simulated models write at known speeds; what a page would get of it, without the words, goes
+    to a classifier. The pace is that of the settings (ARENA_PACING and others). Exit code 1: the
+    slow side was named in more than 55 % of battles, or more than 3 % halted.
+
+    Parameters
+    ----------
+    battles
+        Battles a scenario.
+
+    Examples
+    --------
+    arena probe blindness
+    arena probe blindness --battles 200 --format json
+    """
+    from arena.app import rules_of
+    from arena.play.blindness import SCENARIOS, probe  # help would wait for scikit-learn
+    from arena.settings import read_settings
+
+    rules = rules_of(read_settings())
+    sights = []
+    with working("Playing battles") as advance:
+        for done_now, scenario in enumerate(SCENARIOS):
+            advance(done_now, len(SCENARIOS))
+            sights.append(probe(scenario, rules, battles=battles, seed=seed))
+    if form == "json":
+        scenarios = [asdict(sight) | {"blind": sight.blind} for sight in sights]
+        write_json({"pacing": rules.pacing, "scenarios": scenarios})
+    else:
+        show(*_sights(sights, rules))
+    if not all(sight.blind for sight in sights):
+        sys.exit(1)
+
+
+def _sights(sights: "Sequence[Sight]", rules: "Rules") -> "list[RenderableType]":
+    """Lay out what the classifier saw, and what the pace costs."""
+    pool = f", pool: {rules.pace_pool}" if rules.pacing is Pacing.PACED else ""
+    about = (
+        f"Pacing: {rules.pacing}{pool}. {sights[0].battles:,} battles a scenario. Seconds are "
+        "medians: when one model has begun, when both have, and the first word on the page; when "
+        "both have ended, and the last word on the page."
+    )
+    head = (
+        *("Scenario", "Slow side named", "Halted"),
+        *("One begun", "Both begun", "First word", "Both ended", "Last word"),
+    )
+    rows = [
+        (
+            *(sight.scenario, f"{sight.right:.1%}", f"{sight.halted:.1%}"),
+            *(f"{sight.first_begun_s:.1f}", f"{sight.both_begun_s:.1f}"),
+            *(f"{sight.first_word_s:.1f}", f"{sight.both_ended_s:.1f}"),
+            f"{sight.last_word_s:.1f}",
+        )
+        for sight in sights
+    ]
+    tells = [
+        f"{sight.scenario}: the pace tells, or halts too often."
+        for sight in sights
+        if not sight.blind
+    ]
+    return [plain(about), table(head, rows), *warnings(tells)]
 
 
 def _cases_and_votes(

@@ -57,11 +57,18 @@ class Mode(StrEnum):
 
 
 class Pacing(StrEnum):
-    """How answers are released to the page: see `arena.play.live`."""
+    """How answers are released to the page: see `arena.play.pace`."""
 
     PACED = "paced"
     BOTH_DONE = "both-done"
     RAW = "raw"
+
+
+class PacePool(StrEnum):
+    """Whose earlier answers decide the pace of a battle: its own two models', or everybody's."""
+
+    PAIR = "pair"
+    ROSTER = "roster"
 
 
 class Sampler(StrEnum):
@@ -119,6 +126,8 @@ class Snapshot:
         The committed vote and what it revealed; None before the vote.
     models : Reveal or None
         Who answers, once a committed vote has revealed it: also where the two go on after it.
+    rest_offered : bool
+        Whether the rest of both answers, which both are complete, may be shown at once.
     """
 
     battle_id: str
@@ -128,6 +137,7 @@ class Snapshot:
     message: str | None = None
     receipt: Receipt | None = None
     models: Reveal | None = None
+    rest_offered: bool = False
 
     @property
     def turn(self) -> int:

@@ -21,9 +21,11 @@ from arena.errors import (
 )
 from arena.play.live import Ask
 from arena.play.matchmaking import Matchmaker, draw_one
+from arena.play.pace import Paces
 from arena.play.rules import (
     EMPTY_PROMPT,
     MODEL_GONE,
+    NOT_ALL_YET,
     NOT_RECORDED,
     ONE_TURN,
     VOTE_FIRST,
@@ -102,12 +104,15 @@ class Battles:
             roster, sampler=rules.sampler, exploration=rules.exploration, wins=wins, rng=rng
         )
         """Draws the pairs; whoever runs the battles lets it keep up with the votes."""
+        self.paces = Paces(rules, [model.id for model in roster])
+        """Chooses how fast they are shown; whoever runs them lets it recall earlier answers."""
         self._writers = Writers(store.lock_timeout_s)
         self._runner = Runner(
             store=store,
             writers=self._writers,
             ask=ask,
             rules=rules,
+            paces=self.paces,
             substitute=self._substitute,
             now=now,
             notice=self._notice,
@@ -205,6 +210,24 @@ class Battles:
         if running is None or running.task is None:
             return snapshot
         running.live.stop()
+        await asyncio.shield(running.task)
+        return await self.look(battle_id, voter)
+
+    async def show_rest(self, battle_id: str, voter: Voter) -> Snapshot:
+        """Show the rest of both answers at once; an ended battle stays as it is.
+
+        Raises
+        ------
+        NotReadyError
+            If that has not been offered.
+        """
+        snapshot = await self.look(battle_id, voter)
+        if not snapshot.state.running:
+            return snapshot
+        running = self._runner.get(battle_id)
+        if not snapshot.rest_offered or running is None or running.task is None:
+            raise NotReadyError(NOT_ALL_YET)
+        running.live.show_rest()
         await asyncio.shield(running.task)
         return await self.look(battle_id, voter)
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from arena.domain.answer import Chunk, FailureClass, Finished, ReasoningDelta, TextDelta
-from arena.domain.battle import Pacing, Side
+from arena.domain.battle import Side
 from arena.domain.model import Model
 from arena.errors import EndpointError
+from arena.play.pace import Pacer, Progress
 from arena.play.rules import Rules
 from judge.case import Message
 
@@ -35,91 +35,6 @@ LONGEST_PAUSE_S = 5.0
 """A visitor does not wait longer than this for an endpoint to take a request again."""
 
 
-class Progress(NamedTuple):
-    """How far the two models have written, and whether each has ended."""
-
-    written_a: int
-    written_b: int
-    ended_a: bool
-    ended_b: bool
-
-    @property
-    def both_ended(self) -> bool:
-        """Whether nothing more comes from either side."""
-        return self.ended_a and self.ended_b
-
-    @property
-    def both_begun(self) -> bool:
-        """Whether each side has text, or has ended without any more to come."""
-        return (self.written_a > 0 or self.ended_a) and (self.written_b > 0 or self.ended_b)
-
-
-@dataclass(slots=True)
-class Pacer:
-    """Decides, tick by tick, how many characters of each answer are shown.
-
-    In mode ``paced`` both sides start together and show the same number of characters, at most
-    ``rate`` a second and never more than the slower model has written; a side whose model has
-    ended lets the other go on at no more than the same rate; once both have ended the rest is
-    released ``hurry`` times faster, to both alike. ``both-done`` shows nothing before both have
-    ended, then all. ``raw`` shows what has been written: each model's own rhythm.
-
-    Attributes
-    ----------
-    rate : float
-        Characters a second.
-    hurry : float
-        Factor on the rate once both models have ended.
-    """
-
-    mode: Pacing
-    rate: float
-    hurry: float = 4.0
-    shown_a: int = 0
-    shown_b: int = 0
-    _allowed: float = 0.0
-
-    def advance(self, progress: Progress, elapsed_s: float) -> bool:
-        """Release what ``elapsed_s`` more seconds allow; returns whether more is shown."""
-        before = (self.shown_a, self.shown_b)
-        self.shown_a, self.shown_b = self._release(progress, elapsed_s)
-        return (self.shown_a, self.shown_b) != before
-
-    def all_shown(self, progress: Progress) -> bool:
-        """Whether both models have ended and the reader has seen all of it."""
-        return progress.both_ended and (self.shown_a, self.shown_b) == (
-            progress.written_a,
-            progress.written_b,
-        )
-
-    def _release(self, progress: Progress, elapsed_s: float) -> tuple[int, int]:
-        whole = (progress.written_a, progress.written_b)
-        if self.mode is Pacing.RAW:
-            return whole
-        if self.mode is Pacing.BOTH_DONE:
-            return whole if progress.both_ended else (0, 0)
-        return self._release_paced(progress, elapsed_s)
-
-    def _release_paced(self, progress: Progress, elapsed_s: float) -> tuple[int, int]:
-        if progress.both_begun:
-            self._allowed += elapsed_s * self.rate * (self.hurry if progress.both_ended else 1.0)
-        ceiling = self._ceiling(progress)
-        self._allowed = min(self._allowed, float(ceiling))
-        level = int(self._allowed)
-        return (
-            max(self.shown_a, min(level, progress.written_a)),
-            max(self.shown_b, min(level, progress.written_b)),
-        )
-
-    @staticmethod
-    def _ceiling(progress: Progress) -> int:
-        """Length that the sides may reach: what every model still writing has written."""
-        if progress.ended_a == progress.ended_b:
-            both = (progress.written_a, progress.written_b)
-            return max(both) if progress.both_ended else min(both)
-        return progress.written_b if progress.ended_a else progress.written_a
-
-
 @dataclass(slots=True)
 class LiveAnswer:
     """One side's answer as it arrives.
@@ -132,6 +47,9 @@ class LiveAnswer:
         From the request that was answered.
     duration_s : float or None
         From the first request to the end, pauses between requests included.
+    pieces : list of (float, int)
+        Time of each piece of its text and characters before it, and last of its end: see
+        `arena.play.pace.needs`.
     attempt : int
         Its number in the turn, as the log has it.
     """
@@ -144,6 +62,7 @@ class LiveAnswer:
     failure: EndpointError | None = None
     first_token_s: float | None = None
     duration_s: float | None = None
+    pieces: list[tuple[float, int]] = field(default_factory=list)
     attempt: int = 1
 
     @property
@@ -196,6 +115,10 @@ class LiveBattle:
     def stop(self) -> None:
         """Ask the battle to end with what has been shown."""
         self.stopping = True
+
+    def show_rest(self) -> None:
+        """Show both answers to their ends, if that has been offered."""
+        self.pacer.rest_wanted = self.pacer.rest_offered
 
     def shown(self, side: Side) -> str:
         """Text of one side that the reader may see."""
@@ -274,14 +197,17 @@ class LiveBattle:
                     case TextDelta(text):
                         if answer.first_token_s is None:
                             answer.first_token_s = time.monotonic() - began
+                        answer.pieces.append((time.monotonic(), len(answer.text)))
                         answer.text += text
                     case ReasoningDelta(text):
                         answer.reasoning += text
                     case Finished():
                         answer.finished = chunk
+                        answer.pieces.append((time.monotonic(), len(answer.text)))
                 if len(answer.text) >= self.rules.max_answer_chars:
                     answer.text = answer.text[: self.rules.max_answer_chars]
                     answer.finished = Finished(finish_reason="max_answer_chars")
+                    answer.pieces.append((time.monotonic(), len(answer.text)))
                     return
 
 

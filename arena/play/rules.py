@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from arena.domain.battle import Pacing, Sampler, Side
+from arena.domain.battle import PacePool, Pacing, Sampler, Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +14,12 @@ class Rules:
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     characters_per_s : float
-        Pace at which answers are shown.
+        As fast as anybody reads: a quicker pace gains nothing.
+    pace_pool : PacePool
+        Whose earlier answers decide the pace of a battle: see `arena.play.pace`.
+    prior_delay_s, prior_characters_per_s : float, and float or None
+        What a model without earlier answers is taken to need: a delay, and a rate at which it
+        keeps up; None is the rate of reading.
     answer_timeout_s : float
         Longest that one answer may take in all.
     tick_s, checkpoint_s : float
@@ -28,7 +33,10 @@ class Rules:
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = 0.1
-    characters_per_s: float = 300.0
+    characters_per_s: float = 150.0
+    pace_pool: PacePool = PacePool.PAIR
+    prior_delay_s: float = 1.0
+    prior_characters_per_s: float | None = None
     max_prompt_chars: int = 20_000
     max_answer_chars: int = 40_000
     answer_timeout_s: float = 180.0
@@ -48,6 +56,7 @@ EMPTY_PROMPT = "Write a prompt first."
 VOTE_FIRST = "Vote first. Then you can go on with these two."
 MODEL_GONE = "One of these two models is no longer here. Start a new battle."
 ONE_TURN = "Recorded models answer one prompt only. Start a new battle."
+NOT_ALL_YET = "The rest of the answers cannot be shown at once yet."
 NOT_RECORDED = "Only recorded prompts can be answered here. Choose one from the list."
 
 

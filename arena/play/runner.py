@@ -24,7 +24,8 @@ from arena.domain.battle import (
 )
 from arena.domain.model import Model
 from arena.errors import StoreError, UnknownBattleError
-from arena.play.live import Ask, LiveAnswer, LiveBattle, Pacer
+from arena.play.live import Ask, LiveAnswer, LiveBattle
+from arena.play.pace import Pacer, Paces
 from arena.play.rules import INTERRUPTED, NOT_SAVED, STOPPED, Rules, failed_message
 from arena.play.snapshots import (
     answer_outcome,
@@ -36,7 +37,7 @@ from arena.play.snapshots import (
     stored_snapshot,
     with_new_attempt,
 )
-from arena.store.records import AnswerKey, AnswerOutcome, SoFar, StoredBattle
+from arena.store.records import AnswerKey, AnswerOutcome, SoFar, StoredBattle, Took
 from arena.store.store import Store
 
 T = TypeVar("T")
@@ -141,6 +142,7 @@ class Runner:
         writers: Writers,
         ask: Ask,
         rules: Rules,
+        paces: Paces,
         substitute: Substitute,
         now: Callable[[], datetime],
         notice: Callable[[Notice], None],
@@ -149,6 +151,7 @@ class Runner:
         self._writers = writers
         self._ask = ask
         self._rules = rules
+        self._paces = paces
         self._substitute = substitute
         self._now = now
         self._notice = notice
@@ -166,12 +169,12 @@ class Runner:
     ) -> Snapshot:
         """Let the answers that the latest turn lacks be written, and call ``ended`` after it."""
         self._notice(Asked(stored.public_id))
+        tried = {model.id for model in models.values()}
         live = LiveBattle(
             answers={side: live_answer(stored, side, models[side]) for side in Side},
-            pacer=Pacer(self._rules.pacing, self._rules.characters_per_s),
+            pacer=Pacer(self._rules.pacing, self._paces.of(tried)),
             rules=self._rules,
         )
-        tried = {model.id for model in models.values()}
         running = Running(stored.owner, stored_snapshot(stored), live, tried)
         self._running[stored.public_id] = running
         running.task = asyncio.create_task(self._run(stored.public_id, running))
@@ -243,6 +246,8 @@ class Runner:
             self._notice(Replaced(battle_id, failed.failure.failure))
         running.tried.add(model.id)
         running.begun = with_new_attempt(running.begun)
+        other = next(a.model.id for s, a in running.live.answers.items() if s is not side)
+        running.live.pacer.pace = self._paces.of((model.id, other))
         return LiveAnswer(model, failed.messages, attempt=failed.attempt + 1)
 
     async def _finish(
@@ -251,7 +256,12 @@ class Runner:
         """Write down how a battle ended, and end it for its readers whatever is raised."""
         outcomes: dict[AnswerKey, AnswerOutcome] = {}
         try:
-            outcomes |= {running.key(s): answer_outcome(running.live, s, state) for s in Side}
+            for side, answer in running.live.answers.items():
+                outcome = answer_outcome(running.live, side, state)
+                outcomes[running.key(side)] = outcome
+                if outcome.needs is not None:
+                    took = Took(outcome.needs, outcome.duration_s or 0.0, len(outcome.text))
+                    self._paces.learn(answer.model.id, took)
             close = partial(self._store.close_answers, message=message, now=self._now())
             stands = await self._writers.write(partial(close, battle_id, state, outcomes))
             if stands.running and self.get(battle_id) is running:

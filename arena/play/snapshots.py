@@ -21,6 +21,7 @@ from arena.domain.model import Model
 from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel, Voter
 from arena.play.live import LiveAnswer, LiveBattle
 from arena.play.matchmaking import VERSION, Draw
+from arena.play.pace import needs
 from arena.play.rules import NOT_SAVED, Rules
 from arena.store.records import (
     AnswerOutcome,
@@ -164,6 +165,7 @@ def outcome_of(answer: LiveAnswer, status: AnswerStatus, text: str) -> AnswerOut
         tokens_out=finished.tokens_out,
         price=answer.model.price,
         request_id=finished.request_id or None,
+        needs=needs(answer.pieces) if answer.finished and answer.pieces else None,
     )
 
 
@@ -180,7 +182,8 @@ def running_snapshot(begun: Snapshot, live: LiveBattle) -> Snapshot:
     """Show what a running battle has released: no side is called complete before the end."""
     a, b = (ShownAnswer(live.shown(side), AnswerStatus.STREAMING) for side in Side)
     state = BattleState.STREAMING if a.text or b.text else BattleState.CREATED
-    return replace(_with_last(begun, a=a, b=b), state=state)
+    offered = live.pacer.rest_offered
+    return replace(_with_last(begun, a=a, b=b), state=state, rest_offered=offered)
 
 
 def lost_snapshot(begun: Snapshot) -> Snapshot:

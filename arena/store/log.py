@@ -16,7 +16,7 @@ from arena.domain.board_view import Board, ModelRecord
 from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store import chain
-from arena.store.records import LinkKind, LoggedLink
+from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -182,6 +182,24 @@ def _answer_figures(
         if duration_s is not None:
             seconds[model_id].append(duration_s)
     return costs, seconds
+
+
+def times(session: Session, models: Collection[str], most: int) -> dict[str, list[Took]]:
+    """Give what the newest answers of each model took, oldest first."""
+    newest = (
+        select(col(AnswerRow.needs), col(AnswerRow.duration_s), func.length(col(AnswerRow.text)))
+        .where(col(AnswerRow.model_id) == bindparam("model"), col(AnswerRow.needs).is_not(None))
+        .order_by(col(AnswerRow.id).desc())
+        .limit(most)
+    )
+    connection = session.connection()
+    return {
+        model: [
+            Took(needs, duration_s or 0.0, length) for needs, duration_s, length in reversed(rows)
+        ]
+        for model in models
+        for rows in [connection.execute(newest, {"model": model}).all()]
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Plain values that go into the store and come out of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.vote import Choice, Voter
@@ -70,7 +70,13 @@ class SoFar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOutcome:
-    """How an answer ended: what the endpoint said of it, or why it failed."""
+    """How an answer ended: what the endpoint said of it, or why it failed.
+
+    Attributes
+    ----------
+    needs : list of float or None
+        What its pieces took: see `arena.play.pace.needs`; None where it has not come to its end.
+    """
 
     text: str
     status: AnswerStatus
@@ -84,6 +90,23 @@ class AnswerOutcome:
     tokens_out: int | None = None
     price: Price | None = None
     request_id: str | None = None
+    needs: list[float] | None = None
+
+
+class Took(NamedTuple):
+    """What an answer took.
+
+    Attributes
+    ----------
+    needs : sequence of float
+        As `arena.play.pace.needs` gives them.
+    duration_s : float
+        From the request to the end.
+    """
+
+    needs: Sequence[float]
+    duration_s: float
+    length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

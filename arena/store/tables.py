@@ -223,6 +223,7 @@ class AnswerRow(Table, table=True):
     cost: float | None = None
     decoding: dict[str, Any] = _json()
     request_id: str | None = _prose(default=None)
+    needs: list[float] | None = Field(default=None, sa_type=JSON(none_as_null=True))
     created: datetime = _moment(index=True)
 
 

@@ -198,7 +198,7 @@ COMMANDS = (
     *("serve", "demo", "models", "simulate", "models check"),
     *("export votes", "backup", "restore", "rate", "plan", "voters"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
-    *("probe similarity", "probe judge", "probe board", "probe ask"),
+    *("probe similarity", "probe judge", "probe board", "probe ask", "probe blindness"),
 )
 
 

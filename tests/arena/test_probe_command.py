@@ -155,3 +155,14 @@ def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: 
         assert (result.returncode, result.stderr) == (0, ""), line
     rules = [one.split("%")[0] for one in ("93 to 97 %", "a third of", ".9 or more")]
     assert [rule for rule in rules if rule not in document] == []
+
+
+def test_blindness_says_what_tells_and_fails_then(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARENA_PACING", "raw")
+    result = command("probe", "blindness", "--battles", "20", "--format", "json")
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["pacing"], len(report["scenarios"])) == (1, "raw", 5)
+    assert not report["scenarios"][0]["blind"]
+    assert report["scenarios"][0]["last_word_s"] > report["scenarios"][0]["first_word_s"]

@@ -130,6 +130,23 @@ def test_a_battle_that_is_not_ready_takes_no_vote(tmp_path: Path) -> None:
     assert refused.json()["title"] == "Not ready for a vote"
 
 
+def test_the_rest_is_shown_once_it_was_offered(tmp_path: Path) -> None:
+    quick = Behaviour(text=LONG)
+    with (
+        faulty_server({"x": quick, "y": quick}) as server,
+        served_by(server, tmp_path, characters_per_s=200, prior_characters_per_s=3000) as served,
+        served.visitor() as ada,
+    ):
+        path = f"/api/v1/battles/{ada.open()}"
+        assert ada.post(f"{path}/rest").status_code == 409
+        with ada.client.stream("GET", f"{path}/events") as stream:
+            lines = stream.iter_lines()
+            assert "event: rest" in lines
+            shown = ada.post(f"{path}/rest").json()
+            assert "event: ready" in lines
+    assert (shown["state"], shown["turns"][0]["a"]["text"]) == ("ready", LONG)
+
+
 def test_somebody_else_s_battle_is_404_on_every_route(quick: Served) -> None:
     with quick.visitor() as ada, quick.visitor() as bob, quick.visitor() as nobody:
         battle_id = ada.play()
@@ -139,6 +156,7 @@ def test_somebody_else_s_battle_is_404_on_every_route(quick: Served) -> None:
                 visitor.get(f"/api/v1/battles/{battle_id}"),
                 visitor.get(f"/api/v1/battles/{battle_id}/events"),
                 visitor.post(f"/api/v1/battles/{battle_id}/stop"),
+                visitor.post(f"/api/v1/battles/{battle_id}/rest"),
                 visitor.vote(battle_id, "model_a"),
             ):
                 assert answer.status_code == 404

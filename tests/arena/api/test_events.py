@@ -45,6 +45,15 @@ def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
     assert closing == [("done", {"side": "a"}), ("done", {"side": "b"}), ("ready", {})]
 
 
+def test_that_the_rest_may_be_shown_is_said_once_and_before_the_end() -> None:
+    half = replace(snapshot(BattleState.STREAMING, "ye", "no"), rest_offered=True)
+    *_, offer = events_since(half, Position())
+    assert offer[:2] == ("rest", {})
+    assert list(events_since(half, Position.parse(str(offer.position)))) == []
+    end = events_since(snapshot(BattleState.READY, "yes", "no"), offer.position)
+    assert [event.name for event in end] == ["delta", "done", "done", "ready"]
+
+
 def test_a_reader_at_the_end_lacks_nothing() -> None:
     whole = snapshot(BattleState.VOTED, "yes", "no")
     end = list(events_since(whole, Position()))[-1].position

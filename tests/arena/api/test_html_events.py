@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,6 +59,15 @@ class ReadersPage:
 
     def html(self, side: str) -> str:
         return "".join(html for _, html in sorted(self.blocks[side].items()))
+
+
+async def test_that_the_rest_may_be_shown_is_said_once() -> None:
+    page = ReadersPage(Renderings())
+    for a in ("One", "One two", "One two three"):
+        await page.look(replace(snapshot(a, "Yes.", ended=False), rest_offered=True))
+    await page.look(snapshot("One two three.", "Yes.", ended=True))
+    assert page.names.count("rest") == 1
+    assert page.names[-3:] == ["done", "done", "ready"]
 
 
 def cuts(text: str, rng: random.Random) -> list[str]:

@@ -73,6 +73,7 @@ ROUTES = {
         POST /api/v1/battles/{battle_id}/regenerate
         POST /api/v1/battles/{battle_id}/retry
         POST /api/v1/battles/{battle_id}/continue
+        POST /api/v1/battles/{battle_id}/rest
         POST /api/v1/battles/{battle_id}/stop
         POST /api/v1/battles/{battle_id}/vote
         """,

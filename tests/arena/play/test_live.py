@@ -11,8 +11,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, Snapshot
@@ -21,120 +19,23 @@ from arena.domain.vote import Choice, Voter
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
 from arena.play.battles import Battles
-from arena.play.live import LiveBattle, Pacer, Progress
+from arena.play.live import LiveBattle
+from arena.play.pace import RATES, Paces
 from arena.play.rules import INTERRUPTED, NOT_SAVED, STOPPED, Rules
+from arena.store import log
 from arena.store.records import NewBattle, StoredBattle
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 
-TICK_S = 0.1
-steps = st.lists(
-    st.tuples(st.integers(0, 80), st.integers(0, 80), st.booleans(), st.booleans()),
-    min_size=1,
-    max_size=60,
-)
-
-
-def history(moves: list[tuple[int, int, bool, bool]]) -> list[Progress]:
-    """What two models have written after each tick; a model that ended writes no more."""
-    written_a = written_b = 0
-    ended_a = ended_b = False
-    states = []
-    for more_a, more_b, ends_a, ends_b in moves:
-        written_a += 0 if ended_a else more_a
-        written_b += 0 if ended_b else more_b
-        ended_a, ended_b = ended_a or ends_a, ended_b or ends_b
-        states.append(Progress(written_a, written_b, ended_a, ended_b))
-    return states
-
-
-@given(steps, st.floats(1, 2000))
-def test_while_neither_has_ended_both_show_the_same_length(
-    moves: list[tuple[int, int, bool, bool]], rate: float
-) -> None:
-    pacer = Pacer(Pacing.PACED, rate)
-    for tick, progress in enumerate(history(moves), 1):
-        pacer.advance(progress, TICK_S)
-        if not (progress.ended_a or progress.ended_b):
-            assert pacer.shown_a == pacer.shown_b
-            assert pacer.shown_a <= min(progress.written_a, progress.written_b)
-            assert pacer.shown_a <= rate * tick * TICK_S + 1e-6
-
-
-@given(steps, st.floats(1, 2000))
-def test_a_side_that_still_writes_bounds_both(
-    moves: list[tuple[int, int, bool, bool]], rate: float
-) -> None:
-    pacer = Pacer(Pacing.PACED, rate)
-    for progress in history(moves):
-        pacer.advance(progress, TICK_S)
-        if not progress.ended_a:
-            assert pacer.shown_b <= progress.written_a
-        if not progress.ended_b:
-            assert pacer.shown_a <= progress.written_b
-
-
-@given(steps, st.sampled_from(Pacing))
-def test_shown_text_never_shrinks_or_outruns_what_is_written(
-    moves: list[tuple[int, int, bool, bool]], mode: Pacing
-) -> None:
-    pacer = Pacer(mode, 300)
-    before = (0, 0)
-    for progress in history(moves):
-        pacer.advance(progress, TICK_S)
-        assert before[0] <= pacer.shown_a <= progress.written_a
-        assert before[1] <= pacer.shown_b <= progress.written_b
-        before = (pacer.shown_a, pacer.shown_b)
-
-
-@given(st.integers(0, 500), st.integers(0, 500), st.sampled_from(Pacing))
-def test_all_is_shown_some_time_after_both_have_ended(a: int, b: int, mode: Pacing) -> None:
-    pacer = Pacer(mode, 300)
-    progress = Progress(a, b, ended_a=True, ended_b=True)
-    for _ in range(100):
-        pacer.advance(progress, TICK_S)
-    assert pacer.all_shown(progress)
-
-
-def test_the_rest_is_released_faster_once_both_have_ended() -> None:
-    pacer = Pacer(Pacing.PACED, rate=100, hurry=4)
-    pacer.advance(Progress(1000, 1000, ended_a=False, ended_b=False), 1.0)
-    assert (pacer.shown_a, pacer.shown_b) == (100, 100)
-    pacer.advance(Progress(1000, 1000, ended_a=True, ended_b=True), 1.0)
-    assert (pacer.shown_a, pacer.shown_b) == (500, 500)
-
-
-def test_a_model_that_was_silent_does_not_catch_up_in_a_burst() -> None:
-    pacer = Pacer(Pacing.PACED, rate=100)
-    for _ in range(50):
-        pacer.advance(Progress(1000, 10, ended_a=False, ended_b=False), TICK_S)
-    pacer.advance(Progress(1000, 1000, ended_a=False, ended_b=False), TICK_S)
-    assert pacer.shown_a == pacer.shown_b == 20
-
-
-def test_nothing_is_shown_before_both_have_begun() -> None:
-    pacer = Pacer(Pacing.PACED, rate=100)
-    pacer.advance(Progress(1000, 0, ended_a=False, ended_b=False), 5.0)
-    assert (pacer.shown_a, pacer.shown_b) == (0, 0)
-
-
-def test_both_done_waits_for_both() -> None:
-    pacer = Pacer(Pacing.BOTH_DONE, rate=100)
-    pacer.advance(Progress(50, 70, ended_a=True, ended_b=False), 9.0)
-    assert (pacer.shown_a, pacer.shown_b) == (0, 0)
-    pacer.advance(Progress(50, 90, ended_a=True, ended_b=True), 0.1)
-    assert (pacer.shown_a, pacer.shown_b) == (50, 90)
-
-
-def test_raw_shows_each_model_s_own_rhythm() -> None:
-    pacer = Pacer(Pacing.RAW, rate=100)
-    pacer.advance(Progress(500, 3, ended_a=False, ended_b=False), 0.1)
-    assert (pacer.shown_a, pacer.shown_b) == (500, 3)
-
-
 ADA, BOB = Voter("ada"), Voter("bob")
-FAST = Rules(characters_per_s=100_000, tick_s=0.01, checkpoint_s=0.05, retry_pauses_s=(0.01, 0.01))
+FAST = Rules(
+    characters_per_s=100_000,
+    prior_delay_s=0,
+    tick_s=0.01,
+    checkpoint_s=0.05,
+    retry_pauses_s=(0.01, 0.01),
+)
 PATIENT = Timeouts()
 LONG = "A sentence that goes on. " * 40
 
@@ -444,3 +345,50 @@ async def test_every_mode_ends_with_both_answers_whole(
         opened = await battles.open(ADA, "Why?")
         last = (await watch(battles, opened.battle_id))[-1]
     assert last.turns[0].a.text == last.turns[0].b.text == LONG
+
+
+HELD = Rules(characters_per_s=200, prior_delay_s=0, prior_characters_per_s=3000, tick_s=0.01)
+"""Slower than what answers, with a grid of half a second."""
+
+
+async def test_the_rest_of_both_is_shown_at_once_when_that_was_offered(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    async with arena(server, tmp_path, HELD, x=Behaviour(text=LONG), y=Behaviour(text=LONG)) as ab:
+        battle_id = (await ab.open(ADA, "Why?")).battle_id
+        with pytest.raises(NotReadyError, match="cannot be shown at once yet"):
+            await ab.show_rest(battle_id, ADA)
+        with pytest.raises(UnknownBattleError):
+            await ab.show_rest(battle_id, BOB)
+        seen = [s async for s in until_offered(ab, battle_id)]
+        assert 0 < len(seen[-1].turns[0].a.text) < len(LONG) / 2
+        shown = await ab.show_rest(battle_id, ADA)
+        assert (shown.state, shown.turns[0].a.text) == (BattleState.READY, LONG)
+        assert await ab.show_rest(battle_id, ADA) == shown, "an ended battle stays as it is"
+
+
+async def until_offered(battles: Battles, battle_id: str) -> AsyncIterator[Snapshot]:
+    async for snapshot in battles.watch(battle_id, ADA):
+        yield snapshot
+        if snapshot.rest_offered:
+            return
+
+
+async def test_a_battle_goes_at_the_pace_of_the_answers_before_it_and_after_a_restart(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    rules = replace(FAST, characters_per_s=1000, prior_characters_per_s=1000)
+    slow = Behaviour(text=LONG, chunk_size=20, delay_s=0.05)
+    async with arena(server, tmp_path, rules, x=slow, y=Behaviour(text=LONG)) as battles:
+        assert battles.paces.of(["x", "y"]).rate == 1000
+        for _ in range(2):
+            opened = await battles.open(ADA, "Why?")
+            await watch(battles, opened.battle_id)
+        pace = battles.paces.of(["x", "y"])
+    assert pace.rate < 1000
+    store = Store(f"sqlite:///{tmp_path}/arena.db")
+    again = Paces(rules, ["x", "y"])
+    again.recall(store.read(log.times, ["x", "y"], 9))
+    store.close()
+    assert again.of(["y", "x"]) == pace
+    assert all(a.needs is not None and len(a.needs) == len(RATES) for a in answers(tmp_path))

@@ -37,7 +37,9 @@ from arena.store.tables import BattleRow, VoteRow
 from arena.store.verify import verify
 from judge.case import Message
 
-RULES = Rules(characters_per_s=3000, tick_s=0.002, checkpoint_s=0.004, retry_pauses_s=())
+RULES = Rules(
+    characters_per_s=3000, prior_delay_s=0, tick_s=0.002, checkpoint_s=0.004, retry_pauses_s=()
+)
 ROSTER = Roster(
     tuple(Model(id=f"m{n}", name=f"M{n}", endpoint="pocket://", model=f"m{n}") for n in range(4))
 )

@@ -10,7 +10,8 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Kind
 from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
-from arena.store.records import SoFar
+from arena.store import log
+from arena.store.records import SoFar, Took
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, fingerprint
 from tests.arena.store.battles import A1, B1, MODELS, NOW, at_once, complete, new_battle, ready
@@ -36,6 +37,19 @@ def test_an_answer_is_logged_with_what_it_took(store: Store) -> None:
     assert answer.cost == pytest.approx((10 * 1.0 + 100 * 10.0) / 1e6)
     assert answer.price_date == NOW.date()
     assert answer.first_token_s == 0.5
+
+
+def test_what_answers_took_is_recalled_by_model_the_newest_last(store: Store) -> None:
+    for n in range(4):
+        store.open_battle(new_battle(f"b{n}"))
+        a = replace(complete("x" * n), needs=[0.0, n / 2])
+        both = {A1: a, B1: replace(complete(), status=AnswerStatus.STOPPED)}
+        store.close_answers(f"b{n}", BattleState.READY, both, message=None, now=NOW)
+    model_a, model_b = (model.id for model in MODELS[:2])
+    assert store.read(log.times, [model_a, model_b], 3) == {
+        model_a: [Took([0.0, n / 2], 2.0, n) for n in (1, 2, 3)],
+        model_b: [],
+    }
 
 
 def test_a_checkpoint_keeps_text_but_never_overwrites_an_end(store: Store) -> None:
