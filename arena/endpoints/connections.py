@@ -112,17 +112,17 @@ class _Turns:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._queue: deque[_Protocol] = deque()
+        self._waiting: deque[_Protocol] = deque()
 
     def wait(self, connection: "_Protocol") -> None:
         """Call a connection's ``parse`` when it is its turn."""
-        self._queue.append(connection)
-        if len(self._queue) == 1:
+        self._waiting.append(connection)
+        if len(self._waiting) == 1:
             self.loop.call_soon(self._next)
 
     def _next(self) -> None:
-        connection = self._queue.popleft()
-        if self._queue:
+        connection = self._waiting.popleft()
+        if self._waiting:
             self.loop.call_soon(self._next)
         connection.parse()
 

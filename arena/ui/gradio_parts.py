@@ -22,7 +22,13 @@ VOTES = {
     "model_b": "B is better",
 }
 """Words of the vote bar by outcome, from left to right: the keys 1 to 4."""
-ACTIONS = {"stop": "Stop", "regenerate": "Regenerate", "skip": "Skip", "new": "New battle"}
+ACTIONS = {
+    "rest": "Show the rest",
+    "stop": "Stop",
+    "regenerate": "Regenerate",
+    "skip": "Skip",
+    "new": "New battle",
+}
 
 _CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
 _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.(/assets/[^"]+\.js)"')

@@ -1,6 +1,7 @@
 """Every control, clicked in its middle, does what it says, at every width; and the way back."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
@@ -186,3 +187,20 @@ def test_the_arrows_go_along_the_vote_bar(chromium: Browser, arena: Served) -> N
         ada.page.keyboard.press("Enter")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "both_bad"
+
+
+def test_the_rest_of_both_answers_comes_at_once_if_one_wants_it(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    long = Behaviour(text="It goes on and on. " * 300)
+    with faulty_server(dict.fromkeys("xy", long)) as quick:
+        roster = write_roster(tmp_path / "roster.toml", quick, "x", "y")
+        pace = {"characters_per_s": 200, "prior_delay_s": 0.1, "prior_characters_per_s": 1500}
+        with page_of(tmp_path, roster, **pace) as served, person(chromium, served) as ada:
+            ada.arrive()
+            ada.ask()
+            expect(ada.page.locator("#do-rest")).to_be_visible(timeout=15_000)
+            click_in_the_middle(ada.page.locator("#do-rest"))
+            ada.wait_for("ready", timeout_s=5)
+            expect(ada.page.locator("#answer-a")).to_have_text(long.text.strip())
+            expect(ada.page.locator("#do-rest")).to_be_hidden()

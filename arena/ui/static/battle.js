@@ -24,7 +24,7 @@
   const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
 
   const EMPTY = { battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "",
-    counted: true, choice: null, models: null, standing: "", stopped: false, done: { a: false, b: false } };
+    counted: true, choice: null, models: null, standing: "", stopped: false, rest: false, done: { a: false, b: false } };
   let page = structuredClone(EMPTY);
   let goingOn = false; // whether the next prompt goes to the two revealed models
   let sending = null; // what was asked for and has not begun yet: "new", "turn", "continue", ...
@@ -158,6 +158,7 @@
     data.sending = sending || "no";
     data.counted = String(page.counted && sending !== "continue");
     data.later = String(page.turn > 1);
+    data.rest = String(page.rest);
     for (const side of SIDES) {
       data[side] = progress(side);
       paintName(side);
@@ -375,6 +376,7 @@
       for (const [index, html] of blocks) pane.set(index, html);
       pane.setTail(tail);
     }));
+    on("rest", () => { page.rest = true; paint(); });
     on("done", ({ side }) => { page.done[side] = true; paint(); });
     on("ready", () => {
       leave();
@@ -592,6 +594,14 @@
     settle(battle);
   }
 
+  // Both models have ended: what is still to be shown may come at once.
+  async function showRest() {
+    if (!running() || !page.rest) return;
+    page.rest = false;
+    paint();
+    await post(api(page.battle, "/rest"));
+  }
+
   // --- votes ----------------------------------------------------------------------------------------
 
   function storedVotes() {
@@ -739,7 +749,7 @@
   // --- keys, clicks, scrolling ------------------------------------------------------------------------
 
   const sheet = (id) => () => $(id).showModal();
-  const DO = { again, regenerate, stop, "go-on": goOn, new: startOver, copy: copyLink,
+  const DO = { again, regenerate, stop, rest: showRest, "go-on": goOn, new: startOver, copy: copyLink,
     skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
 
   function onKey(event) {
