@@ -34,7 +34,7 @@ import httpx
 
 ARENA = str(Path(sys.executable).parent / "arena")
 T = TypeVar("T")
-TEXT = re.compile('"(text|tail)"')
+TEXT = re.compile('"(text|tail)": ?"[^"]')
 MARKDOWN = """**A heap** keeps the least of its items on top, and the others in no order.
 
 1. Put an item in: `heapq.heappush(heap, item)`.
@@ -130,6 +130,8 @@ def serving(seconds: float) -> Iterator[Server]:
             "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
             "ARENA_RUNNING_PER_ADDRESS": "500",
             "ARENA_STREAMS_PER_ADDRESS": "500",
+            "ARENA_CONNECTIONS": "2000",
+            "ARENA_CONNECTIONS_PER_ADDRESS": "2000",
             "ARENA_CHARACTERS_PER_S": "200",  # as the recordings speak, and the floor
             "ARENA_PRIOR_DELAY_S": "0",
             "ARENA_LOG_LEVEL": "error",
