@@ -198,7 +198,7 @@ VOICES = {
     "retrieval": Voice(train_retrieval, words_per_s=35, first_word_s=0.35),
     "judge": Voice(LongerAnswer, words_per_s=100, first_word_s=0.1),
 }
-"""By the name that a request gives; the paces are set so that the toys can be told apart."""
+"""By the name that a request gives; the paces are set so that the toys differ in speed."""
 
 
 def _roster_entry(name: str, kind: Kind = Kind.MODEL) -> Model:
