@@ -202,6 +202,9 @@ class Battles:
                 await asyncio.sleep(POLL_S)
             else:
                 await changed.wait()
+                if running and running.stored and self._runner.get(battle_id) is None:
+                    yield running.stored
+                    return
 
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:
         """End a running battle with what its reader has seen; an ended one stays as it is."""

@@ -23,6 +23,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 
 from judge.render import maths
@@ -173,8 +174,12 @@ def _code(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> 
 def _coloured(code: str, language: str) -> str:
     if language not in LANGUAGES or len(code) > LONGEST_HIGHLIGHTED:
         return escape(code)
-    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    return str(highlight(code, lexer, _FORMATTER))
+    return str(highlight(code, _lexer(language), _FORMATTER))
+
+
+@cache
+def _lexer(language: str) -> Lexer:
+    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
 
 
 def _described(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> str:
