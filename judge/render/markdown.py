@@ -24,7 +24,7 @@ from markdown_it.utils import OptionsDict
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import find_lexer_class_by_name
 
 from judge.render import maths
 from rating.tables.escaping import LINES, visible
@@ -174,12 +174,14 @@ def _code(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> 
 def _coloured(code: str, language: str) -> str:
     if language not in LANGUAGES or len(code) > LONGEST_HIGHLIGHTED:
         return escape(code)
-    return str(highlight(code, _lexer(language), _FORMATTER))
+    lexer = _lexer_class(language)(stripnl=False, ensurenl=False)  # some remember what they read
+    return str(highlight(code, lexer, _FORMATTER))
 
 
 @cache
-def _lexer(language: str) -> Lexer:
-    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+def _lexer_class(language: str) -> type[Lexer]:
+    named: type[Lexer] = find_lexer_class_by_name(language)
+    return named
 
 
 def _described(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> str:
