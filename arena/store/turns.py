@@ -9,6 +9,7 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.words import Sentence
 from arena.errors import NotReadyError, UnknownBattleError
 from arena.store.records import (
     AnswerKey,
@@ -59,7 +60,7 @@ _STREAMS = (
 )
 """Statements that every battle needs: built once, as building one takes longer than running it."""
 
-NOT_NOW = "Wait until both answers are complete, or start a new battle."
+NOT_NOW = Sentence("Wait until both answers are complete, or start a new battle.")
 
 RUNNING = tuple(state for state in BattleState if state.running)
 
