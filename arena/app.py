@@ -25,7 +25,6 @@ from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
-from arena.domain.words import Sentence
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import ClosingError, SettingsError, UnknownBattleError
@@ -44,6 +43,7 @@ from arena.settings import Settings, read_cards, read_keys, read_roster
 from arena.store import log, single_battles
 from arena.store.store import Store
 from rating import __version__
+from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,8 @@ from babel.messages.pofile import read_po
 from babel.support import NullTranslations, Translations
 from markupsafe import Markup, escape
 
-from arena.domain.words import Language, Sentence
+from arena.domain.words import Language
+from rating.sentences import Sentence, in_digits
 from rating.tables.escaping import shown
 
 FOLDER = Path(__file__).parent / "locale"
@@ -68,10 +69,11 @@ class Words:
     def _value(self, value: Any) -> Any:
         if isinstance(value, Sentence):
             return self(value)
-        return self._number(value) if isinstance(value, int) else value
+        return self._number(value) if type(value) in (int, float) else value
 
-    def _number(self, value: int) -> str:
-        return str(value) if -1000 < value < 1000 else self.number(f"{value:,}")
+    def _number(self, value: float) -> str:
+        is_short = type(value) is int and -1000 < value < 1000
+        return str(value) if is_short else self.number(in_digits(value))
 
     def gettext(self, message: str, /, **values: Any) -> Markup:
         """Fill a message of a template; a percent sign of its own stands twice in it."""

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 
 from arena.domain.answer import FailureClass
 from arena.domain.vote import Choice
-from arena.domain.words import Sentence
+from rating.sentences import Sentence
 
 
 class ArenaError(Exception):

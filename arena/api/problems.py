@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from arena.catalogue import words_in
-from arena.domain.words import Language, Sentence
+from arena.domain.words import Language
 from arena.errors import (
     AlreadyVotedError,
     ArenaError,
@@ -29,6 +29,7 @@ from arena.errors import (
     StoreError,
     UnknownBattleError,
 )
+from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
-from arena.domain.words import Sentence
 from arena.store import chain, log
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError
+from rating.sentences import Sentence
 from rating.tables.counts import count_votes
 from rating.tables.sources import LoggedColumns
 from rating.uncertainty.spread import on_quasi_errors
@@ -187,7 +187,7 @@ def _since(columns: LoggedColumns) -> datetime | None:
 def _why(error: NotIdentifiedError) -> str:
     if not error.groups:
         return NO_VOTES
-    return Sentence("The votes do not identify ratings yet. %(why)s", why=str(error))
+    return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
 
 
 def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from arena.domain.words import Sentence
+from rating.sentences import Sentence
 
 
 class Choice(StrEnum):

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from arena.domain.vote import Voter
-from arena.domain.words import Sentence, counted
 from arena.errors import BusyError, FullError, LimitError
+from rating.sentences import Sentence, counted
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 
 from arena.catalogue import Words
-from arena.domain.words import Sentence, counted
+from rating.sentences import Sentence, counted
 
 NOT_KNOWN = "–"
 SPACE = "\N{NO-BREAK SPACE}"

@@ -22,11 +22,12 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
-from arena.domain.words import Language, Sentence
+from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render import pages
+from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
-from arena.domain.words import LANGUAGE_COOKIE, Language, Sentence
+from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
     Selection,
@@ -36,6 +36,7 @@ from arena.pages.rendering import (
 from judge.render import pages
 from judge.report.cards import ProbePage
 from judge.report.files import cards_as_html
+from rating.sentences import Sentence
 from rating.tables import formats
 
 STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from arena.domain.battle import PacePool, Pacing, Sampler, Side
-from arena.domain.words import Sentence
+from rating.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.domain.words import Sentence
 from arena.errors import NotReadyError, UnknownBattleError
 from arena.store.records import (
     AnswerKey,
@@ -23,6 +22,7 @@ from arena.store.records import (
 )
 from arena.store.single_battles import stored_battle
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce
+from rating.sentences import Sentence
 from rating.tables.escaping import storable
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike

@@ -12,11 +12,11 @@ from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
 from arena.domain.vote import Choice
-from arena.domain.words import Sentence
 from arena.errors import AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain
 from arena.store.records import Ballot
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
+from rating.sentences import Sentence
 
 _A, _B = aliased(ModelRow), aliased(ModelRow)
 _BATTLE = (

@@ -26,11 +26,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
-from arena.domain.words import Language, Sentence, counted
+from arena.domain.words import Language
 from arena.pages.rendering import Visit, environment
 from arena.pages.routes import visit_to
 from arena.play.rules import ENDS
 from judge.render.pages import htmlsafe_json_dumps
+from rating.sentences import Sentence, counted
 
 STATIC = Path(__file__).parent / "static"
 CHIPS = 6

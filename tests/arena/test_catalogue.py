@@ -15,10 +15,11 @@ from babel.messages.pofile import read_po
 from jinja2 import nodes
 
 from arena.catalogue import FOLDER, words_in
-from arena.domain.words import Language, Sentence, chosen_language, counted
+from arena.domain.words import Language, chosen_language
 from arena.pages.rendering import TEMPLATES, environment
 from arena.ui.battle_page import COUNTED, SCRIPT_WORDS, STATIC
 from judge.render.pages import Environment
+from rating.sentences import Sentence, counted
 
 ROOT = Path(__file__).parents[2]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|%%|</?\w+[^>]*>")
