@@ -176,12 +176,14 @@ def play_rounds(
 
 
 @contextmanager
-def arena(folder: Path, database: str, roster: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+def arena(
+    folder: Path, database: str, roster: Path, **env: str
+) -> Iterator[tuple[str, Callable[[], None]]]:
     """Run the arena; gives its address and what kills it."""
     words = ["serve", "--port", "0", "--database", database, "--roster", str(roster)]
     with (
         (folder / "arena.log").open("a") as noise,
-        Process(words, folder, SETTINGS, noise) as process,
+        Process(words, folder, SETTINGS | env, noise) as process,
     ):
         yield process.url(), process.kill
 

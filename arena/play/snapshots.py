@@ -180,10 +180,19 @@ def _status(live: LiveBattle, side: Side, state: BattleState) -> AnswerStatus:
 
 def running_snapshot(begun: Snapshot, live: LiveBattle) -> Snapshot:
     """Show what a running battle has released: no side is called complete before the end."""
-    a, b = (ShownAnswer(live.shown(side), AnswerStatus.STREAMING) for side in Side)
-    state = BattleState.STREAMING if a.text or b.text else BattleState.CREATED
-    offered = live.pacer.rest_offered
-    return replace(_with_last(begun, a=a, b=b), state=state, rest_offered=offered)
+    a, b = (live.shown(side) for side in Side)
+    return released(begun, a, b, begun.turns[-1].attempt, rest=live.pacer.rest_offered)
+
+
+def released(begun: Snapshot, a: str, b: str, attempt: int, *, rest: bool) -> Snapshot:
+    """Show so much of both answers of a running battle."""
+    sides = {
+        "a": ShownAnswer(a, AnswerStatus.STREAMING),
+        "b": ShownAnswer(b, AnswerStatus.STREAMING),
+    }
+    shown = _with_last(begun, attempt=attempt, **sides)
+    state = BattleState.STREAMING if a or b else BattleState.CREATED
+    return replace(shown, state=state, rest_offered=rest)
 
 
 def lost_snapshot(begun: Snapshot) -> Snapshot:

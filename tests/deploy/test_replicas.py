@@ -1,0 +1,117 @@
+"""Two replicas on one PostgreSQL behind a real nginx: any of them serves any battle."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.tools import needs_nginx
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.postgresql import new_database
+from tests.replicas import IN_TURN, follow, replicas, votes_in
+from tests.serving import Visitor, write_roster
+
+pytestmark = needs_nginx
+
+KEY = "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"
+TEXT = "So be it, and so on. " * 15
+FAR = re.compile(r"id: (1\.1\.\d{3}\.\d{3}\.0)").fullmatch
+"""A place in a stream at which both sides have a hundred characters and more."""
+SLOW = Behaviour(text=TEXT, chunk_size=10, delay_s=0.05)
+
+
+@pytest.fixture
+def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
+    with new_database(postgresql, postgresql_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[FaultyServer]:
+    with faulty_server({"x": SLOW, "y": SLOW}) as server:
+        yield server
+
+
+def roster(folder: Path, models: FaultyServer) -> Path:
+    return write_roster(folder / "roster.toml", models, *models.behaviours)
+
+
+@pytest.mark.parametrize("changes", [IN_TURN, {}], ids=["in turn", "by the cookie"])
+def test_visitors_battle_on_two_replicas_however_they_are_chosen(
+    url: str, models: FaultyServer, tmp_path: Path, changes: Mapping[str, str]
+) -> None:
+    def play(person: Visitor) -> str:
+        with person:
+            battle_id = person.open()
+            reading = follow(person, battle_id)
+            assert (reading.text("a"), reading.text("b"), reading.cuts) == (TEXT, TEXT, 0)
+            assert sum(one.event == "delta" for one in reading.events) > 10, "piece by piece"
+            assert reading.events[-1].event == "ready"
+            assert person.vote(battle_id, "tie").status_code == 200
+        return battle_id
+
+    with (
+        replicas(tmp_path, url, roster(tmp_path, models), changes=dict(changes)) as served,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        battles = list(pool.map(play, [served.visitor() for _ in range(8)]))
+    assert sorted(votes_in(url)) == sorted(battles)
+
+
+def test_a_reader_goes_on_at_another_replica_and_may_stop_there(
+    url: str, models: FaultyServer, tmp_path: Path
+) -> None:
+    with (
+        replicas(tmp_path, url, roster(tmp_path, models)) as served,
+        served.visitor(0) as here,
+        served.visitor(1) as there,
+    ):
+        there.client.cookies = here.client.cookies
+        battle_id = here.open()
+        with here.client.stream("GET", f"/api/v1/battles/{battle_id}/events") as stream:
+            last = next(line for line in stream.iter_lines() if line.startswith("id: 1.1.1"))
+        body = there.look(battle_id)["turns"][0]
+        assert len(body["a"]["text"]) == len(body["b"]["text"]) >= 100
+        rendered = there.get(f"/api/v1/battles/{battle_id}?html=1").text
+        assert "id-x" not in rendered + str(body)
+        events = there.follow(battle_id, last)
+        more = [one for one in events if one.event == "delta"]
+        assert len(more) > 3
+        assert events[-1].id == f"1.1.{len(TEXT)}.{len(TEXT)}.4"
+        again = there.post(f"/api/v1/battles/{battle_id}/regenerate")
+        assert again.status_code == 201, "the other replica runs it from here on"
+        stopped = here.post(f"/api/v1/battles/{battle_id}/stop").json()
+        assert stopped["state"] in ("ready", "stopped")
+
+
+def test_a_replica_that_is_killed_interrupts_its_battles_alone_and_votes_count_once(
+    url: str, models: FaultyServer, tmp_path: Path
+) -> None:
+    def read_and_vote(person: Visitor, battle_id: str) -> tuple[str, bool]:
+        interrupted = follow(person, battle_id).events[-1].event == "failed"
+        if interrupted:
+            body = person.look(battle_id)
+            assert (body["state"], "Nothing was counted" in body["message"]) == (
+                "interrupted",
+                True,
+            )
+            assert person.post(f"/api/v1/battles/{battle_id}/retry").status_code == 201
+            assert follow(person, battle_id).events[-1].event == "ready"
+        assert person.vote(battle_id, "model_b", KEY).status_code == 200
+        assert person.vote(battle_id, "model_b", KEY).status_code == 200
+        return battle_id, interrupted
+
+    with (
+        replicas(tmp_path, url, roster(tmp_path, models)) as served,
+        ThreadPoolExecutor(6) as pool,
+    ):
+        people = [served.visitor() for _ in range(6)]
+        begun = [(person, person.open()) for person in people]
+        ends = [pool.submit(read_and_vote, *one) for one in begun]
+        served.processes[0].kill()
+        results = [end.result() for end in ends]
+    assert Counter(interrupted for _, interrupted in results) == {True: 3, False: 3}
+    assert sorted(votes_in(url)) == sorted(battle_id for battle_id, _ in results)
