@@ -1,19 +1,23 @@
 """Replicas of the arena on one PostgreSQL behind nginx, and a reader who comes back if cut off."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import httpx
 from sqlalchemy import text
 
+import arena.app
 from arena.domain.vote import DEFAULT
 from arena.store import log
 from arena.store.engine import opened
 from arena.store.store import Store
 from arena.store.verify import verify
+from rating.tables.sources import LoggedColumns
 from tests.deploy.tools import proxied
 from tests.kills import SETTINGS
 from tests.process import Process
@@ -26,8 +30,19 @@ LEAVE = {
     "rate=50r/s": "rate=5000r/s",
 }
 """What lets one machine play many visitors."""
+CLOCK = "CLOCK"
+"""Names a file with the seconds by which the first replica's clock is ahead."""
 BACK_S = 0.2
 """How soon a reader whose stream was cut comes back."""
+
+
+def jumping_clock(file: str) -> None:
+    """Let the arena of this process read the time with what a file adds to it."""
+
+    def now() -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=float(Path(file).read_text() or 0))
+
+    arena.app._now = now
 
 
 @dataclass(slots=True)
@@ -72,18 +87,31 @@ def replicas(
     *,
     n: int = 2,
     changes: dict[str, str] = IN_TURN,
+    first: str | None = None,
     **env: str,
 ) -> Iterator[Replicas]:
-    """Run replicas behind nginx, which asks them in turn if nothing else is said."""
-    words = ["serve", "--port", "0", "--database", database, "--roster", str(roster)]
+    """Run replicas behind nginx, which asks them in turn if nothing else is said.
+
+    Parameters
+    ----------
+    first : str or None
+        Where the first one finds the database, if by another way than the others.
+    **env : str
+        Settings; of the clocks only that of the first jumps, see `CLOCK`.
+    """
+    words = ["serve", "--port", "0", "--roster", str(roster), "--database"]
+    clock = env.pop(CLOCK, None)
     with ExitStack() as stack:
         noise = stack.enter_context((folder / "arena.log").open("a"))
-        processes = [
-            stack.enter_context(
-                Process(words, folder, SETTINGS | env | {"PGAPPNAME": str(number)}, noise)
-            )
-            for number in range(n)
-        ]
+        processes = []
+        for number in range(n):
+            settings = SETTINGS | env | {"PGAPPNAME": str(number)}
+            url, prepare = database, None
+            if number == 0:
+                url = first or database
+                prepare = partial(jumping_clock, clock) if clock else None
+            process = Process([*words, url], folder, settings, noise, prepare)
+            processes.append(stack.enter_context(process))
         urls = [process.url() for process in processes]
         hosts = [url.removeprefix("http://") for url in urls]
         nginx = stack.enter_context(
@@ -137,12 +165,12 @@ def _take(answer: httpx.Response, reading: Reading) -> None:
             block = ""
 
 
-def votes_in(database: str) -> Sequence[str]:
-    """Give the battle of each vote in the log, which has to hold."""
+def logged(database: str) -> LoggedColumns:
+    """Read every vote in the log, which has to hold."""
     store = Store(database)
     try:
         with store.reading() as session:
             assert verify(session).problem is None
-            return log.columns(session, DEFAULT).battle
+            return log.columns(session, DEFAULT)
     finally:
         store.close()

@@ -34,6 +34,8 @@ FORGET_S = 5.0
 """For how long what was asked for is sent, unless it is asked for again."""
 FIRST_S = 1.0
 """How long a look at a battle waits for the process that runs it."""
+ORDER_S = 20.0
+"""How long a stop, or the rest, is asked for: nobody waits for ever for what cannot be reached."""
 WAIT_S = 0.25
 """How long a thread waits for messages at a time: so long the end of a process may wait for it."""
 PIECE = (LONGEST - 300) // (2 * len("\\ud83d\\ude00"))
@@ -187,9 +189,12 @@ class Relay:
     async def order(self, battle_id: str, relayed: Relayed, deed: str) -> None:
         """Have the process that runs a battle ``stop`` it or show the ``rest``, and wait for that.
 
-        It is asked again until the battle is over, as it is when that process has died.
+        It is asked again and again; the battle is over, too, when that process has died. After
+        `ORDER_S` it cannot be reached, and the battle goes on as it will.
         """
-        while not relayed.over.is_set():
+        for _ in range(round(ORDER_S / RENEW_S)):
+            if relayed.over.is_set():
+                return
             self._post(relayed.process, deed, battle_id)
             await _passed(relayed.over, RENEW_S)
 

@@ -10,7 +10,7 @@ from tests.browser.person import person
 from tests.deploy.tools import needs_nginx
 from tests.faulty_server import Behaviour, faulty_server
 from tests.postgresql import new_database
-from tests.replicas import replicas, votes_in
+from tests.replicas import logged, replicas
 from tests.serving import Served, write_roster
 
 pytestmark = [pytest.mark.browser, needs_nginx]
@@ -49,4 +49,4 @@ def test_a_page_outlives_the_replica_that_was_answering(
             ada.wait_for("ready")
             ada.vote("tie")
             ada.wait_for("voted")
-            assert list(votes_in(url)) == [ada.battle_id] != [first]
+            assert list(logged(url).battle) == [ada.battle_id] != [first]

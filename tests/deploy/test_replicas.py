@@ -11,7 +11,7 @@ import pytest
 from tests.deploy.tools import needs_nginx
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.postgresql import new_database
-from tests.replicas import IN_TURN, follow, replicas, votes_in
+from tests.replicas import IN_TURN, follow, logged, replicas
 from tests.serving import Visitor, write_roster
 
 pytestmark = needs_nginx
@@ -58,7 +58,7 @@ def test_visitors_battle_on_two_replicas_however_they_are_chosen(
         ThreadPoolExecutor(8) as pool,
     ):
         battles = list(pool.map(play, [served.visitor() for _ in range(8)]))
-    assert sorted(votes_in(url)) == sorted(battles)
+    assert sorted(logged(url).battle) == sorted(battles)
 
 
 def test_a_reader_goes_on_at_another_replica_and_may_stop_there(
@@ -114,4 +114,4 @@ def test_a_replica_that_is_killed_interrupts_its_battles_alone_and_votes_count_o
         served.processes[0].kill()
         results = [end.result() for end in ends]
     assert Counter(interrupted for _, interrupted in results) == {True: 3, False: 3}
-    assert sorted(votes_in(url)) == sorted(battle_id for battle_id, _ in results)
+    assert sorted(logged(url).battle) == sorted(battle_id for battle_id, _ in results)
