@@ -69,7 +69,7 @@ class Row:
     fault: str
     votes: int
     battles: int
-    interrupted: int
+    failed: int
     errors: int
     lost: int
     doubled: int
@@ -235,7 +235,7 @@ def _suffered(name: str, hold_s: float) -> Row:
         fault=title,
         votes=len(seen.acknowledged),
         battles=len(seen.read),
-        interrupted=seen.interrupted,
+        failed=seen.failed,
         errors=seen.errors.total(),
         lost=lost,
         doubled=doubled,

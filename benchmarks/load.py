@@ -203,11 +203,11 @@ def _show(seen: Seen, lost: int, doubled: int) -> None:
     for what, times in seen.took.items():
         middle, slow, slowest = (centile(times, percent) for percent in (50, 95, 99))
         print(f"| {what} | {len(times)} | {middle:.0f} ms | {slow:.0f} ms | {slowest:.0f} ms |")
-    print("\n| battles read | interrupted | texts not whole | votes | lost | doubled | errors |")
+    print("\n| battles read | failed | texts not whole | votes | lost | doubled | errors |")
     print("|---|---|---|---|---|---|---|")
     errors = ", ".join(f"{n} x {what}" for what, n in seen.errors.most_common()) or "0"
     print(
-        f"| {len(seen.read)} | {seen.interrupted} | {seen.wrong} | {len(seen.acknowledged)} "
+        f"| {len(seen.read)} | {seen.failed} | {seen.wrong} | {len(seen.acknowledged)} "
         f"| {lost} | {doubled} | {errors} |"
     )
 

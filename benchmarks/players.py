@@ -44,7 +44,7 @@ class Seen:
         When each battle that was read whole had begun, and when it had ended.
     wrong : int
         Battles whose texts did not arrive whole, each character once.
-    interrupted : int
+    failed : int
         Battles that ended without a vote, and said so.
     """
 
@@ -54,7 +54,7 @@ class Seen:
     voted_at: list[float] = field(default_factory=list)
     read: list[tuple[float, float]] = field(default_factory=list)
     wrong: int = 0
-    interrupted: int = 0
+    failed: int = 0
 
 
 class Player:
@@ -116,7 +116,7 @@ class Player:
         self._seen.took["first text"] += reading.first_s
         self._seen.took["lag"] += reading.lags_s
         if reading.end != "ready":
-            self._seen.interrupted += 1
+            self._seen.failed += 1
             return False
         self._seen.wrong += reading.texts != {"a": self._text, "b": self._text}
         return True

@@ -1,9 +1,11 @@
 """Two replicas on one PostgreSQL behind a real nginx: any of them serves any battle."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,16 +13,24 @@ import pytest
 from tests.deploy.tools import needs_nginx
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.postgresql import new_database
+from tests.process import Process
 from tests.replicas import IN_TURN, follow, logged, replicas
 from tests.serving import Visitor, write_roster
 
 pytestmark = needs_nginx
 
 KEY = "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"
+WORK = (
+    *("judge", "work", "--method", "pairwise", "--judge", "pocket-judge", "--cases", "arena"),
+    *("--format", "json"),
+)
+PROMPTS = [f"What is {number}?" for number in range(8)]
 TEXT = "So be it, and so on. " * 15
+OTHER = "Let it be, say I so. " * 15
 FAR = re.compile(r"id: (1\.1\.\d{3}\.\d{3}\.0)").fullmatch
 """A place in a stream at which both sides have a hundred characters and more."""
 SLOW = Behaviour(text=TEXT, chunk_size=10, delay_s=0.05)
+ALIKE = replace(SLOW, text=OTHER)
 
 
 @pytest.fixture
@@ -31,7 +41,7 @@ def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def models() -> Iterator[FaultyServer]:
-    with faulty_server({"x": SLOW, "y": SLOW}) as server:
+    with faulty_server({"x": SLOW, "y": ALIKE}) as server:
         yield server
 
 
@@ -43,11 +53,12 @@ def roster(folder: Path, models: FaultyServer) -> Path:
 def test_visitors_battle_on_two_replicas_however_they_are_chosen(
     url: str, models: FaultyServer, tmp_path: Path, changes: Mapping[str, str]
 ) -> None:
-    def play(person: Visitor) -> str:
+    def play(person: Visitor, prompt: str) -> str:
         with person:
-            battle_id = person.open()
+            battle_id = person.open(prompt)
             reading = follow(person, battle_id)
-            assert (reading.text("a"), reading.text("b"), reading.cuts) == (TEXT, TEXT, 0)
+            assert {reading.text("a"), reading.text("b")} == {TEXT, OTHER}
+            assert reading.cuts == 0
             assert sum(one.event == "delta" for one in reading.events) > 10, "piece by piece"
             assert reading.events[-1].event == "ready"
             assert person.vote(battle_id, "tie").status_code == 200
@@ -57,7 +68,10 @@ def test_visitors_battle_on_two_replicas_however_they_are_chosen(
         replicas(tmp_path, url, roster(tmp_path, models), changes=dict(changes)) as served,
         ThreadPoolExecutor(8) as pool,
     ):
-        battles = list(pool.map(play, [served.visitor() for _ in range(8)]))
+        battles = list(pool.map(play, [served.visitor() for _ in range(8)], PROMPTS))
+        with Process([*WORK, "--database", url], tmp_path) as worker:
+            judged = json.loads(worker.stdout.read())
+    assert judged["by_status"] == {"read": 2 * len(battles)}, "a judge works beside them"
     assert sorted(logged(url).battle) == sorted(battles)
 
 
