@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -108,7 +108,8 @@ class Way:
         self._tasks: set[asyncio.Task[None]] = set()
         server = self._loop.run_until_complete(asyncio.start_server(self._join, "127.0.0.1", 0))
         self.port = server.sockets[0].getsockname()[1]
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
     def cut(self) -> None:
         """Let nothing through."""
@@ -117,6 +118,11 @@ class Way:
     def mend(self) -> None:
         """Let through what waits, and what comes."""
         self._loop.call_soon_threadsafe(self._open.set)
+
+    def close(self) -> None:
+        """Be there no longer."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._open.wait()
@@ -259,9 +265,11 @@ def _house(*, small: bool) -> Iterator[tuple[House, Sequence[tuple[str, str]]]]:
             stack.enter_context(_small_disk(server))
             server = server / "data"
         database = stack.enter_context(postgresql_server(server, careful=True))
-        to_database = Way(server / ".s.PGSQL.5432")
+        to_database = stack.enter_context(closing(Way(server / ".s.PGSQL.5432")))
         models = stack.enter_context(faulty_server(dict.fromkeys("xyz", SPEAKING)))
-        to_model = Way(int(models.url.split(":")[2].removesuffix("/v1")))
+        port = make_url(models.url).port
+        assert port is not None
+        to_model = stack.enter_context(closing(Way(port)))
         roster = write_roster(folder / "roster.toml", models, *"xyz")
         through = f"http://127.0.0.1:{to_model.port}/v1"
         roster.write_text(roster.read_text().replace(models.url, through, 1))

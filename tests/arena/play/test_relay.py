@@ -13,13 +13,14 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from arena.api.events import Position, events_since
-from arena.domain.battle import BattleState, Pacing, Snapshot
+from arena.domain.battle import AnswerStatus, BattleState, Pacing, ShownAnswer, ShownTurn, Snapshot
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice
 from arena.endpoints.client import Endpoints
 from arena.errors import NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
 from arena.play.pace import RATES
+from arena.play.relay import Reached, Relayed
 from arena.play.rules import Rules
 from arena.store.records import Took
 from arena.store.store import Store
@@ -240,6 +241,7 @@ async def test_a_reader_elsewhere_outlasts_lost_connections(
         cut = await asyncio.to_thread(cut_all, url)
         seen = await asyncio.wait_for(following, 20)
     assert cut >= 2, "both listened"
+    assert all(LONG.startswith(text) for one in seen for text in texts(one))
     assert texts(seen[-1]) == (LONG, LONG)
 
 
@@ -262,6 +264,56 @@ async def test_no_message_holds_more_than_the_reader_may_see(
     assert max(m["at"][2] + len(m["a"]) for m in messages if m["deed"] == "show") <= max(
         shown, len(LONG)
     )
+
+
+async def test_a_battle_that_has_gone_on_meanwhile_is_looked_up_anew(
+    url: str, server: FaultyServer
+) -> None:
+    async with two(url, server, x=ENDLESS, y=ENDLESS) as (here, there):
+        battle_id = (await here.open(ADA, "Why?")).battle_id
+        following = asyncio.create_task(until_text(there, battle_id, 200))
+        await until_text(here, battle_id, 1)
+        relayed = there.relay.get(battle_id)
+        assert relayed is not None
+        there.relay._take("show", battle_id, at=[2, 1, 0, 0, False], a="Another", b="turn")
+        assert relayed.over.is_set()
+        assert texts(await asyncio.wait_for(following, 10)) == (LONG[:200], LONG[:200])
+
+
+async def relayed_so_far() -> Relayed:
+    now = datetime.now(UTC)
+    empty = ShownAnswer("", AnswerStatus.STREAMING)
+    begun = Snapshot("b", BattleState.CREATED, now, (ShownTurn(1, "Why?", empty, empty),))
+    relayed = Relayed("ada", 1, begun, Reached(1, 1))
+    assert relayed.take(Reached(1, 1), "one two", "uno")
+    return relayed
+
+
+async def test_nothing_is_taken_in_that_something_is_missing_before() -> None:
+    relayed = await relayed_so_far()
+    changed = relayed.changed
+    assert not relayed.take(Reached(1, 1, 8, 3), "three", "")
+    assert not relayed.take(Reached(1, 1, 7, 4), "", "tre")
+    assert texts(relayed.snapshot) == ("one two", "uno")
+    assert not changed.is_set()
+
+
+async def test_what_comes_twice_is_taken_in_once() -> None:
+    relayed = await relayed_so_far()
+    assert relayed.take(Reached(1, 1, 4, 0), "two three", "uno due")
+    assert relayed.take(Reached(1, 1), "one", "uno")
+    assert texts(relayed.snapshot) == ("one two three", "uno due")
+
+
+async def test_another_attempt_begins_anew_and_one_that_is_over_adds_nothing() -> None:
+    relayed = await relayed_so_far()
+    assert relayed.take(Reached(1, 2, rest=True), "new", "nuovo")
+    assert relayed.take(Reached(1, 1, 7, 3), " more", " di più")
+    assert texts(relayed.snapshot) == ("new", "nuovo")
+    assert (relayed.snapshot.turns[-1].attempt, relayed.snapshot.rest_offered) == (2, True)
+    assert relayed.take(Reached(1, 3), "", "")
+    assert texts(relayed.snapshot) == ("", "")
+    assert not relayed.snapshot.rest_offered
 
 
 def cut_all(url: str) -> int:
