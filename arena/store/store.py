@@ -151,9 +151,9 @@ class Store:
         return self._lease.process if self._lease.held else None
 
     def notifications(self) -> Notifications | None:
-        """Give what reaches the other processes of the database; None where one serves alone."""
-        sqlite = self.engine.dialect.name == "sqlite"
-        return None if sqlite else Notifications(self.engine, self._lease.process)
+        """Give what reaches the other processes; None on SQLite, and with other drivers."""
+        reaches = self.engine.dialect.driver == "psycopg"
+        return Notifications(self.engine, self._lease.process) if reaches else None
 
     def check(self) -> None:
         """Raise `StoreError` unless the database takes a write; nothing in it grows."""
