@@ -35,6 +35,13 @@ each of them comes to ask seldom at Python's 5 ms: under floods from endpoints, 
 answered in a thread waited up to a second.
 """
 
+NEW_OBJECTS = 10_000
+"""Made and not gone, before Python looks for cycles among them; its own number is 700.
+
+Many battles at once make that often, for a fifteenth of the processor's time. To look at so many
+takes a millisecond or two.
+"""
+
 OTHER_FILES = 200
 """Files that a process opens beside its connections to clients and to endpoints."""
 
@@ -71,12 +78,14 @@ def run(
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
     gc.collect()
     gc.freeze()  # what is loaded stays: to look through it for garbage would stall everybody
-    switch_s = sys.getswitchinterval()
+    switch_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(NEW_OBJECTS, *thresholds[1:])
     try:
         _Server(configured(app, settings), drain).run(sockets=[listener])
     finally:
         sys.setswitchinterval(switch_s)
+        gc.set_threshold(*thresholds)
         gc.unfreeze()  # some libraries complain of what outlives them
 
 

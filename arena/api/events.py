@@ -20,7 +20,7 @@ class Position(NamedTuple):
     closing: int = 0
 
     def __str__(self) -> str:
-        return ".".join(map(str, self))
+        return f"{self.turn}.{self.attempt}.{self.a}.{self.b}.{self.closing}"
 
     @classmethod
     def parse(cls, text: str) -> "Position":
@@ -56,10 +56,14 @@ def events_since(snapshot: Snapshot, position: Position) -> Iterator[Event]:
     if (position.turn, position.attempt) != (turn.turn, turn.attempt):
         position = Position(turn.turn, turn.attempt)
     if text := turn.a.text[position.a :]:
-        position = position._replace(a=len(turn.a.text))
+        position = Position(
+            turn.turn, turn.attempt, len(turn.a.text), position.b, position.closing
+        )
         yield Event("delta", {"side": Side.A, "text": text}, position)
     if text := turn.b.text[position.b :]:
-        position = position._replace(b=len(turn.b.text))
+        position = Position(
+            turn.turn, turn.attempt, position.a, len(turn.b.text), position.closing
+        )
         yield Event("delta", {"side": Side.B, "text": text}, position)
     last = _offer if snapshot.state.running else _closing
     closing = last(snapshot, position)

@@ -84,13 +84,15 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
     """Answer every error with a problem document.
 
+    What answers waits for nothing, and is async so that no refusal takes a thread.
+
     Parameters
     ----------
     missing : callable
         Page for a browser at an address without one.
     """
 
-    def http_error(request: Request, error: Exception) -> Response:
+    async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 404 and _reads_pages(request):
             return missing(request)
@@ -124,7 +126,7 @@ def _problem(status: int, title: str, detail: str) -> JSONResponse:
     return JSONResponse(body.model_dump(), status, media_type="application/problem+json")
 
 
-def _arena_error(_request: Request, error: Exception) -> JSONResponse:
+async def _arena_error(_request: Request, error: Exception) -> JSONResponse:
     status, title = next(
         (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, "A fault of ours")
     )
@@ -143,7 +145,7 @@ def _when_to_retry(error: PlayError) -> dict[str, str]:
     return {"Retry-After": str(max(1, math.ceil(wait.total_seconds())))}
 
 
-def _bad_request(_request: Request, error: Exception) -> JSONResponse:
+async def _bad_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "body"
@@ -162,6 +164,6 @@ def _http_error(error: HTTPException) -> Response:
     return from_http(error)
 
 
-def _fault(_request: Request, error: Exception) -> JSONResponse:
+async def _fault(_request: Request, error: Exception) -> JSONResponse:
     logger.error("A fault of ours", exc_info=error)
     return _problem(500, "A fault of ours", FAULT)

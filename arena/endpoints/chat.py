@@ -58,6 +58,8 @@ class Pieces:
         >>> pieces.add("So \ud83d"), pieces.add("\ude00!")
         ('So ', '\U0001f600!')
         """
+        if not piece:
+            return ""
         text = self._half + piece
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         text = text[: len(text) - len(self._half)]
@@ -111,7 +113,8 @@ class StreamedReply:
         self._body_id = self._body_id or label(_text(event, "id"))
         self._usage = _object(event, "usage") or self._usage
         choice = _first(event, "choices")
-        self._finish_reason = label(_text(choice, "finish_reason")) or self._finish_reason
+        if reason := _text(choice, "finish_reason"):
+            self._finish_reason = label(reason) or self._finish_reason
         return self._deltas(_object(choice, "delta"))
 
     def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:

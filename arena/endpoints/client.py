@@ -3,10 +3,11 @@
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from itertools import chain
 from types import MappingProxyType
 
 import httpx
@@ -28,9 +29,9 @@ from arena.endpoints.offline import PocketTransport, RecordedTransport
 from arena.endpoints.sse import (
     DEFAULT_BUDGETS,
     Budgets,
+    Events,
     Patience,
     check_headers,
-    read_events,
     read_json,
     read_whole,
 )
@@ -148,13 +149,11 @@ class Endpoints:
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
                 reply = StreamedReply(_request_id(response), self._budgets.reasoning_chars)
-                async with aclosing(
-                    read_events(response, patience, self._budgets, self._turn)
-                ) as events:
-                    async for data in events:
-                        for delta in reply.read(data):
-                            patience.has_token = True
-                            yield delta
+                events = Events(response, self._budgets, self._turn)
+                while batch := await patience.wait(events.next()):
+                    for delta in chain.from_iterable(map(reply.read, batch)):
+                        patience.has_token = True
+                        yield delta
             for chunk in reply.end():
                 yield chunk
 

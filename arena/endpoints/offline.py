@@ -89,10 +89,13 @@ async def _streamed(pieces: Sequence[Piece], usage: Mapping[str, int]) -> AsyncG
     asked = loop.time()
     for piece in pieces:
         await asyncio.sleep(asked + piece.at_s - loop.time())
-        yield _event(choices=[{"index": 0, "delta": {"content": piece.text}}])
+        yield _PIECE % json.dumps(piece.text).encode()
     yield _event(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}])
     yield _event(choices=[], usage=usage)
     yield b"data: [DONE]\n\n"
+
+
+_PIECE = b'data: {"choices": [{"index": 0, "delta": {"content": %b}}]}\n\n'
 
 
 def _event(**fields: object) -> bytes:

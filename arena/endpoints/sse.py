@@ -1,8 +1,7 @@
 """Server-sent events of a response: how long to wait for each, and how much may come."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -55,27 +54,25 @@ def check_headers(response: httpx.Response, most: int) -> None:
         )
 
 
-async def read_pieces(response: httpx.Response, most: int) -> AsyncGenerator[bytes]:
-    """Yield the body as it comes.
+def pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Give the body as it comes, without the layers for bodies that are compressed."""
+    assert isinstance(response.stream, httpx.AsyncByteStream), "responses are read on the loop"
+    return aiter(response.stream)
+
+
+async def read_whole(response: httpx.Response, most: int) -> str:
+    """Read a body to its end, as UTF-8 whatever the header says.
 
     Raises
     ------
     EndpointError
-        After the first ``most`` bytes, if there are more.
+        If it has more bytes than ``most``.
     """
-    left = most
-    async for piece in response.aiter_bytes():
-        yield piece[:left]
-        if len(piece) > left:
-            raise over(f"a response of more than {most:,} bytes")
-        left -= len(piece)
-
-
-async def read_whole(response: httpx.Response, most: int) -> str:
-    """Read a body to its end, as UTF-8 whatever the header says; raises as `read_pieces` does."""
     body = bytearray()
-    async for piece in read_pieces(response, most):
+    async for piece in pieces_of(response):
         body += piece
+        if len(body) > most:
+            raise over(f"a response of more than {most:,} bytes")
     return body.decode(errors="replace")
 
 
@@ -103,10 +100,8 @@ _AT_ONCE = 1024
 """Bytes of events that are read before others have their turn: milliseconds, if each is tiny."""
 
 
-async def read_events(
-    response: httpx.Response, patience: "Patience", budgets: Budgets, turn: asyncio.Lock
-) -> AsyncGenerator[str]:
-    """Yield the data of each event, up to and with ``[DONE]`` or to the response's end.
+class Events:
+    """The events of a response, up to and with ``[DONE]`` or to its end.
 
     Comments, which servers send to keep a connection open, are no events: they do not
     count against silence.
@@ -119,39 +114,63 @@ async def read_events(
     Raises
     ------
     EndpointError
-        If the response is no event stream, or over budget.
+        If the response is no event stream.
     """
-    kind = response.headers.get("content-type", "")
-    if "text/event-stream" not in kind:
-        raise EndpointError(FailureClass.MALFORMED, f"{kind!r} in place of an event stream")
-    async with aclosing(_events(response, budgets, turn)) as events:
-        while (data := await patience.wait(anext(events, None))) is not None:
-            yield data
-            if data == DONE:
-                await _drain(events)
-                return
 
+    def __init__(self, response: httpx.Response, budgets: Budgets, turn: asyncio.Lock) -> None:
+        kind = response.headers.get("content-type", "")
+        if "text/event-stream" not in kind:
+            raise EndpointError(FailureClass.MALFORMED, f"{kind!r} in place of an event stream")
+        self._pieces = pieces_of(response)
+        self._decoder = EventDecoder(budgets.line_bytes)
+        self._most = self._left = budgets.response_bytes
+        self._turn = turn
+        self._piece, self._read = b"", 0
+        self._done = False
 
-async def _events(
-    response: httpx.Response, budgets: Budgets, turn: asyncio.Lock
-) -> AsyncGenerator[str]:
-    decoder = EventDecoder(budgets.line_bytes)
-    async with aclosing(read_pieces(response, budgets.response_bytes)) as pieces:
-        async for piece in pieces:
-            for start in range(0, len(piece), _AT_ONCE):
-                if start:
-                    async with turn:
-                        await asyncio.sleep(0)
-                for data in decoder.read(piece[start : start + _AT_ONCE]):
-                    yield data
+    async def next(self) -> list[str]:
+        """Give the data of the next events, some at a time; nothing at the end.
 
+        Raises
+        ------
+        EndpointError
+            If the response is over budget.
+        """
+        while not self._done:
+            if self._read >= len(self._piece):
+                if not await self._receive():
+                    break
+            else:
+                async with self._turn:
+                    await asyncio.sleep(0)
+            part = self._piece[self._read : self._read + _AT_ONCE]
+            self._read += _AT_ONCE
+            if data := self._decoder.read(part):
+                self._done = DONE in data
+                return data[: data.index(DONE) + 1] if self._done else data
+        if self._done:
+            await self._drain()
+        return []
 
-async def _drain(events: AsyncIterator[str]) -> None:
-    try:
-        async with asyncio.timeout(_CLOSING_S):
-            await anext(events, None)
-    except (TimeoutError, httpx.HTTPError, EndpointError):
-        pass  # the answer is whole; only the connection is lost
+    async def _receive(self) -> bool:
+        """Wait for the next piece; tell whether there was one."""
+        if self._left < 0:
+            raise over(f"a response of more than {self._most:,} bytes")
+        try:
+            piece = await anext(self._pieces)
+        except StopAsyncIteration:
+            return False
+        self._piece, self._read = piece[: self._left], 0
+        self._left -= len(piece)
+        return True
+
+    async def _drain(self) -> None:
+        try:
+            async with asyncio.timeout(_CLOSING_S):
+                while await self._receive():
+                    pass
+        except (TimeoutError, httpx.HTTPError, EndpointError):
+            pass  # the answer is whole; only the connection is lost
 
 
 class EventDecoder:
@@ -170,22 +189,35 @@ class EventDecoder:
         self._size = 0
         self._after_return = False
 
-    def read(self, piece: bytes) -> Iterator[str]:
-        """Yield the data of the events that end in a piece; those without data are left out.
+    def read(self, piece: bytes) -> list[str]:
+        """Give the data of the events that end in a piece; those without data are left out.
 
         Raises
         ------
         EndpointError
             If a line, or the data of an event, is over budget.
         """
+        if self._is_one_event(piece):
+            return [piece[6:-2].decode(errors="replace")]
+        ended = []
         for line in self._lines(piece):
             if line.startswith(b"data"):
                 self._take(line)
             elif not line and self._data:
-                data = b"\n".join(self._data).decode(errors="replace")
+                if data := b"\n".join(self._data).decode(errors="replace"):
+                    ended.append(data)
                 self._data, self._size = [], 0
-                if data:
-                    yield data
+        return ended
+
+    def _is_one_event(self, piece: bytes) -> bool:
+        """Tell whether a piece is one whole event of one line: nearly all are."""
+        return (
+            piece.startswith(b"data: ")
+            and 8 < piece.find(b"\n") + 2 == len(piece) <= self._most
+            and piece.endswith(b"\n\n")
+            and b"\r" not in piece
+            and not (self._begun or self._data or self._after_return)
+        )
 
     def _lines(self, piece: bytes) -> list[bytes]:
         """Split off the lines that end in a piece; what is left over begins the next."""

@@ -204,6 +204,10 @@ class Battles:
             if not snapshot.state.running:
                 return
             await changed.wait()
+            ended = source.stored if isinstance(source, Running) else None
+            if ended and self._runner.get(battle_id) is None:
+                yield ended
+                return
 
     async def _source(self, battle_id: str, voter: Voter) -> Running | Relayed | Snapshot:
         """Find what shows a battle to its owner: here, in another process, or from the log."""

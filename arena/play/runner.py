@@ -29,6 +29,7 @@ from arena.play.pace import Pacer, Paces
 from arena.play.rules import INTERRUPTED, NOT_SAVED, STOPPED, Rules, failed_message
 from arena.play.snapshots import (
     answer_outcome,
+    ended_snapshot,
     live_answer,
     lost_snapshot,
     new_answer,
@@ -99,6 +100,8 @@ class Running:
         Ids of the models that were asked in it.
     final : Snapshot or None
         An end that could not be stored: that it failed is written later.
+    stored : Snapshot or None
+        The end as it is in the log, for those who read on: they need not look there.
     """
 
     owner: str
@@ -107,6 +110,7 @@ class Running:
     tried: set[str]
     task: asyncio.Task[None] | None = None
     final: Snapshot | None = None
+    stored: Snapshot | None = None
 
     @property
     def snapshot(self) -> Snapshot:
@@ -272,6 +276,9 @@ class Runner:
             if stands.running and self.get(battle_id) is running:
                 msg = "The log waits for other answers than those that were written."
                 raise StoreError(msg)
+            if stands is state and running.begun.models is None:
+                by_side = {key.side: outcome for key, outcome in outcomes.items()}
+                running.stored = ended_snapshot(running.begun, by_side, state, message)
         except Exception:
             logger.exception("Battle %s ended, but could not be written", battle_id)
             running.final = lost_snapshot(running.begun)

@@ -127,13 +127,17 @@ def conversation(stored: StoredBattle, side: Side) -> tuple[Message, ...]:
 
 def with_new_attempt(snapshot: Snapshot) -> Snapshot:
     """Show a battle whose latest turn is asked for anew on one side."""
-    return _with_last(snapshot, attempt=snapshot.turns[-1].attempt + 1)
+    last = snapshot.turns[-1]
+    return _with_last(snapshot, a=last.a, b=last.b, attempt=last.attempt + 1)
 
 
-def _with_last(snapshot: Snapshot, **changes: Any) -> Snapshot:
-    """Change what is shown of the latest turn."""
+def _with_last(
+    snapshot: Snapshot, a: ShownAnswer, b: ShownAnswer, attempt: int | None = None, **changes: Any
+) -> Snapshot:
+    """Change what is shown of the latest turn, and of the battle."""
     *earlier, last = snapshot.turns
-    return replace(snapshot, turns=(*earlier, replace(last, **changes)))
+    turn = ShownTurn(last.turn, last.prompt, a, b, attempt or last.attempt)
+    return replace(snapshot, turns=(*earlier, turn), **changes)
 
 
 def _side(turn: StoredTurn, side: Side) -> StoredAnswer:
@@ -186,20 +190,31 @@ def running_snapshot(begun: Snapshot, live: LiveBattle) -> Snapshot:
 
 def released(begun: Snapshot, a: str, b: str, attempt: int, *, rest: bool) -> Snapshot:
     """Show so much of both answers of a running battle."""
-    sides = {
-        "a": ShownAnswer(a, AnswerStatus.STREAMING),
-        "b": ShownAnswer(b, AnswerStatus.STREAMING),
-    }
-    shown = _with_last(begun, attempt=attempt, **sides)
+    one, other = (ShownAnswer(text, AnswerStatus.STREAMING) for text in (a, b))
     state = BattleState.STREAMING if a or b else BattleState.CREATED
-    return replace(shown, state=state, rest_offered=rest)
+    return _with_last(begun, one, other, attempt, state=state, rest_offered=rest)
+
+
+def ended_snapshot(
+    begun: Snapshot,
+    outcomes: Mapping[Side, AnswerOutcome],
+    state: BattleState,
+    message: str | None,
+) -> Snapshot:
+    """Show a battle that has ended so, as reading it would, if its models stay unknown."""
+    last = begun.turns[-1]
+    before = {Side.A: last.a, Side.B: last.b}
+    a, b = (
+        _shown(outcomes[side]) if answer.status is AnswerStatus.STREAMING else answer
+        for side, answer in before.items()
+    )
+    return _with_last(begun, a=a, b=b, state=state, message=message)
 
 
 def lost_snapshot(begun: Snapshot) -> Snapshot:
     """Show a battle whose end could not be written: it is not one to vote on."""
     nothing = ShownAnswer("", AnswerStatus.INTERRUPTED)
-    lost = _with_last(begun, a=nothing, b=nothing)
-    return replace(lost, state=BattleState.FAILED, message=NOT_SAVED)
+    return _with_last(begun, nothing, nothing, state=BattleState.FAILED, message=NOT_SAVED)
 
 
 def stored_snapshot(stored: StoredBattle) -> Snapshot:
@@ -232,7 +247,7 @@ def _shown_turn(turn: StoredTurn) -> ShownTurn:
     return ShownTurn(turn.turn, turn.prompt, _shown(turn.a), _shown(turn.b), attempt)
 
 
-def _shown(answer: StoredAnswer) -> ShownAnswer:
+def _shown(answer: StoredAnswer | AnswerOutcome) -> ShownAnswer:
     """Show what was an answer: a failed or unfinished one is kept, but is none."""
     seen = answer.status in (AnswerStatus.COMPLETE, AnswerStatus.STOPPED)
     return ShownAnswer(answer.text if seen else "", answer.status)

@@ -23,7 +23,8 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
+from pygments.lexer import Lexer
+from pygments.lexers import find_lexer_class_by_name
 
 from judge.render import maths
 from rating.tables.escaping import LINES, visible
@@ -173,8 +174,14 @@ def _code(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> 
 def _coloured(code: str, language: str) -> str:
     if language not in LANGUAGES or len(code) > LONGEST_HIGHLIGHTED:
         return escape(code)
-    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    lexer = _lexer_class(language)(stripnl=False, ensurenl=False)  # some remember what they read
     return str(highlight(code, lexer, _FORMATTER))
+
+
+@cache
+def _lexer_class(language: str) -> type[Lexer]:
+    named: type[Lexer] = find_lexer_class_by_name(language)
+    return named
 
 
 def _described(_self: RendererHTML, tokens: Sequence[Token], at: int, *_: object) -> str:

@@ -18,7 +18,7 @@ TWIN = 6.0
 """Half the distance of two marks on one line."""
 LABELS = 240.0
 """Room for a label, which is cut to it."""
-LABEL_HEIGHT = 15.0
+LABEL_HEIGHT = 17.0
 EDGE = 28.0
 RADIUS = 3.5
 NEAR, STEP, FAR = 6.0, 4.0, 14.0

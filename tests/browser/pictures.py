@@ -1,4 +1,4 @@
-"""Take the pictures of docs/pictures: every state, on desktop and phone, in light and dark.
+"""Take the pictures of docs/pictures: every state, at three widths, in light and dark.
 
 Run it with ``python -m tests.browser.pictures``; it needs Chromium.
 """
@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
@@ -24,12 +25,11 @@ from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 from tests.serving import Served, Visitor, page_of
 
 TARGET = Path(__file__).parents[2] / "docs" / "pictures"
-DESKTOP = {"viewport": {"width": 1280, "height": 800}}
-PHONE = {"viewport": {"width": 390, "height": 800}}
+WIDTHS = (1280, 820, 390)
 ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct", "Slate 7B")
 PROMPT = "When should I use a heap instead of sorting?"
-ANSWER = Behaviour(
-    text=r"""## Short answer
+TEXTS = (
+    r"""## Short answer
 
 Use a **heap** when you need the \(k\) largest of many numbers; sort when you need
 all of them in order.
@@ -50,14 +50,7 @@ def top_k(numbers, k):
 1. Start with the built-in `heapq.nlargest`.
 2. Measure before you do anything cleverer.
 """,
-    chunk_size=6,
-    delay_s=0.01,
-    usage=(21, 168),
-)
-OTHER = replace(
-    ANSWER,
-    text="""\
-Both work. Think about **how many** you need and **where the data is**.
+    r"""Both work. Think about **how many** you need and **where the data is**.
 
 - *All of them, in order*: sort. Timsort is very good on data that is already nearly sorted.
 - *Only a few*: keep a small heap and throw the rest away.
@@ -65,13 +58,57 @@ Both work. Think about **how many** you need and **where the data is**.
 
 The expected number of replacements in the heap, for numbers in random order, is
 
-$$\\sum_{i=k+1}^{n} \\frac{k}{i} \\approx k \\ln\\frac{n}{k},$$
+$$\sum_{i=k+1}^{n} \frac{k}{i} \approx k \ln\frac{n}{k},$$
 
 so nearly every number costs one comparison and nothing else.
 """,
-    usage=(21, 141),
+    r"""It depends on one ratio: how many of the \(n\) numbers you want to see again.
+
+| you want | take | comparisons |
+|---|---|---:|
+| all, in order | a sort | \(n \log_2 n\) |
+| the first \(k\) | a heap of \(k\) | \(n \log_2 k\) at most |
+| the next, again and again | a heap of all | \(\log_2 n\) each |
+| one, the median | neither: quickselect | about \(3n\) |
+
+Below a few thousand numbers you will not notice any of this.
+""",
+    r"""A **heap** keeps only the smallest on top; the rest is in no particular order. That is
+less work than sorting, and often all you need.
+
+> Sort once if you read often. Keep a heap if you write often.
+
+Three places where a heap is the right thing:
+
+1. a queue of jobs by priority, to which jobs are added all the time;
+2. the nearest place not yet visited, in Dijkstra's search;
+3. the ten slowest requests of a log that is too large for memory.
+""",
+    r"""Sort. In most programs it is one line, it is fast, and everybody can read it:
+
+```python
+ten = sorted(numbers, reverse=True)[:10]
+```
+
+Take a heap when one of these holds:
+
+- [x] new numbers come while you are taking some out
+- [x] there are millions, and you want ten
+- [ ] you like heaps
+""",
+    r"""Think of a pile of exams to mark.
+
+**Sorting** puts the whole pile in order before you begin. **A heap** only promises that the
+next one on top is the next one you need, so it is quicker to build, \(O(n)\), and it does not
+mind a late exam pushed into the pile.
+
+If you will go through all of them anyway, sort; the heap would have done the same work with
+more moves of memory.
+""",
 )
-QUICK = replace(ANSWER, delay_s=0.0, chunk_size=200)
+ANSWERS = [Behaviour(text=text, chunk_size=6, delay_s=0.01, usage=(21, 150)) for text in TEXTS]
+SLOW: dict[str, Any] = {"delay_s": 0.05}
+QUICK: dict[str, Any] = {"delay_s": 0.0, "chunk_size": 200}
 
 Pose = Callable[[Person, FaultyServer, Served], None]
 
@@ -81,15 +118,16 @@ def name_of(rock: str) -> str:
     return rock.lower().replace(" ", "-")
 
 
-def behave(server: FaultyServer, *behaviours: Behaviour) -> None:
-    """Let the models answer in these ways, by turns."""
+def behave(server: FaultyServer, *, next_answer: bool = False, **changes: Any) -> None:
+    """Let each model answer in its own words, or in those of the next model, and in this way."""
     for number, rock in enumerate(ROCKS):
-        server.behaviours[name_of(rock)] = behaviours[number % len(behaviours)]
+        answer = ANSWERS[(number + next_answer) % len(ANSWERS)]
+        server.behaviours[name_of(rock)] = replace(answer, **changes)
 
 
 def break_off(server: FaultyServer) -> None:
     """Let the models stop answering in the middle."""
-    behave(server, *(replace(b, fault=Fault.DROP, fault_after=60) for b in (ANSWER, OTHER)))
+    behave(server, fault=Fault.DROP, fault_after=60)
 
 
 def ask(ada: Person, state: str) -> None:
@@ -104,13 +142,13 @@ def empty(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def waiting(ada: Person, server: FaultyServer, served: Served) -> None:
-    behave(server, replace(ANSWER, first_token_s=20))
+    behave(server, first_token_s=20)
     ask(ada, "waiting")
     ada.page.wait_for_timeout(700)
 
 
 def streaming(ada: Person, server: FaultyServer, served: Served) -> None:
-    behave(server, replace(ANSWER, delay_s=0.05), replace(OTHER, delay_s=0.05))
+    behave(server, **SLOW)
     ask(ada, "streaming")
     ada.page.wait_for_timeout(2500)
 
@@ -122,7 +160,7 @@ def stopped(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def ready(ada: Person, server: FaultyServer, served: Served) -> None:
-    behave(server, ANSWER, OTHER)
+    behave(server)
     ask(ada, "ready")
 
 
@@ -134,7 +172,7 @@ def saving(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def offline(ada: Person, server: FaultyServer, served: Served) -> None:
-    behave(server, *(replace(b, fault=Fault.IDLE, fault_after=300) for b in (ANSWER, OTHER)))
+    behave(server, fault=Fault.IDLE, fault_after=300)
     ask(ada, "streaming")
     ada.page.wait_for_timeout(1500)
     ada.context.set_offline(True)
@@ -160,7 +198,7 @@ def failed(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def second_turn(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
-    behave(server, OTHER, QUICK)
+    behave(server, next_answer=True)
     ada.ask("And if the numbers keep coming?")
     ada.page.locator("html[data-state=streaming]").wait_for(state="attached")
     ada.wait_for("ready")
@@ -176,7 +214,7 @@ def failed_later(ada: Person, server: FaultyServer, served: Served) -> None:
 def going_on(ada: Person, server: FaultyServer, served: Served) -> None:
     voted(ada, server, served)
     ada.page.keyboard.press("g")
-    behave(server, replace(OTHER, delay_s=0.05), replace(ANSWER, delay_s=0.05))
+    behave(server, next_answer=True, **SLOW)
     ada.ask("And if the numbers keep coming?")
     ada.wait_for("streaming")
     ada.page.wait_for_timeout(2500)
@@ -334,20 +372,21 @@ def arena() -> Iterator[tuple[FaultyServer, Served]]:
     """An arena of six rocks on which people have voted for a while."""
     with tempfile.TemporaryDirectory() as name, faulty_server({}) as server:
         folder = Path(name)
-        behave(server, QUICK)
+        behave(server, **QUICK)
         with page_of(folder, roster(folder, server.url), characters_per_s=50000) as served:
             vote_for_a_while(served)
-        behave(server, ANSWER, OTHER)
+        behave(server)
         with page_of(folder, roster(folder, server.url)) as served:
             yield server, served
 
 
 def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> None:
-    """Put four pictures of one state side by side."""
+    """Put six pictures of one state side by side."""
     shots = []
-    for device in (DESKTOP, PHONE):
+    for width in WIDTHS:
         for scheme in ("light", "dark"):
-            with person(browser, served, color_scheme=scheme, **device) as ada:
+            size = {"width": width, "height": 800}
+            with person(browser, served, color_scheme=scheme, viewport=size) as ada:
                 POSES[name](ada, server, served)
                 ada.page.wait_for_timeout(900)
                 path = Path(tempfile.mkstemp(suffix=".png")[1])

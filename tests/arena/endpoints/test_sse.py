@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arena.domain.answer import FailureClass, TextDelta
 from arena.endpoints.chat import StreamedReply
-from arena.endpoints.sse import DONE, Budgets, Patience, read_events
+from arena.endpoints.sse import DONE, Budgets, Events, Patience
 from arena.errors import EndpointError
 from rating.tables.escaping import storable
 
@@ -26,11 +26,11 @@ def response(chunks: list[bytes]) -> httpx.Response:
     return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body())
 
 
-async def events(chunks: list[bytes]) -> list[str]:
-    patience = Patience(first_token_s=5.0, idle_s=5.0)
-    return [
-        data async for data in read_events(response(chunks), patience, Budgets(), asyncio.Lock())
-    ]
+async def events(answer: httpx.Response) -> list[str]:
+    reading, read = Events(answer, Budgets(), asyncio.Lock()), []
+    while batch := await reading.next():
+        read += batch
+    return read
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -50,7 +50,7 @@ async def test_text_survives_every_cut(pieces: list[str], places: list[int], new
     ]
     body = "".join(f"{line}{newline}{newline}" for line in [*lines, f"data: {DONE}"])
     reply, text = StreamedReply("", 1000), ""
-    for data in await events(cut(body.encode("utf-8", "surrogatepass"), places)):
+    for data in await events(response(cut(body.encode("utf-8", "surrogatepass"), places))):
         text += "".join(d.text for d in reply.read(data) if isinstance(d, TextDelta))
     assert text == storable("".join(pieces))
 
@@ -69,15 +69,13 @@ async def test_text_survives_every_cut(pieces: list[str], places: list[int], new
     ],
 )
 async def test_events_are_read_as_the_format_says(body: str, expected: list[str]) -> None:
-    assert await events([body.encode()]) == expected
+    assert await events(response([body.encode()])) == expected
 
 
 async def test_the_format_is_utf_8_whatever_the_header_says() -> None:
     answer = response(["data: Größe\n\n".encode()])
     answer.headers["content-type"] = "text/event-stream; charset=iso-8859-1"
-    patience = Patience(first_token_s=5.0, idle_s=5.0)
-    read = read_events(answer, patience, Budgets(), asyncio.Lock())
-    assert [data async for data in read] == ["Größe"]
+    assert await events(answer) == ["Größe"]
 
 
 async def test_silence_is_waited_for_as_long_as_between_events_once_there_is_a_token() -> None:

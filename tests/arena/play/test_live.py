@@ -78,7 +78,10 @@ async def arena(
 
 
 async def watch(battles: Battles, battle_id: str) -> list[Snapshot]:
-    return [snapshot async for snapshot in battles.watch(battle_id, ADA)]
+    """Watch a battle to its end, which is the one that the log has."""
+    looks = [snapshot async for snapshot in battles.watch(battle_id, ADA)]
+    assert looks[-1] == await battles.look(battle_id, ADA)
+    return looks
 
 
 def answers(tmp_path: Path) -> list[AnswerRow]:
