@@ -15,7 +15,7 @@ from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.postgresql import new_database
 from tests.process import Process
 from tests.replicas import IN_TURN, follow, logged, replicas
-from tests.serving import Visitor, write_roster
+from tests.serving import Visitor, parse_events, write_roster
 
 pytestmark = needs_nginx
 
@@ -82,19 +82,26 @@ def test_a_reader_goes_on_at_another_replica_and_may_stop_there(
         replicas(tmp_path, url, roster(tmp_path, models)) as served,
         served.visitor(0) as here,
         served.visitor(1) as there,
+        served.visitor(1) as page,
+        ThreadPoolExecutor(1) as pool,
     ):
-        there.client.cookies = here.client.cookies
+        there.client.cookies = page.client.cookies = here.client.cookies
         battle_id = here.open()
         with here.client.stream("GET", f"/api/v1/battles/{battle_id}/events") as stream:
             last = next(filter(None, map(FAR, stream.iter_lines())))[1]
         body = there.look(battle_id)["turns"][0]
         assert len(body["a"]["text"]) == len(body["b"]["text"]) >= 100
-        rendered = there.get(f"/api/v1/battles/{battle_id}?html=1").text
-        assert "id-x" not in rendered + str(body)
+        html = pool.submit(page.get, f"/api/v1/battles/{battle_id}/events?html=1")
         events = there.follow(battle_id, last)
         more = [one for one in events if one.event == "delta"]
         assert len(more) > 3
         assert events[-1].id == f"1.1.{len(TEXT)}.{len(TEXT)}.4"
+        rendered = parse_events(html.result().text)
+        assert rendered[-1].id == events[-1].id
+        blocks = str([one.data["blocks"] for one in rendered if one.event == "blocks"])
+        assert f'<p dir="auto">{TEXT.strip()}</p>' in blocks
+        assert f'<p dir="auto">{OTHER.strip()}</p>' in blocks
+        assert "id-x" not in html.result().text + str(body)
         again = there.post(f"/api/v1/battles/{battle_id}/regenerate")
         assert again.status_code == 201, "the other replica runs it from here on"
         stopped = here.post(f"/api/v1/battles/{battle_id}/stop").json()
