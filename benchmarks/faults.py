@@ -106,8 +106,9 @@ class Way:
         self._open = asyncio.Event()
         self._open.set()
         self._tasks: set[asyncio.Task[None]] = set()
-        server = self._loop.run_until_complete(asyncio.start_server(self._join, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
+        starting = asyncio.start_server(self._join, "127.0.0.1", 0)
+        self._server = self._loop.run_until_complete(starting)
+        self.port = self._server.sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
@@ -121,8 +122,16 @@ class Way:
 
     def close(self) -> None:
         """Be there no longer."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._open.wait()
