@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -195,7 +196,7 @@ class Relay:
         for _ in range(round(ORDER_S / RENEW_S)):
             if relayed.over.is_set():
                 return
-            self._post(relayed.process, deed, battle_id)
+            self._post(relayed.process, deed, battle_id, turn=relayed.reached.turn)
             await _passed(relayed.over, RENEW_S)
 
     async def _keep_on(self) -> None:
@@ -259,10 +260,9 @@ class Relay:
                 follower = Follower(Reached(*more["at"]), time.monotonic() + FORGET_S)
                 self._followers[battle, more["asker"]] = follower
                 self._wake.set()
-            case "stop" if running is not None:
-                running.live.stop()
-            case "rest" if running is not None:
-                running.live.show_rest()
+            case "stop" | "rest" if running is not None:
+                if running.begun.turn == more["turn"]:  # and not one that has begun since
+                    (running.live.stop if deed == "stop" else running.live.show_rest)()
             case "show" if relayed is not None:
                 self._show(battle, relayed, Reached(*more["at"]), more["a"], more["b"])
             case "end" if relayed is not None:
@@ -319,8 +319,6 @@ async def _again(work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _passed(event: asyncio.Event, most_s: float) -> None:
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(most_s):
             await event.wait()
-    except TimeoutError:
-        pass
