@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow bench bench-rating kills lock
+.PHONY: setup demo study-demo test lint fix words slow bench bench-rating kills load faults lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -76,6 +76,18 @@ DATABASE ?= both
 
 kills: .venv/.dev
 	$(BIN)/python -m benchmarks.kills --rounds $(ROUNDS) --database $(DATABASE)
+
+BATTLES ?= 200
+VOTES ?= 50
+SECONDS ?= 300
+
+load: .venv/.dev
+	$(BIN)/python -m benchmarks.load --battles $(BATTLES) --votes $(VOTES) --seconds $(SECONDS)
+
+FAULTS ?= all
+
+faults: .venv/.dev
+	$(BIN)/python -m benchmarks.faults --only $(FAULTS)
 
 lock:
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres -o requirements.lock

@@ -264,6 +264,7 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         learning = asyncio.create_task(parts.warm_up())
         keeping = asyncio.create_task(upkeep.keep_up(parts.store))
+        parts.battles.relay.start()
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
         yield

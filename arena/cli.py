@@ -32,6 +32,7 @@ COMMANDS = {
     "models check": "serving:check_models",
     "export votes": "data:votes",
     "verify": "data:verify",
+    "migrate": "data:migrate",
     "backup": "data:backup",
     "restore": "data:restore",
     "rate": "rating:rate",

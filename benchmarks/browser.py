@@ -6,20 +6,11 @@ code. ``--seconds`` is how long each takes to stream. ``make bench`` runs it.
 """
 
 import argparse
-import json
-import os
-import re
 import shutil
-import signal
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
-from benchmarks.live import ARENA
+from benchmarks.recordings import serving_recordings
 
 WORDS = "A sentence that is neither short nor long, and holds a `name` and a **word**. "
 PARAGRAPHS = "".join(WORDS * 6 + "\n\n" for _ in range(90))[:40_000]
@@ -31,41 +22,6 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
-
-
-@contextmanager
-def arena(seconds: float) -> Iterator[str]:
-    """Serve two models that answer each prompt with its text, in so many seconds."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        texts = {"Paragraphs": PARAGRAPHS, "Code": CODE}
-        lines = [json.dumps({"prompt": p, "response": text}) for p, text in texts.items()]
-        (folder / "answers.jsonl").write_text("\n".join(lines))
-        rate = len(PARAGRAPHS) / seconds
-        models = [
-            f'[[models]]\nid = "{m}"\nname = "{m}"\nendpoint = "recorded://f"\n'
-            f'recording = "answers.jsonl"\ncharacters_per_s = {rate}'
-            for m in ("one", "two")
-        ]
-        (folder / "roster.toml").write_text("\n".join(models))
-        env = os.environ | {
-            "ARENA_ROSTER": "roster.toml",
-            "ARENA_PORT": "0",
-            "ARENA_CHARACTERS_PER_S": str(rate),
-            "ARENA_MAX_ANSWER_CHARS": "50000",
-            "ARENA_LOG_LEVEL": "error",
-        }
-        with subprocess.Popen(
-            [ARENA, "serve"], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            url = re.search(r"http://\S+", process.stdout.readline())
-            assert url is not None
-            try:
-                yield url.group()
-            finally:
-                process.send_signal(signal.SIGINT)
-                process.wait(30)
 
 
 def main_thread_s(cdp: CDPSession) -> float:
@@ -117,10 +73,14 @@ def main() -> None:
     columns = "main thread | layout shift | at rest | cold | warm |"
     print(f"| battle of {options.seconds:.0f} s | {columns}")
     print("|---|---|---|---|---|---|")
-    with arena(options.seconds) as url, sync_playwright() as playwright:
+    answers, rate = {"Paragraphs": PARAGRAPHS, "Code": CODE}, len(PARAGRAPHS) / options.seconds
+    with (
+        serving_recordings(answers, rate, ARENA_MAX_ANSWER_CHARS="50000") as server,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        for prompt in ("Paragraphs", "Code"):
-            print(read(browser, url, prompt, options.seconds), flush=True)
+        for prompt in answers:
+            print(read(browser, server.url, prompt, options.seconds), flush=True)
         browser.close()
 
 

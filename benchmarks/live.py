@@ -8,10 +8,7 @@ processor with the load. ``bare.py``, the least that could stream, is driven ali
 
 import argparse
 import asyncio
-import json
-import os
 import re
-import signal
 import socket
 import statistics
 import subprocess
@@ -32,7 +29,8 @@ from typing import TypeVar
 
 import httpx
 
-ARENA = str(Path(sys.executable).parent / "arena")
+from benchmarks.recordings import Server, serving_recordings
+
 T = TypeVar("T")
 TEXT = re.compile('"(text|tail)": ?"[^"]')
 MARKDOWN = """**A heap** keeps the least of its items on top, and the others in no order.
@@ -47,7 +45,18 @@ def largest(numbers, k):
 
 """
 TICK_S = 0.1
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+RATE = 200
+"""Characters a second: as the floor streams, too."""
+MANY = {
+    "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
+    "ARENA_RUNNING_PER_ADDRESS": "500",
+    "ARENA_STREAMS_PER_ADDRESS": "500",
+    "ARENA_CONNECTIONS": "2000",
+    "ARENA_CONNECTIONS_PER_ADDRESS": "2000",
+    "ARENA_PRIOR_DELAY_S": "0",
+    "ARENA_SHUTDOWN_GRACE_S": "0",
+}
+"""Settings with which one machine plays many visitors."""
 
 
 @dataclass(slots=True)
@@ -66,24 +75,6 @@ class Updates:
     def lags_s(self) -> list[float]:
         """How much later than a tick after the one before each update came."""
         return [max(0.0, b - a - TICK_S) for a, b in zip(self.times, self.times[1:], strict=False)]
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """The running arena."""
-
-    url: str
-    pid: int
-
-    def cpu_s(self) -> float:
-        """Processor time that it has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-    def memory_mb(self) -> float:
-        """Resident memory now."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
 Serve = Callable[[float], AbstractContextManager[Server]]
@@ -111,44 +102,10 @@ def bare(seconds: float) -> Iterator[Server]:
 @contextmanager
 def serving(seconds: float) -> Iterator[Server]:
     """Run the arena with two recordings that speak for so many seconds."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        text = (MARKDOWN * 100)[: int(200 * seconds)]
-        for model in ("one", "two"):
-            line = json.dumps({"prompt": "Go", "response": text})
-            (folder / f"{model}.jsonl").write_text(line)
-        (folder / "roster.toml").write_text(
-            "\n".join(
-                f'[[models]]\nid = "{m}"\nname = "{m}"\nendpoint = "recorded://f"\n'
-                f'recording = "{m}.jsonl"\ncharacters_per_s = 200'
-                for m in ("one", "two")
-            )
-        )
-        env = os.environ | {
-            "ARENA_ROSTER": "roster.toml",
-            "ARENA_PORT": "0",
-            "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
-            "ARENA_RUNNING_PER_ADDRESS": "500",
-            "ARENA_STREAMS_PER_ADDRESS": "500",
-            "ARENA_CONNECTIONS": "2000",
-            "ARENA_CONNECTIONS_PER_ADDRESS": "2000",
-            "ARENA_CHARACTERS_PER_S": "200",  # as the recordings speak, and the floor
-            "ARENA_PRIOR_DELAY_S": "0",
-            "ARENA_LOG_LEVEL": "error",
-            "ARENA_SHUTDOWN_GRACE_S": "0",
-        }
-        with subprocess.Popen(
-            [ARENA, "serve"], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            url = re.search(r"http://\S+", process.stdout.readline())
-            assert url is not None
-            try:
-                _wait_for(url.group())
-                yield Server(url.group(), process.pid)
-            finally:
-                process.send_signal(signal.SIGINT)
-                process.wait(30)
+    text = (MARKDOWN * 100)[: int(RATE * seconds)]
+    with serving_recordings({"Go": text}, RATE, **MANY) as server:
+        _wait_for(server.url)
+        yield server
 
 
 def _wait_for(url: str) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -22,6 +22,7 @@ from arena.store import log
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from arena.store.verify import verify
+from rating.tables.sources import LoggedColumns
 from tests.faulty_server import Behaviour, faulty_server
 from tests.process import Process
 from tests.serving import Visitor, client_of, write_roster
@@ -176,12 +177,14 @@ def play_rounds(
 
 
 @contextmanager
-def arena(folder: Path, database: str, roster: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+def arena(
+    folder: Path, database: str, roster: Path, **env: str
+) -> Iterator[tuple[str, Callable[[], None]]]:
     """Run the arena; gives its address and what kills it."""
     words = ["serve", "--port", "0", "--database", database, "--roster", str(roster)]
     with (
         (folder / "arena.log").open("a") as noise,
-        Process(words, folder, SETTINGS, noise) as process,
+        Process(words, folder, SETTINGS | env, noise) as process,
     ):
         yield process.url(), process.kill
 
@@ -212,8 +215,12 @@ def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
             return
         votes = log.columns(session, DEFAULT)
         assert verify(session).problem is None
-    logged = dict(zip(votes.battle, votes.outcome, strict=True))
     choices = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
-    rounds.tally.lost = sum(logged.get(battle) != choice for battle, choice in choices.items())
-    repeated = Counter(votes.battle).values()
-    rounds.tally.doubled = sum(n > 1 for n in repeated)
+    rounds.tally.lost, rounds.tally.doubled = lost_and_doubled(votes, choices)
+
+
+def lost_and_doubled(votes: LoggedColumns, acknowledged: Mapping[str, str]) -> tuple[int, int]:
+    """Count acknowledged choices, by battle, that the log has not, and battles with two votes."""
+    logged = dict(zip(votes.battle, votes.outcome, strict=True))
+    lost = sum(logged.get(battle) != choice for battle, choice in acknowledged.items())
+    return lost, sum(n > 1 for n in Counter(votes.battle).values())

@@ -12,13 +12,15 @@ from sqlalchemy.engine import make_url
 
 
 @contextmanager
-def postgresql_server(folder: Path | None = None) -> Iterator[str]:
+def postgresql_server(folder: Path | None = None, *, careful: bool = False) -> Iterator[str]:
     """Start a server of its own; gives the URL of its first database.
 
     Parameters
     ----------
     folder : Path or None
         Where its data stay; None deletes them at the end.
+    careful : bool
+        Whether a commit waits for the disk: nobody pulls this machine's plug.
     """
     with tempfile.TemporaryDirectory(dir="/tmp") as runtime, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime)  # read once, when the package is imported
@@ -30,7 +32,7 @@ def postgresql_server(folder: Path | None = None) -> Iterator[str]:
         # Not tmp_path: pytest resets its mode.
         server = get_server(folder or Path(tempfile.mkdtemp(dir="/tmp")), cleanup_mode=mode)
         admin = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
-        _run(admin, "ALTER SYSTEM SET fsync = off")  # nobody pulls this machine's plug
+        _run(admin, f"ALTER SYSTEM SET fsync = {'on' if careful else 'off'}")
         _run(admin, "SELECT pg_reload_conf()")
         admin.dispose()
         try:

@@ -38,6 +38,8 @@ class Process:
         What its environment has beside that of the tests.
     log : file
         Where its errors go; those of the tests if None.
+    prepare : callable
+        Called in the process before the command.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Process:
         folder: Path,
         env: Mapping[str, str] | None = None,
         log: IO[Any] | None = None,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         environment = (
             os.environ | {"ARENA_PAGE": "0", "ARENA_PRIOR_DELAY_S": "0"} | dict(env or {})
@@ -54,7 +57,9 @@ class Process:
         self.stdout = os.fdopen(reads, encoding="utf-8")
         with os.fdopen(writes, "w") as out:
             files = (_File(out.fileno()), _File(log.fileno() if log else 2))
-            self._process = FORKS.Process(target=_run, args=(words, folder, environment, *files))
+            self._process = FORKS.Process(
+                target=_run, args=(words, folder, environment, *files, prepare)
+            )
             self._process.start()
 
     def __enter__(self) -> Self:
@@ -121,7 +126,12 @@ def _received(sent: Any) -> _File:
 
 
 def _run(
-    words: Sequence[str], folder: Path, environment: Mapping[str, str], out: _File, errors: _File
+    words: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    out: _File,
+    errors: _File,
+    prepare: Callable[[], None] | None,
 ) -> None:
     if sys.platform == "linux":  # whoever kills its parent kills it, too
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -132,4 +142,6 @@ def _run(
     os.dup2(errors.descriptor, 2)
     os.close(out.descriptor)
     os.close(errors.descriptor)
+    if prepare is not None:
+        prepare()
     main(words)

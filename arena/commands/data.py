@@ -1,4 +1,4 @@
-"""`arena export votes`, `arena verify`, `arena backup` and `arena restore`."""
+"""`arena export votes`, `verify`, `migrate`, `backup` and `restore`."""
 
 import re
 import sys
@@ -102,6 +102,26 @@ def verify(
         say(f"{record}: {_in_words(verified)}")
     if verified.problem:
         sys.exit(3)
+
+
+def migrate(*, database: Database = None) -> None:
+    """Bring a database to this version's schema, be it new or of an older version.
+
+    Whatever uses the database does the same when it starts. Before an upgrade of several
+    processes it is done alone, and its errors are read before any of them begins.
+
+    Examples
+    --------
+    arena migrate
+    arena migrate --database postgresql://arena@localhost/arena
+    """
+    from arena.settings import read_settings
+    from arena.store.engine import migrate as bring_up
+    from arena.store.engine import newest, opened, shown
+
+    with opened(read_settings(database=database).database) as engine:
+        bring_up(engine)
+        say(f"{shown(engine)} has schema {newest()}.")
 
 
 def backup(*, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None) -> None:

@@ -22,6 +22,7 @@ from arena.errors import (
 from arena.play.live import Ask
 from arena.play.matchmaking import Matchmaker, draw_one
 from arena.play.pace import Paces
+from arena.play.relay import Relay, Relayed
 from arena.play.rules import (
     EMPTY_PROMPT,
     MODEL_GONE,
@@ -32,7 +33,7 @@ from arena.play.rules import (
     Rules,
     too_long_message,
 )
-from arena.play.runner import Runner, Writers
+from arena.play.runner import Runner, Running, Writers
 from arena.play.snapshots import blind_battle, continued_battle, receipt, stored_snapshot
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
@@ -44,7 +45,7 @@ Hold = Callable[[Voter], AbstractContextManager[object]]
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
-"""How often a battle that another process runs is looked up."""
+"""How often a battle is looked up that runs, but not here, and cannot be relayed."""
 
 
 class Battles:
@@ -117,6 +118,8 @@ class Battles:
             now=now,
             notice=self._notice,
         )
+        self.relay = Relay(store, self._runner, rules.tick_s)
+        """Shows battles of other processes; whoever runs the battles lets it begin to listen."""
         self.prompts = _offered(roster, recorded)
         """Prompts that can be answered, when only recordings battle; None when any can."""
 
@@ -182,38 +185,48 @@ class Battles:
         UnknownBattleError
             If there is none, or it is somebody else's.
         """
-        if (running := self._runner.get(battle_id)) is not None:
-            if running.owner != voter.id:
-                raise UnknownBattleError
-            return running.snapshot
-        stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
-        return stored_snapshot(stored)
+        source = await self._source(battle_id, voter)
+        return source if isinstance(source, Snapshot) else source.snapshot
 
     async def watch(self, battle_id: str, voter: Voter) -> AsyncGenerator[Snapshot]:
         """Show a battle until it has ended: whenever more of it may be seen, and now and then."""
         while True:
-            running = self._runner.get(battle_id)
-            changed = running.live.changed if running else None
-            snapshot = await self.look(battle_id, voter)
-            yield snapshot
+            source = await self._source(battle_id, voter)
+            if isinstance(source, Snapshot):
+                yield source
+                if not source.state.running:
+                    return
+                await asyncio.sleep(POLL_S)
+                continue
+            changed, snapshot = source.changed, source.snapshot
+            if isinstance(source, Running) or source.known:
+                yield snapshot
             if not snapshot.state.running:
                 return
-            if changed is None:
-                await asyncio.sleep(POLL_S)
-            else:
-                await changed.wait()
-                if running and running.stored and self._runner.get(battle_id) is None:
-                    yield running.stored
-                    return
+            await changed.wait()
+            ended = source.stored if isinstance(source, Running) else None
+            if ended and self._runner.get(battle_id) is None:
+                yield ended
+                return
+
+    async def _source(self, battle_id: str, voter: Voter) -> Running | Relayed | Snapshot:
+        """Find what shows a battle to its owner: here, in another process, or from the log."""
+        source = self._runner.get(battle_id) or self.relay.get(battle_id)
+        if source is not None:
+            if source.owner != voter.id:
+                raise UnknownBattleError
+            return source
+        stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
+        return await self.relay.join(stored) or stored_snapshot(stored)
 
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:
         """End a running battle with what its reader has seen; an ended one stays as it is."""
-        snapshot = await self.look(battle_id, voter)
-        running = self._runner.get(battle_id)
-        if running is None or running.task is None:
-            return snapshot
-        running.live.stop()
-        await asyncio.shield(running.task)
+        source = await self._source(battle_id, voter)
+        if isinstance(source, Relayed):
+            await self.relay.order(battle_id, source, "stop")
+        elif isinstance(source, Running) and source.task is not None:
+            source.live.stop()
+            await asyncio.shield(source.task)
         return await self.look(battle_id, voter)
 
     async def show_rest(self, battle_id: str, voter: Voter) -> Snapshot:
@@ -224,14 +237,17 @@ class Battles:
         NotReadyError
             If that has not been offered.
         """
-        snapshot = await self.look(battle_id, voter)
+        source = await self._source(battle_id, voter)
+        snapshot = source if isinstance(source, Snapshot) else source.snapshot
         if not snapshot.state.running:
             return snapshot
-        running = self._runner.get(battle_id)
-        if not snapshot.rest_offered or running is None or running.task is None:
+        if not snapshot.rest_offered or isinstance(source, Snapshot):
             raise NotReadyError(NOT_ALL_YET)
-        running.live.show_rest()
-        await asyncio.shield(running.task)
+        if isinstance(source, Relayed):
+            await self.relay.order(battle_id, source, "rest")
+        elif source.task is not None:
+            source.live.show_rest()
+            await asyncio.shield(source.task)
         return await self.look(battle_id, voter)
 
     async def vote(self, battle_id: str, voter: Voter, choice: Choice, key: str) -> Receipt:
@@ -272,6 +288,7 @@ class Battles:
     async def close(self) -> None:
         """End all battles as interrupted, those too that are being written down just now."""
         await self._interrupt()
+        await self.relay.close()
         await self._writers.close()
 
     async def _interrupt(self) -> None:

@@ -118,6 +118,11 @@ class Running:
         return self.final or running_snapshot(self.begun, self.live)
 
     @property
+    def changed(self) -> asyncio.Event:
+        """Set whenever more is shown, and now and then when nothing is."""
+        return self.live.changed
+
+    @property
     def so_far(self) -> dict[AnswerKey, SoFar]:
         """What its models have written."""
         answers = self.live.answers.items()

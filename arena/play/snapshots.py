@@ -184,9 +184,15 @@ def _status(live: LiveBattle, side: Side, state: BattleState) -> AnswerStatus:
 
 def running_snapshot(begun: Snapshot, live: LiveBattle) -> Snapshot:
     """Show what a running battle has released: no side is called complete before the end."""
-    a, b = (ShownAnswer(live.shown(side), AnswerStatus.STREAMING) for side in Side)
-    state = BattleState.STREAMING if a.text or b.text else BattleState.CREATED
-    return _with_last(begun, a=a, b=b, state=state, rest_offered=live.pacer.rest_offered)
+    a, b = (live.shown(side) for side in Side)
+    return released(begun, a, b, begun.turns[-1].attempt, rest=live.pacer.rest_offered)
+
+
+def released(begun: Snapshot, a: str, b: str, attempt: int, *, rest: bool) -> Snapshot:
+    """Show so much of both answers of a running battle."""
+    one, other = (ShownAnswer(text, AnswerStatus.STREAMING) for text in (a, b))
+    state = BattleState.STREAMING if a or b else BattleState.CREATED
+    return _with_last(begun, one, other, attempt, state=state, rest_offered=rest)
 
 
 def ended_snapshot(

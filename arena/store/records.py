@@ -136,7 +136,13 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBattle:
-    """A battle as the log has it."""
+    """A battle as the log has it.
+
+    Attributes
+    ----------
+    process : int or None
+        The one that runs it, or ran it last: see `arena.store.lease`.
+    """
 
     public_id: str
     owner: str
@@ -146,6 +152,7 @@ class StoredBattle:
     created: datetime
     turns: tuple[StoredTurn, ...]
     choice: Choice | None
+    process: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,9 +38,13 @@ _BATTLE = (
     sa.select(
         *map(col, (BattleRow.id, BattleRow.owner, BattleRow.mode, BattleRow.state)),
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
+        col(BattleRow.process),
     )
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
+)
+_RUNNERS = sa.select(*map(col, (BattleRow.public_id, BattleRow.state, BattleRow.process))).where(
+    col(BattleRow.public_id).in_(bindparam("public_ids", expanding=True))
 )
 _BEFORE = sa.select(col(BattleRow.continues)).where(col(BattleRow.id) == bindparam("battle"))
 _TURNS = (
@@ -81,7 +85,14 @@ def stored_battle(session: Session, battle_id: str, owner: str) -> StoredBattle:
         created=battle.created,
         turns=_stored_turns(connection, battle.id, battle.continues),
         choice=Choice(battle.outcome) if battle.outcome else None,
+        process=battle.process,
     )
+
+
+def runners(session: Session, battles: Collection[str]) -> dict[str, int | None]:
+    """Tell which process runs each of these battles, by its public id, if it still runs."""
+    rows = session.connection().execute(_RUNNERS, {"public_ids": list(battles)})
+    return {row.public_id: row.process for row in rows if BattleState(row.state).running}
 
 
 def _stored_turns(

@@ -28,6 +28,7 @@ from arena.store.engine import (
     sqlite_file,
 )
 from arena.store.lease import Lease
+from arena.store.notifications import Notifications
 from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
@@ -148,6 +149,11 @@ class Store:
     def process(self) -> int | None:
         """Number under which this process runs battles; None without a lease."""
         return self._lease.process if self._lease.held else None
+
+    def notifications(self) -> Notifications | None:
+        """Give what reaches the other processes; None on SQLite, and with other drivers."""
+        reaches = self.engine.dialect.driver == "psycopg"
+        return Notifications(self.engine, self._lease.process) if reaches else None
 
     def check(self) -> None:
         """Raise `StoreError` unless the database takes a write; nothing in it grows."""

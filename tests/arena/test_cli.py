@@ -8,12 +8,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from arena.store.engine import newest
 from arena.store.store import Store
 from arena.terminal import working
 from tests.command import GOOD, Command, examples, refused, roster, run
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, running, write_roster
-from tests.sqlite import new_sqlite
+from tests.sqlite import bring_to_revision, new_sqlite
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,16 @@ def test_a_read_only_database_is_one_clear_line(command: Command, tmp_path: Path
     new_sqlite(tmp_path)
     url = f"sqlite:///file:{tmp_path}/arena.db?mode=ro&uri=true"
     refused(command("serve", "--port", "0", "--database", url), "readonly database")
+
+
+def test_an_older_database_is_migrated_and_nothing_else(command: Command, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/old.db"
+    bring_to_revision(url, "0004")
+    refused(command("verify", url), "schema '0004'")
+    for _ in range(2):
+        done = command("migrate", "--database", url)
+        assert (done.returncode, done.stdout) == (0, f"{url} has schema {newest()}.\n")
+    assert command("verify", url).returncode == 0
 
 
 def test_a_newer_schema_is_one_clear_line(command: Command, database_url: str) -> None:

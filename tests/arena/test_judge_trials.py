@@ -6,7 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow
 from tests.faulty_judge import FaultyJudge, good_and_poor
 from tests.faulty_server import FaultyServer, faulty_server
+from tests.postgresql import new_database
 from tests.process import Process
 
 ROSTER = """
@@ -222,3 +223,34 @@ def test_the_questions_of_a_killed_worker_return_to_the_run_that_lives(
     trial.note_lost()
     record_property(TITLE, asdict(trial.tally(1)))
     ended(trial)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_four_workers_on_postgresql_pay_for_nothing_twice_when_one_is_killed(
+    postgresql: str,
+    postgresql_template: str,
+    tmp_path: Path,
+    server: FaultyServer,
+    patient: FaultyJudge,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """As the Job of deploy/kubernetes runs them."""
+    with new_database(postgresql, postgresql_template) as url, ExitStack() as stack:
+        trial = Trial(tmp_path, url, server, 1000)
+        workers = [stack.enter_context(trial.run(helping=True)) for _ in range(4)]
+        until(lambda: len(trial.claimants()) == 4)
+        patient.delay_s = 0.05
+        until(lambda: server.answered.total() >= 400)
+        trial.kill(workers.pop())
+        for worker in workers:
+            trial.to_the_end(worker)
+        trial.note_lost()
+        answered = server.answered.total()
+        with trial.run() as last:
+            trial.to_the_end(last)
+        assert server.answered.total() == answered, "nothing was left to ask"
+        tally = trial.tally(1)
+        record_property(TITLE, asdict(tally))
+        assert tally.twice == 0
+        ended(trial)

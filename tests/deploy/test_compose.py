@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from arena.cli import application
 from tests.deploy.tools import DEPLOY, assert_content, needed_files, read
 
 
@@ -19,9 +20,27 @@ def test_the_compose_file_follows_the_specification() -> None:
     assert_content("check-jsonschema", *schema, DEPLOY / "compose.yaml")
 
 
-def test_only_nginx_is_published_and_on_this_machine_only(compose: Any) -> None:
+def test_only_nginx_and_the_figures_are_published_and_on_this_machine_only(compose: Any) -> None:
     published = {n: s["ports"] for n, s in compose["services"].items() if "ports" in s}
-    assert published == {"nginx": ["127.0.0.1:8080:8080"]}
+    assert published == {
+        "nginx": ["127.0.0.1:8080:8080"],
+        "prometheus": ["127.0.0.1:9090:9090"],
+    }
+
+
+def test_there_are_two_replicas_and_prometheus_reads_each(compose: Any) -> None:
+    app = compose["services"]["app"]
+    assert app["deploy"]["replicas"] == 2
+    (job,) = YAML(typ="safe", pure=True).load(read("prometheus.yml"))["scrape_configs"]
+    (found_by,) = job["dns_sd_configs"]
+    assert (found_by["names"], found_by["type"]) == (["app"], "A")
+    assert found_by["port"] == app["environment"]["ARENA_METRICS_PORT"]
+
+
+def test_the_worker_runs_a_command_that_there_is_and_only_if_asked_for(compose: Any) -> None:
+    worker = compose["services"]["worker"]
+    assert worker["profiles"]
+    application(["judge", "work"]).parse_args(worker["command"])
 
 
 def test_every_service_is_confined(compose: Any) -> None:
@@ -50,7 +69,13 @@ def test_the_app_runs_as_the_user_who_owns_its_data(compose: Any) -> None:
 def test_every_service_waits_until_what_it_needs_is_healthy(compose: Any) -> None:
     services = compose["services"]
     needs = {n: sorted(s.get("depends_on", {})) for n, s in services.items()}
-    assert needs == {"app": ["database"], "database": [], "nginx": ["app"]}
+    assert needs == {
+        "app": ["database"],
+        "worker": ["database"],
+        "database": [],
+        "nginx": ["app"],
+        "prometheus": ["app"],
+    }
     for service in services.values():
         for needed in service.get("depends_on", {}).values():
             assert needed["condition"] == "service_healthy"
@@ -66,7 +91,7 @@ def test_the_database_is_out_of_reach_of_nginx_and_of_the_network(compose: Any) 
 
 
 def test_what_must_survive_lies_in_named_volumes(compose: Any) -> None:
-    assert compose["volumes"].keys() == {"data", "database"}
+    assert compose["volumes"].keys() == {"data", "database", "figures"}
     assert "database:/var/lib/postgresql" in compose["services"]["database"]["volumes"]
     volumes = {(v["source"], v["target"]) for v in compose["services"]["app"]["volumes"]}
     assert ("data", "/data") in volumes

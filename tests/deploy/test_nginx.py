@@ -1,9 +1,7 @@
 """A real nginx with the configuration of deploy/, before real arenas."""
 
 import json
-import os
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -14,14 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deploy.tools import (
-    NGINX,
-    needs_nginx,
-    read,
-    run,
-)
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, client_of, free_port, served_by
+from tests.deploy.tools import NGINX, here, needs_nginx, proxied, run
+from tests.serving import Visitor, client_of
 
 PAUSE_S = 0.4
 """Between the two pieces of a stream."""
@@ -57,68 +49,8 @@ def echoing() -> Iterator[str]:
         server.shutdown()
 
 
-def here(folder: Path, port: int, *replicas: str, changes: Mapping[str, str] = {}) -> Path:
-    """Write a copy of nginx.conf that fits this machine and changes nothing else unasked."""
-    servers = "".join(f"server {replica};" for replica in replicas)
-    text = read("nginx.conf")
-    for old, new in (
-        ("server app:7860;", servers),
-        ("listen 8080;", f"listen 127.0.0.1:{port};"),
-        (" /tmp/", f" {folder}/"),
-        ("worker_processes auto;", "worker_processes 1;"),
-        ("/dev/stdout", f"{folder}/access.log"),
-        *changes.items(),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    if os.geteuid() == 0:
-        text = f"user root;\n{text}"
-    path = folder / "nginx.conf"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-@contextmanager
-def proxied(folder: Path, *replicas: str, changes: Mapping[str, str] = {}) -> Iterator[str]:
-    """Run nginx in front of replicas, each a host and a port; gives its address."""
-    assert NGINX
-    folder.mkdir()
-    port = free_port()
-    words = (
-        NGINX,
-        "-p",
-        folder,
-        "-c",
-        here(folder, port, *replicas, changes=changes),
-        "-g",
-        "daemon off;",
-    )
-    with (folder / "error.log").open("w") as log, subprocess.Popen(words, stderr=log) as nginx:
-        try:
-            wait_for(port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            nginx.terminate()
-
-
-def wait_for(port: int, within_s: float = 10.0) -> None:
-    deadline = time.monotonic() + within_s
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < deadline, "nginx did not start"
-            time.sleep(0.02)
-        else:
-            return
-
-
 def visitor(url: str) -> Visitor:
     return Visitor(client_of(url))
-
-
-def place(served: Served) -> str:
-    return served.url.removeprefix("http://")
 
 
 @needs_nginx
@@ -223,23 +155,6 @@ def test_a_stream_passes_nginx_piece_by_piece(tmp_path: Path) -> None:
     ):
         times = [time.monotonic() for _ in answer.iter_raw()]
     assert times[-1] - times[0] > PAUSE_S / 2
-
-
-@needs_nginx
-def test_visitors_battle_through_nginx_on_two_replicas(tmp_path: Path) -> None:
-    model = Behaviour(text="So be it. " * 5, delay_s=0.05)
-    shared = {"database": f"sqlite:///{tmp_path}/shared.db", "secret_key": "shared"}
-    with (
-        faulty_server({"x": model, "y": model}) as models,
-        served_by(models, tmp_path, **shared) as one,
-        served_by(models, tmp_path, **shared) as two,
-        proxied(tmp_path / "nginx", place(one), place(two)) as url,
-    ):
-        for _ in range(8):
-            with visitor(url) as person:
-                person.client.headers["Origin"] = url  # what a browser says of the arena's page
-                person.get("/")  # gives the cookie, as the battle page does
-                assert person.vote(person.play(), "tie").status_code == 200
 
 
 @needs_nginx

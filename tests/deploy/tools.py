@@ -2,14 +2,19 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from arena.server import OTHER_FILES
 from arena.settings import Settings
+from tests.serving import free_port
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -49,3 +54,59 @@ def assert_content(*words: str | Path) -> None:
     """Run a checker, which has to find nothing."""
     done = run(*words)
     assert done.returncode == 0, done.stdout
+
+
+def here(folder: Path, port: int, *replicas: str, changes: Mapping[str, str] = {}) -> Path:
+    """Write a copy of nginx.conf that fits this machine and changes nothing else unasked."""
+    servers = "".join(f"server {replica};" for replica in replicas)
+    text = read("nginx.conf")
+    for old, new in (
+        ("server app:7860;", servers),
+        ("listen 8080;", f"listen 127.0.0.1:{port};"),
+        (" /tmp/", f" {folder}/"),
+        ("worker_processes auto;", "worker_processes 1;"),
+        ("/dev/stdout", f"{folder}/access.log"),
+        *changes.items(),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    if os.geteuid() == 0:
+        text = f"user root;\n{text}"
+    path = folder / "nginx.conf"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@contextmanager
+def proxied(folder: Path, *replicas: str, changes: Mapping[str, str] = {}) -> Iterator[str]:
+    """Run nginx in front of replicas, each a host and a port; gives its address."""
+    assert NGINX
+    folder.mkdir()
+    port = free_port()
+    words = (
+        NGINX,
+        "-p",
+        folder,
+        "-c",
+        here(folder, port, *replicas, changes=changes),
+        "-g",
+        "daemon off;",
+    )
+    with (folder / "error.log").open("w") as log, subprocess.Popen(words, stderr=log) as nginx:
+        try:
+            wait_for(port)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            nginx.terminate()
+
+
+def wait_for(port: int, within_s: float = 10.0) -> None:
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < deadline, "nginx did not start"
+            time.sleep(0.02)
+        else:
+            return
