@@ -138,6 +138,30 @@ def counts(session: Session, tagger: Tagger) -> dict[tuple[str, str], int]:
     return {(facet, value): n for facet, value, n in session.connection().execute(query)}
 
 
+def prompts(session: Session) -> list[tuple[str, datetime]]:
+    """Give every prompt whose words are there, oldest first, and when it was written."""
+    query = select(col(TurnRow.prompt), col(TurnRow.created)).where(
+        col(TurnRow.nonce).is_not(None)
+    )
+    rows = session.connection().execute(query.order_by(col(TurnRow.id)))
+    return [(text, created) for text, created in rows]
+
+
+def prompts_of_votes(session: Session) -> dict[str, list[str]]:
+    """Give the prompts of each battle with a vote up to the turn voted on, by public id."""
+    query = (
+        select(col(BattleRow.public_id), col(TurnRow.prompt))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .where(col(TurnRow.turn) <= col(VoteRow.turn))
+        .order_by(col(TurnRow.id))
+    )
+    asked: dict[str, list[str]] = defaultdict(list)
+    for battle, text in session.connection().execute(query):
+        asked[battle].append(text)
+    return asked
+
+
 def _voted_on() -> ColumnElement[bool]:
     return and_(
         col(VoteRow.battle_id) == col(TurnRow.battle_id), col(VoteRow.turn) == col(TurnRow.turn)

@@ -127,9 +127,14 @@ def _says(name: str, labels: Mapping[str, Label]) -> bool:
     return labels["intent"].value == name if name in INTENTS else labels[name].value == "yes"
 
 
+def labelled_prompts() -> list[str]:
+    """Give the prompts of the sample."""
+    return [_unescaped(prompt) for _, _, prompt in _sample("prompts.tsv")]
+
+
 @cache
 def _tagged() -> list[dict[str, Label]]:
-    return [tag([_unescaped(prompt)]) for _, _, prompt in _sample("prompts.tsv")]
+    return [tag([prompt]) for prompt in labelled_prompts()]
 
 
 def language_accuracy() -> tuple[Share, Share]:

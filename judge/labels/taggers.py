@@ -57,7 +57,7 @@ def tag(prompts: Sequence[str]) -> dict[str, Label]:
     ('code', 'en', 'no')
     """
     whole = "\n\n".join(prompts)
-    shown = _window(whole)
+    shown = shown_part(whole)
     text = _text(shown)
     has = {name: rule(text) for name, rule in RULES.items()}
     constraints = instructions_in(text.text)
@@ -102,7 +102,8 @@ def criteria(text: Text, has: Mapping[str, bool]) -> tuple[str, ...]:
     return tuple(name for name, holds in signs.items() if holds)
 
 
-def _window(text: str) -> str:
+def shown_part(text: str) -> str:
+    """Give a text without the middle of a long one."""
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
 
 

@@ -1,6 +1,7 @@
 """`arena label` of a database and of a file, and what exports and boards make of the labels."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -197,3 +198,35 @@ def test_what_cannot_be_labelled_is_one_clear_line(command: Command, tmp_path: P
     refused(command("label", "sqlite:///gone.db"), "no such database")
     assert not (tmp_path / "gone.db").exists()
     assert "100.0%" in command("label", "p.csv", "--column", "prompt=words").stdout
+
+
+def test_repeated_prompts_are_counted_of_a_database_and_of_a_file(
+    command: Command, tmp_path: Path, voted: Store, database_url: str
+) -> None:
+    result = json.loads(command("probe", "duplicates", database_url, "--format", "json").stdout)
+    assert (result["prompts"], result["groups"]) == (8, 2)
+    rows = "2026-01-01,Why is the sky blue?\n2026-01-03,why is the sky blue\n2026-01-03,Hi\n"
+    (tmp_path / "p.csv").write_text(f"ts,prompt\n{rows}")
+    shown = command("probe", "duplicates", "p.csv").stdout
+    assert "3 prompts, 3 different texts, 2 groups" in shown
+    assert re.search(r"Unlike anything a day older: 50\.0% \(.* to .*\), of 2\.", shown)
+
+
+def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
+    command: Command, tmp_path: Path, voted: Store, database_url: str
+) -> None:
+    (tmp_path / "bench.jsonl").write_text(json.dumps({"question": PROMPTS["code"]}))
+    for other in ("b8", "b9", "b10", "b11"):  # so that nobody wins every vote of a kind
+        vote(voted, other, PROMPTS["code"], Choice.B)
+        vote(voted, f"{other}-", PROMPTS["creative"], Choice.A)
+    result = command("overlap", "bench.jsonl", database_url, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    both = json.loads(result.stdout)
+    assert (both["votes"], both["overlapping"]) == (16, 8)
+    rows = ["model_a,model_b,winner,voter,prompt"]
+    for i in range(40):
+        words = PROMPTS["code" if i % 2 else "creative"]
+        rows.append(f"x,y,{'model_a' if i % 3 else 'model_b'},v{i % 9},{words}")
+    (tmp_path / "votes.csv").write_text("\n".join(rows))
+    shown = command("overlap", "bench.jsonl", "votes.csv").stdout
+    assert "20 of 40 votes are on prompts of the benchmark." in shown
