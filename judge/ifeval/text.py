@@ -70,10 +70,7 @@ def language_of(text: str) -> str | None:
     >>> language_of("Wie wird das Wetter in der Stadt?"), language_of("Ok")
     ('de', None)
     """
-    letters = _letters(text)
-    script, count = letters.most_common(1)[0] if letters else ("", 0)
-    if not letters or count < _MAIN_SHARE * letters.total():
-        return None
+    script = "LATIN" if text.isascii() else _most_used_script(text)
     if script in common_words():
         return _by_most_common_words(text, script)
     return _OF_SCRIPT.get(script)
@@ -130,24 +127,34 @@ def _by_common_words(text: str, script: str, language: str) -> bool | None:
     return None
 
 
+def _most_used_script(text: str) -> str:
+    letters = _letters(text)
+    script, count = letters.most_common(1)[0] if letters else ("", 0)
+    return script if count >= _MAIN_SHARE * letters.total() else ""
+
+
 def _by_most_common_words(text: str, script: str) -> str | None:
-    words = Counter(_WORD.findall(text.lower()))
+    weights, words = _weights(script), _WORD.findall(text.lower())
     points: dict[str, float] = defaultdict(float)
-    by_word = _languages_by_word(script)
-    for word, times in words.items():
-        for name in by_word.get(word, ()):
-            points[name] += times / len(by_word[word])
-    for name in points.keys() | _PROMPTS.keys() & common_words()[script].keys():
-        points[name] += sum(words[word] for word in _of_prompts(name))
+    for word in words:
+        for name, weight in weights.get(word, ()):
+            points[name] += weight
     best = max(points, key=points.__getitem__, default="")
     most = points.pop(best, 0.0)
-    sure = most >= _LEAST_OF_PROMPTS and most >= _LEAST_SHARE * words.total() / 2
+    sure = most >= _LEAST_OF_PROMPTS and most >= _LEAST_SHARE * len(words) / 2
     return best if sure and most >= _LEAD * max(points.values(), default=0.0) else None
 
 
 @cache
-def _of_prompts(language: str) -> tuple[str, ...]:
-    return tuple(_PROMPTS.get(language, "").split())
+def _weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return what each word says for which language: one over those that have it, or 1."""
+    weights: dict[str, dict[str, float]] = defaultdict(dict)
+    for word, names in _languages_by_word(script).items():
+        weights[word] = dict.fromkeys(names, 1 / len(names))
+    for name in _PROMPTS.keys() & common_words()[script].keys():
+        for word in _PROMPTS[name].split():
+            weights[word][name] = weights[word].get(name, 0.0) + 1
+    return {word: tuple(by_name.items()) for word, by_name in weights.items()}
 
 
 def _is_sure(words: Counter[str], script: str, language: str, points: float) -> bool:

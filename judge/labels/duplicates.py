@@ -20,6 +20,8 @@ BANDS, ROWS = 21, 6
 """Two prompts of Jaccard similarity .8 share a band of their signatures with probability .998."""
 ALIKE = 0.8
 """Jaccard similarity of the sets of shingles from which two prompts are near duplicates."""
+WORTH_A_LOOK = 0.65
+"""Estimated similarity from which it is worked out: four standard errors below `ALIKE`."""
 DAY_S = 86_400.0
 
 _AT_ONCE = 4_000
@@ -80,12 +82,8 @@ def duplicates(texts: Sequence[str], progress: Progress | None = None) -> Duplic
     place: dict[str, int] = {}
     codes = np.array([place.setdefault(text, len(place)) for text in normal], dtype=np.int64)
     distinct = list(place)
-    signatures = _signatures(distinct, progress)
-    pairs = _candidates(signatures)
-    alike = pairs[_jaccard(distinct, pairs) >= ALIKE]
     n = len(distinct)
-    graph = coo_array((np.ones(len(alike), dtype=bool), (alike[:, 0], alike[:, 1])), shape=(n, n))
-    of_distinct = connected_components(graph, directed=False)[1] if n else np.zeros(0, int)
+    of_distinct = _linked(distinct, _signatures(distinct, progress)) if n else np.zeros(0, int)
     _, first, group = np.unique(of_distinct[codes], return_index=True, return_inverse=True)
     return Duplicates(np.argsort(np.argsort(first))[group], n)
 
@@ -144,21 +142,49 @@ def _hashed(texts: Sequence[str]) -> tuple[Words, Ints]:
     return (rolled[within] >> np.uint64(32)).astype(np.uint32), starts
 
 
-def _candidates(signatures: Words) -> Ints:
-    """Pair each text with the first, and with the one before it, of its bucket in each band."""
-    pairs = [np.empty((0, 2), dtype=np.int64)]
+def _linked(texts: Sequence[str], signatures: Words) -> Ints:
+    """Give the group of each text, band by band: a pair that is linked already is passed over."""
+    n, group = len(texts), np.arange(len(texts))
+    alike, refused = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for band in range(BANDS):
-        keys = np.zeros(len(signatures), dtype=np.uint64)
-        for row in range(band * ROWS, (band + 1) * ROWS):
-            keys = (keys ^ signatures[:, row]) * _MIXED
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        same = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-        head = np.searchsorted(ordered, ordered[same])
-        pairs += [np.column_stack([order[same - 1], order[same]])]
-        pairs += [np.column_stack([order[head], order[same]])]
-    every = np.concatenate(pairs)
-    return np.unique(every[every[:, 0] != every[:, 1]], axis=0)
+        keys = _candidates(signatures[:, band * ROWS : (band + 1) * ROWS])
+        keys = np.setdiff1d(keys, refused, assume_unique=True)
+        keys = keys[group[keys // n] != group[keys % n]]
+        pairs = np.column_stack([keys // n, keys % n])
+        fits = _estimated(signatures, pairs) >= WORTH_A_LOOK
+        fits[fits] = _jaccard(texts, pairs[fits]) >= ALIKE
+        alike, refused = np.append(alike, keys[fits]), np.append(refused, keys[~fits])
+        links = np.ones(len(alike), dtype=bool), (alike // n, alike % n)
+        group = connected_components(coo_array(links, shape=(n, n)), directed=False)[1]
+    return np.asarray(group, dtype=np.int64)
+
+
+def _candidates(band: Words) -> Ints:
+    """Pair each text of a bucket with the first of it, and with the one before.
+
+    Returns
+    -------
+    ndarray of int
+        The first number times the number of texts, plus the second; sorted.
+    """
+    keys = np.zeros(len(band), dtype=np.uint64)
+    for row in band.T:
+        keys = (keys ^ row) * _MIXED
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    firsts = np.searchsorted(ordered, ordered[same])
+    pairs = [order[before] * len(band) + order[same] for before in (same - 1, firsts)]
+    return np.unique(np.concatenate(pairs))
+
+
+def _estimated(signatures: Words, pairs: Ints) -> Floats:
+    """Return the share of permutations under which two texts have the same smallest hash."""
+    estimates = np.empty(len(pairs))
+    for start in range(0, len(pairs), _AT_ONCE):
+        one, other = signatures[pairs[start : start + _AT_ONCE].T]
+        estimates[start : start + _AT_ONCE] = (one == other).mean(axis=1)
+    return estimates
 
 
 def _jaccard(texts: Sequence[str], pairs: Ints) -> Floats:
@@ -171,7 +197,8 @@ def _similarities(texts: Sequence[str], pairs: Ints) -> Iterator[float]:
         if a not in known:
             known.clear()
         one, other = known.setdefault(a, shingles(texts[a])), shingles(texts[b])
-        yield len(one & other) / len(one | other)
+        both = len(one & other)
+        yield both / (len(one) + len(other) - both)
 
 
 def shingles(text: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from judge.ifeval.text import language_of
 from judge.labels.instructions import instructions_in
+from judge.labels.rule import Rule
 
 TAGGER = "rules"
 VERSION = "1"
@@ -180,13 +181,15 @@ _PERHAPS_MATHEMATICS = _set(
     "integers x y fraction number numbers multiply divided minus plus squared cubed matrix "
     "vector total speed km/h mph interest dice coin ratio sequence angle degrees limit function"
 )
-_SUM = re.compile(
+_SUM = Rule.of(
+    "0|1|2|3|4|5|6|7|8|9|\\|$|√|∫|∑|=|square root|prime|integer|chain rule|solve for|log",
     r"\d\s?(?:[+*×÷^=/]|-\s)\s?\(?\d|\b[a-z]\s?(?:\^|=|\+|²|³)\s?\d|\d[a-z]\s?[-+=]\s?\d|"
     r"\b[fgh]\([xnt]\)\s?=|\\(?:frac|int|sum|sqrt|lim|begin)\b|\$[^$\n]{1,80}[\\^_=][^$\n]{0,80}\$"
     r"|√|∫|∑|\bprime numbers?\b|\b(?:positive|negative|consecutive) integers?\b|\bchain rule\b|"
-    r"\bsquare root\b|\b\d+ ?(?:%|percent) of\b|\bsolve for\b|\blog_?\d"
+    r"\bsquare root\b|\b\d+ ?(?:%|percent) of\b|\bsolve for\b|\blog_?\d",
 )
-_QUESTION_OF_NUMBERS = re.compile(
+_QUESTION_OF_NUMBERS = Rule.of(
+    "how |what|probab|expect|chance|which is|when|convert|combien|cuánt|wie viel|сколько|多少",
     r"\bhow (?:many|much|long|far|fast|old)\b|\bwhat (?:is|are) (?:the|her|his|their) "
     r"(?:total|probability|average|sum|area|length|distance|cost|price|chance|odds)|"
     r"\b(?:probability|expected (?:value|number)|chance) (?:of|that)|\bwhich is (?:larger|bigger|"
@@ -194,7 +197,7 @@ _QUESTION_OF_NUMBERS = re.compile(
     r"\bwhen (?:do|does|will) the(?:y)?\b|\bwhat (?:did|does|would) (?:it|i|they|he|she) (?:cost|"
     r"pay|"
     r"weigh|earn)|\bconvert \d|\bcombien\b|\bcuántos?\b|"
-    r"\bcuántas?\b|\bwie viele?\b|сколько|多少"
+    r"\bcuántas?\b|\bwie viele?\b|сколько|多少",
 )
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*|\b(?:two|three|four|five|six|seven|twice|half|dozen)\b")
 
@@ -203,12 +206,11 @@ def _is_maths(text: Text) -> bool:
     if _count(text, _MATHEMATICS):
         return True
     perhaps = _count(text, _PERHAPS_MATHEMATICS)
-    if _SUM.search(text.text) and (perhaps or len(text.words) < 25) and not _is_code(text):
+    if _SUM.holds(text.text) and (perhaps or len(text.words) < 25) and not _is_code(text):
         return True
-    numbers = _several(_NUMBER, text.text[:2000], 2)
-    return (numbers and _QUESTION_OF_NUMBERS.search(text.text) is not None) or (
-        perhaps >= 3 and not _is_code(text)
-    )
+    if _QUESTION_OF_NUMBERS.holds(text.text) and _several(_NUMBER, text.text[:2000], 2):
+        return True
+    return perhaps >= 3 and not _is_code(text)
 
 
 def _several(pattern: re.Pattern[str], text: str, least: int) -> bool:
@@ -248,14 +250,16 @@ _TONGUE = (
     r"greek|swedish|norwegian|danish|finnish|czech|hungarian|romanian|swahili|persian|farsi|"
     r"indonesian|malay|tamil|telugu|klingon|esperanto)"
 )
-_TRANSLATION = re.compile(
+_TRANSLATION = Rule.of(
+    "translat|tradu|übersetz|перев|翻|訳|vertaal|przetłum|çevir|번역|ترجم|अनुवाद|"
+    + _TONGUE.removeprefix("(?:").removesuffix(")"),
     rf"(?<!machine )\btranslat(?:e|es|ing|ion)\b(?!\s+(?:theory|studies|memory))|"
     rf"\bhow (?:do|would|can|to|does)\b.{{0,12}}\bsay\b.{{0,80}}\bin {_TONGUE}\b|"
     rf"\b(?:put|render|convert|rewrite|write)\b.{{0,80}}\b(?:in|into|to) {_TONGUE}\b"
     rf"(?=[\s:.,?!]*$|\s*[:\n])|\bwhat(?:'s| is| does) ['\"“‘].{{0,60}}\bin {_TONGUE}\b|"
     rf"\b(?:from )?{_TONGUE} (?:to|into) {_TONGUE}\b|\bthe {_TONGUE} (?:words? )?for\b|"
     r"\btradu[cszi]\w*|\bübersetz\w*|\btraduire\b|перевед\w+|перевести|翻译|翻譯|訳して|翻訳|"
-    r"\bvertaal\b|\bprzetłumacz\b|\bçevir\w*|번역|ترجم|अनुवाद"
+    r"\bvertaal\b|\bprzetłumacz\b|\bçevir\w*|번역|ترجم|अनुवाद",
 )
 _NOT_WORDS = re.compile(
     r"\btranslat\w* (?:\w+ ){0,6}(?:to|into|from) (?:code|python|java|rust|c\b)"
@@ -263,10 +267,13 @@ _NOT_WORDS = re.compile(
 
 
 def _is_translation(text: Text) -> bool:
-    return _TRANSLATION.search(text.text) is not None and _NOT_WORDS.search(text.text) is None
+    return _TRANSLATION.holds(text.text) and _NOT_WORDS.search(text.text) is None
 
 
-_EXTRACTION = re.compile(
+_EXTRACTION = Rule.of(
+    "extract|pull out|text|passage|paragraph|article|email|following|document|sentence|review|"
+    "transcript|table|excerpt|report|letter|story|data|below|log|invoice|contract|abstract|"
+    "description|according|based on|given|entit|key|classify|extrae|extrais|extrah|提取|抽出",
     r"\bextract(?:s|ed|ing)?\b(?! (?:of|from a plant))|\bpull out\b|"
     r"\b(?:identify|list|find|name|count|highlight|give me|return|get)\b(?: \S+){0,8}? "
     r"(?:mentioned|in|from|of|within|below|above)(?: \S+){0,4}? (?:text|passage|paragraph|article|"
@@ -275,15 +282,17 @@ _EXTRACTION = re.compile(
     r"\b(?:according to|based on|given|from|using only) (?:the|this) (?:\w+ )?(?:text|passage|"
     r"paragraph|article|document|excerpt|context|table|transcript)\b|"
     r"\bnamed entit|\bkey ?words (?:from|in|of)\b|\bclassify (?:each|the following)\b|"
-    r"\bextrae\b|\bextrais\b|\bextrahiere\b|提取|抽出"
+    r"\bextrae\b|\bextrais\b|\bextrahiere\b|提取|抽出",
 )
 
 
 def _is_extraction(text: Text) -> bool:
-    return len(text.words) >= 8 and _EXTRACTION.search(text.text) is not None
+    return len(text.words) >= 8 and _EXTRACTION.holds(text.text)
 
 
-_ROLE = re.compile(
+_ROLE = Rule.of(
+    "act |pretend|role|character|you are|you're|yourself|persona|part|as if|as though|like a|as a|"
+    "from now|want you|actúa|agis|joue|stell dir|finge|spiel|tu es|представь|扮演|なりきって",
     r"\bact (?:as|like)\b|\bpretend\b|\brole-?\s?play\w*|\bin character\b|\bimagine (?:that )?"
     r"(?:you are|you're|yourself)\b|\byou(?:'re| are) (?:now )?(?:a|an|the) (?!(?:\w+ )?(?:expert|"
     r"helpful|ai\b|assistant|experienced|senior|professional|language model|world-class|large|"
@@ -294,12 +303,12 @@ _ROLE = re.compile(
     r"\bfrom now on,? you\b|\bi want you to be\b|\bas if you (?:were|are) (?:a|an|the)\b|"
     r"\bactúa como\b|\bagis comme\b|\bjoue le rôle\b|\bstell dir vor,? du bist\b|\bfinge ser\b|"
     r"\bspiele? (?:die|den|einen?) \w*rolle|\btu es (?:un|une)\b|представь,? что ты|"
-    r"扮演|になりきって"
+    r"扮演|になりきって",
 )
 
 
 def _is_roleplay(text: Text) -> bool:
-    return _ROLE.search(text.text) is not None
+    return _ROLE.holds(text.text)
 
 
 RULES: Mapping[str, Callable[[Text], bool]] = {

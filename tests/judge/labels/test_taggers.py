@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.ifeval import CHECKERS
-from judge.labels.accuracy import Accuracy, accuracies, table
-from judge.labels.instructions import PATTERNS, instructions_in
+from judge.labels import taggers
+from judge.labels.accuracy import Accuracy, accuracies, labelled_prompts, table
+from judge.labels.instructions import PATTERNS, RULES, instructions_in
 from judge.labels.refusals import refuses
+from judge.labels.rule import Rule
 from judge.labels.taggers import CATEGORIES, FACETS, HEAD, TAIL, tag
 from tests.test_docs import read
 
@@ -93,6 +95,16 @@ def test_each_of_the_25_instructions_can_be_recognised() -> None:
 )
 def test_an_instruction_is_recognised_by_its_usual_words(prompt: str, id: str) -> None:
     assert id in instructions_in(prompt)
+
+
+def test_signs_only_save_time() -> None:
+    """A text that fits a pattern has one of its signs."""
+    texts = [text.lower() for text in labelled_prompts()]
+    rules = [*RULES.values(), *(one for one in vars(taggers).values() if isinstance(one, Rule))]
+    assert len(rules) == 25 + 5
+    fits = [(rule, text) for rule in rules for text in texts if rule.pattern.search(text)]
+    assert len(fits) > 100
+    assert [text for rule, text in fits if not rule.holds(text)] == []
 
 
 def test_a_hard_prompt_meets_six_criteria_and_an_easy_one_does_not() -> None:
