@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import duckdb
 import pytest
 from sqlalchemy import text
 
+from arena.boards.source import votes_of
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice
 from arena.play import labels as labelling
@@ -27,6 +29,7 @@ from tests.arena.store.battles import (
     new_battle,
 )
 from tests.command import Command, refused
+from tests.serving import quick_arena
 
 PROMPTS = {
     "code": "Write a Python function that reverses a list.",
@@ -230,3 +233,16 @@ def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
     (tmp_path / "votes.csv").write_text("\n".join(rows))
     shown = command("overlap", "bench.jsonl", "votes.csv").stdout
     assert "20 of 40 votes are on prompts of the benchmark." in shown
+
+
+def test_an_arena_that_is_served_labels_new_votes_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.play.labels.REST_S", 0.05)
+    with quick_arena(tmp_path) as served, served.visitor() as ada:
+        ada.vote(ada.play(), "model_a")
+        for _ in range(100):
+            time.sleep(0.05)
+            if any(votes_of(served.database).labels["category"]):
+                break
+        assert votes_of(served.database).labels["language"] != [None]
