@@ -1,6 +1,9 @@
 """Prompts are labelled by rules, as well as the documents say and in bounded time."""
 
+import json
 import time
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +17,13 @@ from judge.labels.refusals import refuses
 from judge.labels.rule import Rule
 from judge.labels.taggers import CATEGORIES, FACETS, HEAD, TAIL, tag
 from tests.test_docs import read
+
+OF_MT_BENCH = {
+    "code": "coding",
+    "maths": "math",
+    "roleplay": "roleplay",
+    "extraction": "extraction",
+}
 
 REPEATED = [
     "\n", " ", "\t", "`", "$", "1 ", "a) b) ", "- x\n", "select ", "write a ", "you are a ",
@@ -30,6 +40,24 @@ def test_the_documented_accuracy_is_that_of_the_samples() -> None:
     """On a failure, the rows on the left belong into the document, and a new version with them."""
     document = read("docs/labels.md")
     assert [row for row in table() if f"| {' | '.join(row)} |" not in document] == []
+
+
+@pytest.mark.published
+def test_on_questions_that_others_wrote_the_taggers_do_as_documented(published_data: Path) -> None:
+    file = published_data / "votes" / "mtbench" / "mt_bench_questions.jsonl"
+    questions = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    tagged = {
+        facet: Counter(
+            q["category"] == name for q in questions if label(q["turns"][0], facet) == "yes"
+        )
+        for facet, name in OF_MT_BENCH.items()
+    }
+    assert {facet: (n[True], n[False]) for facet, n in tagged.items()} == {
+        "code": (10, 3),
+        "maths": (8, 4),
+        "roleplay": (8, 2),
+        "extraction": (5, 0),
+    }
 
 
 def test_every_sample_has_two_hundred_rows_and_every_label_a_dozen() -> None:
