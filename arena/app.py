@@ -36,6 +36,7 @@ from arena.pages.rendering import Visit
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.play import upkeep
 from arena.play.battles import Battles
+from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
@@ -267,10 +268,12 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         parts.battles.relay.start()
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
+        labelling = asyncio.create_task(keep_labelling(parts.store, _now))
         yield
         learning.cancel()
         matching.cancel()
         verifying.cancel()
+        labelling.cancel()
         parts.verifier.close()
         await parts.battles.close()
         keeping.cancel()

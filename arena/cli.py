@@ -38,6 +38,8 @@ COMMANDS = {
     "rate": "rating:rate",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "label": "label:label",
+    "overlap": "label:overlap",
     "judge run": "judge_run:run",
     "judge work": "judge_run:work",
     "judge score": "judge_score:score",
@@ -49,6 +51,7 @@ COMMANDS = {
     "probe board": "probe:board",
     "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
+    "probe duplicates": "label:duplicates",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

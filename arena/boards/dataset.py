@@ -50,6 +50,13 @@ COLUMNS = {
     "attempt_b": "BIGINT",
     "order_shown": "VARCHAR",
     "transcript_hash": "VARCHAR",
+    "category": "VARCHAR",
+    "language": "VARCHAR",
+    "intent": "VARCHAR",
+    "turns": "BIGINT",
+    "chars": "BIGINT",
+    "hard": "VARCHAR",
+    "tagger": "VARCHAR",
     "exclusion": "VARCHAR",
     "link_kind": "VARCHAR",
     "link": "BIGINT",
@@ -62,6 +69,9 @@ COLUMNS = {
 The last five are of the chain: see `export_votes`. ``links`` is how many there are in all.
 """
 
+LABELS = ("category", "language", "intent", "turns", "chars", "hard")
+"""Columns that say what was asked for, by the policy's tagger; no hash binds them."""
+
 FORMATS = {
     ".parquet": "FORMAT parquet",
     ".csv": "FORMAT csv, HEADER",
@@ -72,13 +82,19 @@ NUMPY = {"DOUBLE": "float64", "BIGINT": "int64"}
 
 EXACT = "__exact"
 """Whether the values of a row are spelled as the export spells them: a rating may read others."""
+NO_LABELS: Mapping[str, Mapping[str, str]] = {}
 HASH = re.compile("[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
 
 
 def export_votes(
-    links: Sequence[LoggedLink], policy: Policy, path: Path, *, everything: bool = False
+    links: Sequence[LoggedLink],
+    policy: Policy,
+    path: Path,
+    *,
+    labels: Mapping[str, Mapping[str, str]] = NO_LABELS,
+    everything: bool = False,
 ) -> int:
     """Write the votes that a policy counts, in the order of the chain.
 
@@ -89,6 +105,8 @@ def export_votes(
     ----------
     path : Path
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
+    labels : mapping
+        What was asked for, by battle and by column: see `LABELS`.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
@@ -105,7 +123,9 @@ def export_votes(
     if path.suffix not in FORMATS:
         msg = f"Cannot write {str(path)!r}: name a file that ends in {', '.join(FORMATS)}."
         raise DataError(msg)
-    rows = [_row(link, policy, everything=everything) | {"links": len(links)} for link in links]
+    rows = [
+        _row(link, policy, labels, everything=everything) | {"links": len(links)} for link in links
+    ]
     try:
         _write({name: [row.get(name) for row in rows] for name in COLUMNS}, path)
     except duckdb.Error as error:
@@ -142,7 +162,13 @@ def verify_export(path: Path, noted: str = "") -> Verified:
     return replace(verified, problem=problem or _wrongly_left_out(rows))
 
 
-def _row(link: LoggedLink, policy: Policy, *, everything: bool) -> dict[str, object]:
+def _row(
+    link: LoggedLink,
+    policy: Policy,
+    labels: Mapping[str, Mapping[str, str]],
+    *,
+    everything: bool,
+) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,
         "link": link.link,
@@ -155,8 +181,12 @@ def _row(link: LoggedLink, policy: Policy, *, everything: bool) -> dict[str, obj
         case "exclusion":
             return hashes | {"left_out": NO_VOTE, "exclusion": _as_json(link.bound)}
     reason = _why_not(link.bound, policy, link.exclusions)
-    shown = {name: link.bound[name] for name in chain.BOUND} if everything or not reason else {}
-    return hashes | shown | {"left_out": reason}
+    if reason and not everything:
+        return hashes | {"left_out": reason}
+    shown = {name: link.bound[name] for name in chain.BOUND}
+    known: dict[str, object] = dict(labels.get(str(link.bound["battle_id"]), {}))
+    known |= {"tagger": " ".join(policy.tagger)} if known else {}
+    return hashes | known | shown | {"left_out": reason}
 
 
 def _why_not(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:

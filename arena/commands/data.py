@@ -45,17 +45,18 @@ def votes(
     arena export votes --to votes.parquet
     arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
-    from arena.boards.dataset import export_votes  # the store takes two seconds to import
+    from arena.boards.dataset import LABELS, export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
-    from arena.store import log
+    from arena.store import labels, log
     from arena.store.store import Store
     from arena.store.verify import verify
 
     url = read_settings(database=database).database
     with closing(Store(url)) as store, store.reading() as session:
         links = log.links(session, DEFAULT.name)
+        known = labels.of_votes(session, DEFAULT.tagger, LABELS)
         verified = verify(session)
-    rows = export_votes(links, DEFAULT, to, everything=everything)
+    rows = export_votes(links, DEFAULT, to, labels=known, everything=everything)
     votes = sum(link.kind == "vote" for link in links)
     say(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
     if verified.problem:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from rating.sentences import Sentence
 
@@ -96,6 +97,17 @@ KIND_RULES = {
 }
 
 
+class Tagger(NamedTuple):
+    """Whose labels of prompts are read; labels of two versions are never mixed."""
+
+    name: str
+    version: str
+
+
+RULES = Tagger("rules", "1")
+"""The tagger of this version: see `judge.labels.taggers`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Which votes of the log a board counts; the log itself never changes.
@@ -104,10 +116,13 @@ class Policy:
     ----------
     kinds : frozenset of VoterKind
         Voters whose votes count.
+    tagger : Tagger
+        Whose labels say of which category, language and so on a vote is.
     """
 
     name: str
     kinds: frozenset[VoterKind]
+    tagger: Tagger = RULES
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -191,6 +191,24 @@ class TurnRow(Table, table=True):
     created: datetime = _moment()
 
 
+class PromptLabelRow(Table, table=True):
+    """What a tagger says of the prompts of a battle up to a turn: see `judge.labels`.
+
+    Never changed: another version of a tagger adds labels of its own.
+    """
+
+    __tablename__ = "prompt_label"
+    __table_args__ = (UniqueConstraint("turn_id", "tagger", "tagger_version", "facet"),)
+    id: int | None = Field(default=None, primary_key=True)
+    turn_id: int = Field(foreign_key="turn.id")
+    facet: str
+    value: str
+    score: float | None = None
+    tagger: str
+    tagger_version: str
+    created: datetime = _moment()
+
+
 class AnswerRow(Table, table=True):
     """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks.
 

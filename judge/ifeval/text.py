@@ -3,7 +3,7 @@
 import re
 import tomllib
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -14,6 +14,7 @@ _SURE_OF_CHINESE = 20
 _KANA_SHARE = 0.1
 _LEAST_EVIDENCE = 2.0
 _LEAST_SHARE = 0.1
+_LEAST_OF_PROMPTS = 0.75
 _LEAD = 2.0
 _WORD = re.compile(r"[^\s\d!-/:-@\[-`{-~«»“”„‘’…—–।،؛؟。、]+")
 
@@ -56,6 +57,23 @@ def written_in(text: str, language: str) -> bool | None:
     if script not in common_words():
         return True
     return _by_common_words(text, script, language)
+
+
+def language_of(text: str) -> str | None:
+    """Name the language that most of a text is in, by the rules of `written_in`; None in doubt.
+
+    Common words are of more languages than IFEval asks for. Of Chinese characters without kana
+    a few are enough here: a text that may be Japanese rarely has none.
+
+    Examples
+    --------
+    >>> language_of("Wie wird das Wetter in der Stadt?"), language_of("Ok")
+    ('de', None)
+    """
+    script = "LATIN" if text.isascii() else _most_used_script(text)
+    if script in common_words():
+        return _by_most_common_words(text, script)
+    return _OF_SCRIPT.get(script)
 
 
 def main_script(text: str) -> str | None:
@@ -109,6 +127,36 @@ def _by_common_words(text: str, script: str, language: str) -> bool | None:
     return None
 
 
+def _most_used_script(text: str) -> str:
+    letters = _letters(text)
+    script, count = letters.most_common(1)[0] if letters else ("", 0)
+    return script if count >= _MAIN_SHARE * letters.total() else ""
+
+
+def _by_most_common_words(text: str, script: str) -> str | None:
+    weights, words = _weights(script), _WORD.findall(text.lower())
+    points: dict[str, float] = defaultdict(float)
+    for word in words:
+        for name, weight in weights.get(word, ()):
+            points[name] += weight
+    best = max(points, key=points.__getitem__, default="")
+    most = points.pop(best, 0.0)
+    sure = most >= _LEAST_OF_PROMPTS and most >= _LEAST_SHARE * len(words) / 2
+    return best if sure and most >= _LEAD * max(points.values(), default=0.0) else None
+
+
+@cache
+def _weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return what each word says for which language: one over those that have it, or 1."""
+    weights: dict[str, dict[str, float]] = defaultdict(dict)
+    for word, names in _languages_by_word(script).items():
+        weights[word] = dict.fromkeys(names, 1 / len(names))
+    for name in _PROMPTS.keys() & common_words()[script].keys():
+        for word in _PROMPTS[name].split():
+            weights[word][name] = weights[word].get(name, 0.0) + 1
+    return {word: tuple(by_name.items()) for word, by_name in weights.items()}
+
+
 def _is_sure(words: Counter[str], script: str, language: str, points: float) -> bool:
     common = sum(words[word] for word in common_words()[script][language])
     return points >= _LEAST_EVIDENCE and common >= _LEAST_SHARE * words.total()
@@ -143,6 +191,35 @@ SCRIPTS: Mapping[str, str] = {
     language: script for script, names in _LANGUAGES.items() for language in names.split()
 }
 """Script of each language (ISO 639-1), by the first word of its letters' Unicode names."""
+
+_OF_SCRIPT = {script: names for script, names in _LANGUAGES.items() if " " not in names} | {
+    "CJK": "zh",
+    "GREEK": "el",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+    "KHMER": "km",
+    "LAO": "lo",
+    "MYANMAR": "my",
+    "SINHALA": "si",
+}
+"""Language of each script that serves one, or one in nearly every text."""
+
+_PROMPTS = {
+    "en": "what why how who where which when does did explain write list describe give tell name "
+    "compare create translate summarise summarize hi hello please thanks",
+    "es": "cómo cuál cuáles cuánto cuántos cuándo dónde quién escribe explica hola gracias haz "
+    "dame",
+    "fr": "comment pourquoi quelle quelles quel quels combien écris explique bonjour traduis "
+    "donne",
+    "de": "warum wieso welche welcher schreibe erkläre hallo bitte danke wieviel nenne gib",
+    "it": "come cosa quali quale scrivi spiega ciao dammi grazie dimmi",
+    "pt": "quais qual quanto quantos escreva explique olá obrigado faça dê",
+    "nl": "waarom hoe wie welke schrijf leg hallo",
+    "ru": "почему как что напиши объясни какие какой привет сколько переведи где кто",
+    "uk": "чому як що напиши поясни які який привіт скільки",
+    "bg": "защо какво напиши обясни какви кой колко означава",
+}
+"""Words with which prompts begin; together with the common words they name a language."""
 
 
 @cache

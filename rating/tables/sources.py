@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import compress
 from pathlib import Path
@@ -362,6 +362,8 @@ class LoggedColumns:
         What errors call the log.
     left_out : list of str or None
         Why the policy leaves the vote out; None where it counts.
+    labels : mapping of str to list of str or None
+        What was asked for, by the names by which votes can be parted.
     """
 
     name: str
@@ -375,6 +377,7 @@ class LoggedColumns:
     pair_probability: list[float]
     repicks: list[int]
     left_out: list[str | None]
+    labels: Mapping[str, list[str | None]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return the name, as a file's path is its name."""
@@ -383,19 +386,25 @@ class LoggedColumns:
     def without(self, models: Set[str]) -> "LoggedColumns":
         """Leave out the battles of some models."""
         stays = [not {a, b} & models for a, b in zip(self.model_a, self.model_b, strict=True)]
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        name = columns.pop("name")
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        name, labels = columns.pop("name"), columns.pop("labels")
         left = {role: list(compress(values, stays)) for role, values in columns.items()}
-        return LoggedColumns(name=name, **left)
+        known = {facet: list(compress(values, stays)) for facet, values in labels.items()}
+        return LoggedColumns(name=name, labels=known, **left)
 
     def require_own(self, columns: Columns) -> None:
         """Raise `DataError` if columns of the log are named, which has its own."""
-        named = {field.name: getattr(columns, field.name) for field in fields(columns)}
-        if named.pop("by") is not None:
+        named = {one.name: getattr(columns, one.name) for one in fields(columns)}
+        by = named.pop("by")
+        if by is not None and by not in self.labels:
+            known = ", ".join(self.labels) or "none"
             msg = (
-                f"The log holds no column {columns.by!r} to part the votes by: export the votes, "
-                "add the column, and rate the file."
+                f"The log holds no column {by!r} to part the votes by, but {known}: export the "
+                "votes, add the column, and rate the file."
             )
+            raise DataError(msg)
+        if by is not None and not any(self.labels[by]):
+            msg = f"No vote of {self.name!r} has a {by}: label them first, arena label {self.name}"
             raise DataError(msg)
         for role, name in named.items():
             if name is not None:
@@ -404,9 +413,19 @@ class LoggedColumns:
                 )
                 raise DataError(msg)
 
-    def table(self, texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
-        """Return columns by role, every vote a row: those of `TEXTS` and `NUMBERS`, and time."""
+    def table(
+        self, texts: Sequence[str], numbers: Sequence[str] = (), by: str | None = None
+    ) -> Table:
+        """Return columns by role, every vote a row: those of `TEXTS` and `NUMBERS`, and time.
+
+        Parameters
+        ----------
+        by : str or None
+            Label in the role of the column that parts the votes.
+        """
         coded = {role: coded_list(role, getattr(self, TEXTS[role])) for role in texts}
+        if by is not None:
+            coded["by"] = coded_list("by", self.labels[by])
         arrays = {
             role: np.array(getattr(self, NUMBERS[role]), dtype=np.float64)
             for role in numbers
@@ -435,4 +454,4 @@ class LoggedColumns:
         texts = ["model_a", "model_b", "winner", *(role for role in people if people[role])]
         numbers = ["weight", "repicks"] if reading.weight is not None else []
         numbers += ["time"] if reading.needs_time else []
-        return compact(self.table([*texts, "left_out"], numbers))
+        return compact(self.table([*texts, "left_out"], numbers, reading.columns.by))

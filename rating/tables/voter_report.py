@@ -1,6 +1,5 @@
 """Which voters do not vote as somebody with a taste of their own would: evidence, not deletion."""
 
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,10 +18,11 @@ from rating.likelihood.design import ORDER_EFFECT
 from rating.tables import vote_filter
 from rating.tables.coding import ROW, numbered
 from rating.tables.columns import Columns
-from rating.tables.escaping import in_csv, in_csv_sql, quoted
-from rating.tables.files import Files, expanded
+from rating.tables.escaping import quoted
+from rating.tables.files import Files
 from rating.tables.formats import write_parquet
 from rating.tables.ordered import OrderedVotes, read_ordered
+from rating.tables.rewriting import require_target, write_rows
 from rating.tables.sources import LoggedColumns, opened
 from rating.typing import Floats
 
@@ -314,7 +314,6 @@ def _by_evidence(voter: CheckedVoter) -> tuple[float, str]:
 
 
 WEIGHT, REASON = "voter_weight", "voter_reason"
-ENDINGS = (".parquet", ".csv")
 
 
 def write_weighted(
@@ -348,13 +347,7 @@ def write_weighted(
             "votes.parquet), and weigh the file."
         )
         raise DataError(msg)
-    if path.suffix not in ENDINGS:
-        msg = f"Cannot write {str(path)!r}: name a file that ends in {' or '.join(ENDINGS)}."
-        raise DataError(msg)
-    files = Files.of(source)
-    if files and os.path.realpath(path) in map(os.path.realpath, expanded(files.paths)):
-        msg = f"{str(source)!r} cannot be read and written at once: name another file."
-        raise DataError(msg)
+    require_target(path, source)
     with tempfile.TemporaryDirectory() as folder, opened(source, list) as frame:
         there = frame.collect_schema().names()
         for name in (WEIGHT, REASON):
@@ -366,7 +359,9 @@ def write_weighted(
                 raise DataError(msg)
         voters = Path(folder) / "voters.parquet"
         write_parquet([_row(voter) for voter in report.voters], voters)
-        _write(_joined(numbered(frame), (columns or Columns()).need("voter", there), voters), path)
+        write_rows(
+            _joined(numbered(frame), (columns or Columns()).need("voter", there), voters), path
+        )
 
 
 def _row(voter: CheckedVoter) -> Mapping[str, object]:
@@ -386,22 +381,3 @@ def _joined(rows: duckdb.DuckDBPyRelation, voter: str, weights: Path) -> duckdb.
     joined = rows.query("votes", query)
     assert joined is not None  # a SELECT has rows
     return joined
-
-
-def _as_csv(rows: duckdb.DuckDBPyRelation) -> str:
-    return ", ".join(
-        f"{in_csv_sql(quoted(name)) if kind == 'VARCHAR' else quoted(name)} "
-        f"AS {quoted(str(in_csv(name)))}"
-        for name, kind in zip(rows.columns, rows.types, strict=True)
-    )
-
-
-def _write(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
-    try:
-        if path.suffix == ".csv":
-            rows.project(_as_csv(rows)).write_csv(str(path), header=True)
-        else:
-            rows.write_parquet(str(path))
-    except duckdb.Error as error:
-        msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}"
-        raise DataError(msg) from error

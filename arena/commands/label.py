@@ -1,0 +1,254 @@
+"""`arena label`, `arena probe duplicates` and `arena overlap`: what prompts are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arena import terminal
+from arena.commands.arguments import Columns, File, TableOrJson
+from arena.errors import SettingsError
+from arena.terminal import plain, say, show, working, write_json
+from judge.labels.shares import LabelShare, shares
+from judge.labels.taggers import VERSION
+from rating.tables.files import Files
+
+if TYPE_CHECKING:
+    from judge.labels.overlap import Gain
+    from rating.tables.sources import LoggedColumns
+    from rating.typing import Floats
+
+Roles = Sequence[tuple[str, str]]
+
+
+def label(
+    source: str,
+    /,
+    *,
+    to: File = None,
+    columns: Columns = (),
+    form: TableOrJson = "table",
+) -> None:
+    """Say what prompts ask for, by rules that need no model and no network.
+
+    Of a database every vote without labels gets them, and what is labelled stays so. Of a file
+    the rows are written again with a column a label. Broken off, it goes on where it stopped.
+
+    Parameters
+    ----------
+    source
+        Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
+    to
+        File to write the labelled rows of a file to: .parquet or .csv.
+    columns
+        Read the prompts from the column of this name, as in prompt=question.
+    form
+        How to write the shares of the labels.
+
+    Examples
+    --------
+    arena label sqlite:///arena.db
+    arena label prompts.jsonl --to labelled.parquet
+    """
+    with working("Labelling") as advance:
+        counts = (_of_database if "://" in source else _of_file)(source, to, columns, advance)
+    result = shares(counts)
+    if form == "json":
+        write_json(result.to_dict())
+    elif not result.prompts:
+        say(f"{source}: there is nothing to label yet.")
+    else:
+        head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
+        grid = terminal.table(head, map(_cells, result.labels), right=range(2, 5))
+        show(plain(f"{result.prompts:,} prompts are labelled (rules, version {VERSION})."), grid)
+
+
+def duplicates(
+    source: str,
+    /,
+    *,
+    columns: Columns = (),
+    form: TableOrJson = "table",
+) -> None:
+    """Say how often prompts repeat one another, and how fresh they are.
+
+    Near duplicates have a Jaccard similarity of .8 and more over 5-character shingles. A prompt
+    is fresh if it is like nothing that is a day older and more.
+
+    Parameters
+    ----------
+    source
+        Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
+    columns
+        Read prompt or time from the column of this name, as in prompt=question.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena probe duplicates sqlite:///arena.db
+    arena probe duplicates prompts.parquet --column time=asked
+    """
+    from judge.labels import duplicates as alike
+
+    with working("Comparing") as advance:
+        texts, seconds = _timed_prompts(source, columns)
+        groups = alike.duplicates(texts, advance)
+    freshness = None if seconds is None else alike.fresh(groups, seconds)
+    result = alike.to_dict(texts, groups, freshness)
+    if form == "json":
+        write_json(result)
+        return
+    rows = [(f"{one['n']:,}", one["prompt"][:SHOWN]) for one in result["largest"]]
+    show(*map(plain, _in_words(result)), terminal.table(("Times", "Prompt"), rows, right=(0,)))
+
+
+def overlap(
+    benchmark: str,
+    source: str,
+    /,
+    *,
+    columns: Columns = (),
+    level: float = 0.95,
+    form: TableOrJson = "table",
+) -> None:
+    """Rate models on prompts that a benchmark holds against all others.
+
+    A prompt overlaps if it has 13 words in a row of an item, or is a shorter item as such. Who
+    does better there may have learnt the benchmark by heart.
+    Exit code 3: one of the two kinds of prompts identifies no rating.
+
+    Parameters
+    ----------
+    benchmark
+        File, folder or pattern of its items (.parquet, .csv, .jsonl).
+    source
+        Votes: database URL, or files with the words of the prompts beside them.
+    columns
+        Read the prompts of the votes from the column of this name, as in prompt=question.
+    level
+        Of each interval.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena overlap gsm8k.jsonl sqlite:///arena.db
+    arena overlap gsm8k.jsonl votes.parquet --column prompt=question
+    """
+    from judge.labels.files import prompts_of, rated_apart
+    from judge.labels.overlap import Benchmark, overlapping
+
+    with working("Comparing"):
+        items = Benchmark(
+            [text for texts in prompts_of(Files((benchmark,)), None) for text in texts]
+        )
+        if "://" in source:
+            votes, prompts = _logged(source)
+            result = rated_apart(votes, overlapping(prompts, items), level)
+        else:
+            file = Files((source,))
+            asked = prompts_of(file, dict(columns).get("prompt"))
+            result = rated_apart(file, overlapping(asked, items), level)
+    if form == "json":
+        write_json(result.to_dict())
+        return
+    head = ("Model", "Overlapping", "Others", "Difference", "p, after Holm")
+    words = f"{result.overlapping:,} of {result.votes:,} votes are on prompts of the benchmark."
+    show(plain(words), terminal.table(head, map(_gain, result.gains)))
+
+
+def _gain(one: "Gain") -> tuple[str, ...]:
+    gap = one.difference
+    ends = f"{gap.value:+.0f} ({gap.lower:+.0f} to {gap.upper:+.0f})"
+    return one.model, f"{one.overlapping:.0f}", f"{one.others:.0f}", ends, f"{one.p:.3f}"
+
+
+def _logged(url: str) -> "tuple[LoggedColumns, list[list[str]]]":
+    from arena.boards.source import votes_of
+    from arena.store import labels
+    from arena.store.engine import reading_existing
+
+    votes = votes_of(url)
+    with reading_existing(url) as session:
+        asked = labels.prompts_of_votes(session)
+    return votes, [asked.get(battle, []) for battle in votes.battle]
+
+
+def _timed_prompts(source: str, columns: Roles) -> "tuple[list[str], Floats | None]":
+    if "://" not in source:
+        from judge.labels.files import timed_prompts
+
+        named = dict(columns)
+        return timed_prompts(Files((source,)), named.get("prompt"), named.get("time"))
+    import numpy as np
+
+    from arena.store.engine import reading_existing
+    from arena.store.labels import prompts
+
+    with reading_existing(source) as session:
+        rows = prompts(session)
+    return [text for text, _ in rows], np.array([moment.timestamp() for _, moment in rows])
+
+
+def _in_words(result: Mapping[str, Any]) -> list[str]:
+    repeated, fresh = result["repeated"], result["fresh"]
+    words = [
+        f"{result['prompts']:,} prompts, {result['distinct']:,} different texts, "
+        f"{result['groups']:,} groups of prompts that are alike.",
+    ]
+    if repeated:
+        words.append(f"Like one before: {_ends(repeated)}.")
+    if fresh:
+        words.append(f"Unlike anything a day older: {_ends(fresh)}, of {fresh['n']:,}.")
+    return words
+
+
+def _ends(share: Mapping[str, float]) -> str:
+    return f"{share['share']:.1%} ({share['lower']:.1%} to {share['upper']:.1%})"
+
+
+SHOWN = 100
+"""Characters of a prompt in a table."""
+
+Advance = Callable[[int, int], None]
+Counts = Mapping[tuple[str, str], int]
+
+
+def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
+    if to is not None or columns:
+        msg = (
+            "The labels of a database stay in it, and its columns are known: drop --to and "
+            "--column, and export the votes with arena export votes."
+        )
+        raise SettingsError(msg)
+    from arena.play.labels import TAGGING, label_votes  # SQLAlchemy takes a second to import
+    from arena.store.engine import reading_existing
+    from arena.store.labels import counts
+    from arena.store.store import Store
+
+    with reading_existing(url):  # else a wrong name would make a database
+        pass
+    with closing(Store(url)) as store:
+        label_votes(store, lambda: datetime.now(UTC), advance)
+        return store.read(counts, TAGGING)
+
+
+def _of_file(source: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
+    from judge.labels.files import label_file
+
+    named = dict(columns)
+    if {*named} - {"prompt"}:
+        msg = f"There is no role {min({*named} - {'prompt'})!r} of a column: the one is prompt."
+        raise SettingsError(msg)
+    return label_file(Files((source,)), named.get("prompt"), to, advance)
+
+
+def _cells(one: LabelShare) -> tuple[str, ...]:
+    corrected = one.corrected
+    if corrected is None or None in (corrected.value, corrected.lower, corrected.upper):
+        words = "–"
+    else:
+        words = f"{corrected.value:.1%} ({corrected.lower:.1%} to {corrected.upper:.1%})"
+    return one.facet, one.value, f"{one.n:,}", f"{one.share:.1%}", words

@@ -1,0 +1,68 @@
+"""Labels what was voted on: of new votes while the arena is served, or of a whole database."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+
+from arena.domain.vote import Tagger
+from arena.errors import StoreError
+from arena.store import labels
+from arena.store.labels import NewLabel, VotedTurn
+from arena.store.store import Store
+from judge.labels.refusals import REFUSAL, refusal
+from judge.labels.taggers import TAGGER, VERSION, Label, tag
+
+logger = logging.getLogger(__name__)
+
+TAGGING = Tagger(TAGGER, VERSION)
+"""Who labels here; a policy may read the labels of another version."""
+REST_S = 60.0
+"""Between two looks for votes without labels."""
+PAUSE_S = 0.005
+"""After each turn others work for so long, where an arena is served."""
+
+
+def label_votes(
+    store: Store,
+    now: Callable[[], datetime],
+    progress: Callable[[int, int], None] | None = None,
+    pause_s: float = 0.0,
+) -> int:
+    """Label every turn that was voted on and has no label yet; gives how many there were.
+
+    What is labelled is stored some hundred turns at a time, so that it can be broken off.
+    """
+    total = store.read(labels.count_unlabelled, TAGGING) if progress else 0
+    done = last = 0
+    while turns := store.read(labels.unlabelled, TAGGING, last):
+        new = [label for turn in turns for label in labels_of(turn, pause_s)]
+        with store.writing() as session:
+            labels.add(session, new, TAGGING, now())
+        done, last = done + len(turns), turns[-1].id
+        if progress:
+            progress(done, max(done, total))
+    return done
+
+
+async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:
+    """Label new votes, rest, and look again, until cancelled."""
+    while True:
+        try:
+            await asyncio.to_thread(partial(label_votes, store, now, pause_s=PAUSE_S))
+        except StoreError as error:
+            logger.warning("Votes could not be labelled: %s", error)
+        except Exception:
+            logger.exception("Labelling votes ended in a fault of ours")
+        await asyncio.sleep(REST_S)
+
+
+def labels_of(turn: VotedTurn, pause_s: float) -> Iterator[NewLabel]:
+    """Label a turn, and let others work for a while."""
+    by_facet: dict[str, Label] = tag(turn.prompts) | {REFUSAL: refusal(turn.answers)}
+    for facet, label in by_facet.items():
+        yield NewLabel(turn.id, facet, label.value, label.score)
+    if pause_s:
+        time.sleep(pause_s)

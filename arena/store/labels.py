@@ -1,0 +1,210 @@
+"""Labels of prompts: which turns lack them, and those of the votes on a board."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, select
+from sqlalchemy.dialects import postgresql
+from sqlmodel import Session, col
+
+from arena.domain.vote import Tagger
+from arena.store.tables import AnswerRow, BattleRow, PromptLabelRow, TurnRow, VoteRow
+
+BATCH = 500
+"""Turns that are read at a time."""
+BEGINNING = 1000
+"""Characters of an answer that are read."""
+
+
+_KEEP = postgresql.insert(PromptLabelRow).on_conflict_do_nothing()
+"""SQLite writes it in the same words."""
+
+
+@dataclass(frozen=True, slots=True)
+class VotedTurn:
+    """The turn of a battle that was voted on, or skipped.
+
+    Attributes
+    ----------
+    id : int
+    prompts : list of str
+        Of the battle up to this turn, oldest first.
+    answers : list of str
+        The two that were on screen, side A first.
+    """
+
+    id: int
+    prompts: list[str]
+    answers: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewLabel:
+    """A label about to be stored."""
+
+    turn_id: int
+    facet: str
+    value: str
+    score: float | None
+
+
+def unlabelled(session: Session, tagger: Tagger, after: int) -> list[VotedTurn]:
+    """Read some of the turns that were voted on and that a tagger has not labelled, by their ids.
+
+    Turns whose words were erased are left out.
+
+    Parameters
+    ----------
+    after : int
+        Id of the last one that was read; 0 before the first.
+    """
+    rows = session.connection().execute(_lacking(tagger).limit(BATCH), {"after": after}).all()
+    if not rows:
+        return []
+    battles = [row.battle_id for row in rows]
+    asked, answered = _prompts(session, battles), _answers(session, battles)
+    return [
+        VotedTurn(
+            id=row.id,
+            prompts=[text for turn, text in asked[row.battle_id] if turn <= row.turn],
+            answers=[
+                answered.get((row.battle_id, row.turn, side, attempt), "")
+                for side, attempt in (("a", row.attempt_a), ("b", row.attempt_b))
+            ],
+        )
+        for row in rows
+    ]
+
+
+def count_unlabelled(session: Session, tagger: Tagger) -> int:
+    """Count the turns that `unlabelled` reads."""
+    turns = _lacking(tagger).order_by(None).subquery()
+    query = select(func.count()).select_from(turns)
+    return session.connection().execute(query, {"after": 0}).scalar_one()
+
+
+def add(session: Session, labels: Sequence[NewLabel], tagger: Tagger, now: datetime) -> None:
+    """Store labels of turns; those that are there stay, as two processes may label at once."""
+    rows = [
+        {
+            "turn_id": label.turn_id,
+            "facet": label.facet,
+            "value": label.value,
+            "score": label.score,
+            "tagger": tagger.name,
+            "tagger_version": tagger.version,
+            "created": now,
+        }
+        for label in labels
+    ]
+    if rows:
+        session.connection().execute(_KEEP, rows)
+
+
+def of_votes(
+    session: Session, tagger: Tagger, facets: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """Give the labels of what was voted on, by a battle's public id and by facet."""
+    query = (
+        select(col(BattleRow.public_id), col(PromptLabelRow.facet), col(PromptLabelRow.value))
+        .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
+        .join(VoteRow, _voted_on())
+        .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
+        .where(
+            col(PromptLabelRow.tagger) == tagger.name,
+            col(PromptLabelRow.tagger_version) == tagger.version,
+            col(PromptLabelRow.facet).in_(facets),
+        )
+    )
+    labels: dict[str, dict[str, str]] = defaultdict(dict)
+    for battle, facet, value in session.connection().execute(query):
+        labels[battle][facet] = value
+    return labels
+
+
+def counts(session: Session, tagger: Tagger) -> dict[tuple[str, str], int]:
+    """Count the labels of a tagger, by facet and value."""
+    query = (
+        select(col(PromptLabelRow.facet), col(PromptLabelRow.value), func.count())
+        .where(
+            col(PromptLabelRow.tagger) == tagger.name,
+            col(PromptLabelRow.tagger_version) == tagger.version,
+        )
+        .group_by(col(PromptLabelRow.facet), col(PromptLabelRow.value))
+    )
+    return {(facet, value): n for facet, value, n in session.connection().execute(query)}
+
+
+def prompts(session: Session) -> list[tuple[str, datetime]]:
+    """Give every prompt whose words are there, oldest first, and when it was written."""
+    query = select(col(TurnRow.prompt), col(TurnRow.created)).where(
+        col(TurnRow.nonce).is_not(None)
+    )
+    rows = session.connection().execute(query.order_by(col(TurnRow.id)))
+    return [(text, created) for text, created in rows]
+
+
+def prompts_of_votes(session: Session) -> dict[str, list[str]]:
+    """Give the prompts of each battle with a vote up to the turn voted on, by public id."""
+    query = (
+        select(col(BattleRow.public_id), col(TurnRow.prompt))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .where(col(TurnRow.turn) <= col(VoteRow.turn))
+        .order_by(col(TurnRow.id))
+    )
+    asked: dict[str, list[str]] = defaultdict(list)
+    for battle, text in session.connection().execute(query):
+        asked[battle].append(text)
+    return asked
+
+
+def _voted_on() -> ColumnElement[bool]:
+    return and_(
+        col(VoteRow.battle_id) == col(TurnRow.battle_id), col(VoteRow.turn) == col(TurnRow.turn)
+    )
+
+
+def _lacking(tagger: Tagger) -> Select[*tuple[Any, ...]]:
+    labelled = exists().where(
+        col(PromptLabelRow.turn_id) == col(TurnRow.id),
+        col(PromptLabelRow.tagger) == tagger.name,
+        col(PromptLabelRow.tagger_version) == tagger.version,
+    )
+    return (
+        select(
+            col(TurnRow.id),
+            col(TurnRow.battle_id),
+            col(TurnRow.turn),
+            col(VoteRow.attempt_a),
+            col(VoteRow.attempt_b),
+        )
+        .join(VoteRow, _voted_on())
+        .where(col(TurnRow.id) > bindparam("after"), col(TurnRow.nonce).is_not(None), ~labelled)
+        .order_by(col(TurnRow.id))
+    )
+
+
+def _prompts(session: Session, battles: Collection[int]) -> dict[int, list[tuple[int, str]]]:
+    asked: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    query = select(col(TurnRow.battle_id), col(TurnRow.turn), col(TurnRow.prompt)).where(
+        col(TurnRow.battle_id).in_(battles)
+    )
+    for battle, turn, text in session.connection().execute(query.order_by(col(TurnRow.turn))):
+        asked[battle].append((turn, text))
+    return asked
+
+
+def _answers(session: Session, battles: Collection[int]) -> dict[tuple[int, int, str, int], str]:
+    """Give how answers begin, by battle, turn, side and attempt."""
+    query = select(
+        col(AnswerRow.battle_id),
+        col(AnswerRow.turn),
+        col(AnswerRow.side),
+        col(AnswerRow.attempt),
+        func.substr(col(AnswerRow.text), 1, BEGINNING),
+    ).where(col(AnswerRow.battle_id).in_(battles))
+    return {(b, t, s, n): text for b, t, s, n, text in session.connection().execute(query)}

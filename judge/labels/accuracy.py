@@ -1,0 +1,168 @@
+"""How right the taggers are, on samples labelled by hand, and what that does to shares."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from judge.ifeval.accuracy import Share, share
+from judge.labels.refusals import REFUSAL, refuses
+from judge.labels.taggers import CATEGORIES, UNKNOWN, Label, tag
+from judge.studies.corrected import Counted, corrected_rate
+from judge.studies.estimates import Estimate
+from rating.errors import NotIdentifiedError
+
+INTENTS = ("quizzing", "playing")
+LEAST = 100
+"""Labelled rows from which a share is corrected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How right a tagger is on a labelled sample.
+
+    Attributes
+    ----------
+    facet : str
+    true_positives, false_positives, false_negatives, true_negatives : int
+        Rows that carry the label by hand or not, and by the tagger or not.
+    """
+
+    facet: str
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the sample."""
+        return sum(
+            (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
+        )
+
+    @property
+    def precision(self) -> Share:
+        """Share of tagged rows that are rightly so, with Wilson's interval."""
+        return _share(self.true_positives, self.false_positives)
+
+    @property
+    def recall(self) -> Share:
+        """Share of rows with the label that are tagged."""
+        return _share(self.true_positives, self.false_negatives)
+
+    @property
+    def attenuation(self) -> float:
+        """Precision less the share of untagged rows that carry the label.
+
+        A difference between tagged and untagged prompts is that many times the true one, where
+        the mix of prompts is as in the sample.
+        """
+        untagged = self.false_negatives + self.true_negatives
+        return self.precision.rate - self.false_negatives / untagged
+
+    def corrected(self, tagged: int, n: int, *, level: float = 0.95) -> Estimate | None:
+        """Correct the share of tagged prompts for the tagger's errors (Rogan and Gladen).
+
+        The tagger must err as often on these prompts as on the sample, of either kind.
+
+        Returns
+        -------
+        Estimate or None
+            None with fewer than `LEAST` labelled rows, or where the tagger says nothing.
+        """
+        if self.rows < LEAST:
+            return None
+        n_true = self.true_positives + self.false_negatives
+        n_false = self.true_negatives + self.false_positives
+        try:
+            return corrected_rate(
+                Counted(tagged, n),
+                Counted(self.true_negatives, n_false),
+                Counted(self.true_positives, n_true),
+                level=level,
+            )
+        except NotIdentifiedError:
+            return None
+
+
+def _share(right: int, wrong: int) -> Share:
+    return share((str(row), row < right) for row in range(right + wrong))
+
+
+def _compared(facet: str, pairs: Iterable[tuple[bool, bool]]) -> Accuracy:
+    """Count rows by what a person and the tagger say of them."""
+    counts = Counter(pairs)
+    return Accuracy(
+        facet,
+        true_positives=counts[True, True],
+        false_positives=counts[False, True],
+        false_negatives=counts[True, False],
+        true_negatives=counts[False, False],
+    )
+
+
+def _sample(name: str) -> list[list[str]]:
+    text = (files("judge.labels") / name).read_text("utf-8")
+    return [row.split("\t") for row in text.splitlines()[1:]]
+
+
+@cache
+def accuracies() -> Mapping[str, Accuracy]:
+    """Hold every tagger that says yes or no, and the intents, against the labelled samples."""
+    tags, by_hand = _tagged(), [set(labels.split()) for _, labels, _ in _sample("prompts.tsv")]
+    measured = {
+        name: [
+            (name in hand, _says(name, labels)) for hand, labels in zip(by_hand, tags, strict=True)
+        ]
+        for name in (*CATEGORIES, "instructions", "hard", *INTENTS)
+    }
+    answers = _sample("answers.tsv")
+    measured[REFUSAL] = [(truth == "yes", refuses(_unescaped(text))) for truth, text in answers]
+    return {name: _compared(name, pairs) for name, pairs in measured.items()}
+
+
+def _says(name: str, labels: Mapping[str, Label]) -> bool:
+    return labels["intent"].value == name if name in INTENTS else labels[name].value == "yes"
+
+
+def labelled_prompts() -> list[str]:
+    """Give the prompts of the sample."""
+    return [_unescaped(prompt) for _, _, prompt in _sample("prompts.tsv")]
+
+
+@cache
+def _tagged() -> list[dict[str, Label]]:
+    return [tag([prompt]) for prompt in labelled_prompts()]
+
+
+def language_accuracy() -> tuple[Share, Share]:
+    """Share of rightly named languages, of the rows whose language is named and of all rows."""
+    true = [language for language, _, _ in _sample("prompts.tsv")]
+    named = [labels["language"].value for labels in _tagged()]
+    right = [(str(row), a == b) for row, (a, b) in enumerate(zip(true, named, strict=True))]
+    sure = [pair for pair, name in zip(right, named, strict=True) if name != UNKNOWN]
+    return share(sure), share(right)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n")
+
+
+def table() -> list[tuple[str, ...]]:
+    """Lay out every tagger: rows, rows with the label, precision, recall, attenuation."""
+    sure, right = language_accuracy()
+    n = str(right.n)
+    rows: list[tuple[str, ...]] = [
+        ("language", n, n, _in_words(sure), _in_words(right), "–"),
+    ]
+    for one in accuracies().values():
+        with_label = str(one.true_positives + one.false_negatives)
+        figures = (_in_words(one.precision), _in_words(one.recall), f"{one.attenuation:.2f}")
+        rows.append((one.facet, str(one.rows), with_label, *figures))
+    return rows
+
+
+def _in_words(one: Share) -> str:
+    return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})"

@@ -1,0 +1,76 @@
+"""Overlap with a benchmark is seen, and so is who does better on it, and who does not."""
+
+import numpy as np
+import pytest
+
+from judge.labels.files import rated_apart
+from judge.labels.overlap import Benchmark, overlapping
+from rating.errors import NotIdentifiedError
+from rating.tables.sources import LoggedColumns
+from rating.typing import Bools
+
+ITEM = "A mill grinds 40 sacks a day and sells half of them on Monday; how many are left?"
+MODELS = ("basalt", "marble", "quartz", "slate")
+
+
+def test_thirteen_words_in_a_row_overlap_and_twelve_do_not() -> None:
+    benchmark = Benchmark([ITEM, "Why?"])
+    words = ITEM.split()
+    assert benchmark.holds("Please: " + " ".join(words[2:15]).upper())
+    assert not benchmark.holds(" ".join(words[:12]) + " for you, my friend")
+    assert benchmark.holds("why")
+    assert not benchmark.holds("why not")
+    assert not benchmark.holds("")
+    assert overlapping([["Hello", ITEM], ["Hello"], []], benchmark).tolist() == [
+        True,
+        False,
+        False,
+    ]
+
+
+def votes(n: int, rng: np.random.Generator, gain: float) -> tuple[LoggedColumns, Bools]:
+    """Votes of 100 people, a third on prompts of the benchmark, where the first model gains."""
+    strengths = np.array([0.0, 0.3, -0.3, 0.1])
+    overlaps = rng.random(n) < 1 / 3
+    pairs = np.array([rng.choice(4, 2, replace=False) for _ in range(n)])
+    theta = strengths[pairs] + gain * (pairs == 0) * overlaps[:, None]
+    a_wins = rng.random(n) < 1 / (1 + np.exp(theta[:, 1] - theta[:, 0]))
+    log = LoggedColumns(
+        name="the log",
+        battle=[f"b{i}" for i in range(n)],
+        model_a=[MODELS[i] for i in pairs[:, 0]],
+        model_b=[MODELS[i] for i in pairs[:, 1]],
+        outcome=["model_a" if won else "model_b" for won in a_wins],
+        voter=[f"v{i % 100}" for i in range(n)],
+        prompt=[f"p{i}" for i in range(n)],
+        created=[],
+        pair_probability=[],
+        repicks=[],
+        left_out=[None] * n,
+    )
+    return log, overlaps
+
+
+def test_a_model_that_gains_on_the_benchmark_is_seen() -> None:
+    result = rated_apart(*votes(3000, np.random.default_rng(1), gain=1.0), 0.95)
+    first = result.gains[0]
+    assert (first.model, result.votes) == ("basalt", 3000)
+    assert first.p < 0.01
+    true = 0.75 * 400 / np.log(10)  # the others go down by a quarter
+    assert (first.difference.lower or 0) < true < (first.difference.upper or 0)
+
+
+@pytest.mark.slow
+def test_without_a_gain_a_model_is_named_in_at_most_one_of_twenty() -> None:
+    rng = np.random.default_rng(2)
+    named = [
+        min(gain.p for gain in rated_apart(*votes(600, rng, gain=0.0), 0.95).gains) < 0.05
+        for _ in range(200)
+    ]
+    assert np.mean(named) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_votes_of_one_kind_alone_are_refused() -> None:
+    log, overlaps = votes(200, np.random.default_rng(3), gain=0.0)
+    with pytest.raises(NotIdentifiedError, match="prompts that overlap with the benchmark"):
+        rated_apart(log, np.zeros_like(overlaps), 0.95)
