@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix slow bench bench-rating kills load faults lock
+.PHONY: setup demo study-demo test lint fix words slow bench bench-rating kills load faults lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -34,6 +34,12 @@ lint: .venv/.dev
 fix: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# For translators: brings arena/locale/*.po up to date with the words in templates and code.
+words: .venv/.dev
+	$(BIN)/pybabel -q extract -F arena/locale/babel.cfg -k Sentence:1 -k counted:1,2 --sort-output --no-location --omit-header -o arena/locale/words.pot .
+	$(BIN)/pybabel -q update -i arena/locale/words.pot -o arena/locale/de.po -l de --no-wrap --no-fuzzy-matching
+	rm arena/locale/words.pot
 
 # The workers take all cores: threads of linear algebra beside them would only wait for each other.
 test slow: export OPENBLAS_NUM_THREADS = 1

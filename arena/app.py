@@ -17,7 +17,7 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 
 from arena.api import problems
 from arena.api.battle_routes import battles_router
-from arena.api.middleware import BodyLimit, Requests, SecurityHeaders, Visitors
+from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards.leaderboard import Leaderboard
@@ -32,7 +32,8 @@ from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.routes import Exhibits, missing, pages_router
+from arena.pages.rendering import Visit
+from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.matchmaking import PairWins
@@ -42,6 +43,7 @@ from arena.settings import Settings, read_cards, read_keys, read_roster
 from arena.store import log, single_battles
 from arena.store.store import Store
 from rating import __version__
+from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +57,12 @@ SENT_AS_IT_IS = (
 """What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
 the length of an answer. Events are sent as they come, and what the API answers is short."""
 EXAMPLES = (
-    "Explain how vaccines work to a ten-year-old",
-    "Write a Python function that finds duplicate files",
-    "Plan three days in Lisbon with a toddler",
-    "What is the difference between TCP and UDP?",
-    "Suggest a kind way to decline an invitation",
-    "Prove that the square root of 2 is irrational",
+    Sentence("Explain how vaccines work to a ten-year-old"),
+    Sentence("Write a Python function that finds duplicate files"),
+    Sentence("Plan three days in Lisbon with a toddler"),
+    Sentence("What is the difference between TCP and UDP?"),
+    Sentence("Suggest a kind way to decline an invitation"),
+    Sentence("Prove that the square root of 2 is irrational"),
 )
 
 
@@ -107,9 +109,11 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         trust=Trust(settings.host, settings.host_names(), settings.proxy_networks()),
     )
     app.add_middleware(SecurityHeaders)
+    app.add_middleware(Languages, default=settings.language)
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
-    problems.install(app, missing)
+    visit_of = partial(_visit, parts.store)
+    problems.install(app, lambda request: missing(visit_of(request)))
     board, simulated = (
         Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
         for policy in (DEFAULT, SIMULATED)
@@ -122,6 +126,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             board=board.read,
             my_battles=lambda voter: parts.store.read(single_battles.past_battles, voter.id),
             voter_of=_voter_of,
+            visit_of=visit_of,
             others={SIMULATED.name: simulated.read},
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
@@ -131,7 +136,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     )
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
     app.mount("/look", StaticFiles(directory=STATIC))
-    return _with_page(app, parts, settings) if settings.page else app
+    return _with_page(app, parts, settings, visit_of) if settings.page else app
 
 
 def build(settings: Settings, roster: Roster) -> Parts:
@@ -278,12 +283,15 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     return lifespan
 
 
-def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
+def _with_page(
+    app: FastAPI, parts: Parts, settings: Settings, visit_of: Callable[[Request], Visit]
+) -> FastAPI:
     from arena.ui.battle_page import add_assets, page_router
 
     router = page_router(
         parts.examples,
         parts.battles.prompts,
+        visit_of=visit_of,
         readable=settings.show_battles,
         longest=settings.max_prompt_chars,
     )
@@ -295,6 +303,12 @@ def _with_page(app: FastAPI, parts: Parts, settings: Settings) -> FastAPI:
 def _voter_of(request: Request) -> Voter | None:
     voter: Voter | None = request.state.voter
     return voter
+
+
+def _visit(store: Store, request: Request) -> Visit:
+    """Say what a page takes from who asks for it; it reads, and so blocks."""
+    voter = _voter_of(request)
+    return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
 
 
 def _exhibits(store: Store) -> Exhibits:

@@ -25,6 +25,7 @@ from datetime import datetime, timedelta
 
 from arena.domain.answer import FailureClass
 from arena.domain.vote import Choice
+from rating.sentences import Sentence
 
 
 class ArenaError(Exception):
@@ -63,7 +64,7 @@ class EndpointError(ArenaError):
 
 
 class PlayError(ArenaError):
-    """A visitor asked for something that cannot be done."""
+    """A visitor asked for something that cannot be done; says so in a `Sentence`."""
 
 
 class BadPromptError(PlayError):
@@ -74,7 +75,7 @@ class UnknownBattleError(PlayError):
     """No such battle, or somebody else's: nobody learns which of the two."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such battle, or it belongs to somebody else.")
+        super().__init__(Sentence("There is no such battle, or it belongs to somebody else."))
 
 
 class NotReadyError(PlayError):
@@ -85,7 +86,10 @@ class AlreadyVotedError(PlayError):
     """The battle holds another choice, which stands."""
 
     def __init__(self, choice: Choice) -> None:
-        super().__init__(f"You have already voted on this battle: {CHOICE_WORDS[choice]}.")
+        choice_words = CHOICE_WORDS[choice]
+        super().__init__(
+            Sentence("You have already voted on this battle: %(choice)s.", choice=choice_words)
+        )
         self.choice = choice
 
 
@@ -101,7 +105,10 @@ class LimitError(PlayError):
     def __init__(self, reached: str, free_at: datetime) -> None:
         begun = free_at.replace(second=0, microsecond=0)
         self.free_at = begun if begun == free_at else begun + timedelta(minutes=1)
-        super().__init__(f"{reached} The next is free at {self.free_at:%H:%M} UTC.")
+        when = f"{self.free_at:%H:%M}"
+        super().__init__(
+            Sentence("%(reached)s The next is free at %(time)s UTC.", reached=reached, time=when)
+        )
 
 
 class BusyError(PlayError):
@@ -116,14 +123,14 @@ class ClosingError(PlayError):
     """The arena is going down: running battles may end, new ones are not begun."""
 
     def __init__(self) -> None:
-        super().__init__("The arena is being restarted. Try again in a minute.")
+        super().__init__(Sentence("The arena is being restarted. Try again in a minute."))
 
 
 CHOICE_WORDS = {
-    Choice.A: "A was better",
-    Choice.B: "B was better",
-    Choice.TIE: "a tie",
-    Choice.BOTH_BAD: "both were bad",
-    Choice.SKIP: "you skipped it",
+    Choice.A: Sentence("A was better"),
+    Choice.B: Sentence("B was better"),
+    Choice.TIE: Sentence("a tie"),
+    Choice.BOTH_BAD: Sentence("both were bad"),
+    Choice.SKIP: Sentence("you skipped it"),
 }
 """A choice in words, as the second half of a sentence."""

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.model import Model, Roster
+from arena.domain.words import Language
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
@@ -38,6 +39,8 @@ class Settings(BaseSettings):
         File of models; None plays with the embedded toys.
     secret_key : SecretStr or None
         Signs visitors' cookies; None makes a new one at each start.
+    language : Language
+        Of the pages for browsers that ask for none that there is.
     page : bool
         Whether the battle page is served beside the API.
     show_battles : bool
@@ -65,6 +68,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ARENA_", extra="ignore", frozen=True)
 
     host: str = "127.0.0.1"
+    language: Language = Language.EN
     port: int = Field(7860, ge=0, le=65535)
     hosts: str = ""
     database: str = "sqlite:///arena.db"

@@ -12,6 +12,7 @@ from rating.errors import DataError
 from rating.fitting import Fit, Parameter, fit
 from rating.options import RateOptions
 from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
+from rating.sentences import Sentence
 from rating.typing import Floats
 from rating.uncertainty.clusters import KINDS, Activity, activity
 from rating.uncertainty.covariance import difference_variances, quantiles
@@ -167,7 +168,7 @@ def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None
         if activity(data, kind).effective < needed:
             return seen_of(activity(data, kind), kind)
     few = not kinds and data.n_votes < needed
-    return f"{data.n_votes} votes" if few else None
+    return Sentence("%(n)s votes", n=int(data.n_votes)) if few else None
 
 
 def _rows(
@@ -245,32 +246,48 @@ def _warnings(
     yield from _on_clusters(data, options, off, voters)
     few = _too_few(data, off, options)
     if few is not None:
-        verb = "is" if few.startswith("One ") else "are"
-        yield (
-            f"{few} {verb} too few to bound the ranks of {data.n_models} models: none is ruled "
-            "out."
-        )
+        yield _on_too_few(few, data.n_models)
     elif off.inference is not None and off.inference.kinds:
         yield from on_clusters_behind(off.inference)
     if options.interval == "sandwich" and options.ties == "half":
         yield from on_ties(data)
     rare = few_points(data)
     if rare and not _profiled(data, options):
-        yield (
-            f"Fewer than {FEW_POINTS} points won, or lost, by {named(rare)} "
-            "(a win 1, a tie 1/2): those intervals are rough."
+        yield Sentence(
+            "Fewer than %(n)s points won, or lost, by %(names)s (a win 1, a tie 1/2): those "
+            "intervals are rough.",
+            n=FEW_POINTS,
+            names=named(rare),
         )
     unbounded = [row.model for row in rows if math.isinf(row.lower) or math.isinf(row.upper)]
     if unbounded:
-        yield f"The interval has no finite end for {named(unbounded)}: null stands for it."
+        yield Sentence(
+            "The interval has no finite end for %(names)s: null stands for it.",
+            names=named(unbounded),
+        )
     unknown = [row.model for row in rows if math.isnan(row.lower) and not math.isnan(row.se)]
     if unknown and options.interval == "sandwich":
-        yield (
-            f"No interval is given for {named(unknown)}: next to nothing but one voter, or one "
-            "prompt, stands behind it."
+        yield Sentence(
+            "No interval is given for %(names)s: next to nothing but one voter, or one prompt, "
+            "stands behind it.",
+            names=named(unknown),
         )
     if worst is not None and worst > QUASI_WORST:
         yield on_quasi_errors(worst)
+
+
+def _on_too_few(who: str, models: int) -> Sentence:
+    if who.startswith("One "):
+        return Sentence(
+            "%(who)s is too few to bound the ranks of %(models)s models: none is ruled out.",
+            who=who,
+            models=models,
+        )
+    return Sentence(
+        "%(who)s are too few to bound the ranks of %(models)s models: none is ruled out.",
+        who=who,
+        models=models,
+    )
 
 
 def _on_clusters(
@@ -279,7 +296,7 @@ def _on_clusters(
     """Say what the intervals take as independent, and whom they speak for."""
     clustered = bool(clusters_of(options))
     if voters is None and not clustered:
-        yield (
+        yield Sentence(
             "Voters are not known: the intervals treat votes as independent, "
             "and are too narrow where people voted often."
         )
@@ -295,7 +312,7 @@ def _on_clusters(
             "them: they are too narrow where people voted often."
         )
     if data.prompt is None and options.interval == "sandwich" and clustered:
-        yield (
+        yield Sentence(
             "Prompts are not known: the intervals are too narrow where people voted on the same "
             "prompts."
         )

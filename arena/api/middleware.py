@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from arena.api.origins import RequestFacts, Trust, decide, take_forwarded
-from arena.api.problems import from_http, too_large
+from arena.api.problems import from_http, language_of, too_large
+from arena.domain.words import LANGUAGE_COOKIE, Language, chosen_language
 from arena.guard.identity import COOKIE, MAX_AGE_S, SECURE_COOKIE, Addresses, Identity
 
 POLICY = "; ".join(
@@ -39,6 +40,9 @@ HEADERS = {
 
 BATTLES = "/api/v1/battles"
 """Below it every answer is for the one who asks."""
+
+WORDED = ("text/html", "application/problem+json")
+"""What is in the language of the visitor; and what such a page is told that it is still."""
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +80,7 @@ class BodyLimit:
         """Pass the request on, unless it says that it is too large."""
         length = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
         if length.isdigit() and int(length) > self.most:
-            await from_http(too_large(self.most))(scope, receive, send)
+            await from_http(too_large(self.most), language_of(scope))(scope, receive, send)
             return
         taken = 0
 
@@ -113,7 +117,7 @@ class Visitors:
         try:
             header = self._let_in(scope)
         except HTTPException as refusal:
-            await from_http(refusal)(scope, receive, send)
+            await from_http(refusal, language_of(scope))(scope, receive, send)
             return
 
         async def greeting(message: Message) -> None:
@@ -155,6 +159,40 @@ class Visitors:
             )
         scope.setdefault("state", {})["voter"] = voter
         return header
+
+
+class Languages:
+    """Chooses the language of what people read, as ``request.state.language``."""
+
+    def __init__(self, app: ASGIApp, default: Language) -> None:
+        self.app = app
+        self.default = default
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with its language, and say of the answer what it depends on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        language = scope.setdefault("state", {})["language"] = self._choice(scope)
+
+        async def naming(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                same = message["status"] == 304 and not scope["path"].startswith("/look/")
+                if same or headers.get("content-type", "").startswith(WORDED):
+                    headers.add_vary_header("Accept-Language, Cookie")
+                    headers["content-language"] = language
+            await send(message)
+
+        await self.app(scope, receive, naming)
+
+    def _choice(self, scope: Scope) -> Language:
+        headers = Headers(scope=scope)
+        cookies = cookies_called(LANGUAGE_COOKIE, headers)
+        cookie = cookies.pop() if len(cookies) == 1 else None
+        accepted = ",".join(headers.getlist("accept-language"))
+        is_program = scope["path"].startswith("/api/") and not accepted
+        return chosen_language(cookie, accepted, Language.EN if is_program else self.default)
 
 
 class Requests:

@@ -12,7 +12,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
+from arena.catalogue import words_in
+from arena.domain.words import Language
 from arena.errors import (
     AlreadyVotedError,
     ArenaError,
@@ -26,24 +29,29 @@ from arena.errors import (
     StoreError,
     UnknownBattleError,
 )
+from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 
 TABLE: dict[type[ArenaError], tuple[int, str]] = {
-    BadPromptError: (422, "The prompt cannot be answered"),
-    UnknownBattleError: (404, "No such battle"),
-    NotReadyError: (409, "Not ready for a vote"),
-    AlreadyVotedError: (409, "Already voted"),
-    LimitError: (429, "Too many battles"),
-    BusyError: (429, "Too many at a time"),
-    FullError: (503, "Full"),
-    ClosingError: (503, "Restarting"),
-    StoreError: (503, "Not saved"),
+    BadPromptError: (422, Sentence("The prompt cannot be answered")),
+    UnknownBattleError: (404, Sentence("No such battle")),
+    NotReadyError: (409, Sentence("Not ready for a vote")),
+    AlreadyVotedError: (409, Sentence("Already voted")),
+    LimitError: (429, Sentence("Too many battles")),
+    BusyError: (429, Sentence("Too many at a time")),
+    FullError: (503, Sentence("Full")),
+    ClosingError: (503, Sentence("Restarting")),
+    StoreError: (503, Sentence("Not saved")),
 }
 """Status and title of each error that a visitor can meet."""
 
-NOT_SAVED = "Nothing was saved: the database does not answer. Send the same request again."
-FAULT = "Something went wrong on our side. Nothing was counted."
+NOT_SAVED = Sentence(
+    "Nothing was saved: the database does not answer. Send the same request again."
+)
+FAULT = Sentence("Something went wrong on our side. Nothing was counted.")
+OURS = Sentence("A fault of ours")
+UNREADABLE = Sentence("The request cannot be read")
 
 
 class Plain(BaseModel):
@@ -96,7 +104,7 @@ def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
         assert isinstance(error, HTTPException)
         if error.status_code == 404 and _reads_pages(request):
             return missing(request)
-        return _http_error(error)
+        return _http_error(error, language_of(request.scope))
 
     app.add_exception_handler(ArenaError, _arena_error)
     app.add_exception_handler(RequestValidationError, _bad_request)
@@ -106,12 +114,20 @@ def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
 
 def too_large(most: int) -> HTTPException:
     """Refuse a request's body of more than ``most`` bytes."""
-    return HTTPException(413, f"A request may have {most:,} bytes. Shorten the prompt.")
+    detail = Sentence("A request may have %(n)s bytes. Shorten the prompt.", n=most)
+    return HTTPException(413, detail)
 
 
-def from_http(error: HTTPException) -> JSONResponse:
+def language_of(scope: Scope) -> Language:
+    """Give the language that a request asks for; a program that asks for none reads English."""
+    language: Language = scope.get("state", {}).get("language", Language.EN)
+    return language
+
+
+def from_http(error: HTTPException, language: Language = Language.EN) -> JSONResponse:
     """Answer what the web framework refused."""
-    answer = _problem(error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail))
+    phrase = HTTPStatus(error.status_code).phrase
+    answer = _problem(error.status_code, phrase, error.detail, language)
     answer.headers.update(error.headers or {})
     return answer
 
@@ -121,21 +137,24 @@ def refusal(status: int, detail: str) -> JSONResponse:
     return from_http(HTTPException(status, detail, {"Connection": "close"}))
 
 
-def _problem(status: int, title: str, detail: str) -> JSONResponse:
-    body = Problem(title=title, status=status, detail=detail)
+def _problem(status: int, title: str, detail: str, language: Language) -> JSONResponse:
+    """Write a problem document: the only place where an error is put into a language."""
+    words = words_in(language)
+    body = Problem(title=words(title), status=status, detail=words(detail))
     return JSONResponse(body.model_dump(), status, media_type="application/problem+json")
 
 
-async def _arena_error(_request: Request, error: Exception) -> JSONResponse:
+async def _arena_error(request: Request, error: Exception) -> JSONResponse:
+    language = language_of(request.scope)
     status, title = next(
-        (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, "A fault of ours")
+        (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, OURS)
     )
     if isinstance(error, PlayError):
-        answer = _problem(status, title, str(error))
+        answer = _problem(status, title, error.args[0], language)
         answer.headers.update(_when_to_retry(error))
         return answer
     logger.error("%s", error)
-    return _problem(status, title, NOT_SAVED if status == 503 else FAULT)
+    return _problem(status, title, NOT_SAVED if status == 503 else FAULT, language)
 
 
 def _when_to_retry(error: PlayError) -> dict[str, str]:
@@ -145,11 +164,11 @@ def _when_to_retry(error: PlayError) -> dict[str, str]:
     return {"Retry-After": str(max(1, math.ceil(wait.total_seconds())))}
 
 
-async def _bad_request(_request: Request, error: Exception) -> JSONResponse:
+async def _bad_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "body"
-    return _problem(422, "The request cannot be read", f"{where}: {first['msg']}.")
+    return _problem(422, UNREADABLE, f"{where}: {first['msg']}.", language_of(request.scope))
 
 
 def _reads_pages(request: Request) -> bool:
@@ -158,12 +177,12 @@ def _reads_pages(request: Request) -> bool:
     return is_page and "text/html" in request.headers.get("accept", "")
 
 
-def _http_error(error: HTTPException) -> Response:
+def _http_error(error: HTTPException, language: Language) -> Response:
     if error.status_code == 204:
         return Response(status_code=204)
-    return from_http(error)
+    return from_http(error, language)
 
 
-async def _fault(_request: Request, error: Exception) -> JSONResponse:
+async def _fault(request: Request, error: Exception) -> JSONResponse:
     logger.error("A fault of ours", exc_info=error)
-    return _problem(500, "A fault of ours", FAULT)
+    return _problem(500, OURS, FAULT, language_of(request.scope))

@@ -14,16 +14,21 @@ from arena.store import chain, log
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError
+from rating.sentences import Sentence
 from rating.tables.counts import count_votes
 from rating.tables.sources import LoggedColumns
 from rating.uncertainty.spread import on_quasi_errors
 
-METHOD_BY_VOTER = "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
-METHOD_BY_BOTH = (
+METHOD_BY_VOTER = Sentence(
+    "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
+)
+METHOD_BY_BOTH = Sentence(
     "Bradley-Terry, ties half; 95 % intervals by leaving out one voter, and one prompt, at a time"
 )
-METHOD_BY_VOTE = "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
-NO_VOTES = "There are no votes yet. Play a battle and be the first."
+METHOD_BY_VOTE = Sentence(
+    "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
+)
+NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
 
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
@@ -180,7 +185,9 @@ def _since(columns: LoggedColumns) -> datetime | None:
 
 
 def _why(error: NotIdentifiedError) -> str:
-    return f"The votes do not identify ratings yet. {error}" if error.groups else NO_VOTES
+    if not error.groups:
+        return NO_VOTES
+    return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
 
 
 def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:
@@ -233,12 +240,12 @@ def _waiting(
 
 def _what_is_missing(won: float, lost: float) -> str:
     if not won and not lost:
-        return "no votes yet"
+        return Sentence("no votes yet")
     if not lost:
-        return "has not lost yet; needs a loss or a tie"
+        return Sentence("has not lost yet; needs a loss or a tie")
     if not won:
-        return "has not won yet; needs a win or a tie"
-    return "needs votes against more models"
+        return Sentence("has not won yet; needs a win or a tie")
+    return Sentence("needs votes against more models")
 
 
 def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
@@ -248,5 +255,8 @@ def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
     if not newcomers:
         return warnings
     names = ", ".join(newcomers)
-    aside = f"Set aside with their votes until these connect them to the others: {names}."
+    aside = Sentence(
+        "Set aside with their votes until these connect them to the others: %(names)s.",
+        names=names,
+    )
     return (*warnings, aside)

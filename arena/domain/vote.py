@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rating.sentences import Sentence
+
 
 class Choice(StrEnum):
     """What a voter may say: the four outcomes of `rating.Outcome`, or that they will not."""
@@ -78,6 +80,22 @@ class Voter:
     network: str | None = field(default=None, repr=False, compare=False)
 
 
+SKIPPED = Sentence("skipped")
+LEFT_OUT = {
+    VoterKind.INVITED: Sentence("invited voter"),
+    VoterKind.LOGIN: Sentence("login voter"),
+    VoterKind.ANONYMOUS: Sentence("anonymous voter"),
+    VoterKind.SIMULATED: Sentence("simulated voter"),
+}
+"""Why a vote is left out, as files have it, by the kind of its voter."""
+KIND_RULES = {
+    VoterKind.INVITED: Sentence("Votes of invited voters are left out."),
+    VoterKind.LOGIN: Sentence("Votes of login voters are left out."),
+    VoterKind.ANONYMOUS: Sentence("Votes of anonymous voters are left out."),
+    VoterKind.SIMULATED: Sentence("Votes of simulated voters are left out."),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Which votes of the log a board counts; the log itself never changes.
@@ -96,9 +114,9 @@ class Policy:
         """The policy in words, one sentence a rule."""
         others = sorted(set(VoterKind) - self.kinds)
         return (
-            "One vote a battle counts; a skip is no vote.",
-            *(f"Votes of {kind} voters are left out." for kind in others),
-            "Votes with a logged exclusion are left out, and counted by reason.",
+            Sentence("One vote a battle counts; a skip is no vote."),
+            *(KIND_RULES[kind] for kind in others),
+            Sentence("Votes with a logged exclusion are left out, and counted by reason."),
         )
 
     def why_not(self, choice: Choice, kind: VoterKind, exclusions: tuple[str, ...]) -> str | None:
@@ -110,9 +128,9 @@ class Policy:
             Reasons logged under this policy's name.
         """
         if choice is Choice.SKIP:
-            return "skipped"
+            return str(SKIPPED)
         if kind not in self.kinds:
-            return f"{kind} voter"
+            return str(LEFT_OUT[kind])
         return exclusions[0] if exclusions else None
 
 

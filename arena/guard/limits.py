@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from arena.domain.vote import Voter
 from arena.errors import BusyError, FullError, LimitError
+from rating.sentences import Sentence, counted
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -157,23 +158,28 @@ class Limits:
         most = self._allowance.per_voter
         used = [(at, 1.0) for at in self._prompts_of(voter.id, now - HOUR)]
         if (free := free_at(used, most, HOUR, now)) is not None:
-            raise LimitError(f"You have reached {_battles(most)} in an hour.", free)
+            reached = Sentence("You have reached %(battles)s in an hour.", battles=_battles(most))
+            raise LimitError(reached, free)
 
     def _refuse_address(self, address: str, most: int, now: datetime) -> None:
         used = [(at, 1.0) for at, other in self._by_address if other == address]
         if (free := free_at(used, most, HOUR, now)) is not None:
-            raise LimitError(f"Your network has reached {_battles(most)} in an hour.", free)
+            reached = Sentence(
+                "Your network has reached %(battles)s in an hour.", battles=_battles(most)
+            )
+            raise LimitError(reached, free)
 
     def _refuse_spending(self, now: datetime) -> None:
         most = self._allowance.dollars_a_day
         if most is None:
             return
         if (free := free_at(self._spent(now - DAY), most, DAY, now)) is not None:
-            raise LimitError("The arena has spent what it may spend on answers in a day.", free)
+            reached = Sentence("The arena has spent what it may spend on answers in a day.")
+            raise LimitError(reached, free)
 
 
-def _battles(number: int) -> str:
-    return "1 battle" if number == 1 else f"{number:,} battles"
+def _battles(number: int) -> Sentence:
+    return counted("%(n)s battle", "%(n)s battles", number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +197,40 @@ class Kind:
 
     Attributes
     ----------
-    may : str
-        What so many of yours may be.
-    advice : str
-        A sentence on how to come by a place.
+    of_voter, of_network, in_all : str
+        How many of whose may be held, as a template with the number ``n``.
     """
 
-    may: str
-    advice: str
+    of_voter: str
+    of_network: str
+    in_all: str
 
 
-RUNNING = Kind("battles may be answered", "Wait until one has ended, or stop one.")
-STREAMS = Kind("streams may be open", "Close a page or a stream that shows a battle.")
+RUNNING = Kind(
+    Sentence(
+        "%(n)s of your battles may be answered at a time. Wait until one has ended, or stop one."
+    ),
+    Sentence(
+        "%(n)s of your network's battles may be answered at a time. Wait until one has ended, or "
+        "stop one."
+    ),
+    Sentence(
+        "The arena is full: %(n)s of its battles may be answered at a time. Try again in a minute."
+    ),
+)
+STREAMS = Kind(
+    Sentence(
+        "%(n)s of your streams may be open at a time. Close a page or a stream that shows a "
+        "battle."
+    ),
+    Sentence(
+        "%(n)s of your network's streams may be open at a time. Close a page or a stream that "
+        "shows a battle."
+    ),
+    Sentence(
+        "The arena is full: %(n)s of its streams may be open at a time. Try again in a minute."
+    ),
+)
 
 
 class Places:
@@ -249,17 +277,13 @@ class Places:
                 _give_back(self._by_network, network)
 
     def _refuse(self, voter: Voter, networks: Mapping[str, int]) -> None:
-        may, advice = self._kind.may, self._kind.advice
         if self._by_voter[voter.id] >= (most := self._share.per_voter):
-            msg = f"{most} of your {may} at a time. {advice}"
-            raise BusyError(msg)
+            raise BusyError(Sentence(self._kind.of_voter, n=most))
         for network, most in networks.items():
             if self._by_network[network] >= most:
-                msg = f"{most} of your network's {may} at a time. {advice}"
-                raise BusyError(msg)
+                raise BusyError(Sentence(self._kind.of_network, n=most))
         if self._by_voter.total() >= (most := self._share.in_all):
-            msg = f"The arena is full: {most} of its {may} at a time. Try again in a minute."
-            raise FullError(msg)
+            raise FullError(Sentence(self._kind.in_all, n=most))
 
 
 def _give_back(held: Counter[str], whose: str) -> None:

@@ -3,84 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 
+from arena.catalogue import Words
+from rating.sentences import Sentence, counted
+
 NOT_KNOWN = "–"
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-
-
-def plural(n: int, one: str, many: str | None = None) -> str:
-    """Count and noun.
-
-    Examples
-    --------
-    >>> plural(1, "vote"), plural(2184, "vote"), plural(56, "person", "people")
-    ('1 vote', '2,184 votes', '56 people')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def points(value: float) -> str:
-    """Points without decimals, which no board can support.
-
-    Examples
-    --------
-    >>> points(1183.6), points(-12.2)
-    ('1,184', '−12')
-    """
-    if not isfinite(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
-    return f"{round(value):,}".replace("-", MINUS)
-
-
-def about(n: int) -> str:
-    """Count in two digits, as far as an extrapolation can be trusted.
-
-    Examples
-    --------
-    >>> about(7), about(287), about(12_345)
-    ('7', '290', '12,000')
-    """
-    return f"{round(float(f'{n:.2g}')):,}"
-
-
-def signed(value: float) -> str:
-    """Points gained or lost.
-
-    Examples
-    --------
-    >>> signed(8.6), signed(-12.2), signed(0.2)
-    ('+9', '−12', '0')
-    """
-    return f"+{points(value)}" if round(value) > 0 else points(value)
-
-
-def percent_range(low: float, high: float) -> str:
-    """Interval of a share, in whole percent.
-
-    Examples
-    --------
-    >>> percent_range(0.668, 0.752), percent_range(0.401, 0.404)
-    ('67–75', '40')
-    """
-    ends = (f"{100 * low:.0f}", f"{100 * high:.0f}")
-    return ends[0] if ends[0] == ends[1] else "–".join(ends)
-
-
-def half_width(rating: float, lower: float, upper: float) -> str:
-    """Interval around a rating: one number where both sides round to the same.
-
-    Examples
-    --------
-    >>> half_width(1000, 988.2, 1012.1).replace(SPACE, " ")
-    '± 12'
-    >>> half_width(1000, 989, 1014).replace(SPACE, " ")
-    '+14 −11'
-    """
-    above, below = points(upper - rating), points(rating - lower)
-    return f"±{SPACE}{above}" if above == below else f"+{above}{SPACE}{MINUS}{below}"
 
 
 def rank_range(low: int | None, high: int | None) -> str:
@@ -94,6 +25,18 @@ def rank_range(low: int | None, high: int | None) -> str:
     if low is None or high is None:
         return NOT_KNOWN
     return str(low) if low == high else f"{low}–{high}"
+
+
+def percent_range(low: float, high: float) -> str:
+    """Interval of a share, in whole percent.
+
+    Examples
+    --------
+    >>> percent_range(0.668, 0.752), percent_range(0.401, 0.404)
+    ('67–75', '40')
+    """
+    ends = (f"{100 * low:.0f}", f"{100 * high:.0f}")
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
 def percent(share: float | None) -> str:
@@ -113,77 +56,105 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.0f}{SPACE}%"
 
 
-def money(dollars: float | None) -> str:
-    """US dollars, in cents below 100.
+class Filters:
+    """Those that depend on the language.
 
     Examples
     --------
-    >>> [money(x) for x in (0.41, 3.1, 0.001, 0.0, 128.4, None)]
+    >>> from arena.catalogue import words_in
+    >>> from arena.domain.words import Language
+    >>> english, german = (Filters(words_in(language)) for language in Language)
+    >>> english.number(2184), german.number(2184), german.number(0.667, 2)
+    ('2,184', '2.184', '0,67')
+    >>> english.points(1183.6), german.points(1183.6), english.points(-12.2)
+    ('1,184', '1.184', '−12')
+    >>> english.about(7), english.about(287), german.about(12_345)
+    ('7', '290', '12.000')
+    >>> english.signed(8.6), english.signed(-12.2), english.signed(0.2)
+    ('+9', '−12', '0')
+    >>> english.half_width(1000, 988.2, 1012.1).replace(SPACE, " ")
+    '± 12'
+    >>> english.half_width(1000, 989, 1014).replace(SPACE, " ")
+    '+14 −11'
+    >>> [english.money(x) for x in (0.41, 3.1, 0.001, 0.0, 128.4, None)]
     ['$0.41', '$3.10', '<$0.01', '$0.00', '$128', '–']
-    """
-    if dollars is None:
-        return NOT_KNOWN
-    if 0 < dollars < 0.005:
-        return "<$0.01"
-    return f"${dollars:,.2f}" if dollars < 99.995 else f"${dollars:,.0f}"
-
-
-def seconds(value: float | None) -> str:
-    """Seconds, in tenths below ten.
-
-    Examples
-    --------
-    >>> [seconds(x).replace(SPACE, " ") for x in (0.91, 9.96, 11.2, 0.01)]
+    >>> [german.money(x).replace(SPACE, " ") for x in (0.41, 0.001, 1284.0)]
+    ['0,41 $', '<0,01 $', '1.284 $']
+    >>> [english.seconds(x).replace(SPACE, " ") for x in (0.91, 9.96, 11.2, 0.01)]
     ['0.9 s', '10 s', '11 s', '<0.1 s']
+    >>> then, now = datetime(2026, 5, 3, tzinfo=UTC), datetime(2026, 6, 14, 14, 20, tzinfo=UTC)
+    >>> english.day(then, now), german.day(then, now), english.moment(now)
+    ('3 May', '3. Mai', '14 June 2026, 14:20 UTC')
+    >>> english.ago(now, now + 2 * MINUTE), german.ago(now, now + 25 * HOUR)
+    ('2 minutes ago', 'vor 1 Tag')
     """
-    if value is None:
-        return NOT_KNOWN
-    if value < 0.05:
-        return f"<0.1{SPACE}s"
-    return f"{value:.1f}{SPACE}s" if value < 9.95 else f"{value:,.0f}{SPACE}s"
 
+    def __init__(self, words: Words) -> None:
+        self._words = words
 
-def day(when: datetime, now: datetime) -> str:
-    """Date in UTC, with the year unless it is this one.
+    def number(self, value: float, digits: int = 0) -> str:
+        """Write a number, with so many digits after the point."""
+        return self._words.number(f"{value:,.{digits}f}")
 
-    Examples
-    --------
-    >>> day(datetime(2026, 5, 3, tzinfo=UTC), datetime(2026, 6, 14, tzinfo=UTC))
-    '3 May'
-    """
-    then = when.astimezone(UTC)
-    year = "" if then.year == now.astimezone(UTC).year else f" {then.year}"
-    return f"{then.day} {then:%B}{year}"
+    def points(self, value: float) -> str:
+        """Points without decimals, which no board can support."""
+        if not isfinite(value):
+            return "∞" if value > 0 else f"{MINUS}∞"
+        return self._words.number(f"{round(value):,}").replace("-", MINUS)
 
+    def about(self, n: int) -> str:
+        """Count in two digits, as far as an extrapolation can be trusted."""
+        return self.number(round(float(f"{n:.2g}")))
 
-def moment(when: datetime) -> str:
-    """Date and time in UTC.
+    def signed(self, value: float) -> str:
+        """Points gained or lost."""
+        return f"+{self.points(value)}" if round(value) > 0 else self.points(value)
 
-    Examples
-    --------
-    >>> moment(datetime(2026, 6, 14, 14, 20, tzinfo=UTC))
-    '14 June 2026, 14:20 UTC'
-    """
-    then = when.astimezone(UTC)
-    return f"{then.day} {then:%B %Y, %H:%M} UTC"
+    def half_width(self, rating: float, lower: float, upper: float) -> str:
+        """Interval around a rating: one number where both sides round to the same."""
+        above, below = self.points(upper - rating), self.points(rating - lower)
+        return f"±{SPACE}{above}" if above == below else f"+{above}{SPACE}{MINUS}{below}"
 
+    def money(self, dollars: float | None) -> str:
+        """US dollars, in cents below 100."""
+        if dollars is None:
+            return NOT_KNOWN
+        if 0 < dollars < 0.005:
+            return f"<{self._dollars(0.01, 2)}"
+        return self._dollars(dollars, 2 if dollars < 99.995 else 0)
 
-def ago(when: datetime, now: datetime) -> str:
-    """Time since a moment, down to the minute; a date after a fortnight.
+    def _dollars(self, amount: float, digits: int) -> str:
+        return self._words(Sentence("$%(amount)s", amount=self.number(amount, digits)))
 
-    Examples
-    --------
-    >>> noon = datetime(2026, 6, 14, 12, tzinfo=UTC)
-    >>> ago(noon, noon + 2 * MINUTE), ago(noon, noon + 25 * HOUR), ago(noon, noon)
-    ('2 minutes ago', '1 day ago', 'just now')
-    """
-    elapsed = now - when
-    if elapsed < MINUTE:
-        return "just now"
-    if elapsed < HOUR:
-        return f"{plural(elapsed // MINUTE, 'minute')} ago"
-    if elapsed < DAY:
-        return f"{plural(elapsed // HOUR, 'hour')} ago"
-    if elapsed < 14 * DAY:
-        return f"{plural(elapsed // DAY, 'day')} ago"
-    return f"on {day(when, now)}"
+    def seconds(self, value: float | None) -> str:
+        """Seconds, in tenths below ten."""
+        if value is None:
+            return NOT_KNOWN
+        if value < 0.05:
+            return f"<{self.number(0.1, 1)}{SPACE}s"
+        return f"{self.number(value, 1 if value < 9.95 else 0)}{SPACE}s"
+
+    def day(self, when: datetime, now: datetime) -> str:
+        """Date in UTC, with the year unless it is this one."""
+        then = when.astimezone(UTC)
+        return self._words.day(then, year=then.year != now.astimezone(UTC).year)
+
+    def moment(self, when: datetime) -> str:
+        """Date and time in UTC."""
+        then = when.astimezone(UTC)
+        return f"{self._words.day(then, year=True)}, {then:%H:%M} UTC"
+
+    def ago(self, when: datetime, now: datetime) -> str:
+        """Time since a moment, down to the minute; a date after a fortnight."""
+        elapsed = now - when
+        if elapsed < MINUTE:
+            words = Sentence("just now")
+        elif elapsed < HOUR:
+            words = counted("%(n)s minute ago", "%(n)s minutes ago", elapsed // MINUTE)
+        elif elapsed < DAY:
+            words = counted("%(n)s hour ago", "%(n)s hours ago", elapsed // HOUR)
+        elif elapsed < 14 * DAY:
+            words = counted("%(n)s day ago", "%(n)s days ago", elapsed // DAY)
+        else:
+            words = Sentence("on %(day)s", day=self.day(when, now))
+        return self._words(words)

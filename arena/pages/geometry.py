@@ -1,7 +1,7 @@
 """Where the marks of the leaderboard stand: interval bars, who beats whom, ratings over time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from math import ceil, floor, isfinite, log10
 from statistics import median_low
@@ -195,7 +195,8 @@ def _cell(pair: PairCell) -> Cell:
     share = pair.share if pair.n >= FEWEST_COLOURED else None
     coloured = share if pair.expected is None else pair.expected
     strength = 0 if coloured is None else tone(coloured)
-    return Cell(**asdict(pair), tone=strength)
+    values = {field.name: getattr(pair, field.name) for field in fields(pair)}
+    return Cell(**values, tone=strength)
 
 
 @dataclass(frozen=True, slots=True)

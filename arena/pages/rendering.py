@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from arena.catalogue import Words, words_in
 from arena.domain.battle import BattleState, Mode, Pacing
 from arena.domain.board_view import (
     Board,
@@ -21,10 +22,12 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
+from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render import pages
+from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -41,27 +44,63 @@ MOST_BESIDE = 8
 """Models of which the table of pairs leaves room for another beside it."""
 
 WITHOUT_VOTE = {
-    BattleState.CREATED: "Being answered",
-    BattleState.STREAMING: "Being answered",
-    BattleState.READY: "Not voted yet",
-    BattleState.FAILED: "A model did not answer",
-    BattleState.STOPPED: "Stopped before both had begun to answer",
-    BattleState.INTERRUPTED: "Broken off by a restart of the arena",
+    BattleState.CREATED: Sentence("Being answered"),
+    BattleState.STREAMING: Sentence("Being answered"),
+    BattleState.READY: Sentence("Not voted yet"),
+    BattleState.FAILED: Sentence("A model did not answer"),
+    BattleState.STOPPED: Sentence("Stopped before both had begun to answer"),
+    BattleState.INTERRUPTED: Sentence("Broken off by a restart of the arena"),
 }
 """How a battle stands that has no vote."""
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a page takes from who asks for it.
+
+    Attributes
+    ----------
+    origin : str
+        Stands before the address of the picture for previews of links.
+    votes : int
+        Votes that the visitor has cast so far.
+    """
+
+    language: Language = Language.EN
+    origin: str = ""
+    votes: int = 0
+
+
 @cache
-def environment() -> pages.Environment:
-    """Templates of the pages; see `judge.render.pages.environment`."""
-    env = pages.environment(TEMPLATES)
-    names = ("plural", "points", "percent", "money", "seconds", "day", "moment", "ago")
-    env.filters.update({name: getattr(filters, name) for name in (*names, "about", "signed")})
-    env.filters["one_line"] = _one_line
-    ranges = ("half_width", "rank_range", "percent_range")
-    env.globals.update({name: getattr(filters, name) for name in ranges})
-    env.globals.update(bar=bar, arena_name=ARENA_NAME)
+def environment(language: Language) -> pages.Environment:
+    """Templates of the pages, in a language; see `judge.render.pages.environment`."""
+    env = pages.environment(TEMPLATES, language)
+    words = words_in(language)
+    forms = filters.Filters(words)
+    names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
+    env.filters.update({name: getattr(forms, name) for name in names})
+    env.filters.update(
+        percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
+    )
+    env.globals.update(
+        gettext=words.gettext,
+        ngettext=words.ngettext,
+        words=words,
+        languages={code: words_in(code).name for code in Language},
+        half_width=forms.half_width,
+        rank_range=filters.rank_range,
+        percent_range=filters.percent_range,
+        bar=bar,
+        arena_name=ARENA_NAME,
+    )
     return env
+
+
+def _translated(words: Words, sentence: str) -> str:
+    """Put a sentence into the language of the page, or mark it as English."""
+    if words.knows(sentence):
+        return words(sentence)
+    return Markup('<span lang="en">{}</span>').format(shown(sentence))
 
 
 def _one_line(text: str) -> Markup:
@@ -141,23 +180,24 @@ def leaderboard_page(
     linked: bool,
     now: datetime,
     selection: Selection | None = None,
-    origin: str = "",
+    visit: Visit = Visit(),
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
-    Without a selection it shows every model by rating. Here and on the other pages ``origin``
-    stands before the address of the picture for previews of links.
+    Without a selection it shows every model by rating.
     """
-    selection = selection or Selection()
+    selection, heat = selection or Selection(), heatmap(board)
     return _filled(
         "leaderboard.html",
+        visit,
         board=board,
         rows=selection.rows(board),
         waiting=selection.waiting(board),
         selection=selection,
         default=DEFAULT.name,
         axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
-        heat=heatmap(board),
+        heat=heat,
+        names={model: escape(shown(name)) for model, name in heat.names.items()},
         per_pair=per_pair(board),
         over_time=panels(board),
         even=even(board),
@@ -168,12 +208,11 @@ def leaderboard_page(
         most_beside=MOST_BESIDE,
         longest_query=LONGEST_QUERY,
         now=now,
-        origin=origin,
     )
 
 
 def my_battles_page(
-    past: Sequence[PastBattle] | None, *, linked: bool, now: datetime, origin: str = ""
+    past: Sequence[PastBattle] | None, *, linked: bool, now: datetime, visit: Visit = Visit()
 ) -> str:
     """Page of one's own battles, newest first; ``past`` is None when nobody is known.
 
@@ -183,59 +222,60 @@ def my_battles_page(
     choices = Counter(battle.choice for battle in past or () if battle.choice)
     return _filled(
         "my_battles.html",
+        visit,
         past=newest_first,
         votes=choices.total() - choices[Choice.SKIP],
         skips=choices[Choice.SKIP],
         linked=linked,
         without_vote=WITHOUT_VOTE,
-        choice_words=_choice_words(),
+        choice_words=_choice_words(visit.language),
         Choice=Choice,
         Mode=Mode,
         now=now,
-        origin=origin,
     )
 
 
-def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, origin: str = "") -> str:
+def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit = Visit()) -> str:
     """Page of the votes behind a number; ``newest`` if it begins with the newest."""
     return _filled(
         "battles.html",
+        visit,
         shown=shown,
         newest=newest,
         simulated=shown.policy == SIMULATED.name,
         default=DEFAULT.name,
-        choice_words=_choice_words(),
+        choice_words=_choice_words(visit.language),
         Choice=Choice,
         now=now,
-        origin=origin,
     )
 
 
-def battle_page(shown: ShownBattle, *, now: datetime, origin: str = "") -> str:
+def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = Visit()) -> str:
     """Page of one battle that was voted on."""
     return _filled(
         "battle.html",
+        visit,
         shown=shown,
         vote=shown.vote,
         simulated=shown.policy == SIMULATED.name,
-        choice_words=_choice_words(),
+        choice_words=_choice_words(visit.language),
         Choice=Choice,
         now=now,
-        origin=origin,
     )
 
 
-def _filled(template: str, **values: object) -> str:
-    return environment().get_template(template).render(values)
+def _filled(template: str, visit: Visit, **values: object) -> str:
+    return environment(visit.language).get_template(template).render(values, visit=visit)
 
 
-def _choice_words() -> dict[Choice, str]:
+def _choice_words(language: Language) -> dict[Choice, str]:
     """Give what a vote says, as a sentence begins."""
-    return {choice: words[:1].upper() + words[1:] for choice, words in CHOICE_WORDS.items()}
+    each = {choice: words_in(language)(words) for choice, words in CHOICE_WORDS.items()}
+    return {choice: words[:1].upper() + words[1:] for choice, words in each.items()}
 
 
 def method_page(
-    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, origin: str = ""
+    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, visit: Visit = Visit()
 ) -> str:
     """Page on how the arena works.
 
@@ -248,25 +288,26 @@ def method_page(
     """
     return _filled(
         "method.html",
+        visit,
         board=board,
         pacing=pacing,
         linked=linked,
         studied=studied,
         Pacing=Pacing,
-        origin=origin,
     )
 
 
-def missing_page(advice: str, origin: str = "") -> str:
+def missing_page(advice: str, visit: Visit = Visit()) -> str:
     """Page for an address at which there is nothing, with words on where to go on."""
-    return _filled("missing.html", advice=advice, origin=origin)
+    return _filled("missing.html", visit, advice=advice)
 
 
-def with_site_head(file: str, address: str) -> str:
-    """Show a report, which leads nowhere by itself, below the head of all pages."""
-    base = environment().get_template("base.html")
-    head = "".join(base.blocks["site_head"](base.new_context({"here": address})))
-    return file.replace(pages.SITE_HEAD, head, 1)
+def with_site_head(file: str, address: str, visit: Visit) -> str:
+    """Show a report, which is English and leads nowhere by itself, below the head of all pages."""
+    base = environment(visit.language).get_template("base.html")
+    context = base.new_context({"here": address, "visit": visit})
+    head = "".join(base.blocks["site_head"](context))
+    return file.replace(pages.SITE_HEAD, f'<div lang="{visit.language}">{head}</div>', 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,18 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from types import MappingProxyType
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
+from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
     Selection,
+    Visit,
     battle_page,
     battles_page,
     leaderboard_page,
@@ -34,24 +36,30 @@ from arena.pages.rendering import (
 from judge.render import pages
 from judge.report.cards import ProbePage
 from judge.report.files import cards_as_html
+from rating.sentences import Sentence
 from rating.tables import formats
 
 STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
+A_YEAR_S = 365 * 86_400
 PLACE = re.compile("[0-9]{1,18}")
 DOWNLOADS = {
     "csv": "text/csv",
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
 }
-NO_PAGE = "The address may be mistyped, or what was here has moved."
-NO_RATINGS = "No model of this board is rated yet, so there is nothing to download."
-NO_POLICY = "There is no board of that policy. Open the leaderboard without one."
-NO_CARDS = "No measure of this arena has been probed yet."
-NO_BATTLE = "No counted vote is at this address. Battles can be read here once they were voted on."
-NO_STUDY = "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
-NO_SUCH_LIST = (
+NO_PAGE = Sentence("The address may be mistyped, or what was here has moved.")
+NO_RATINGS = Sentence("No model of this board is rated yet, so there is nothing to download.")
+NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard without one.")
+NO_CARDS = Sentence("No measure of this arena has been probed yet.")
+NO_BATTLE = Sentence(
+    "No counted vote is at this address. Battles can be read here once they were voted on."
+)
+NO_STUDY = Sentence(
+    "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
+)
+NO_SUCH_LIST = Sentence(
     "There is no such model, policy or place. Open the leaderboard, and start from there."
 )
 
@@ -81,13 +89,24 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def origin_of(request: Request) -> str:
+    """Give scheme, host and port by which a visitor reaches the arena."""
+    return str(request.base_url).rstrip("/")
+
+
+def visit_to(request: Request, votes: int = 0) -> Visit:
+    """Say what a page takes from who asks for it, and has voted so often."""
+    return Visit(getattr(request.state, "language", Language.EN), origin_of(request), votes)
+
+
 def revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:
     """Response that a browser may keep but asks about each time: 304 while it is the same.
 
     The tag is the hash of the body, so it also changes when "2 minutes ago" does.
     """
     tag = f'W/"{sha256(body.encode()).hexdigest()[:16]}"'
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    private = "private, " if media_type == "text/html" else ""
+    headers = {"ETag": tag, "Cache-Control": f"{private}no-cache"}
     if tag in request.headers.get("If-None-Match", ""):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
@@ -98,6 +117,7 @@ def pages_router(
     board: Callable[[], Board],
     my_battles: Callable[[Voter], Sequence[PastBattle]],
     voter_of: Callable[[Request], Voter | None],
+    visit_of: Callable[[Request], Visit] = visit_to,
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
@@ -115,6 +135,8 @@ def pages_router(
         Battles of a voter, in any order.
     voter_of : callable
         Who asks, or None for a browser without a pseudonym.
+    visit_of : callable
+        What a page takes from who asks for it; may block.
     others : mapping of str to callable
         Boards that are shown only when asked for, by the name of their policy.
     cards : sequence of ProbePage
@@ -138,13 +160,13 @@ def pages_router(
     ) -> Response:
         chosen = board_of(policy)
         if chosen is None:
-            return _missing(request, NO_POLICY)
+            return _missing(visit_of(request), NO_POLICY)
         page = leaderboard_page(
             chosen,
             linked=exhibits is not None,
             now=now(),
             selection=Selection.of(sort, q),
-            origin=origin_of(request),
+            visit=visit_of(request),
         )
         return revalidated(request, page)
 
@@ -156,9 +178,9 @@ def pages_router(
         ) -> Response:
             chosen = board_of(policy)
             if chosen is None:
-                return _missing(request, NO_POLICY)
+                return _missing(visit_of(request), NO_POLICY)
             if not chosen.rows:
-                return _missing(request, NO_RATINGS)
+                return _missing(visit_of(request), NO_RATINGS)
             return Response(
                 _in_file(chosen, ending),
                 media_type=DOWNLOADS[ending],
@@ -175,7 +197,7 @@ def pages_router(
             my_battles(voter) if voter else None,
             linked=exhibits is not None,
             now=now(),
-            origin=origin_of(request),
+            visit=visit_of(request),
         )
         return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})
 
@@ -186,26 +208,31 @@ def pages_router(
             pacing=pacing,
             linked=exhibits is not None,
             studied=_is_there(study),
-            origin=origin_of(request),
+            visit=visit_of(request),
         )
         return revalidated(request, page)
 
     @router.api_route("/study", methods=READ)
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
-            return _missing(request, NO_STUDY)
-        return revalidated(request, with_site_head(study.read_text(encoding="utf-8"), "/study"))
+            return _missing(visit_of(request), NO_STUDY)
+        return revalidated(
+            request, with_site_head(study.read_text(encoding="utf-8"), "/study", visit_of(request))
+        )
 
     if exhibits is not None:
-        router.include_router(_exhibits_router(exhibits, voter_of, now))
+        router.include_router(_exhibits_router(exhibits, voter_of, visit_of, now))
 
     @router.api_route("/cards", methods=READ)
     def probed(request: Request) -> Response:
         if not cards:
-            return _missing(request, NO_CARDS)
-        return revalidated(request, with_site_head(cards_as_html(cards), "/cards"))
+            return _missing(visit_of(request), NO_CARDS)
+        return revalidated(
+            request, with_site_head(cards_as_html(cards), "/cards", visit_of(request))
+        )
 
     router.include_router(_look_router())
+    router.add_api_route("/language/{language}", choose_language, methods=["POST"])
 
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/votes/", methods=READ)
@@ -218,9 +245,29 @@ def pages_router(
     return router
 
 
+def choose_language(request: Request, language: str) -> Response:
+    """Remember a visitor's language, and show the page that they came from."""
+    if language not in list(Language):
+        raise HTTPException(404)
+    came_from, ours = request.headers.get("Referer", ""), f"{origin_of(request)}/"
+    place = came_from.removeprefix(ours) if came_from.startswith(ours) else ""
+    # An address that begins with two slashes, of either kind, is one of another site.
+    answer = RedirectResponse("/" + place.lstrip("/\\"), status_code=303)
+    answer.set_cookie(
+        LANGUAGE_COOKIE,
+        language,
+        max_age=A_YEAR_S,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
 def _exhibits_router(
     exhibits: Exhibits,
     voter_of: Callable[[Request], Voter | None],
+    visit_of: Callable[[Request], Visit],
     now: Callable[[], datetime],
 ) -> APIRouter:
     router = APIRouter()
@@ -237,8 +284,8 @@ def _exhibits_router(
         sound = before is None or PLACE.fullmatch(before)
         shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
         if shown is None:
-            return _missing(request, NO_SUCH_LIST)
-        page = battles_page(shown, newest=before is None, now=now(), origin=origin_of(request))
+            return _missing(visit_of(request), NO_SUCH_LIST)
+        page = battles_page(shown, newest=before is None, now=now(), visit=visit_of(request))
         return revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)
@@ -248,8 +295,8 @@ def _exhibits_router(
         if shown is None and voter and exhibits.owned(battle_id, voter):
             return RedirectResponse(f"/?b={battle_id}", status_code=303)
         if shown is None:
-            return _missing(request, NO_BATTLE)
-        page = battle_page(shown, now=now(), origin=origin_of(request))
+            return _missing(visit_of(request), NO_BATTLE)
+        page = battle_page(shown, now=now(), visit=visit_of(request))
         return revalidated(request, page)
 
     return router
@@ -289,18 +336,13 @@ def _is_there(study: Path | None) -> bool:
     return study is not None and study.is_file()
 
 
-def origin_of(request: Request) -> str:
-    """Give scheme, host and port by which a visitor reaches the arena."""
-    return str(request.base_url).rstrip("/")
-
-
-def missing(request: Request) -> Response:
+def missing(visit: Visit) -> Response:
     """Answer for an address at which there is no page."""
-    return _missing(request, NO_PAGE)
+    return _missing(visit, NO_PAGE)
 
 
-def _missing(request: Request, advice: str) -> Response:
-    return HTMLResponse(missing_page(advice, origin_of(request)), status_code=404)
+def _missing(visit: Visit, advice: str) -> Response:
+    return HTMLResponse(missing_page(advice, visit), status_code=404)
 
 
 def _in_file(board: Board, ending: str) -> bytes:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from arena.domain.battle import PacePool, Pacing, Sampler, Side
+from rating.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,26 +47,47 @@ class Rules:
     most_repicks: int = 2
 
 
-AGAIN = "Try this prompt again, or start a new battle."
-STOPPED = f"You stopped before both models had written anything. Nothing was counted. {AGAIN}"
-INTERRUPTED = (
-    f"The arena was restarted while the models were answering. Nothing was counted. {AGAIN}"
+STOPPED = Sentence(
+    "You stopped before both models had written anything. Nothing was counted. Try this prompt "
+    "again, or start a new battle."
 )
-NOT_SAVED = f"The answers could not be saved. Nothing was counted. {AGAIN}"
-EMPTY_PROMPT = "Write a prompt first."
-VOTE_FIRST = "Vote first. Then you can go on with these two."
-MODEL_GONE = "One of these two models is no longer here. Start a new battle."
-ONE_TURN = "Recorded models answer one prompt only. Start a new battle."
-NOT_ALL_YET = "The rest of the answers cannot be shown at once yet."
-NOT_RECORDED = "Only recorded prompts can be answered here. Choose one from the list."
+INTERRUPTED = Sentence(
+    "The arena was restarted while the models were answering. Nothing was counted. Try this "
+    "prompt again, or start a new battle."
+)
+NOT_SAVED = Sentence(
+    "The answers could not be saved. Nothing was counted. Try this prompt again, or start a new "
+    "battle."
+)
+EMPTY_PROMPT = Sentence("Write a prompt first.")
+VOTE_FIRST = Sentence("Vote first. Then you can go on with these two.")
+MODEL_GONE = Sentence("One of these two models is no longer here. Start a new battle.")
+ONE_TURN = Sentence("Recorded models answer one prompt only. Start a new battle.")
+NOT_ALL_YET = Sentence("The rest of the answers cannot be shown at once yet.")
+NOT_RECORDED = Sentence("Only recorded prompts can be answered here. Choose one from the list.")
 
 
-def failed_message(side: Side) -> str:
+def failed_message(side: Side) -> Sentence:
     """Say which side did not answer, and nothing of why: a reason may name the model."""
-    where = "left-hand" if side is Side.A else "right-hand"
-    return f"The {where} model stopped answering. Nothing was counted. {AGAIN}"
+    if side is Side.A:
+        return Sentence(
+            "The left-hand model stopped answering. Nothing was counted. Try this prompt again, "
+            "or start a new battle."
+        )
+    return Sentence(
+        "The right-hand model stopped answering. Nothing was counted. Try this prompt again, or "
+        "start a new battle."
+    )
 
 
-def too_long_message(length: int, limit: int) -> str:
+ENDS = (STOPPED, INTERRUPTED, NOT_SAVED, *map(failed_message, Side))
+"""Why a battle ended without a vote; the log has them in English."""
+
+
+def too_long_message(length: int, limit: int) -> Sentence:
     """Say by how much a prompt is too long."""
-    return f"The prompt has {length:,} characters; up to {limit:,} can be sent. Shorten it."
+    return Sentence(
+        "The prompt has %(length)s characters; up to %(limit)s can be sent. Shorten it.",
+        length=length,
+        limit=limit,
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row, bindparam
-from sqlmodel import Session, col, or_, select
+from sqlmodel import Session, col, func, or_, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.board_view import (
@@ -181,6 +181,16 @@ def battle(session: Session, policy: Policy, battle_id: str) -> ShownBattle | No
         vote=_vote(row, _models(session)),
         turns=tuple(_turns(session, row[0])),
     )
+
+
+def votes_of(session: Session, owner: str) -> int:
+    """Count the votes that an owner has cast; a skip is none."""
+    cast = (
+        select(func.count())
+        .select_from(VoteRow)
+        .where(VoteRow.voter_id == owner, VoteRow.outcome != Choice.SKIP)
+    )
+    return session.exec(cast).one()
 
 
 def past_battles(session: Session, owner: str) -> list[PastBattle]:

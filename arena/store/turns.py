@@ -22,6 +22,7 @@ from arena.store.records import (
 )
 from arena.store.single_battles import stored_battle
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoterRow, new_nonce
+from rating.sentences import Sentence
 from rating.tables.escaping import storable
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
@@ -59,7 +60,7 @@ _STREAMS = (
 )
 """Statements that every battle needs: built once, as building one takes longer than running it."""
 
-NOT_NOW = "Wait until both answers are complete, or start a new battle."
+NOT_NOW = Sentence("Wait until both answers are complete, or start a new battle.")
 
 RUNNING = tuple(state for state in BattleState if state.running)
 

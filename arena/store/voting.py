@@ -16,6 +16,7 @@ from arena.errors import AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain
 from arena.store.records import Ballot
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
+from rating.sentences import Sentence
 
 _A, _B = aliased(ModelRow), aliased(ModelRow)
 _BATTLE = (
@@ -98,10 +99,10 @@ def exclude(
 
 def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
     if battle.mode != Mode.ANONYMOUS:
-        msg = "This battle goes on after its vote. It is not counted."
+        msg = Sentence("This battle goes on after its vote. It is not counted.")
         raise NotReadyError(msg)
     if battle.state != BattleState.READY or battle.ready is None:
-        msg = "Both answers must be complete before you can vote on this battle."
+        msg = Sentence("Both answers must be complete before you can vote on this battle.")
         raise NotReadyError(msg)
 
 

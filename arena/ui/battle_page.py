@@ -9,8 +9,8 @@ import gzip
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,38 +18,126 @@ from threading import Lock, Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from markupsafe import Markup
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from arena.pages.rendering import environment
-from arena.pages.routes import origin_of
+from arena.catalogue import words_in
+from arena.domain.words import Language
+from arena.pages.rendering import Visit, environment
+from arena.pages.routes import visit_to
+from arena.play.rules import ENDS
+from judge.render.pages import htmlsafe_json_dumps
+from rating.sentences import Sentence, counted
 
 STATIC = Path(__file__).parent / "static"
-DESCRIPTION = "Two anonymous models answer your prompt. You vote, then see who they were."
 CHIPS = 6
 """Prompts offered on the empty page; of recordings, the others are in a sheet."""
+INVITATION = Sentence("Ask anything…")
+RECORDED_INVITATION = Sentence("Ask a recorded prompt…")
 PACKED = {".js": "text/javascript", ".css": "text/css"}
 FOR_A_YEAR = "public, max-age=31536000, immutable"
 """For files whose names change with what is in them."""
 KEYS = (
-    ("1 to 4", "Vote, from left to right: A, tie, both bad, B"),
-    ("R", "Both answer anew, before the vote"),
-    ("N", "New battle"),
-    ("G", "Go on with these two, after the vote"),
-    ("/", "Write a prompt"),
-    ("Enter", "Send it; with Shift, a new line"),
-    ("Esc", "Stop both answers"),
-    ("?", "This sheet"),
+    (Sentence("1 to 4"), Sentence("Vote, from left to right: A, tie, both bad, B")),
+    ("R", Sentence("Both answer anew, before the vote")),
+    ("N", Sentence("New battle")),
+    ("G", Sentence("Go on with these two, after the vote")),
+    ("/", Sentence("Write a prompt")),
+    (Sentence("Enter"), Sentence("Send it; with Shift, a new line")),
+    ("Esc", Sentence("Stop both answers")),
+    ("?", Sentence("This sheet")),
 )
+LABELS = {
+    "vote-model_a": Sentence("A is better"),
+    "vote-tie": Sentence("Tie"),
+    "vote-both_bad": Sentence("Both are bad"),
+    "vote-model_b": Sentence("B is better"),
+    "send": Sentence("Send"),
+    "do-rest": Sentence("Show the rest"),
+    "do-stop": Sentence("Stop"),
+    "do-regenerate": Sentence("Regenerate"),
+    "do-skip": Sentence("Skip"),
+    "do-new": Sentence("New battle"),
+}
+"""Words on Gradio's buttons, by their ids."""
+SCRIPT_WORDS = {
+    "prompt": Sentence("Prompt"),
+    "copy": Sentence("Copy"),
+    "copied": Sentence("Copied"),
+    "copyLink": Sentence("Copy link"),
+    "linkCopied": Sentence("Link copied."),
+    "unsaved": Sentence("Your vote is not saved yet. We are trying again."),
+    "notCounted": Sentence("Not counted: you know who they are."),
+    "away": Sentence(
+        "We cannot reach the arena. What is written is kept, and we are trying again."
+    ),
+    "unsent": Sentence(
+        "We cannot reach the arena. Your prompt is kept: send it again when you are back online."
+    ),
+    "busy": Sentence(
+        "We cannot follow this battle just now, perhaps for too many pages of yours are open. "
+        "We are trying again."
+    ),
+    "noCookie": Sentence(
+        "The arena needs a cookie to know your battles. Allow it and load the page again."
+    ),
+    "stopFirst": Sentence("Both are still writing. Press Esc to stop them, then vote."),
+    "notShown": Sentence("The arena cannot show this battle now."),
+    "notTaken": Sentence("The arena did not take this."),
+    "voteNotTaken": Sentence("This vote was not taken."),
+    "firstToken": Sentence("%(seconds)s s to first token"),
+    "dollars": Sentence("$%(amount)s"),
+    "askBoth": Sentence("Ask %(a)s and %(b)s…"),
+    "askTheseTwo": Sentence("Ask these two more…"),
+    "voteOrNew": Sentence("Vote, or start a new battle…"),
+    "askOrVote": Sentence("Ask these two more, or vote…"),
+    "saved": Sentence("Saved. Your vote: %(vote)s."),
+    "wasBetter": Sentence("%(name)s was better"),
+    "tie": Sentence("a tie"),
+    "bothBad": Sentence("both were bad"),
+    "skipped": Sentence("Skipped. Nothing was counted, and the names stay hidden."),
+    "stopped": Sentence("Stopped. You can vote on what you see."),
+    "finished": Sentence("Both finished. You can vote."),
+    "bothFinished": Sentence("Both finished."),
+    "answering": Sentence("Both models are answering."),
+    "characters": Sentence("%(n)s of %(longest)s characters"),
+}
+"""What battle.js writes, by the names that it knows; it puts in the values."""
+COUNTED = {
+    "votes": counted("%(n)s vote", "%(n)s votes", 2),
+    "tokens": counted("%(n)s token", "%(n)s tokens", 2),
+    "rank": counted(
+        "Its rank is %(rank)s of %(of)s, after %(n)s vote.",
+        "Its rank is %(rank)s of %(of)s, after %(n)s votes.",
+        2,
+        rank="",
+        of="",
+    ),
+    "ranks": counted(
+        "Its rank lies within %(low)s to %(high)s of %(of)s, after %(n)s vote.",
+        "Its rank lies within %(low)s to %(high)s of %(of)s, after %(n)s votes.",
+        2,
+        low="",
+        high="",
+        of="",
+    ),
+}
+"""What it writes about a number, in each form."""
 
 _one_at_a_time = Lock()
 
 
 def page_router(
-    examples: Sequence[str], recorded: Sequence[str] | None, *, readable: bool, longest: int
+    examples: Sequence[str],
+    recorded: Sequence[str] | None,
+    *,
+    visit_of: Callable[[Request], Visit] = visit_to,
+    readable: bool,
+    longest: int,
 ) -> APIRouter:
     """Routes of the battle page and of all that it loads; begins to make what Gradio brings.
 
@@ -59,6 +147,8 @@ def page_router(
         Prompts to try; not shown when only recordings battle.
     recorded : sequence of str or None
         The prompts that recordings answer, if only recordings battle.
+    visit_of : callable
+        What a page takes from who asks for it; may block.
     readable : bool
         Whether visitors can read battles that were voted on, which the page then says.
     longest : int
@@ -71,16 +161,28 @@ def page_router(
         "longest": longest,
         "keys": KEYS,
         "chips": CHIPS,
-        "description": DESCRIPTION,
-        "invitation": "Ask anything…" if recorded is None else "Ask a recorded prompt…",
+        "invitation": INVITATION if recorded is None else RECORDED_INVITATION,
     }
     router = APIRouter(include_in_schema=False)
     Thread(target=of_gradio, daemon=True).start()
+    configured = cache(partial(_config, values))
 
     @router.api_route("/", methods=["GET", "HEAD"])
-    async def page(request: Request) -> Response:
-        made = await asyncio.to_thread(of_gradio)
-        return HTMLResponse(_document(made, values | {"origin": origin_of(request)}))
+    def page(request: Request) -> Response:
+        made, visit = of_gradio(), visit_of(request)
+        return HTMLResponse(
+            environment(visit.language)
+            .get_template("document.html")
+            .render(
+                config=configured(visit.language),
+                script_words=script_words(visit.language),
+                gradio=made["script"],
+                styles=[made["style"], "/look/tokens.css", address("battle.css")],
+                script=address("battle.js"),
+                visit=visit,
+                **values,
+            )
+        )
 
     @router.api_route("/theme.css", methods=["GET", "HEAD"])
     async def theme() -> Response:
@@ -134,23 +236,32 @@ def _of_gradio() -> dict[str, str]:
     return parts
 
 
-def _document(made: dict[str, str], values: dict[str, Any]) -> str:
-    html = environment().get_template("arena_battle.html").render(values)
-    config = json.loads(made["config"]) | {"root": ""}
+def _config(values: Mapping[str, Any], language: Language) -> Markup:
+    """Put the page's element and words into Gradio's configuration, for a script in the page."""
+    html = environment(language).get_template("arena_battle.html").render(values)
+    words = words_in(language)
+    config = json.loads(of_gradio()["config"]) | {"root": ""}
     for component in config["components"]:
-        if component["props"].get("elem_id") == "battle":
+        props = component["props"]
+        name = props.get("elem_id")
+        if name == "battle":
             # A blank line would begin Markdown.
-            component["props"]["value"] = "\n".join(filter(str.strip, html.splitlines()))
-    return (
-        environment()
-        .get_template("document.html")
-        .render(
-            config=config,
-            gradio=made["script"],
-            styles=[made["style"], "/look/tokens.css", address("battle.css")],
-            script=address("battle.js"),
-            **values,
-        )
+            props["value"] = "\n".join(filter(str.strip, html.splitlines()))
+        elif name in LABELS:
+            props["value"] = words(LABELS[name])
+    return htmlsafe_json_dumps(config)
+
+
+@cache
+def script_words(language: Language) -> Markup:
+    """Give the words of battle.js in a language, as JSON in the page."""
+    words = words_in(language)
+    return htmlsafe_json_dumps(
+        {
+            "words": {name: words(sentence) for name, sentence in SCRIPT_WORDS.items()},
+            "counted": {name: words.forms(sentence) for name, sentence in COUNTED.items()},
+            "ends": {end: words(end) for end in ENDS},
+        }
     )
 
 

@@ -15,20 +15,9 @@ from starlette.testclient import TestClient
 BATTLE = "<!-- the battle -->"
 """Stands where the page puts its own element."""
 
-VOTES = {
-    "model_a": "A is better",
-    "tie": "Tie",
-    "both_bad": "Both are bad",
-    "model_b": "B is better",
-}
-"""Words of the vote bar by outcome, from left to right: the keys 1 to 4."""
-ACTIONS = {
-    "rest": "Show the rest",
-    "stop": "Stop",
-    "regenerate": "Regenerate",
-    "skip": "Skip",
-    "new": "New battle",
-}
+VOTES = ("model_a", "tie", "both_bad", "model_b")
+"""The vote bar by outcome, from left to right: the keys 1 to 4."""
+ACTIONS = ("rest", "stop", "regenerate", "skip", "new")
 
 _CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
 _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.(/assets/[^"]+\.js)"')
@@ -36,13 +25,16 @@ _STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="\.(/assets/[^"]+\.css)"'
 
 
 def components() -> gr.Blocks:
-    """Build what Gradio shows: a place for our element, the prompt and the buttons."""
+    """Build what Gradio shows: a place for our element, the prompt and the buttons.
+
+    The page puts its own words on them: `arena.ui.battle_page.LABELS`.
+    """
     page = gr.Blocks(title="Arena", analytics_enabled=False)
     with page, gr.Column(elem_id="arena"):
         gr.Markdown(BATTLE, sanitize_html=False, latex_delimiters=[], elem_id="battle")
         with gr.Row(elem_id="votes"):
-            for outcome, words in VOTES.items():
-                gr.Button(words, elem_id=f"vote-{outcome}")
+            for outcome in VOTES:
+                gr.Button(outcome, elem_id=f"vote-{outcome}")
         with gr.Row(elem_id="ask"):
             gr.Textbox(
                 label="Prompt",
@@ -54,8 +46,8 @@ def components() -> gr.Blocks:
             )
             gr.Button("Send", variant="primary", elem_id="send")
         with gr.Row(elem_id="actions"):
-            for name, words in ACTIONS.items():
-                gr.Button(words, elem_id=f"do-{name}")
+            for name in ACTIONS:
+                gr.Button(name, elem_id=f"do-{name}")
     return page
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment as Environment  # reports and pages add to it
 from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps as htmlsafe_json_dumps
 from markupsafe import Markup
 
 from judge.render.markdown import render
@@ -23,12 +24,14 @@ _FONT_FILE = "maths.woff2"
 
 
 @cache
-def environment(folder: Path) -> Environment:
+def environment(folder: Path, language: str = "en") -> Environment:
     """Give the templates of a folder, with escaping on; a name that a template misses raises.
 
-    The filter ``rendered`` writes Markdown of others as HTML.
+    The filter ``rendered`` writes Markdown of others as HTML. Each language has templates of its
+    own, to which a site that translates its words adds ``gettext`` and ``ngettext``.
     """
     env = Environment(
+        extensions=["jinja2.ext.i18n"],
         loader=FileSystemLoader(folder),
         autoescape=True,
         finalize=shown,
@@ -36,7 +39,10 @@ def environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    env.newstyle_gettext = True  # type: ignore[attr-defined] # the extension's own
+    env.policies["ext.i18n.trimmed"] = True
     env.filters["rendered"] = _rendered
+    env.globals["language"] = language
     return env
 
 

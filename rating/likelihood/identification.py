@@ -8,6 +8,7 @@ from rating.comparisons import Comparisons
 from rating.errors import NotIdentifiedError
 from rating.likelihood.ties import BOTH_BAD, TIE, A, B
 from rating.outcome import Ties
+from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
 
 Groups = tuple[tuple[str, ...], ...]
@@ -44,17 +45,20 @@ class Connectivity:
         if self.is_identified:
             return "Every model can be compared with every other."
         if not self.strong:
-            return "There are no votes between two different models yet."
+            return Sentence("There are no votes between two different models yet.")
         if len(self.connected) > 1:
-            return (
-                f"The models fall into {len(self.connected)} groups with no votes between them: "
-                f"{_joined(self.connected)}. Collect votes across the groups."
+            return Sentence(
+                "The models fall into %(n)s groups with no votes between them: %(groups)s. "
+                "Collect votes across the groups.",
+                n=len(self.connected),
+                groups=_joined(self.connected),
             )
-        return (
-            f"Never scored against by the rest: {_joined(self.unbeaten)}. "
-            f"Never scored against the rest: {_joined(self.winless)}. "
-            "Their strengths have no finite value: collect votes until both sides of the gap "
-            "have scored, or rate with a ridge."
+        return Sentence(
+            "Never scored against by the rest: %(unbeaten)s. Never scored against the rest: "
+            "%(winless)s. Their strengths have no finite value: collect votes until both sides of "
+            "the gap have scored, or rate with a ridge.",
+            unbeaten=_joined(self.unbeaten),
+            winless=_joined(self.winless),
         )
 
 

@@ -9,6 +9,7 @@ from rating.comparisons import Comparisons
 from rating.fitting import Fit
 from rating.likelihood.identification import decided_groups
 from rating.options import RateOptions
+from rating.sentences import Sentence
 from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
 from rating.uncertainty.clusters import FEW_PROMPTS, KINDS, Activity, Cluster, activity
@@ -131,11 +132,20 @@ def _usable(
         if seen.effective >= MIN_EFFECTIVE_FOR_CLUSTERS:
             usable.append(kind)
         else:
-            warnings.append(
-                f"One {kind} has {seen.top_share:.0%} of the votes: the intervals speak for that "
-                f"{kind} alone."
-            )
+            warnings.append(_on_one(kind, round(100 * seen.top_share)))
     return tuple(usable), tuple(warnings)
+
+
+def _on_one(kind: Cluster, percent: int) -> Sentence:
+    if kind == "voter":
+        return Sentence(
+            "One voter has %(percent)s%% of the votes: the intervals speak for that voter alone.",
+            percent=percent,
+        )
+    return Sentence(
+        "One prompt has %(percent)s%% of the votes: the intervals speak for that prompt alone.",
+        percent=percent,
+    )
 
 
 def clusters_of(options: RateOptions) -> tuple[Cluster, ...]:
@@ -215,7 +225,10 @@ def _with_profiles(spread: Spread, fit: Fit, data: Comparisons, options: RateOpt
     at = [fit.models.index(name) for name in rare]
     low, high = spread.low.copy(), spread.high.copy()
     low[at], high[at] = ends.low, ends.high
-    warning = f"Intervals by profile likelihood, for they won or lost too rarely: {named(rare)}."
+    warning = Sentence(
+        "Intervals by profile likelihood, for they won or lost too rarely: %(names)s.",
+        names=named(rare),
+    )
     return replace(spread, low=low, high=high, warnings=(*spread.warnings, warning))
 
 
@@ -248,18 +261,24 @@ FEW_POINTS = 10
 NAMED_AT_MOST = 5
 
 
-def seen_of(activity: Activity, noun: str) -> str:
+def seen_of(activity: Activity, kind: Cluster) -> Sentence:
     """Say how many voters or prompts there are.
 
     >>> seen_of(Activity(8, 7.2, 0.3), "voter"), seen_of(Activity(8, 8.0, 0.125), "voter")
     ('8 voters, as good as 7.2 equally busy ones,', '8 voters')
     """
-    if activity.n_clusters == 1:
-        return f"One {noun}"
-    if activity.effective > 0.95 * activity.n_clusters:
-        return f"{activity.n_clusters} {noun}s"
-    even = f"as good as {activity.effective:.1f} equally busy ones"
-    return f"{activity.n_clusters} {noun}s, {even},"
+    n, effective, of_voters = activity.n_clusters, float(activity.effective), kind == "voter"
+    if n == 1:
+        return Sentence("One voter") if of_voters else Sentence("One prompt")
+    if effective > 0.95 * n:
+        return Sentence("%(n)s voters", n=n) if of_voters else Sentence("%(n)s prompts", n=n)
+    if of_voters:
+        return Sentence(
+            "%(n)s voters, as good as %(effective)s equally busy ones,", n=n, effective=effective
+        )
+    return Sentence(
+        "%(n)s prompts, as good as %(effective)s equally busy ones,", n=n, effective=effective
+    )
 
 
 def on_clusters_behind(inference: Inference) -> Iterator[str]:
@@ -271,28 +290,37 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
         if is_small(inference, kind)
     ]
     if few:
-        yield (
-            f"{' and '.join(few)} are few for {len(models)} models: a rank is ruled out only "
-            "where a pair of models by itself leaves next to no doubt."
+        who = Sentence("%(a)s and %(b)s", a=few[0], b=few[1]) if len(few) == 2 else few[0]
+        yield Sentence(
+            "%(who)s are few for %(models)s models: a rank is ruled out only where a pair of "
+            "models by itself leaves next to no doubt.",
+            who=who,
+            models=len(models),
         )
     newcomers = [models[i] for i in np.flatnonzero(~inference.founded)]
     if newcomers:
-        noun = " or ".join(f"{kind.cluster}s" for kind in inference.shared)
-        yield (
-            f"Fewer than {WELL_FOUNDED} effective {noun} stand behind {named(newcomers)}: the "
-            "intervals there allow for tastes as they differ on other models, and the average is "
-            "that of the others."
+        nouns = {"voter": Sentence("voters"), "prompt": Sentence("prompts")}
+        kinds = [nouns[kind.cluster] for kind in inference.shared]
+        either = Sentence("%(a)s or %(b)s", a=kinds[0], b=kinds[-1])
+        yield Sentence(
+            "Fewer than %(n)s effective %(kinds)s stand behind %(names)s: the intervals there "
+            "allow for tastes as they differ on other models, and the average is that of the "
+            "others.",
+            n=WELL_FOUNDED,
+            kinds=either if len(kinds) == 2 else kinds[0],
+            names=named(newcomers),
         )
     seen = inference.prompt_effect
     if seen is not None and seen.value > 1 + 2 * seen.error:
-        yield (
-            f"Votes on one prompt are alike: that makes the variance {seen.value:.1f} times as "
-            "large, which the intervals allow for."
+        yield Sentence(
+            "Votes on one prompt are alike: that makes the variance %(times)s times as large, "
+            "which the intervals allow for.",
+            times=float(seen.value),
         )
     if inference.between is not None and inference.data.n_prompts < FEW_PROMPTS:
-        yield (
-            f"{inference.data.n_prompts} prompts say little of others like them: the intervals "
-            "are rough."
+        yield Sentence(
+            "%(n)s prompts say little of others like them: the intervals are rough.",
+            n=inference.data.n_prompts,
         )
 
 
@@ -306,12 +334,13 @@ def on_ties(data: Comparisons) -> Iterator[str]:
     group = decided_groups(data)
     apart = np.flatnonzero(group != np.bincount(group).argmax())
     if len(apart) == len(group) - 1:
-        yield "Every vote is a tie: the intervals are what the model implies."
+        yield Sentence("Every vote is a tie: the intervals are what the model implies.")
     elif apart.size:
         names = [data.models[i] for i in apart]
-        yield (
-            f"Only ties join {named(names)} to the other models: "
-            "the intervals use the variance that the model implies there."
+        yield Sentence(
+            "Only ties join %(names)s to the other models: the intervals use the variance that "
+            "the model implies there.",
+            names=named(names),
         )
 
 
@@ -326,4 +355,4 @@ def named(models: Sequence[str]) -> str:
     """List models, the first few of many."""
     rest = len(models) - NAMED_AT_MOST
     shown = ", ".join(models[:NAMED_AT_MOST])
-    return f"{shown} and {rest} more" if rest > 0 else shown
+    return Sentence("%(names)s and %(n)s more", names=shown, n=rest) if rest > 0 else shown

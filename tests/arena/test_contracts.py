@@ -27,6 +27,7 @@ PLANTED = {
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
     "Jinja lives in the pages": ("arena/pages/rendering.py", "import jinja2"),
+    "Babel lives in the catalogue": ("arena/pages/filters.py", "import babel"),
     "The command line lives with the commands": ("arena/app.py", "import cyclopts"),
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),

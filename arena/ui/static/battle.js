@@ -11,13 +11,6 @@
   const RUNNING = ["created", "streaming"];
   const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "missing"];
   const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // as they stand: keys 1 to 4
-  const UNSAVED = "Your vote is not saved yet. We are trying again.";
-  const NOT_COUNTED = "Not counted: you know who they are.";
-  const AWAY = "We cannot reach the arena. What is written is kept, and we are trying again.";
-  const UNSENT = "We cannot reach the arena. Your prompt is kept: send it again when you are back online.";
-  const BUSY = "We cannot follow this battle just now, perhaps for too many pages of yours are open. We are trying again.";
-  const NO_COOKIE = "The arena needs a cookie to know your battles. Allow it and load the page again.";
-  const STOP_FIRST = "Both are still writing. Press Esc to stop them, then vote.";
   const SILENCE_MS = 5000; // after which a running battle is asked about
   const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
   const DRAFT = "arena.draft"; // in sessionStorage: a prompt that was not sent yet
@@ -38,6 +31,12 @@
   const panes = {};
 
   const $ = (id) => document.getElementById(id);
+  const { words, counted, ends } = JSON.parse($("words").textContent); // of the catalogue
+  const language = document.documentElement.lang;
+  const plurals = new Intl.PluralRules(language);
+  const number = (value, options) => value.toLocaleString(language, options);
+  const filled = (template, values) => template.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
+  const counting = (name, n, values) => filled(counted[name][plurals.select(n)], { ...values, n: number(n) });
   const all = (selector) => Array.from(document.querySelectorAll(selector));
   const api = (battle, path = "") => `/api/v1/battles/${encodeURIComponent(battle)}${path}`;
   const running = () => RUNNING.includes(page.state);
@@ -127,11 +126,11 @@
     figure.dataset.copy = "yes";
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Copy";
+    button.textContent = words.copy;
     button.addEventListener("click", async () => {
       await copy(figure.querySelector("code").textContent);
-      button.textContent = "Copied";
-      window.setTimeout(() => { button.textContent = "Copy"; }, 1500);
+      button.textContent = words.copied;
+      window.setTimeout(() => { button.textContent = words.copy; }, 1500);
     });
     figure.querySelector("figcaption").append(button);
   }
@@ -197,38 +196,42 @@
 
   function factsOf(model) {
     const known = [];
-    if (model.latency_s !== null) known.push(`${model.latency_s.toFixed(1)} s to first token`);
-    if (model.tokens !== null) known.push(`${model.tokens.toLocaleString("en")} tokens`);
+    if (model.latency_s !== null) known.push(filled(words.firstToken, { seconds: digits(model.latency_s, 1) }));
+    if (model.tokens !== null) known.push(counting("tokens", model.tokens));
     if (model.cost !== null) known.push(dollars(model.cost));
     return known.join(" · ");
   }
 
+  function digits(value, count) {
+    return number(value, { minimumFractionDigits: count, maximumFractionDigits: count });
+  }
+
   function dollars(cost) {
-    if (cost === 0) return "$0";
-    return cost >= 0.1 ? `$${cost.toFixed(2)}` : `$${Number(cost.toPrecision(2)).toFixed(6).replace(/0+$/, "")}`;
+    const small = { maximumSignificantDigits: 2, maximumFractionDigits: 6, roundingPriority: "lessPrecision" };
+    const amount = cost >= 0.1 ? digits(cost, 2) : number(cost, small);
+    return filled(words.dollars, { amount });
   }
 
   function invited() {
     if (goingOn || !page.counted) {
-      return page.models ? `Ask ${page.models.a.name} and ${page.models.b.name}…` : "Ask these two more…";
+      return page.models ? filled(words.askBoth, { a: page.models.a.name, b: page.models.b.name }) : words.askTheseTwo;
     }
     if (!page.battle || ENDED.includes(page.state)) return invitation;
-    return recorded() ? "Vote, or start a new battle…" : "Ask these two more, or vote…";
+    return recorded() ? words.voteOrNew : words.askOrVote;
   }
 
   function hint() {
-    if (page.message) return page.message;
-    if (page.state === "voted") return `Saved. Your vote: ${voteInWords()}. ${page.standing}`.trim();
-    if (page.state === "skipped") return "Skipped. Nothing was counted, and the names stay hidden.";
-    if (page.battle && !page.counted) return NOT_COUNTED;
+    if (page.message) return ends[page.message] || page.message; // the log has it in English
+    if (page.state === "voted") return `${filled(words.saved, { vote: voteInWords() })} ${page.standing}`.trim();
+    if (page.state === "skipped") return words.skipped;
+    if (page.battle && !page.counted) return words.notCounted;
     if (page.state !== "ready") return "";
-    return page.stopped ? "Stopped. You can vote on what you see." : "Both finished. You can vote.";
+    return page.stopped ? words.stopped : words.finished;
   }
 
   function voteInWords() {
-    const name = (side) => (page.models ? page.models[side].name : side.toUpperCase());
-    return { model_a: `${name("a")} was better`, model_b: `${name("b")} was better`,
-      tie: "a tie", both_bad: "both were bad" }[page.choice];
+    const better = (side) => filled(words.wasBetter, { name: page.models ? page.models[side].name : side.toUpperCase() });
+    return { model_a: better("a"), model_b: better("b"), tie: words.tie, both_bad: words.bothBad }[page.choice];
   }
 
   function say(text) {
@@ -244,7 +247,7 @@
     const longest = Number(element().dataset.longest);
     const length = box() ? [...box().value].length : 0;
     const near = length > 0.8 * longest;
-    $("count").textContent = near ? `${length.toLocaleString("en")} of ${longest.toLocaleString("en")} characters` : "";
+    $("count").textContent = near ? filled(words.characters, { n: number(length), longest: number(longest) }) : "";
     $("count").classList.toggle("over", length > longest);
   }
 
@@ -314,7 +317,7 @@
     note = "";
     paint();
     for (const side of SIDES) toTop(side, turn > 1);
-    say("Both models are answering.");
+    say(words.answering);
     follow();
   }
 
@@ -326,7 +329,7 @@
     const response = await fetch(`${api(battle)}?html=1`);
     if (response.ok) return response.json();
     const problem = await response.json().catch(() => ({}));
-    throw Object.assign(new Error(problem.detail || "The arena cannot show this battle now."), { status: response.status });
+    throw Object.assign(new Error(problem.detail || words.notShown), { status: response.status });
   }
 
   async function load(battle) {
@@ -336,9 +339,9 @@
     try {
       body = await read(battle);
     } catch (failure) {
-      if (failure.status === 404) missing(page.state === "created" ? NO_COOKIE : failure.message);
+      if (failure.status === 404) missing(page.state === "created" ? words.noCookie : failure.message);
       else if (page.battle === battle) {
-        tell(AWAY);
+        tell(words.away);
         if (page.state === "opening") window.setTimeout(() => page.battle === battle && load(battle), 2000);
       }
       return;
@@ -350,12 +353,12 @@
     else if (page.state === "voted") address(battle, true);
   }
 
-  function missing(words) {
+  function missing(why) {
     clear();
     page.state = "missing";
-    page.message = words;
+    page.message = why;
     paint();
-    say(words);
+    say(why);
   }
 
   function follow() {
@@ -367,7 +370,7 @@
       if (battle !== page.battle) return;
       heardAt = Date.now();
       refusals = 0;
-      if (note === AWAY || note === BUSY) tell("");
+      if (note === words.away || note === words.busy) tell("");
       renew(event.lastEventId);
       act(JSON.parse(event.data));
     });
@@ -384,7 +387,7 @@
       page.done = { a: true, b: true };
       note = "";
       paint();
-      say(page.counted ? hint() : `Both finished. ${NOT_COUNTED}`);
+      say(page.counted ? hint() : `${words.bothFinished} ${words.notCounted}`);
       if (!page.counted) load(battle); // what they cost
       else resumeVote();
     });
@@ -393,7 +396,7 @@
       if (source && source.readyState === EventSource.CLOSED) {
         leave();
         refusals += 1;
-        if (refusals > 1) tell(BUSY);
+        if (refusals > 1) tell(words.busy);
         window.setTimeout(() => {
           if (battle === page.battle && running()) load(battle);
         }, Math.min(500 * 2 ** refusals, 15000));
@@ -438,13 +441,13 @@
       if (battle !== page.battle || !running()) return;
       if (RUNNING.includes(body.state)) {
         if (!source && !refusals) follow();
-        if (note === AWAY) tell("");
+        if (note === words.away) tell("");
       } else {
         leave();
         load(battle);
       }
     } catch {
-      if (battle === page.battle && running()) tell(AWAY);
+      if (battle === page.battle && running()) tell(words.away);
     }
   }
 
@@ -539,7 +542,7 @@
     const answer = response ? await response.json().catch(() => ({})) : {};
     if (response && response.ok) return answer;
     sending = null;
-    tell(response ? answer.detail || answer.title || "The arena did not take this." : UNSENT);
+    tell(response ? answer.detail || answer.title || words.notTaken : words.unsent);
     return null;
   }
 
@@ -632,7 +635,7 @@
   }
 
   function vote(outcome) {
-    if (running() && OUTCOMES.includes(outcome)) return tell(STOP_FIRST);
+    if (running() && OUTCOMES.includes(outcome)) return tell(words.stopFirst);
     if (!ready() || !page.counted) return;
     const cast = { outcome, key: newKey() };
     storeVote(page.battle, cast);
@@ -676,7 +679,7 @@
       // No answer: the vote may or may not be saved, and the key makes it safe to repeat.
     }
     if (!response || response.status >= 500 || response.status === 429) {
-      if (battle === page.battle && page.state === "saving") tell(UNSAVED);
+      if (battle === page.battle && page.state === "saving") tell(words.unsaved);
       retry(battle, cast, tries + 1);
       return;
     }
@@ -686,7 +689,7 @@
     if (response.ok) return page.state === "saving" ? reveal(body) : load(battle);
     await load(battle);
     if (page.state === "saving") page.state = "ready";
-    tell(body.detail || body.title || "This vote was not taken.");
+    tell(body.detail || body.title || words.voteNotTaken);
   }
 
   const waiting = new Map(); // battle -> stops the wait for the next try
@@ -720,8 +723,17 @@
     if (page.state === "voted") {
       address(page.battle, true);
       stand(page.battle);
+      countVote();
     }
     if (held) document.querySelector(".after [data-do=new]").focus();
+  }
+
+  // The votes in the head, by one more.
+  function countVote() {
+    const cast = document.querySelector(".cast");
+    cast.dataset.votes = Number(cast.dataset.votes) + 1;
+    cast.textContent = counting("votes", Number(cast.dataset.votes));
+    cast.hidden = false;
   }
 
   // How the model that was chosen stands; nothing where no rank is ruled out.
@@ -733,17 +745,17 @@
     const board = await response.json();
     const row = board.ratings.find((rated) => rated.model === page.models[chosen].id);
     if (!row || row.rank_low === null || battle !== page.battle || page.state !== "voted") return;
-    const rank = row.rank_low === row.rank_high ? `is ${row.rank_low}` : `lies within ${row.rank_low} to ${row.rank_high}`;
-    page.standing = `Its rank ${rank} of ${board.ratings.length}, after ${row.votes.toLocaleString("en")} votes.`;
+    const { rank_low: low, rank_high: high } = row;
+    page.standing = counting(low === high ? "rank" : "ranks", row.votes, { rank: low, low, high, of: board.ratings.length });
     paint();
   }
 
   async function copyLink() {
     await copy(location.href);
-    say("Link copied.");
+    say(words.linkCopied);
     const button = document.querySelector("[data-do=copy]");
-    button.textContent = "Copied";
-    window.setTimeout(() => { button.textContent = "Copy link"; }, 1500);
+    button.textContent = words.copied;
+    window.setTimeout(() => { button.textContent = words.copyLink; }, 1500);
   }
 
   // --- keys, clicks, scrolling ------------------------------------------------------------------------
@@ -886,7 +898,7 @@
     if (!box() || OUTCOMES.some((outcome) => !$(`vote-${outcome}`))) return window.requestAnimationFrame(whenPrompt);
     const early = document.querySelector("#first textarea");
     invitation = early.placeholder;
-    box().setAttribute("aria-label", "Prompt");
+    box().setAttribute("aria-label", words.prompt);
     box().addEventListener("input", () => {
       keep(sessionStorage, DRAFT, box().value);
       count();

@@ -64,6 +64,7 @@ ROUTES = {
         """,
     START: "GET /",
     OPEN: "POST /api/v1/battles",
+    PAGE: "POST /language/{language}",
     LOOK: """
         GET /api/v1/battles/{battle_id}
         GET /api/v1/battles/{battle_id}/events

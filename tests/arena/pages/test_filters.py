@@ -2,9 +2,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.pages import filters
-from arena.pages.filters import SPACE
+from arena.catalogue import words_in
+from arena.domain.words import Language
+from arena.pages.filters import SPACE, Filters, percent, rank_range
 
+filters = Filters(words_in(Language.EN))
 NOON = datetime(2026, 6, 14, 12, tzinfo=UTC)
 
 
@@ -33,14 +35,6 @@ def test_a_date_is_read_in_utc() -> None:
     assert filters.moment(late) == "4 May 2026, 03:30 UTC"
 
 
-def test_one_is_singular_and_none_is_plural() -> None:
-    assert [filters.plural(n, "person", "people") for n in (0, 1, 2)] == [
-        "0 people",
-        "1 person",
-        "2 people",
-    ]
-
-
 @pytest.mark.parametrize(
     ("interval", "expected"),
     [
@@ -62,8 +56,8 @@ def test_a_negative_rating_has_a_minus_sign_and_small_ones_no_negative_zero() ->
 
 
 def test_what_is_unknown_is_a_dash_and_never_zero() -> None:
-    assert {filters.percent(None), filters.money(None), filters.seconds(None)} == {"–"}
-    assert filters.rank_range(None, 3) == "–"
+    assert {percent(None), filters.money(None), filters.seconds(None)} == {"–"}
+    assert rank_range(None, 3) == "–"
 
 
 def test_money_keeps_cents_only_where_they_matter() -> None:
@@ -81,4 +75,4 @@ def test_seconds_lose_their_tenths_at_ten() -> None:
 def test_percents_near_the_ends_do_not_claim_certainty() -> None:
     expected = ["0 %", "<1 %", "<1 %", "1 %", "99 %", ">99 %", "100 %"]
     shares = (0.0, 0.0049, 0.005, 0.0051, 0.994, 0.9951, 1.0)
-    assert [filters.percent(share).replace(SPACE, " ") for share in shares] == expected
+    assert [percent(share).replace(SPACE, " ") for share in shares] == expected

@@ -12,9 +12,11 @@ from PIL import Image
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, FitCheck, Misfit, Moment, PastRating
 from arena.domain.vote import Choice
+from arena.domain.words import Language
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
     Selection,
+    Visit,
     battle_page,
     battles_page,
     environment,
@@ -93,7 +95,7 @@ def test_hostile_text_stays_text(
     make_past_battle: MakePastBattle,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(environment().globals, "arena_name", HOSTILE)
+    monkeypatch.setitem(environment(Language.EN).globals, "arena_name", HOSTILE)
     board = hostile_board(make_board, make_row)
     vote = replace(make_past_battle(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
     pages = [
@@ -182,7 +184,8 @@ def test_every_page_has_a_preview_for_links_to_it(
         assert str(shown["og:title"]).endswith(" · Arena")
         assert shown["og:description"] == shown["description"] != ""
         assert shown["twitter:card"] == "summary"
-    html = method_page(make_board(), pacing=Pacing.PACED, linked=True, origin="https://a.example")
+    visit = Visit(origin="https://a.example")
+    html = method_page(make_board(), pacing=Pacing.PACED, linked=True, visit=visit)
     assert properties(html)["og:image"] == "https://a.example/look/preview.png"
 
 
@@ -204,9 +207,9 @@ def test_the_picture_of_previews_is_a_png_of_the_usual_size() -> None:
 
 
 def test_a_name_that_a_template_misses_raises() -> None:
-    assert environment().undefined is StrictUndefined
+    assert environment(Language.EN).undefined is StrictUndefined
     with pytest.raises(UndefinedError):
-        environment().get_template("missing.html").render()
+        environment(Language.EN).get_template("missing.html").render()
 
 
 def test_models_that_change_place_or_leave_their_interval_are_named(
