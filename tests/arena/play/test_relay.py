@@ -280,6 +280,16 @@ async def test_a_battle_that_has_gone_on_meanwhile_is_looked_up_anew(
         assert texts(await asyncio.wait_for(following, 10)) == (LONG[:200], LONG[:200])
 
 
+async def test_a_stop_that_comes_late_ends_no_later_turn(url: str, server: FaultyServer) -> None:
+    async with two(url, server, x=ENDLESS, y=ENDLESS) as (here, _there):
+        battle_id = (await here.open(ADA, "Why?")).battle_id
+        here.relay._take("stop", battle_id, turn=0)
+        seen = await until_text(here, battle_id, 200)
+        assert seen.state.running
+        here.relay._take("stop", battle_id, turn=1)
+        assert (await watch(here, battle_id))[-1].state is BattleState.READY
+
+
 async def relayed_so_far() -> Relayed:
     now = datetime.now(UTC)
     empty = ShownAnswer("", AnswerStatus.STREAMING)
