@@ -275,6 +275,7 @@ class Folder:
                 n, done = n + len(some), done + len(batch)
                 self.progress(done, 2 * self.rows)
             self._write(words[:n], codes[:n], parts)
+        pa.default_memory_pool().release_unused()
         names = np.array(json.dumps(counts.names))
         _store(stored_at, {"names": names, "table": counts.table})
         return counts
