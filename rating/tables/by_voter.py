@@ -122,7 +122,10 @@ class Source:
         """Read the columns, some rows at a time; models and labels as dictionaries."""
         names = [self.columns[role] for role in ROLES]
         for path in self.paths:
-            with pq.ParquetFile(path, read_dictionary=names) as file:
+            # To read ahead would keep the whole file in memory.
+            with pq.ParquetFile(
+                path, read_dictionary=names, pre_buffer=False, buffer_size=1 << 20
+            ) as file:
                 yield from file.iter_batches(AT_ONCE, columns=[*self.columns.values()])
 
 
