@@ -38,7 +38,7 @@ from rating.tables.coding import Coded, Table, first_blank
 from rating.tables.columns import Reading
 from rating.tables.duckdb_engine import connected, rows_in_parquet, rows_of
 from rating.tables.files import Files, expanded, kind_of
-from rating.tables.sources import label_column
+from rating.tables.sources import LONGEST, label_column
 from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
 from rating.typing import Bools, Integers
 
@@ -123,10 +123,14 @@ class Source:
         names = [self.columns[role] for role in ROLES]
         for path in self.paths:
             # To read ahead would keep the whole file in memory.
-            with pq.ParquetFile(
-                path, read_dictionary=names, pre_buffer=False, buffer_size=1 << 20
-            ) as file:
-                yield from file.iter_batches(AT_ONCE, columns=[*self.columns.values()])
+            how = {"read_dictionary": names, "pre_buffer": False, "buffer_size": 1 << 20}
+            try:
+                with pq.ParquetFile(path, **how) as file:
+                    yield from file.iter_batches(AT_ONCE, columns=[*self.columns.values()])
+            except (pa.ArrowException, OSError) as error:
+                reason = str(error).splitlines()[0][:LONGEST]
+                msg = f"Cannot read the votes of {str(path)!r}: {reason}"
+                raise DataError(msg) from error
 
 
 def _readable(schema: pa.Schema, columns: Mapping[str, str]) -> bool:

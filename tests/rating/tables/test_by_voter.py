@@ -32,7 +32,7 @@ VOTES = random_votes(np.random.default_rng(4), n=400, n_voters=40)
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Take any file for a large one, in parts of some votes, with a place for work folders."""
-    monkeypatch.setattr(counts, "PARTED_FROM", 0)
+    monkeypatch.setattr(counts, "PARTED_FROM", 1)
     monkeypatch.setattr(by_voter, "IN_A_PART", 60)
     monkeypatch.setattr(by_voter, "AT_ONCE", 50)
     monkeypatch.setattr(by_voter, "IN_A_BLOCK", 110)
@@ -211,6 +211,15 @@ def test_nothing_of_this_is_loaded_for_a_file_of_few_votes(tmp_path: Path) -> No
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("place", [40, -300])
+def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, place: int) -> None:
+    path = written(tmp_path / "votes.parquet", VOTES)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:place] if place < 0 else whole[:place] + bytes(90) + whole[130:])
+    with pytest.raises(DataError, match="Cannot read the votes of"):
+        rate_source(path, RateOptions())
 
 
 def test_a_hash_does_not_depend_on_how_a_name_is_stored() -> None:
