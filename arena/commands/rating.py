@@ -84,10 +84,13 @@ def rate(
     form = formats.chosen_format(form, out)
     if out is not None:
         require_folder_of(out)
+    from threadpoolctl import threadpool_limits
+
     from rating.tables.counts import rate_source
 
     old = None if compare is None else _old_board(compare, options.by)
-    with working("Rating") as advance:
+    # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
+    with working("Rating") as advance, threadpool_limits(1, "blas"):
         votes = chosen.source(source, options.columns)
         result = rate_source(votes, options, advance).to_dict()
     if plots is not None:

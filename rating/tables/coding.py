@@ -272,12 +272,16 @@ def _fetch_lazy(
     )
 
     def first(role: str) -> int | None:
-        return _first_blank_lazy(frame, texts[role])
+        return first_blank(frame, texts[role])
 
     few = _few(base.to_native())
     if few is not None:
         coded_few = {role: _coded(name, few[role].tolist()) for role, name in texts.items()}
         return _table(coded_few, {role: _filled(few[role]) for role in numbers}, first)
+    if group and isinstance(base.to_native(), duckdb.DuckDBPyRelation):
+        alike = _arrays(count_alike(base, [*texts]))
+        columns = {role: _coded(name, alike[role].tolist()) for role, name in texts.items()}
+        return Table(columns, {}, alike[N].astype(np.int64), first)
     rows = base
     names: dict[str, list[Any]] = {}
     # People first: rows counted in this order are in that of the cells they will be.
@@ -377,7 +381,8 @@ def _filled(values: NDArray[Any]) -> Floats:
     return np.where(missing, np.nan, values.astype(np.float64))
 
 
-def _first_blank_lazy(frame: nw.LazyFrame[Any], name: str) -> int | None:
+def first_blank(frame: nw.LazyFrame[Any], name: str) -> int | None:
+    """Return the number of the first row of duckdb, from 1, with none or a blank in a column."""
     native = frame.to_native()
     if not isinstance(native, duckdb.DuckDBPyRelation):
         return None
