@@ -65,9 +65,9 @@ def rate(votes: Votes | Comparisons, options: RateOptions | None = None) -> Repo
     data, options = votes.data, options or RateOptions()
     if options.style != data.feature_names:
         raise DataError(f"style is {options.style}, and the votes carry {data.feature_names}.")
-    options = options.resolved(data)
+    options = options.resolved(data, in_parts=votes.parts is not None)
     fitted = fit(data, ties=options.ties, ridge=options.ridge, order_effect=options.order_effect)
-    off = spread(fitted, data, options, np.random.default_rng(options.seed))
+    off = spread(fitted, data, options, np.random.default_rng(options.seed), votes.parts)
     rng = np.random.default_rng([options.seed, 1])
     return report_of(fitted, votes, off, options, rng)
 
@@ -77,7 +77,7 @@ def report_of(
 ) -> Report:
     """Put a fit and its spread together, with rank ranges: see `rate`."""
     data = votes.data
-    voters = None if data.voter is None else activity(data)
+    voters = off.voters if data.voter is None else activity(data)
     quasi, worst = _quasi(off, fitted)
     ranges = _ranges(data, fitted, off, options, rng)
     rows = _rows(data, fitted, off, options, quasi, ranges)
@@ -164,8 +164,9 @@ def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None
     if options.claims == "population" and data.voter is not None and "voter" not in kinds:
         kinds = ("voter", *kinds)
     for kind in kinds:
-        if activity(data, kind).effective < needed:
-            return seen_of(activity(data, kind), kind)
+        seen = off.voters if kind == "voter" and off.voters else activity(data, kind)
+        if seen.effective < needed:
+            return seen_of(seen, kind)
     few = not kinds and data.n_votes < needed
     return f"{data.n_votes} votes" if few else None
 

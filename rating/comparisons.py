@@ -1,8 +1,8 @@
 """Votes as integer arrays: checked once, then counted."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,6 +322,25 @@ class Comparisons:
         return replace(self, **{k: v[cells] for k, v in values.items() if v is not None})
 
 
+Sums = Mapping[str, NDArray[Any]]
+"""What some clusters add to a board: arrays by name."""
+
+
+class Parts(Protocol):
+    """Votes apart by voter: all votes of a voter are in one part, on the same models."""
+
+    def each(self, work: Callable[[Comparisons], Sums], name: str | None = None) -> Iterable[Sums]:
+        """Call a function with every part, and give what it returns, in a fixed order.
+
+        Parameters
+        ----------
+        work : callable
+            It may be called in any thread or process.
+        name : str, optional
+            Keep the results under this name, to be gone through more than once.
+        """
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
     """Votes as they were read: those that count, and what became of the others.
@@ -342,6 +361,8 @@ class Votes:
         SHA-256 of the sorted cells, names among them: the same votes have the same hash
         whatever the file and the order of its rows.
     warnings : tuple of str
+    parts : Parts or None
+        The same votes by voter, where these are too many for memory; ``data`` then knows none.
     """
 
     data: Comparisons
@@ -353,6 +374,7 @@ class Votes:
     style_sd: Mapping[str, float] = field(default_factory=dict)
     data_hash: str = ""
     warnings: tuple[str, ...] = ()
+    parts: Parts | None = None
 
 
 def _entries(column: Iterable[object]) -> list[object]:

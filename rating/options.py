@@ -107,8 +107,13 @@ class RateOptions:
         """Whether votes count unequally."""
         return self.weights is not None or self.half_life is not None
 
-    def resolved(self, data: "Comparisons") -> Self:
+    def resolved(self, data: "Comparisons", *, in_parts: bool = False) -> Self:
         """Choose the clusters that the votes allow, where none were asked for.
+
+        Parameters
+        ----------
+        in_parts : bool
+            Whether voters are known part by part, where ``data`` does not know them.
 
         Raises
         ------
@@ -122,9 +127,10 @@ class RateOptions:
             if model is not None and model not in data.models:
                 known = _some(data.models)
                 raise DataError(f"The {role} {model!r} has no rating; there are {known}.")
+        voters = data.voter is not None or in_parts
         if self.cluster is None:
-            return replace(self, cluster=self._known_clusters(data))
-        known_kinds = {"voter": data.voter is not None, "prompt": data.prompt is not None}
+            return replace(self, cluster=self._known_clusters(voters, data.prompt is not None))
+        known_kinds = {"voter": voters, "prompt": data.prompt is not None}
         wanted = ("voter", "prompt") if self.cluster == "both" else (self.cluster,)
         for kind in wanted:
             if not known_kinds.get(kind, True):
@@ -134,9 +140,8 @@ class RateOptions:
                 )
         return self
 
-    def _known_clusters(self, data: "Comparisons") -> Clusters:
-        by_voter = data.voter is not None and self.claims == "population"
-        by_prompt = data.prompt is not None
+    def _known_clusters(self, by_voter: bool, by_prompt: bool) -> Clusters:
+        by_voter = by_voter and self.claims == "population"
         if self.interval not in ("sandwich", "bootstrap"):
             return "none"
         if by_voter and by_prompt and self.interval == "sandwich":

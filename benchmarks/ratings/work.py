@@ -64,9 +64,9 @@ def _tables(size: Size, rng: np.random.Generator) -> Iterator[pa.Table]:
     busy = rng.lognormal(0, 1.4, size.voters)
     for first in range(0, size.votes, CHUNK):
         n = min(CHUNK, size.votes - first)
-        a, b = _pairs(popular / popular.sum(), n, rng)
+        a, b = pairs_of(popular / popular.sum(), n, rng)
         styles = rng.normal(0, [1.0, 0.8, 0.9, 0.5], (n, len(STYLES)))
-        outcome = _outcomes(strength[a] - strength[b] + styles @ STYLE_NATS, rng)
+        outcome = outcomes_of(strength[a] - strength[b] + styles @ STYLE_NATS, rng)
         voter = _drawn(busy / busy.sum(), n, rng)
         columns = {
             "model_a": pa.DictionaryArray.from_arrays(pa.array(a), models).cast(pa.string()),
@@ -85,7 +85,7 @@ def _drawn(probabilities: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
     )
 
 
-def _pairs(
+def pairs_of(
     probabilities: np.ndarray, n: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw two models by popularity, the second among the others."""
@@ -95,7 +95,7 @@ def _pairs(
     return a, b
 
 
-def _outcomes(gap: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def outcomes_of(gap: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw outcomes by Rao and Kupper: a gap below the threshold may go unseen."""
     draw = rng.random(len(gap))
     wins_a = 1 / (1 + np.exp(TIE_NATS - gap))

@@ -278,6 +278,10 @@ def _fetch_lazy(
     if few is not None:
         coded_few = {role: _coded(name, few[role].tolist()) for role, name in texts.items()}
         return _table(coded_few, {role: _filled(few[role]) for role in numbers}, first)
+    if group and isinstance(base.to_native(), duckdb.DuckDBPyRelation):
+        alike = _arrays(count_alike(base, [*texts]))
+        columns = {role: _coded(name, alike[role].tolist()) for role, name in texts.items()}
+        return Table(columns, {}, alike[N].astype(np.int64), first)
     rows = base
     names: dict[str, list[Any]] = {}
     # People first: rows counted in this order are in that of the cells they will be.

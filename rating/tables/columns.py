@@ -191,6 +191,7 @@ class Reading:
         needed = options.cluster in ("prompt", "both")
         return cls(
             columns=Columns.named(options.columns, by=options.by),
+            voters=options.interval != "none" or options.cluster in ("voter", "both"),
             prompts=needed or (options.cluster is None and options.interval == "sandwich"),
             all_prompts=needed,
             both_bad=options.both_bad,

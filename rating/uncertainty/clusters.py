@@ -1,25 +1,38 @@
 """How evenly votes, and what they tell of a contrast, are spread over voters or prompts."""
 
-from collections.abc import Iterator
+import importlib.util
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from types import ModuleType
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import scipy  # its submodules load on first use
+from numpy.typing import NDArray
 
-from rating.comparisons import Comparisons
+from rating.comparisons import Comparisons, Sums
 from rating.counting import dense
 from rating.errors import DataError
 from rating.fitting import Fit
 from rating.likelihood.design import CHUNK_ENTRIES
-from rating.likelihood.objective import ScoredCells
+from rating.likelihood.objective import ScoredCells, win_probability
 from rating.typing import Floats, Ints
 
+COMPILED_FROM = 1_000_000
+"""Cells from which compiled loops pay; numpy serves fewer, and all where numba is not there."""
+ROWS_AT_ONCE = 1 << 18
 ENTRIES_AT_ONCE = 1 << 18
 _TASTE_STEPS = 50
 
+T = TypeVar("T")
+
 Cluster = Literal["voter", "prompt"]
 KINDS: tuple[Cluster, Cluster] = ("voter", "prompt")
+
+LARGEST = "largest"
+"""Name of the weight of the largest cluster among sums."""
 
 FEW_PROMPTS = 20
 """Prompts below which intervals that generalise over them are rough."""
@@ -108,22 +121,105 @@ def activity(data: Comparisons, cluster: Cluster = "voter") -> Activity:
 
 def activity_of(data: Comparisons, groups: Grouping) -> Activity:
     """Measure how evenly the votes (by weight) are spread over any clusters."""
+    return activity_from(activity_sums(data, groups))
+
+
+def activity_sums(data: Comparisons, groups: Grouping) -> Sums:
+    """Return what `activity_from` needs of some clusters: numbers, by name."""
     weight = np.bincount(groups.index, data.weight, groups.size)
-    if not weight.any():
-        raise DataError("There are no votes to count clusters by.")
-    return Activity(
-        n_clusters=int((weight > 0).sum()),
-        effective=float(weight.sum() ** 2 / (weight**2).sum()),
-        top_share=float(weight.max() / weight.sum()),
+    return {
+        "clusters": np.asarray((weight > 0).sum()),
+        "weight": np.asarray(weight.sum()),
+        "weight_sq": np.asarray((weight**2).sum()),
+        LARGEST: np.asarray(weight.max(initial=0.0)),
+    }
+
+
+def activity_from(sums: Sums) -> Activity:
+    """Measure how evenly votes are spread over clusters, from `activity_sums` or `totals`."""
+    n, weight, square, largest = (
+        float(sums[name]) for name in ("clusters", "weight", "weight_sq", LARGEST)
     )
+    if not weight:
+        raise DataError("There are no votes to count clusters by.")
+    return Activity(int(n), weight**2 / square, largest / weight)
+
+
+def totals(parts: Iterable[Sums]) -> Sums:
+    """Add up the arrays of each name, in the order of the parts; of `LARGEST` take the largest."""
+    total: dict[str, NDArray[Any]] = {}
+    for part in parts:
+        for name, value in part.items():
+            add = np.maximum if name == LARGEST else np.add
+            total[name] = add(total[name], value) if name in total else value
+    return total
 
 
 def checked_activity(data: Comparisons, groups: Grouping) -> Activity:
     """Return the activity of the clusters; raises `DataError` unless two of them voted."""
-    by_cluster = activity_of(data, groups)
+    return require_two(activity_of(data, groups))
+
+
+def require_two(by_cluster: Activity) -> Activity:
+    """Give the activity back; raises `DataError` unless two clusters voted."""
     if by_cluster.n_clusters < 2:
         raise DataError("Clustered errors need two voters (or prompts) at least; one voted.")
     return by_cluster
+
+
+def compiled_loops(fit: Fit, n_cells: int) -> ModuleType | None:
+    """Return compiled loops for plain Bradley-Terry, where they pay and are there."""
+    if not is_plain(fit) or n_cells < COMPILED_FROM:
+        return None
+    if importlib.util.find_spec("numba") is None:
+        return None
+    from rating.uncertainty import kernels  # numba takes a third of a second to import
+
+    return kernels
+
+
+def is_plain(fit: Fit) -> bool:
+    """Whether the fit has no other parameters than strengths, and a vote moves the gap alone."""
+    return fit.likelihood.coordinates == ("gap",) and len(fit.x) == fit.n_models
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InOrder:
+    """Cells in the order of their clusters, as the compiled loops take them.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_clusters + 1,), int64
+    pairs : ndarray of shape (n_cells, 2), int32
+    score, weight : ndarray of shape (n_cells,)
+    """
+
+    starts: Ints
+    pairs: NDArray[np.int32]
+    score: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, data: Comparisons, groups: Grouping) -> "InOrder":
+        """Sort the cells, unless they are."""
+        if (groups.index[1:] < groups.index[:-1]).any():
+            order = np.argsort(groups.index, kind="stable")
+            data, groups = data.subset(order), Grouping(groups.index[order], groups.size)
+        counts = np.bincount(groups.index, minlength=groups.size)
+        pairs = np.ascontiguousarray(data.pairs, dtype=np.int32)
+        return cls(np.r_[0, np.cumsum(counts)], pairs, data.score_a, data.weight)
+
+    def each(self, work: Callable[[int, Ints], T]) -> Iterator[T]:
+        """Call a function with the first cluster of each of some parts, and its ``starts``.
+
+        In threads; the parts, and so the rounding of sums over them, do not depend on how many.
+        """
+        step = max(ROWS_AT_ONCE, len(self.pairs) // 16)
+        bounds = np.arange(0, len(self.pairs) + step, step)
+        at = np.unique(np.searchsorted(self.starts, bounds).clip(max=len(self.starts) - 1))
+        parts = [self.starts[i : j + 1] for i, j in itertools.pairwise(at)]
+        with ThreadPoolExecutor() as pool:
+            yield from pool.map(work, at[:-1].tolist(), parts)
 
 
 def information_by_cluster(
@@ -139,7 +235,15 @@ def information_by_cluster(
     ------
     ndarray of shape (some clusters, m)
     """
-    if fit.likelihood.coordinates == ("gap",) and len(fit.x) == fit.n_models:
+    loops = compiled_loops(fit, len(groups.index))
+    if loops is not None:
+        ordered, probability = InOrder.of(data, groups), win_probability(fit.theta)
+        args = (ordered.pairs, ordered.weight, probability, np.ascontiguousarray(vectors))
+        at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
+        for first in range(0, groups.size, at_once):
+            yield loops.information_along(ordered.starts[first : first + at_once + 1], *args)
+        return
+    if is_plain(fit):
         yield from _information_of_pairs(fit, data, groups, vectors)
         return
     order = np.argsort(groups.index, kind="stable")
@@ -203,20 +307,24 @@ class ClusterShares:
     shared: Floats
     effective: Floats
 
+    @classmethod
+    def of(cls, fit: Fit, shared: Floats) -> "ClusterShares":
+        """Count the effective clusters of each parameter."""
+        total = (_contrasts_of_parameters(fit).T * vectors_of_parameters(fit)).sum(axis=0)
+        return cls(shared, effective_number(total, np.diag(shared)))
 
-def cluster_shares(fit: Fit, data: Comparisons, groups: Grouping) -> ClusterShares:
-    """Share the information on each parameter out among the clusters."""
-    k, size = fit.n_models, len(fit.x)
-    contrasts = np.eye(size)
+
+def _contrasts_of_parameters(fit: Fit) -> Floats:
+    k, contrasts = fit.n_models, np.eye(len(fit.x))
     if not fit.absolute:
         known = np.diag(fit.hessian)[:k]
         contrasts[:k, :k] -= known / known.sum()
-    vectors = fit.inverse_information @ contrasts.T
-    shared = np.zeros((size, size))
-    for share in information_by_cluster(fit, data, groups, vectors):
-        shared += share.T @ share
-    total = (contrasts.T * vectors).sum(axis=0)
-    return ClusterShares(shared, effective_number(total, np.diag(shared)))
+    return contrasts
+
+
+def vectors_of_parameters(fit: Fit) -> Floats:
+    """Return ``H^- c`` of the contrast of each parameter, shape (n_parameters, n_parameters)."""
+    return fit.inverse_information @ _contrasts_of_parameters(fit).T
 
 
 def effective_number(total: Floats, square: Floats) -> Floats:
@@ -224,7 +332,7 @@ def effective_number(total: Floats, square: Floats) -> Floats:
     return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))
 
 
-def taste_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
+def taste_covariance(fit: Fit, parts: Iterable[Sums]) -> Floats:
     """Return the covariance of the parameters if every cluster had a taste of its own.
 
     A taste adds to the strengths, for one cluster, independent normal numbers of variance
@@ -235,9 +343,28 @@ def taste_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
     its own votes' spread, and what the taste adds to pairs of its votes. ``tau^2`` is fitted to
     the products of scores of different votes of one cluster, whose means are those of the second
     term: each cluster weighs one over the variance of its own.
+
+    Parameters
+    ----------
+    parts : iterable of mapping
+        From `taste_sums`; gone through more than once.
     """
-    k, size = fit.n_models, len(fit.x)
     bread = fit.inverse_information
+    sums = totals({name: part[name] for name in ("plain", "taste")} for part in parts)
+    return np.asarray(bread @ (sums["plain"] + _taste_variance(parts) * sums["taste"]) @ bread)
+
+
+def taste_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
+    """Return what `taste_covariance` needs of some clusters.
+
+    Returns
+    -------
+    mapping of str to ndarray
+        ``plain`` and ``taste`` of shape (n_parameters, n_parameters) are summed over clusters;
+        ``products``, ``expected`` and ``scale`` have shape (n_clusters,).
+    """
+    groups = grouping(data, cluster)
+    k, size = fit.n_models, len(fit.x)
     plain, taste = np.zeros((size, size)), np.zeros((size, size))
     products, expected, scale = (np.zeros(groups.size) for _ in range(3))
     order = np.argsort(groups.index, kind="stable")
@@ -262,7 +389,14 @@ def taste_covariance(fit: Fit, data: Comparisons, groups: Grouping) -> Floats:
         square = square.reshape(n, k).sum(axis=1)
         expected[part] = square - np.bincount(own, 2 * alone, n)
         scale[part] = np.bincount(own, 2 * cells.weight * curve, n)
-    return bread @ (plain + _taste_variance(products, expected, scale) * taste) @ bread
+    used = expected > 0
+    return {
+        "plain": plain,
+        "taste": taste,
+        "products": products[used],
+        "expected": expected[used],
+        "scale": scale[used],
+    }
 
 
 def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.sparse.csr_array":
@@ -285,15 +419,16 @@ def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.
     return scipy.sparse.csr_array((np.concatenate(values), at), shape=(n * k, design.n_parameters))
 
 
-def _taste_variance(products: Floats, expected: Floats, scale: Floats) -> float:
+def _taste_variance(parts: Iterable[Sums]) -> float:
     """Fit the variance of tastes to the products of scores, each cluster by its precision."""
-    used = expected > 0
-    products, expected, scale = products[used], expected[used], scale[used]
     variance = 0.0
     for _ in range(_TASTE_STEPS):
-        weight = 1 / (1 + variance * expected / scale) ** 2
-        total = float(weight @ expected)
-        before, variance = variance, max(0.0, float(weight @ products) / total) if total else 0.0
+        seen, total = 0.0, 0.0
+        for part in parts:
+            weight = 1 / (1 + variance * part["expected"] / part["scale"]) ** 2
+            seen += float(weight @ part["products"])
+            total += float(weight @ part["expected"])
+        before, variance = variance, max(0.0, seen / total) if total else 0.0
         if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
             break
     return variance

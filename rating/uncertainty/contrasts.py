@@ -1,32 +1,38 @@
 """How sure one contrast of the strengths is: its own variance and degrees of freedom."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from rating.comparisons import Comparisons
+from rating.comparisons import Comparisons, Parts, Sums
 from rating.fitting import Fit
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import (
     Activity,
     Cluster,
     ClusterShares,
-    Grouping,
+    activity_from,
+    activity_sums,
     checked_activity,
-    cluster_shares,
     effective_number,
     grouping,
     information_by_cluster,
     intersection,
+    require_two,
     taste_covariance,
+    taste_sums,
+    totals,
+    vectors_of_parameters,
 )
 from rating.uncertainty.covariance import (
     WILD_UP_TO,
     SignSums,
     jackknife,
+    jackknife_of,
+    left_out_sums,
     quantile,
     quantiles,
     sandwich_covariance,
@@ -100,35 +106,42 @@ class ByCluster:
     Attributes
     ----------
     cluster : {"voter", "prompt"}
-    groups : Grouping
     activity : Activity
     matrix : ndarray of shape (n_parameters, n_parameters)
         CR3, see `rating.uncertainty.covariance.jackknife`.
     signs : SignSums or None
-        For claims; None where none are made.
+        For claims; None where none are made, or the multivariate t stands in.
+    parts : Parts
+        The votes.
+    square : ndarray of shape (n_parameters,), or None
+        Sum of the squared shares of the information on each parameter, where it is known; of two
+        parameters the product of shares is then bounded (Cauchy and Schwarz), not summed.
     """
 
     fit: Fit
-    data: Comparisons
     cluster: Cluster
-    groups: Grouping
     activity: Activity
     matrix: Floats
     signs: SignSums | None
+    parts: Parts
+    square: Floats | None = None
 
     @cached_property
     def own(self) -> ClusterShares:
         """How the information on each model is shared by the clusters."""
-        return cluster_shares(self.fit, self.data, self.groups)
+        if self.square is not None:
+            return ClusterShares.of(self.fit, np.sqrt(np.outer(self.square, self.square)))
+        work = partial(_share_sums, fit=self.fit, cluster=self.cluster)
+        return ClusterShares.of(self.fit, totals(self.parts.each(work))["shared"])
 
     def effective(self, contrasts: Floats) -> Floats:
         """Count the effective clusters of each contrast, shape (m,)."""
         bread, parts = self.fit.inverse_information, [np.empty(0)]
         for first in range(0, len(contrasts), CONTRASTS_AT_ONCE):
             some = contrasts[first : first + CONTRASTS_AT_ONCE].T
-            vectors, square = bread @ some, np.zeros(some.shape[1])
-            for share in information_by_cluster(self.fit, self.data, self.groups, vectors):
-                square += (share**2).sum(axis=0)
+            vectors = bread @ some
+            work = partial(_square_sums, fit=self.fit, cluster=self.cluster, vectors=vectors)
+            square = totals(self.parts.each(work))["square"]
             parts.append(effective_number((some * vectors).sum(axis=0), square))
         return np.concatenate(parts)
 
@@ -169,7 +182,63 @@ class ByCluster:
     @cached_property
     def tasteful(self) -> Floats:
         """Covariance of the parameters under the fitted taste model."""
-        return taste_covariance(self.fit, self.data, self.groups)
+        work = partial(taste_sums, fit=self.fit, cluster=self.cluster)
+        return taste_covariance(self.fit, self.parts.each(work, "tastes"))
+
+
+@dataclass(frozen=True, slots=True)
+class OnePart:
+    """Votes in memory, as `Parts`."""
+
+    data: Comparisons
+
+    def each(self, work: Callable[[Comparisons], Sums], name: str | None = None) -> Iterable[Sums]:
+        """Call the function once; nothing needs to be kept."""
+        return [work(self.data)]
+
+
+def _square_sums(data: Comparisons, *, fit: Fit, cluster: Cluster, vectors: Floats) -> Sums:
+    groups, square = grouping(data, cluster), np.zeros(vectors.shape[1])
+    for share in information_by_cluster(fit, data, groups, vectors):
+        square += (share**2).sum(axis=0)
+    return {"square": square}
+
+
+def _share_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
+    groups, shared = grouping(data, cluster), np.zeros((len(fit.x), len(fit.x)))
+    for share in information_by_cluster(fit, data, groups, vectors_of_parameters(fit)):
+        shared += share.T @ share
+    return {"shared": shared}
+
+
+def voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
+    """Return what some voters add to a board: of each, all votes are there.
+
+    It may run in any thread, process or machine: sums of what it returns, over parts of the
+    votes by voter, are what `infer` needs.
+
+    Parameters
+    ----------
+    data : Comparisons
+        Votes of some voters, on the models of the fit; rows that are alike may stand apart.
+    fit : Fit
+        Of all votes.
+    whole : Comparisons
+        All votes, without voters.
+
+    Returns
+    -------
+    mapping of str to ndarray
+        ``spread`` and ``meat`` of `rating.uncertainty.covariance.LeftOutSums`; ``square``, the
+        squared shares of the information on each parameter, shape (n_parameters,); and
+        ``clusters``, ``weight``, ``weight_sq`` and ``largest`` of
+        `rating.uncertainty.clusters.activity_sums`, of which the last is no sum.
+    """
+    groups = grouping(data, "voter")
+    left_out = left_out_sums(fit, data, groups, whole)
+    square = _square_sums(data, fit=fit, cluster="voter", vectors=vectors_of_parameters(fit))
+    sums = {"spread": left_out.spread, "meat": left_out.meat}
+    return {**sums, **square, **activity_sums(data, groups)}
 
 
 class Ratio(NamedTuple):
@@ -177,6 +246,11 @@ class Ratio(NamedTuple):
 
     value: float
     error: float
+
+
+def voter_totals(fit: Fit, whole: Comparisons, parts: Parts) -> Sums:
+    """Return `voter_sums` over all parts."""
+    return totals(parts.each(partial(voter_sums, fit=fit, whole=whole), "voters"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,6 +449,7 @@ def infer(
     clusters: Sequence[Cluster],
     *,
     rng: np.random.Generator | None = None,
+    parts: Parts | None = None,
 ) -> Inference:
     """Estimate what is needed to judge any contrast.
 
@@ -386,6 +461,8 @@ def infer(
         None, one, or voters and then prompts.
     rng : numpy.random.Generator, optional
         For claims on all models at once, see `rating.uncertainty.ranks`.
+    parts : Parts, optional
+        The votes by voter, where ``data`` does not know the voters.
 
     Raises
     ------
@@ -402,6 +479,9 @@ def infer(
        Economics and Statistics 99(4), 2017, pp. 698-709 (effective clusters of
        one coefficient; ours are of the information, not of the variance).
     """
+    if parts is not None:
+        by_voter = tuple(_in_parts(fit, data, parts) for _ in clusters)
+        return Inference(fit, data, sandwich_covariance(fit, data), by_voter, None)
     kinds, lengths = [], []
     for cluster in clusters:
         groups = grouping(data, cluster)
@@ -410,7 +490,7 @@ def infer(
         drawn = rng is not None and many and fit.n_models <= WILD_UP_TO
         signs = SignSums(fit.n_models, rng) if drawn and rng is not None else None
         left_out = jackknife(fit, data, groups, signs)
-        kinds.append(ByCluster(fit, data, cluster, groups, activity, left_out.matrix, signs))
+        kinds.append(ByCluster(fit, cluster, activity, left_out.matrix, signs, OnePart(data)))
         lengths.append(left_out.lengths)
     between, prompt_effect = None, None
     if len(kinds) == 2:
@@ -419,11 +499,24 @@ def infer(
             inside = jackknife(fit, data, crossed)
             between = inside.matrix
             prompt = np.empty(crossed.size, dtype=np.int64)
-            prompt[crossed.index] = kinds[1].groups.index
-            part = np.bincount(prompt, inside.lengths, kinds[1].groups.size)
+            prompts = grouping(data, "prompt")
+            prompt[crossed.index] = prompts.index
+            part = np.bincount(prompt, inside.lengths, prompts.size)
             prompt_effect = _ratio(lengths[1], np.asarray(part, dtype=np.float64))
     independent = sandwich_covariance(fit, data)
     return Inference(fit, data, independent, tuple(kinds), between, prompt_effect)
+
+
+def _in_parts(fit: Fit, whole: Comparisons, parts: Parts) -> ByCluster:
+    """Judge by voters who are not all in memory at once.
+
+    Changed signs would need as many draws of each, so that ranks are claimed as beyond
+    `WILD_UP_TO` models; and what two models share is bounded by what each has.
+    """
+    sums = voter_totals(fit, whole, parts)
+    activity = require_two(activity_from(sums))
+    matrix = jackknife_of(fit, whole, activity.n_clusters, sums["spread"], sums["meat"])
+    return ByCluster(fit, "voter", activity, matrix, None, parts, sums["square"])
 
 
 def _ratio(whole: Floats, inside: Floats) -> Ratio | None:

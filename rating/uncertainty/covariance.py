@@ -6,6 +6,7 @@ how large the largest statistic may be. Quantiles turn a variance into an interv
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -15,9 +16,9 @@ from rating.fitting import Fit, has_finite_fit
 from rating.likelihood.design import CHUNK_ENTRIES, blocks
 from rating.likelihood.identification import decided_groups, strong_groups
 from rating.likelihood.newton import minimise
-from rating.likelihood.objective import ScoredCells
+from rating.likelihood.objective import ScoredCells, win_probability
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.clusters import Grouping, checked_activity
+from rating.uncertainty.clusters import Grouping, InOrder, checked_activity, compiled_loops
 
 REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
@@ -188,17 +189,62 @@ def jackknife(
        of Applied Econometrics 38(5), 2023, pp. 671-694.
     """
     u = checked_activity(data, groups).n_clusters
+    whole = data.merged()
+    sums = left_out_sums(fit, data, groups, whole, shifts)
+    return Jackknife(jackknife_of(fit, whole, u, sums.spread, sums.meat), sums.lengths)
+
+
+def jackknife_of(fit: Fit, whole: Comparisons, u: int, spread: Floats, meat: Floats) -> Floats:
+    """Return the covariance of `jackknife` from the sums over its u clusters."""
     bread = fit.inverse_information
-    k, meat = fit.n_models, bare_tie_meat(fit, data.merged())
-    lengths = np.zeros(groups.size)
-    leverage = _leverage(fit, data, groups, bread)
-    alone = np.zeros(groups.size, dtype=bool)
-    if shifts is None and fit.likelihood.coordinates == ("gap",):
-        alone = (np.bincount(groups.index, minlength=groups.size) == 1) & (
-            leverage < REFIT_LEVERAGE
-        )
-    spread = _of_lone_cells(fit, data, groups, bread, alone, lengths)
-    for left_out in _leave_out_each(fit, data, groups, bread, leverage, ~alone):
+    return (u - 1) / u * spread + bread @ (bare_tie_meat(fit, whole) + meat) @ bread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeftOutSums:
+    """Sums over clusters, each left out as `jackknife` does.
+
+    Attributes
+    ----------
+    spread, meat : ndarray of shape (n_models + n_free, n_models + n_free)
+        Of ``d_c d_c'``, and of the squared scores of votes that alone join models to the rest.
+    lengths : ndarray of shape (n_clusters,)
+        As in `Jackknife`.
+    """
+
+    spread: Floats
+    meat: Floats
+    lengths: Floats
+
+
+def left_out_sums(
+    fit: Fit,
+    data: Comparisons,
+    groups: Grouping,
+    whole: Comparisons,
+    shifts: "SignSums | None" = None,
+) -> LeftOutSums:
+    """Leave out each cluster of some votes, which may be a part of the whole.
+
+    Parameters
+    ----------
+    whole : Comparisons
+        All votes, merged.
+    """
+    bread, k = fit.inverse_information, fit.n_models
+    lengths, meat = np.zeros(groups.size), np.zeros_like(bread)
+    loops = compiled_loops(fit, len(groups.index)) if shifts is None else None
+    if loops is not None:
+        spread, leverage = _light_at_once(loops, fit, data, groups, lengths)
+        done = leverage < REFIT_LEVERAGE
+    else:
+        leverage, done = _leverage(fit, data, groups, bread), np.zeros(groups.size, dtype=bool)
+        if shifts is None and fit.likelihood.coordinates == ("gap",):
+            done = (np.bincount(groups.index, minlength=groups.size) == 1) & (
+                leverage < REFIT_LEVERAGE
+            )
+        spread = _of_lone_cells(fit, data, groups, bread, done, lengths)
+    for left_out in _leave_out_each(fit, data, groups, whole, leverage, ~done):
         spread += left_out.shift.T @ left_out.shift
         lengths[left_out.clusters] = (left_out.shift[:, :k] ** 2).sum(axis=1)
         if shifts is not None:
@@ -206,10 +252,37 @@ def jackknife(
         if left_out.stranded:
             own = data.subset(np.isin(groups.index, left_out.clusters))
             meat += fit.scored(own).vote_meat()
-    return Jackknife(
-        matrix=(u - 1) / u * spread + bread @ meat @ bread,
-        lengths=lengths,
-    )
+    return LeftOutSums(spread, meat, lengths)
+
+
+def _light_at_once(
+    loops: ModuleType, fit: Fit, data: Comparisons, groups: Grouping, lengths: Floats
+) -> tuple[Floats, Floats]:
+    """Sum the squares of the shifts of light clusters; also return everybody's leverage."""
+    bread, cells = fit.inverse_information, InOrder.of(data, groups)
+    probability, leverage = win_probability(fit.theta), np.zeros(groups.size)
+    squared = bread @ bread
+
+    def work(first: int, starts: Ints) -> Floats:
+        meat, own = np.zeros_like(bread), slice(first, first + len(starts) - 1)
+        loops.leave_out_light(
+            starts,
+            cells.pairs,
+            cells.score,
+            cells.weight,
+            probability,
+            bread,
+            squared,
+            REFIT_LEVERAGE,
+            meat,
+            leverage[own],
+            lengths[own],
+        )
+        return meat
+
+    meat = sum(cells.each(work), np.zeros_like(bread))
+    meat = np.tril(meat) + np.tril(meat, -1).T
+    return bread @ meat @ bread, leverage
 
 
 def _of_lone_cells(
@@ -248,26 +321,23 @@ def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[Lef
     bread = fit.inverse_information
     leverage = _leverage(fit, data, groups, bread)
     everybody = np.ones(groups.size, dtype=bool)
-    yield from _leave_out_each(fit, data, groups, bread, leverage, everybody)
+    yield from _leave_out_each(fit, data, groups, data.merged(), leverage, everybody)
 
 
 def _leave_out_each(
     fit: Fit,
     data: Comparisons,
     groups: Grouping,
-    bread: Floats,
+    whole: Comparisons,
     leverage: Floats,
     wanted: Bools,
 ) -> Iterator[LeftOut]:
     """Yield the clusters that are wanted, left out."""
-    share = leverage / leverage.sum()
+    bread, share = fit.inverse_information, leverage / (leverage.sum() or 1.0)
     light = wanted & (leverage < REFIT_LEVERAGE)
     for clusters, shift in _light_shifts(fit, data, groups, bread, leverage, light):
         yield LeftOut(clusters, shift, share[clusters], stranded=False)
     heavy = np.flatnonzero(wanted & (leverage >= REFIT_LEVERAGE))
-    if not heavy.size:
-        return
-    whole = data.merged()
     for cluster in heavy:
         shift, stranded = _leave_out(fit, without(data, whole, groups.index == cluster))
         at = np.array([cluster])

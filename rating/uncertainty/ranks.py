@@ -9,7 +9,6 @@ from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference
 from rating.uncertainty.covariance import (
-    WILD_UP_TO,
     difference_variances,
     quantile,
     quantiles,
@@ -50,7 +49,7 @@ def joint_rank_ranges(
     For votes taken as independent the bar is drawn from a multivariate normal, as in
     `rank_ranges`. With clusters, a difference with `WELL_FOUNDED` effective clusters behind it
     must exceed the largest t statistic when clusters change their sign (see
-    `rating.uncertainty.covariance.SignSums`; above `WILD_UP_TO` models that of a multivariate t),
+    `rating.uncertainty.covariance.SignSums`; where there are none that of a multivariate t),
     the larger one of voters and prompts. One with fewer must exceed Student's t, with its own
     degrees of freedom, at the level that all m pairs leave to one (Bonferroni). So must every
     difference where fewer clusters than `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind
@@ -110,9 +109,8 @@ def _bar(
 ) -> float:
     k = inference.fit.n_models
     matrix = kind.matrix[:k, :k]
-    if k > WILD_UP_TO:
+    if kind.signs is None:
         return critical_value(matrix, rng=rng, df=kind.activity.effective - 1, level=level)
-    assert kind.signs is not None
     return kind.signs.critical_value(matrix, pairs, level=level)
 
 

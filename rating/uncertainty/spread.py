@@ -5,14 +5,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rating.comparisons import Comparisons
+from rating.comparisons import Comparisons, Parts
 from rating.fitting import Fit
 from rating.likelihood.identification import decided_groups
 from rating.options import RateOptions
 from rating.typing import Bools, Floats
 from rating.uncertainty.bootstrap import bootstrap
-from rating.uncertainty.clusters import FEW_PROMPTS, KINDS, Activity, Cluster, activity
-from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer
+from rating.uncertainty.clusters import (
+    FEW_PROMPTS,
+    KINDS,
+    Activity,
+    Cluster,
+    activity,
+    activity_from,
+)
+from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer, voter_totals
 from rating.uncertainty.profile import profile_intervals
 from rating.uncertainty.ranks import is_small
 
@@ -42,6 +49,8 @@ class Spread:
     drawn : ndarray of shape (n_models, n_models), or None
         Covariance over the rounds of a bootstrap.
     warnings : tuple of str
+    voters : Activity or None
+        Of the voters, where the votes are in parts.
     """
 
     estimate: Floats
@@ -56,9 +65,16 @@ class Spread:
     inference: Inference | None = None
     drawn: Floats | None = None
     warnings: tuple[str, ...] = ()
+    voters: Activity | None = None
 
 
-def spread(fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator) -> Spread:
+def spread(
+    fit: Fit,
+    data: Comparisons,
+    options: RateOptions,
+    rng: np.random.Generator,
+    parts: Parts | None = None,
+) -> Spread:
     """Estimate how far each rating may be off.
 
     Parameters
@@ -67,10 +83,12 @@ def spread(fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Gen
         Resolved: see `RateOptions.resolved`.
     rng : numpy.random.Generator
         For the bootstrap, and for claims on ranks.
+    parts : Parts, optional
+        The votes by voter, where ``data`` does not know the voters.
     """
     match options.interval:
         case "sandwich":
-            return _sandwich(fit, data, options, rng)
+            return _sandwich(fit, data, options, rng, parts)
         case "hessian":
             return _hessian(fit, data, options)
         case "profile":
@@ -111,23 +129,28 @@ def _hessian(fit: Fit, data: Comparisons, options: RateOptions) -> Spread:
 
 
 def _sandwich(
-    fit: Fit, data: Comparisons, options: RateOptions, rng: np.random.Generator
+    fit: Fit,
+    data: Comparisons,
+    options: RateOptions,
+    rng: np.random.Generator,
+    parts: Parts | None,
 ) -> Spread:
-    clusters, warnings = _usable(data, options)
-    spread = _judged(infer(fit, data, clusters, rng=rng), options)
+    voters = None if parts is None else activity_from(voter_totals(fit, data, parts))
+    clusters, warnings = _usable(data, options, voters)
+    spread = _judged(infer(fit, data, clusters, rng=rng, parts=parts), options)
     rare = data.voter is None and options.reference is None and not options.weighted
     if options.cluster == "none" and rare:
         spread = _with_profiles(spread, fit, data, options)
-    return replace(spread, warnings=(*warnings, *spread.warnings))
+    return replace(spread, warnings=(*warnings, *spread.warnings), voters=voters)
 
 
 def _usable(
-    data: Comparisons, options: RateOptions
+    data: Comparisons, options: RateOptions, voters: Activity | None
 ) -> tuple[tuple[Cluster, ...], tuple[str, ...]]:
     """Return the kinds of cluster with two effective ones, and what is to say of the others."""
     usable, warnings = [], []
     for kind in clusters_of(options):
-        seen = activity(data, kind)
+        seen = voters or activity(data, kind)
         if seen.effective >= MIN_EFFECTIVE_FOR_CLUSTERS:
             usable.append(kind)
         else:

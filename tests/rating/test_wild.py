@@ -103,8 +103,8 @@ def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
 def test_many_models_have_the_bar_of_the_multivariate_t(monkeypatch: pytest.MonkeyPatch) -> None:
     data = D1.draw(np.random.default_rng(10))
     fitted = fit(data)
-    monkeypatch.setattr("rating.uncertainty.ranks.WILD_UP_TO", 9)
-    inference = infer(fitted, data, ("voter",))
+    monkeypatch.setattr("rating.uncertainty.contrasts.WILD_UP_TO", 9)
+    inference = infer(fitted, data, ("voter",), rng=np.random.default_rng(1))
     ranges = joint_rank_ranges(inference, rng=np.random.default_rng(2))
     by_voter = inference.kinds[0]
     df = by_voter.activity.effective - 1

@@ -13,7 +13,7 @@ from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import Groups, rate_source
 from rating.tables.formats import summary
-from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated
+from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated, refused
 
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
 
@@ -196,3 +196,13 @@ def test_columns_of_other_names_are_read_for_what_they_are_named(write: Write) -
     report = rated(write(other), half_life=5.0, columns=pairs)
     assert report | {"method": want["method"]} == want
     assert report["method"]["data_hash"] == want["method"]["data_hash"]
+
+
+def test_voters_are_not_read_where_no_interval_is_asked_for(write: Write) -> None:
+    head, first, *others = crowd().splitlines()
+    source = write("\n".join([head, first.replace(",v0,", ",,"), *others]) + "\n")
+    refused(source, ["The voter is missing or blank in 1 votes"])
+    board = rated(source, interval="none")
+    assert board["votes"]["voters"] is None
+    assert board["votes"]["used"] == len(others) + 1
+    refused(source, ["voter is missing"], interval="none", cluster="voter")

@@ -1,0 +1,156 @@
+"""Votes by the billion: made in pieces, counted, and rated with everybody left out once.
+
+`python -m benchmarks.ratings.billion --folder FOLDER --votes 1000000000` makes ``votes.parquet``
+there unless it is there, and then runs three programs, each in a process of its own: duckdb's
+GROUP BY of the three columns, `arena rate --interval none`, and `arena rate` with the default
+intervals. Printed are wall time, processor time, peak memory, and the most disk that the work
+folder took.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.ratings.work import OUTCOMES, STRENGTH_SD, outcomes_of, pairs_of
+
+PIECE = 2_000_000
+VOTES_PER_VOTER = 20
+GROUPS = 4096
+"""Groups of equally busy voters: a lognormal law, without a number for each of them."""
+BUSY_SD = 1.4
+COUNT = """
+import duckdb, sys
+rows = duckdb.sql(
+    "SELECT model_a, model_b, winner, count(*) FROM read_parquet(?) GROUP BY ALL",
+    params=[sys.argv[1]],
+).fetchall()
+print(f"{len(rows):,} cells")
+"""
+
+
+def main() -> None:
+    """Make the votes, run the programs, and print a row of each."""
+    options = _options()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / "votes.parquet"
+    if not path.exists():
+        began = time.perf_counter()
+        _make(path, options.votes, options.models, options.seed)
+        print(f"made in {time.perf_counter() - began:.0f} s, {path.stat().st_size / 1e9:.2f} GB")
+    start = "from arena.cli import main; main()"
+    arena = [sys.executable, "-c", start, "rate", str(path), "--format", "json"]
+    programs = {
+        "duckdb": [sys.executable, "-c", COUNT, str(path)],
+        "none": [*arena, "--interval", "none", "--out", str(options.folder / "none.json")],
+        "board": [*arena, "--out", str(options.folder / "board.json")],
+    }
+    print("| votes | program | wall | processor | peak memory | disk |\n|---|---|---|---|---|---|")
+    for name in options.programs:
+        print(f"| {options.votes:,} | {name} | {_measured(programs[name])} |", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Rate votes by the billion.")
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--votes", type=int, default=1_000_000_000)
+    parser.add_argument("--models", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    names = ["duckdb", "none", "board"]
+    parser.add_argument("--programs", nargs="*", choices=names, default=names)
+    return parser.parse_args()
+
+
+def _measured(command: list[str]) -> str:
+    """Run a program; its wall and processor time, peak memory, and the disk it took."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
+        began = time.perf_counter()
+        run = subprocess.Popen(
+            command, env=os.environ | {"TMPDIR": scratch}, stdout=subprocess.DEVNULL
+        )
+        most, done = [0], threading.Event()
+        watch = threading.Thread(target=_watch, args=(Path(scratch), most, done))
+        watch.start()
+        _, status, used = os.wait4(run.pid, 0)
+        done.set()
+        watch.join()
+        wall, cpu = time.perf_counter() - began, used.ru_utime + used.ru_stime
+    failed = f" (failed: {status})" if status else ""
+    return (
+        f"{wall:.1f} s | {cpu:.1f} s | {used.ru_maxrss / 1024:.0f} MB | "
+        f"{most[0] / 1e9:.2f} GB{failed}"
+    )
+
+
+def _watch(folder: Path, most: list[int], done: threading.Event) -> None:
+    while not done.wait(0.5):
+        size = 0
+        for file in folder.rglob("*"):
+            try:
+                size += file.stat().st_size
+            except OSError:  # removed a moment ago
+                continue
+        most[0] = max(most[0], size)
+
+
+def _make(path: Path, votes: int, models: int, seed: int) -> None:
+    unfinished = path.with_suffix(".unfinished")
+    parts = _pieces(votes, models, np.random.default_rng(seed))
+    first = next(parts)
+    with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(part)
+    unfinished.rename(path)
+
+
+def _pieces(votes: int, models: int, rng: np.random.Generator) -> Iterator[pa.Table]:
+    names = [f"vendor-{m % 17}/model-{m:03d}-instruct" for m in range(models)]
+    strength = rng.normal(0, STRENGTH_SD, models)
+    popular = rng.permutation(np.exp(-np.linspace(0, 4.0, models)))
+    voters = max(votes // VOTES_PER_VOTER, 10)
+    busy = np.exp(BUSY_SD * np.sort(rng.normal(size=GROUPS)))
+    upto = np.cumsum(busy) / busy.sum()
+    for first in range(0, votes, PIECE):
+        n = min(PIECE, votes - first)
+        a, b = pairs_of(popular / popular.sum(), n, rng)
+        outcome = outcomes_of(strength[a] - strength[b], rng)
+        group = np.searchsorted(upto, rng.random(n)).clip(max=GROUPS - 1)
+        voter = ((group + rng.random(n)) * (voters / GROUPS)).astype(np.uint64)
+        yield pa.table(
+            {
+                "model_a": _of_names(a, names),
+                "model_b": _of_names(b, names),
+                "winner": _of_names(outcome, OUTCOMES),
+                "voter": _hex(voter),
+            }
+        )
+
+
+def _of_names(codes: np.ndarray, names: list[str] | tuple[str, ...]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes), names).cast(pa.string())
+
+
+def _hex(numbers: np.ndarray) -> pa.Array:
+    """Sixteen hexadecimal digits of each number, mixed: as random names look."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    pairs = np.array([f"{value:02x}" for value in range(256)], dtype="S2").view(np.uint16)
+    digits = pairs[mixed.view(np.uint8)]
+    offsets = np.arange(len(numbers) + 1, dtype=np.int32) * 16
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(digits))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Many votes: compiled loops and parts of the votes give what numpy gives of the whole."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rating import Comparisons, RateOptions, Report, fit, infer, rate
+from rating.comparisons import Sums, Votes
+from rating.errors import DataError
+from rating.uncertainty import clusters, contrasts
+from rating.uncertainty.clusters import grouping, information_by_cluster
+from rating.uncertainty.contrasts import Inference
+from rating.uncertainty.covariance import jackknife
+from tests.rating.builders import random_votes, votes
+from tests.simulation import Design
+
+Row = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Votes in parts, by the number of the voter."""
+
+    data: Comparisons
+    n_parts: int
+
+    def each(self, work: Callable[[Comparisons], Sums], name: str | None = None) -> Iterable[Sums]:
+        assert self.data.voter is not None
+        rows = [self.data.voter % self.n_parts == part for part in range(self.n_parts)]
+        return [work(self.data.subset(some)) for some in rows]
+
+
+def split(data: Comparisons, n_parts: int) -> Votes:
+    return Votes(data.merged(), parts=Split(data, n_parts))
+
+
+def compiled(monkeypatch: pytest.MonkeyPatch, *, everywhere: bool) -> None:
+    monkeypatch.setattr(clusters, "COMPILED_FROM", 0 if everywhere else np.inf)
+
+
+def crowds(rng: np.random.Generator) -> dict[str, list[Row]]:
+    """Voters alike, one who cast most, all with a vote each, and a model of one voter."""
+    plain = random_votes(rng, n=600)
+    heavy = [(a, b, o, "v0" if i % 3 else v) for i, (a, b, o, v) in enumerate(plain)]
+    alone = [(a, b, o, str(i)) for i, (a, b, o, _) in enumerate(plain)]
+    fan = [*plain, ("new", "m0", "model_a", "fan"), ("new", "m1", "model_b", "fan")]
+    return {"plain": plain, "heavy": heavy, "alone": alone, "fan": fan}
+
+
+@pytest.mark.parametrize("ridge", [0.0, 2.0])
+@pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan"])
+def test_compiled_loops_leave_out_voters_as_numpy_does(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, kind: str, ridge: float
+) -> None:
+    data = votes(crowds(rng)[kind])
+    fitted, groups = fit(data, ridge=ridge), grouping(data, "voter")
+    vectors = rng.normal(size=(data.n_models, 3))
+    compiled(monkeypatch, everywhere=False)
+    plain = jackknife(fitted, data, groups)
+    information = np.vstack([*information_by_cluster(fitted, data, groups, vectors)])
+    compiled(monkeypatch, everywhere=True)
+    ours = jackknife(fitted, data, groups)
+    assert ours.matrix == pytest.approx(plain.matrix, rel=1e-8, abs=1e-12)
+    assert ours.lengths == pytest.approx(plain.lengths, rel=1e-8)
+    parts = [*information_by_cluster(fitted, data, groups, vectors)]
+    assert np.vstack(parts) == pytest.approx(information, rel=1e-12)
+
+
+def test_compiled_loops_take_clusters_in_any_order(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = Design(n_voters=40).draw(rng)
+    order = rng.permutation(len(data.votes))
+    shuffled = data.subset(order)
+    fitted = fit(data)
+    compiled(monkeypatch, everywhere=True)
+    ours = jackknife(fitted, shuffled, grouping(shuffled, "voter"))
+    same = jackknife(fitted, data, grouping(data, "voter"))
+    assert ours.matrix == pytest.approx(same.matrix, rel=1e-9)
+
+
+def same_board(one: Votes, other: Votes, *, rel: float = 1e-9, **options: Any) -> None:
+    reports = [rate(votes, RateOptions(**options)) for votes in (one, other)]
+    numbers, rest = zip(*map(_parted, reports), strict=True)
+    np.testing.assert_allclose(numbers[0], numbers[1], rtol=rel)
+    assert rest[0] == rest[1]
+
+
+def _parted(report: Report) -> tuple[list[float], list[object]]:
+    seen, rows = report.votes, report.ratings
+    numbers = [seen.effective_voters, seen.top_voter_share, report.design_effect.voter]
+    for row in rows:
+        numbers += [row.rating, row.se, row.df, row.effective_voters, row.lower, row.upper]
+        numbers += [row.quasi_se]
+    ranks = [(row.model, row.rank, row.rank_low, row.rank_high, row.votes) for row in rows]
+    return [np.nan if x is None else x for x in numbers], [seen.voters, report.warnings, *ranks]
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(2, 60), st.booleans())
+def test_any_votes_in_parts_by_voter_give_the_board_of_the_whole(
+    seed: int, n_parts: int, n_voters: int, loops: bool
+) -> None:
+    rows = random_votes(np.random.default_rng(seed), n=300, n_voters=n_voters)
+    data = votes(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contrasts, "WILD_UP_TO", 0)
+        compiled(patch, everywhere=loops)
+        same_board(split(data, n_parts), Votes(data))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ties": "davidson"},
+        {"order_effect": True},
+        {"ridge": 1.0, "ties": "rao-kupper"},
+        {"reference": "m0"},
+    ],
+    ids=str,
+)
+def test_every_model_of_ties_can_be_rated_in_parts(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(contrasts, "WILD_UP_TO", 0)
+    data = votes(random_votes(rng, n=500, n_voters=30))
+    same_board(split(data, 3), Votes(data), rel=1e-7, **options)
+
+
+def test_a_single_voter_in_parts_is_refused_or_warned_of_as_in_one(
+    rng: np.random.Generator,
+) -> None:
+    rows = random_votes(rng, n=300, n_voters=1)
+    data = votes([*rows, ("m0", "m1", "model_a", "other")])
+    report = rate(split(data, 2))
+    assert report.warnings == rate(Votes(data)).warnings
+    assert report.votes.voters == 2
+    with pytest.raises(DataError, match="two voters"):
+        infer(fit(data), data.merged(), ("voter",), parts=Split(votes(rows), 1))
+
+
+def test_pairs_with_few_voters_behind_them_are_counted_in_parts(rng: np.random.Generator) -> None:
+    new = [("new", f"m{i % 3}", "model_a" if i % 2 else "model_b", f"v{i % 4}") for i in range(24)]
+    data = votes([*random_votes(rng, n=900, n_voters=60), *new])
+    fitted = fit(data)
+
+    def few(inference: Inference) -> tuple[Any, ...]:
+        each = inference.pairs.each
+        return tuple(value[each.effective < 15] for value in (each.effective, each.variance))
+
+    ours = few(infer(fitted, data.merged(), ("voter",), parts=Split(data, 3)))
+    same = few(infer(fitted, data, ("voter",)))
+    assert len(same[0]) > 3
+    for one, other in zip(ours, same, strict=True):
+        assert one == pytest.approx(other, rel=1e-9)
