@@ -19,7 +19,7 @@ from rating.outcome import OUTCOMES, Outcome
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, Reading
-from rating.tables.sources import LoggedColumns, opened_table
+from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
 
@@ -147,6 +147,9 @@ def _votes(
     if not live.all():
         a, b, outcome = a[live], b[live], outcome[live]
     models, (a, b) = _renumbered(names, a, b)
+    elsewhere = None if groups["voter"] is None else rows.table.parts
+    if elsewhere is not None:
+        groups = {**groups, "voter": None}
     people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
     name_of = {role: names for role, (names, _) in people.items()}
     voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
@@ -165,6 +168,7 @@ def _votes(
         dropped=dict(sorted(rows.dropped.items())),
         style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
         data_hash=data_hash([models, voters, prompts, reading.style], cells),
+        parts=None if elsewhere is None else elsewhere(models, live, a, b, outcome),
     )
 
 
@@ -288,8 +292,8 @@ def rate_source(
 
     Parameters
     ----------
-    source : path, table or LoggedColumns
-        As `rating.tables.counts.read_votes` takes it.
+    source : path, table, LoggedColumns or ClusterTable
+        As `rating.tables.counts.read_votes` takes it; or a table of a cluster.
 
     Raises
     ------
@@ -298,6 +302,9 @@ def rate_source(
     NotIdentifiedError
         If the votes identify no rating.
     """
+    if isinstance(source, ClusterTable):
+        with spark_engine().connected(source) as frame:
+            return rate_source(frame, options, progress)
     if options.by is not None:
         return _rate_groups(source, options, progress)
     return rating.rate(read_votes(source, Reading.of(options)), options)
