@@ -278,7 +278,7 @@ def _fetch_lazy(
     )
 
     def first(role: str) -> int | None:
-        return _first_blank_lazy(frame, texts[role])
+        return first_blank(frame, texts[role])
 
     few = _few(base.to_native())
     if few is not None:
@@ -389,7 +389,8 @@ def _filled(values: NDArray[Any]) -> Floats:
     return np.where(missing, np.nan, values.astype(np.float64))
 
 
-def _first_blank_lazy(frame: nw.LazyFrame[Any], name: str) -> int | None:
+def first_blank(frame: nw.LazyFrame[Any], name: str) -> int | None:
+    """Return the number of the first row of duckdb, from 1, with none or a blank in a column."""
     native = frame.to_native()
     if not isinstance(native, duckdb.DuckDBPyRelation):
         return None

@@ -1,12 +1,13 @@
 """Votes of a file, a table or a log: counted in cells, and rated."""
 
 import hashlib
+import importlib.util
 import itertools
 import json
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from rating.tables.columns import SAMPLING, Reading
 from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
+
+if TYPE_CHECKING:
+    from rating.tables import by_voter
 
 CANONICAL = "votes-1"
 """Version of what is hashed, and how."""
@@ -55,7 +59,10 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
         have and others not; and if no vote is left.
     """
     reading = reading or Reading()
-    votes = count_votes(source, reading)
+    return _require_votes(count_votes(source, reading), source)
+
+
+def _require_votes(votes: Votes, source: object) -> Votes:
     if not votes.data.n_votes:
         log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
         msg = f"No votes to count{log}: {_in_words(votes)}."
@@ -307,7 +314,30 @@ def rate_source(
             return rate_source(frame, options, progress)
     if options.by is not None:
         return _rate_groups(source, options, progress)
+    if importlib.util.find_spec("pyarrow") and importlib.util.find_spec("fcntl"):
+        from rating.tables import by_voter  # pyarrow takes a quarter of a second
+
+        if parquet := by_voter.Source.of(source, options):
+            return _rate_parts(parquet, options, progress or (lambda done, total: None))
     return rating.rate(read_votes(source, Reading.of(options)), options)
+
+
+def _rate_parts(source: "by_voter.Source", options: RateOptions, progress: Progress) -> Report:
+    """Rate votes whose voters do not fit in memory."""
+    from rating.tables import by_voter
+
+    reading = Reading.of(options)
+    with by_voter.work_folder(source, options, progress) as folder:
+        counts = folder.counted(source)
+        table = counts.as_table(source)
+        voters = _require_votes(_finish(table, reading), source).voters
+        texts = {role: column for role, column in table.texts.items() if role != "voter"}
+        votes = _finish(replace(table, texts=texts), reading)
+        if voters:
+            models = votes.data.models
+            parts = by_voter.StoredParts.of(folder, source, counts, models, reading.both_bad)
+            votes = replace(votes, parts=parts)
+        return rating.rate(votes, options)
 
 
 def _rate_groups(source: object, options: RateOptions, progress: Progress | None) -> Groups:

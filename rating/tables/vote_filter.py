@@ -127,7 +127,7 @@ class VoteFilter:
         for role in ("model_a", "model_b"):
             self._refuse_missing(role)
         names = tuple(sorted(self._used(sides[0]) | self._used(sides[1])))
-        _refuse_many(names)
+        refuse_many(names)
         self._refuse_twins(names, sides)
         place = {name: position for position, name in enumerate(names)}
         a, b = (_placed(column, place) for column in sides)
@@ -230,7 +230,8 @@ class VoteFilter:
         )
 
 
-def _refuse_many(names: Sequence[str]) -> None:
+def refuse_many(names: Sequence[str]) -> None:
+    """Raise `DataError` for more names of models than `MOST_MODELS`."""
     if len(names) > MOST_MODELS:
         some = ", ".join(repr(name[:SHOWN]) for name in names[:3])
         msg = (

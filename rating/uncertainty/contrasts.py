@@ -181,7 +181,7 @@ class ByCluster:
     def tasteful(self) -> Floats:
         """Covariance of the parameters under the fitted taste model."""
         work = partial(taste_sums, fit=self.fit, cluster=self.cluster)
-        return taste_covariance(self.fit, self.parts.each(work))
+        return taste_covariance(self.fit, self.parts.each(work, "tastes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,15 +237,17 @@ def voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
     Returns
     -------
     mapping of str to ndarray
-        ``spread`` and ``meat`` of `rating.uncertainty.covariance.LeftOutSums`; ``square``, the
+        ``spread`` and ``meat`` (or a zero) of `rating.uncertainty.covariance.LeftOutSums`;
+        ``square``, the
         squared shares of the information on each parameter, shape (n_parameters,); and
         ``clusters``, ``weight``, ``weight_sq`` and ``largest`` of
         `rating.uncertainty.clusters.activity_sums`, of which the last is no sum.
     """
     groups = grouping(data, "voter")
-    left_out = left_out_sums(fit, data, groups, whole)
+    left_out = left_out_sums(fit, data, groups, whole, measured=False)
     square = _square_sums(data, fit=fit, cluster="voter", vectors=vectors_of_parameters(fit))
-    sums = {"spread": left_out.spread, "meat": left_out.meat}
+    meat = left_out.meat if left_out.meat.any() else np.zeros(())  # as good as always
+    sums = {"spread": left_out.spread, "meat": meat}
     return {**sums, **square, **activity_sums(data, groups)}
 
 

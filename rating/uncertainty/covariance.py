@@ -223,6 +223,8 @@ def left_out_sums(
     groups: Grouping,
     whole: Comparisons,
     shifts: "SignSums | None" = None,
+    *,
+    measured: bool = True,
 ) -> LeftOutSums:
     """Leave out each cluster of some votes, which may be a part of the whole.
 
@@ -230,12 +232,14 @@ def left_out_sums(
     ----------
     whole : Comparisons
         All votes, merged.
+    measured : bool
+        Whether the lengths are wanted; without, some are zero.
     """
     bread, k = fit.inverse_information, fit.n_models
     lengths, meat = np.zeros(groups.size), np.zeros_like(bread)
     loops = compiled_loops(fit, len(groups.index)) if shifts is None else None
     if loops is not None:
-        spread, leverage = _light_at_once(loops, fit, data, groups, lengths)
+        spread, leverage = _light_at_once(loops, fit, data, groups, lengths if measured else None)
         done = leverage < REFIT_LEVERAGE
     else:
         leverage, done = _leverage(fit, data, groups, bread), np.zeros(groups.size, dtype=bool)
@@ -256,12 +260,13 @@ def left_out_sums(
 
 
 def _light_at_once(
-    loops: ModuleType, fit: Fit, data: Comparisons, groups: Grouping, lengths: Floats
+    loops: ModuleType, fit: Fit, data: Comparisons, groups: Grouping, lengths: Floats | None
 ) -> tuple[Floats, Floats]:
     """Sum the squares of the shifts of light clusters; also return everybody's leverage."""
     bread, cells = fit.inverse_information, InOrder.of(data, groups)
     probability, leverage = win_probability(fit.theta), np.zeros(groups.size)
-    squared = bread @ bread
+    squared = np.empty((0, 0)) if lengths is None else bread @ bread
+    lengths = np.empty(groups.size) if lengths is None else lengths
 
     def work(first: int, starts: Ints) -> Floats:
         meat, own = np.zeros_like(bread), slice(first, first + len(starts) - 1)
@@ -281,7 +286,6 @@ def _light_at_once(
         return meat
 
     meat = sum(cells.each(work), np.zeros_like(bread))
-    meat = np.tril(meat) + np.tril(meat, -1).T
     return bread @ meat @ bread, leverage
 
 

@@ -11,7 +11,9 @@ from numba import njit
 from rating.typing import Floats, Integers, Ints
 
 MOST_ROUNDS = 100
-_CLOSE = 1e-13
+_CLOSE = 1e-12
+DENSE_FROM = 6
+"""Share of all models from which the whole of a row is taken, not the models of the cluster."""
 
 
 @njit(cache=True, nogil=True)
@@ -45,7 +47,7 @@ def leave_out_light(
     limit : float
         Leverage from which a cluster is left to others.
     meat : ndarray of shape (n_models, n_models)
-        The lower triangle takes the sum of ``z z'``.
+        Takes the sum of ``z z'``.
     leverage, lengths : ndarray of shape (n_clusters,)
         Take ``trace(H^- H_c)``, and how far the strengths move, squared.
     """
@@ -56,7 +58,7 @@ def leave_out_light(
     first, second = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
     games, pull = np.empty(most), np.empty(most)
     model, near = np.empty(k, dtype=np.int32), np.empty((k, k))
-    own, z, moved, new = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    own, z, moved, new, along = np.empty(k), np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     for c in range(len(starts) - 1):
         m = 0
         for row in range(starts[c], starts[c + 1]):
@@ -97,15 +99,27 @@ def leave_out_light(
             place_of[model[s]] = -1
             z[s] = own[s]
             largest = max(largest, abs(own[s]))
-            for t in range(n):
-                near[s, t] = bread[model[s], model[t]]
-        for _ in range(MOST_ROUNDS):
-            for s in range(n):
-                moved[s] = 0.0
-                new[s] = own[s]
+        many = n * DENSE_FROM > k
+        if not many:
             for s in range(n):
                 for t in range(n):
-                    moved[t] += near[s, t] * z[s]
+                    near[s, t] = bread[model[s], model[t]]
+        for _ in range(MOST_ROUNDS):
+            if many:
+                along[:] = 0.0
+                for s in range(n):
+                    row, by = bread[model[s]], z[s]
+                    for t in range(k):
+                        along[t] += row[t] * by
+                for s in range(n):
+                    moved[s] = along[model[s]]
+            else:
+                moved[:n] = 0.0
+                for s in range(n):
+                    row, by = near[s], z[s]
+                    for t in range(n):
+                        moved[t] += row[t] * by
+            new[:n] = own[:n]
             for at in range(m):
                 change = games[at] * (moved[first[at]] - moved[second[at]])
                 new[first[at]] += change
@@ -116,10 +130,19 @@ def leave_out_light(
                 z[s] = new[s]
             if change * total <= _CLOSE * (1.0 - total) * largest:
                 break
-        for s in range(n):
-            for t in range(n):
-                if model[t] <= model[s]:
-                    meat[model[s], model[t]] += z[s] * z[t]
+        if many:
+            along[:] = 0.0
+            for s in range(n):
+                along[model[s]] = z[s]
+            for s in range(n):
+                row, by = meat[model[s]], z[s]
+                for t in range(k):
+                    row[t] += along[t] * by
+        else:
+            for s in range(n):
+                row, by = meat[model[s]], z[s]
+                for t in range(n):
+                    row[model[t]] += z[t] * by
         if len(squared):
             length = 0.0
             for s in range(n):

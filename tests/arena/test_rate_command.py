@@ -124,7 +124,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     asked = [
         (["--help"], offline),
         (["rate", "--help"], offline),
-        (["rate", "votes.csv", "--format", "json"], [*live, "matplotlib", "pyspark", "pyarrow"]),
+        (["rate", "votes.csv", "--format", "json"], [*live, "matplotlib", "pyspark"]),
         ([*run_judge, *files], web),
     ]
     result = subprocess.run(
