@@ -36,7 +36,7 @@ from rating.outcome import OUTCOMES, Outcome
 from rating.tables import peers
 from rating.tables.coding import Coded, Table, first_blank
 from rating.tables.columns import Reading
-from rating.tables.duckdb_engine import connected, rows_of
+from rating.tables.duckdb_engine import connected, rows_in_parquet, rows_of
 from rating.tables.files import Files, expanded, kind_of
 from rating.tables.sources import label_column
 from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
@@ -45,8 +45,6 @@ from rating.typing import Bools, Integers
 Progress = Callable[[int, int], None]
 Words = NDArray[np.uint64]
 
-PARTED_FROM = 20_000_000
-"""Votes from which voters are rated part by part."""
 IN_A_PART = 2_000_000
 MOST_PARTS = 512
 """Files open at once; a process may have a thousand."""
@@ -85,7 +83,7 @@ class Source:
 
     @classmethod
     def of(cls, source: object, options: RateOptions) -> "Source | None":
-        """Take a source that is too large for memory, and rated by voter alone; else None."""
+        """Take Parquet files that are rated by voter alone, as they are; None of anything else."""
         files = Files.of(source)
         alone = options.interval == "sandwich" and options.cluster in (None, "voter")
         alone = alone and options.claims == "population" and options.by is None
@@ -93,9 +91,6 @@ class Source:
             return None
         paths = expanded(files.paths)
         if options.style or kind_of(paths[0]) != "Parquet":
-            return None
-        rows = sum(pq.read_metadata(path).num_rows for path in paths)
-        if rows < PARTED_FROM:
             return None
         schema = pq.read_schema(paths[0])
         named = dict(files.columns)
@@ -109,7 +104,7 @@ class Source:
             return None
         if files.labels and label_column(files, there) != columns["winner"]:
             return None
-        return cls(tuple(paths), columns, dict(files.labels), rows)
+        return cls(tuple(paths), columns, dict(files.labels), rows_in_parquet(paths))
 
     def key(self, options: RateOptions) -> str:
         """Name what is rated and how: files by size and time, and all options."""

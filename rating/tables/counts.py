@@ -20,6 +20,8 @@ from rating.outcome import OUTCOMES, Outcome
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, Reading
+from rating.tables.duckdb_engine import rows_in_parquet
+from rating.tables.files import Files, expanded, kind_of
 from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
@@ -31,6 +33,9 @@ CANONICAL = "votes-1"
 """Version of what is hashed, and how."""
 
 _HASHED_AT_ONCE = 1 << 16
+
+PARTED_FROM = 20_000_000
+"""Votes in files from which voters are rated part by part."""
 
 OUTSIDE = "outside the window"
 BOTH_BAD = "both bad"
@@ -314,12 +319,18 @@ def rate_source(
             return rate_source(frame, options, progress)
     if options.by is not None:
         return _rate_groups(source, options, progress)
-    if importlib.util.find_spec("pyarrow") and importlib.util.find_spec("fcntl"):
+    if _in_large_files(source) and all(map(importlib.util.find_spec, ("pyarrow", "fcntl"))):
         from rating.tables import by_voter  # pyarrow takes a quarter of a second
 
         if parquet := by_voter.Source.of(source, options):
             return _rate_parts(parquet, options, progress or (lambda done, total: None))
     return rating.rate(read_votes(source, Reading.of(options)), options)
+
+
+def _in_large_files(source: object) -> bool:
+    files = Files.of(source)
+    paths = [] if files is None else expanded(files.paths)
+    return bool(paths) and kind_of(paths[0]) == "Parquet" and rows_in_parquet(paths) >= PARTED_FROM
 
 
 def _rate_parts(source: "by_voter.Source", options: RateOptions, progress: Progress) -> Report:

@@ -66,6 +66,14 @@ def columns_in_file(path: Path) -> list[str]:
     return names
 
 
+def rows_in_parquet(paths: Sequence[Path]) -> int:
+    """Count the rows of Parquet files, as their footers do."""
+    with connected() as connection:
+        files = [*map(_exact, paths)]
+        count = "SELECT coalesce(sum(num_rows), 0) FROM parquet_file_metadata(?)"
+        return int(connection.sql(count, params=[files]).fetchall()[0][0])
+
+
 def rows_of(
     connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]
 ) -> duckdb.DuckDBPyRelation:

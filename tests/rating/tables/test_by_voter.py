@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from rating import Files, RateOptions, Report
 from rating.errors import DataError
-from rating.tables import by_voter
+from rating.tables import by_voter, counts
 from rating.tables.counts import rate_source
 from rating.uncertainty import contrasts
 from tests.rating.builders import random_votes
@@ -32,7 +32,7 @@ VOTES = random_votes(np.random.default_rng(4), n=400, n_voters=40)
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Take any file for a large one, in parts of some votes, with a place for work folders."""
-    monkeypatch.setattr(by_voter, "PARTED_FROM", 0)
+    monkeypatch.setattr(counts, "PARTED_FROM", 0)
     monkeypatch.setattr(by_voter, "IN_A_PART", 60)
     monkeypatch.setattr(by_voter, "AT_ONCE", 50)
     monkeypatch.setattr(by_voter, "IN_A_BLOCK", 110)
@@ -52,7 +52,7 @@ def written(path: Path, rows: Sequence[Row], **kinds: pa.DataType) -> Path:
 
 def in_memory(source: object, **options: Any) -> Report:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_voter, "PARTED_FROM", np.inf)
+        patch.setattr(counts, "PARTED_FROM", np.inf)
         report = rate_source(source, RateOptions(**options))
     assert isinstance(report, Report)
     return report
@@ -202,6 +202,17 @@ def test_what_needs_more_than_voters_is_rated_in_memory(tmp_path: Path) -> None:
     assert by_voter.Source.of(path, RateOptions()) is None
 
 
+def test_nothing_of_this_is_loaded_for_a_file_of_few_votes(tmp_path: Path) -> None:
+    path = written(tmp_path / "votes.parquet", VOTES)
+    code = (
+        "import sys; from rating import RateOptions; from rating.tables.counts import rate_source;"
+        f"rate_source({str(path)!r}, RateOptions());"
+        "print({'pyarrow', 'numba', 'pandas', 'polars'} & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
+
+
 def test_a_hash_does_not_depend_on_how_a_name_is_stored() -> None:
     names = ["a", "b", "ab", "abcdefgh", "abcdefghi", "ä" * 20, "x" * 300, "x" * 301, "a\0", "7"]
     words, missing = by_voter.hashed(pa.array(names), 1)
@@ -219,11 +230,11 @@ def test_a_hash_does_not_depend_on_how_a_name_is_stored() -> None:
 RUN = """
 import json, os, signal, sys, tempfile
 from rating import RateOptions
-from rating.tables import by_voter
+from rating.tables import by_voter, counts
 from rating.tables.counts import rate_source
 
 source, work, end, seen = sys.argv[1], sys.argv[2], int(sys.argv[3]), 0
-tempfile.tempdir, by_voter.PARTED_FROM, by_voter.IN_A_PART = work, 0, 40
+tempfile.tempdir, counts.PARTED_FROM, by_voter.IN_A_PART = work, 0, 40
 store, read = by_voter._store, by_voter.Source.batches
 
 def counted(path, arrays):
