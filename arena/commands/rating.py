@@ -89,10 +89,13 @@ def rate(
         require_folder_of(out)
     if table is not None and plots is not None:
         raise DataError("--plots draws votes of files: with --table, leave it out.")
+    from threadpoolctl import threadpool_limits
+
     from rating.tables.counts import rate_source
 
     old = None if compare is None else _old_board(compare, options.by)
-    with working("Rating") as advance:
+    # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
+    with working("Rating") as advance, threadpool_limits(1, "blas"):
         votes: object
         if table is None:
             votes = chosen.source(source, options.columns)

@@ -43,7 +43,10 @@ def sandwich(task: str, source: Any) -> Points:
 
 def cr3(source: Any) -> Points:
     """Fit, and judge every rating by the voters behind it."""
-    data = counted(source, "cr3")
+    return _by_voter(counted(source, "cr3"))
+
+
+def _by_voter(data: Comparisons) -> Points:
     fit = rating.fit(data)
     rating.infer(fit, data, ("voter",)).ratings()
     return points(fit)
@@ -82,6 +85,10 @@ def _from_counts(ties: rating.Ties) -> Task:
     return prepare
 
 
+def _cr3_from_codes(source: Any) -> partial[Points]:
+    return partial(_by_voter, counted(source, "cr3-codes"))
+
+
 def _without_points(data: Comparisons, ties: rating.Ties) -> Points:
     rating.fit(data, ties=ties)
     return {}
@@ -95,6 +102,7 @@ TASKS: dict[str, Task] = {
     "voters-100": _timed(partial(rounds, "voters-100", 100)),
     "voters-1000": _timed(partial(rounds, "voters-1000", 1000)),
     "cr3": _timed(cr3),
+    "cr3-codes": _cr3_from_codes,
     "style": _timed(partial(sandwich, "style")),
     "davidson": _from_counts("davidson"),
     "rao-kupper": _from_counts("rao-kupper"),

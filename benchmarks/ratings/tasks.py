@@ -15,7 +15,7 @@ Task = Callable[[Any], Callable[[], Points]]
 """From a source to what is timed: what it does before it returns that is not."""
 
 PAIR = ["model_a", "model_b", "winner"]
-VOTER_TASKS = ("voters-100", "voters-1000", "cr3")
+VOTER_TASKS = ("voters-100", "voters-1000", "cr3", "cr3-codes")
 TASKS = {
     "fit": "fit",
     "sandwich": "fit, sandwich intervals",
@@ -24,6 +24,7 @@ TASKS = {
     "voters-100": "fit, 100 rounds by voter",
     "voters-1000": "fit, 1,000 rounds by voter",
     "cr3": "fit, intervals by voter",
+    "cr3-codes": "fit, intervals by voter, from codes",
     "style": "fit with 4 features, sandwich intervals",
     "davidson": "Davidson, from counts",
     "rao-kupper": "Rao-Kupper, from counts",

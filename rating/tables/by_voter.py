@@ -122,7 +122,10 @@ class Source:
         """Read the columns, some rows at a time; models and labels as dictionaries."""
         names = [self.columns[role] for role in ROLES]
         for path in self.paths:
-            with pq.ParquetFile(path, read_dictionary=names) as file:
+            # To read ahead would keep the whole file in memory.
+            with pq.ParquetFile(
+                path, read_dictionary=names, pre_buffer=False, buffer_size=1 << 20
+            ) as file:
                 yield from file.iter_batches(AT_ONCE, columns=[*self.columns.values()])
 
 
@@ -275,6 +278,7 @@ class Folder:
                 n, done = n + len(some), done + len(batch)
                 self.progress(done, 2 * self.rows)
             self._write(words[:n], codes[:n], parts)
+        pa.default_memory_pool().release_unused()
         names = np.array(json.dumps(counts.names))
         _store(stored_at, {"names": names, "table": counts.table})
         return counts

@@ -23,6 +23,8 @@ from rating.typing import Floats, Ints
 COMPILED_FROM = 1_000_000
 """Cells from which compiled loops pay; numpy serves fewer, and all where numba is not there."""
 ROWS_AT_ONCE = 1 << 18
+THREADS_FROM = 3_000_000
+"""Cells from which threads share the clusters out; parts of votes are in threads already."""
 ENTRIES_AT_ONCE = 1 << 18
 _TASTE_STEPS = 50
 
@@ -212,14 +214,19 @@ class InOrder:
     def each(self, work: Callable[[int, Ints], T]) -> Iterator[T]:
         """Call a function with the first cluster of each of some parts, and its ``starts``.
 
-        In threads; the parts, and so the rounding of sums over them, do not depend on how many.
+        In threads, if there are many; the parts, and so the rounding of sums over them, do not
+        depend on how many.
         """
         step = max(ROWS_AT_ONCE, len(self.pairs) // 16)
         bounds = np.arange(0, len(self.pairs) + step, step)
         at = np.unique(np.searchsorted(self.starts, bounds).clip(max=len(self.starts) - 1))
         parts = [self.starts[i : j + 1] for i, j in itertools.pairwise(at)]
+        firsts = at[:-1].tolist()
+        if len(self.pairs) < THREADS_FROM:
+            yield from map(work, firsts, parts)
+            return
         with ThreadPoolExecutor() as pool:
-            yield from pool.map(work, at[:-1].tolist(), parts)
+            yield from pool.map(work, firsts, parts)
 
 
 def information_by_cluster(

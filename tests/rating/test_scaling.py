@@ -40,20 +40,24 @@ def split(data: Comparisons, n_parts: int) -> Votes:
 
 
 def compiled(monkeypatch: pytest.MonkeyPatch, *, everywhere: bool) -> None:
+    """Use the loops for all votes, in threads on some clusters each; or for none."""
     monkeypatch.setattr(clusters, "COMPILED_FROM", 0 if everywhere else np.inf)
+    monkeypatch.setattr(clusters, "THREADS_FROM", 0)
+    monkeypatch.setattr(clusters, "ROWS_AT_ONCE", 100)
 
 
 def crowds(rng: np.random.Generator) -> dict[str, list[Row]]:
-    """Voters alike, one who cast most, all with a vote each, and a model of one voter."""
+    """Voters alike, one who cast most, a vote each, a model of one voter, and many models."""
     plain = random_votes(rng, n=600)
     heavy = [(a, b, o, "v0" if i % 3 else v) for i, (a, b, o, v) in enumerate(plain)]
     alone = [(a, b, o, str(i)) for i, (a, b, o, _) in enumerate(plain)]
     fan = [*plain, ("new", "m0", "model_a", "fan"), ("new", "m1", "model_b", "fan")]
-    return {"plain": plain, "heavy": heavy, "alone": alone, "fan": fan}
+    wide = random_votes(rng, n=3000, n_models=30, n_voters=1000)
+    return {"plain": plain, "heavy": heavy, "alone": alone, "fan": fan, "wide": wide}
 
 
 @pytest.mark.parametrize("ridge", [0.0, 2.0])
-@pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan"])
+@pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan", "wide"])
 def test_compiled_loops_leave_out_voters_as_numpy_does(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, kind: str, ridge: float
 ) -> None:
