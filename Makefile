@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow bench bench-rating kills load faults lock
+.PHONY: setup demo study-demo test lint fix words slow bench bench-rating spark-bench kills load faults lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -70,6 +70,11 @@ bench: .venv/.run
 bench-rating: .venv-bench/.done
 	.venv-bench/bin/python -m benchmarks.coverage
 	.venv-bench/bin/python -m benchmarks.ratings --sizes tiny a b
+
+VOTES ?= 20000000
+
+spark-bench: .venv/.dev
+	$(BIN)/python -m benchmarks.ratings.billion --folder /var/tmp/arena-spark-$(VOTES) --votes $(VOTES) --programs board spark
 
 ROUNDS ?= 20
 DATABASE ?= both

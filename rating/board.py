@@ -253,7 +253,7 @@ def _warnings(
     if options.interval == "sandwich" and options.ties == "half":
         yield from on_ties(data)
     rare = few_points(data)
-    if rare and not _profiled(data, options):
+    if rare and not _profiled(voters, options):
         yield Sentence(
             "Fewer than %(n)s points won, or lost, by %(names)s (a win 1, a tie 1/2): those "
             "intervals are rough.",
@@ -319,9 +319,9 @@ def _on_clusters(
         )
 
 
-def _profiled(data: Comparisons, options: RateOptions) -> bool:
+def _profiled(voters: Activity | None, options: RateOptions) -> bool:
     """Whether rare models have intervals by profile likelihood."""
     if options.interval == "profile":
         return True
-    plain = options.interval == "sandwich" and options.cluster == "none" and data.voter is None
+    plain = options.interval == "sandwich" and options.cluster == "none" and voters is None
     return plain and options.reference is None and not options.weighted

@@ -15,9 +15,10 @@ from rating.tables.columns import KNOWN
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
-    from rating.tables.sources import LoggedColumns
+    from rating.tables.sources import ClusterTable, LoggedColumns
 
 INTEGER = re.compile(r"[+-]?\d+")
+SPARK = "spark://"
 
 
 def read(kind: Any, words: Sequence[Token]) -> Any:
@@ -134,6 +135,24 @@ class Chosen:
     where: Annotated[str | None, Parameter(metavar="SQL")] = None
     labels: Labels = ()
 
+    def table(self, name: str, sources: Sequence[str], winner: str | None) -> "ClusterTable":
+        """Read a table of a Spark cluster, of which whoever reads it names the columns.
+
+        Raises
+        ------
+        DataError
+            If the cluster is not the only source.
+        """
+        from rating.tables.sources import ClusterTable
+
+        if len(sources) > 1 or not sources[0].startswith(SPARK):
+            msg = (
+                f"--table is of a Spark cluster, and the source is {sources[0]!r}: give the "
+                f"address of its master alone, such as {SPARK}host:7077 or {SPARK}local[2]."
+            )
+            raise DataError(msg)
+        return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
+
     def source(
         self, sources: Sequence[str], columns: Sequence[tuple[str, str]]
     ) -> "Files | LoggedColumns":
@@ -148,6 +167,9 @@ class Chosen:
         if url is None:
             winner = dict(columns).get("winner")
             return Files(tuple(sources), (), self.where, self.labels, winner)
+        if url.startswith(SPARK):
+            msg = f"The cluster {url!r} is read by arena rate alone, with --table NAME: name one."
+            raise DataError(msg)
         if len(sources) > 1 or self.where or self.labels:
             msg = (
                 f"The votes of the database {url!r} are read by themselves, and whole: export "

@@ -53,6 +53,7 @@ def rate(
     *,
     options: Annotated[Options, Flat] = Options(),
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    table: Annotated[str | None, Parameter(metavar="NAME")] = None,
     form: Annotated[str | None, Parameter(name="--format", choices=formats.FORMATS)] = None,
     out: File = None,
     compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
@@ -66,7 +67,9 @@ def rate(
     ----------
     source
         Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
-        sqlite:///arena.db.
+        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table.
+    table
+        Table of the cluster, or a path of Parquet files that it reads.
     form
         How to write it: as the file's ending says, by default.
     out
@@ -84,6 +87,8 @@ def rate(
     form = formats.chosen_format(form, out)
     if out is not None:
         require_folder_of(out)
+    if table is not None and plots is not None:
+        raise DataError("--plots draws votes of files: with --table, leave it out.")
     from threadpoolctl import threadpool_limits
 
     from rating.tables.counts import rate_source
@@ -91,7 +96,11 @@ def rate(
     old = None if compare is None else _old_board(compare, options.by)
     # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
     with working("Rating") as advance, threadpool_limits(1, "blas"):
-        votes = chosen.source(source, options.columns)
+        votes: object
+        if table is None:
+            votes = chosen.source(source, options.columns)
+        else:
+            votes = chosen.table(table, source, dict(options.columns).get("winner"))
         result = rate_source(votes, options, advance).to_dict()
     if plots is not None:
         from rating.charts.plots import draw_boards

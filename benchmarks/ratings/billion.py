@@ -3,8 +3,9 @@
 `python -m benchmarks.ratings.billion --folder FOLDER --votes 1000000000` makes ``votes.parquet``
 there unless it is there, and then runs three programs, each in a process of its own: duckdb's
 GROUP BY of the three columns, `arena rate --interval none`, and `arena rate` with the default
-intervals. Printed are wall time, processor time, peak memory, and the most disk that the work
-folder took.
+intervals; with ``--programs board spark`` the last of these and the same in a local Spark of two
+workers. Printed are wall time, processor time of all processes, peak memory of the program and of
+all its processes together, and the most disk that the work folder took.
 """
 
 import argparse
@@ -47,16 +48,26 @@ def main() -> None:
         began = time.perf_counter()
         _make(path, options.votes, options.models, options.seed)
         print(f"made in {time.perf_counter() - began:.0f} s, {path.stat().st_size / 1e9:.2f} GB")
-    start = "from arena.cli import main; main()"
-    arena = [sys.executable, "-c", start, "rate", str(path), "--format", "json"]
+
+    def rate(name: str, source: str, *words: str) -> list[str]:
+        start = "from arena.cli import main; main()"
+        out = str(options.folder / f"{name}.json")
+        return [sys.executable, "-c", start, "rate", source, *words, "--out", out]
+
     programs = {
         "duckdb": [sys.executable, "-c", COUNT, str(path)],
-        "none": [*arena, "--interval", "none", "--out", str(options.folder / "none.json")],
-        "board": [*arena, "--out", str(options.folder / "board.json")],
+        "none": rate("none", str(path), "--interval", "none"),
+        "board": rate("board", str(path)),
+        "spark": rate("spark", "spark://local[2]", "--table", str(path)),
     }
-    print("| votes | program | wall | processor | peak memory | disk |\n|---|---|---|---|---|---|")
+    print("| votes | program | wall | processor | memory | of all processes | disk |")
+    print("|---|---|---|---|---|---|---|")
+    cpu = {}
     for name in options.programs:
-        print(f"| {options.votes:,} | {name} | {_measured(programs[name])} |", flush=True)
+        row, cpu[name] = _measured(programs[name])
+        print(f"| {options.votes:,} | {name} | {row} |", flush=True)
+    if {"board", "spark"} <= {*cpu}:
+        print(f"spark / board, processor: {cpu['spark'] / cpu['board']:.1f}")
 
 
 def _options() -> argparse.Namespace:
@@ -66,40 +77,78 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--models", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     names = ["duckdb", "none", "board"]
-    parser.add_argument("--programs", nargs="*", choices=names, default=names)
+    parser.add_argument("--programs", nargs="*", choices=[*names, "spark"], default=names)
     return parser.parse_args()
 
 
-def _measured(command: list[str]) -> str:
-    """Run a program; its wall and processor time, peak memory, and the disk it took."""
+def _measured(command: list[str]) -> tuple[str, float]:
+    """Run a program; what it took in words, and its processor time."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         began = time.perf_counter()
         run = subprocess.Popen(
-            command, env=os.environ | {"TMPDIR": scratch}, stdout=subprocess.DEVNULL
+            command,
+            env=os.environ | {"TMPDIR": scratch},
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
         )
-        most, done = [0], threading.Event()
-        watch = threading.Thread(target=_watch, args=(Path(scratch), most, done))
+        watch = _Watch(run.pid, Path(scratch))
         watch.start()
         _, status, used = os.wait4(run.pid, 0)
-        done.set()
+        wall = time.perf_counter() - began
+        watch.ended.set()
         watch.join()
-        wall, cpu = time.perf_counter() - began, used.ru_utime + used.ru_stime
+    cpu = max(watch.cpu_s, used.ru_utime + used.ru_stime)
     failed = f" (failed: {status})" if status else ""
-    return (
+    row = (
         f"{wall:.1f} s | {cpu:.1f} s | {used.ru_maxrss / 1024:.0f} MB | "
-        f"{most[0] / 1e9:.2f} GB{failed}"
+        f"{watch.memory / 1e6:.0f} MB | {watch.disk / 1e9:.2f} GB{failed}"
     )
+    return row, cpu
 
 
-def _watch(folder: Path, most: list[int], done: threading.Event) -> None:
-    while not done.wait(0.5):
-        size = 0
-        for file in folder.rglob("*"):
+class _Watch(threading.Thread):
+    """Looks every fifth of a second at the processes of a session, and at a folder.
+
+    Those of Spark are nobody's children at the end, so that no call tells what they took.
+    """
+
+    def __init__(self, session: int, folder: Path) -> None:
+        super().__init__()
+        self.ended = threading.Event()
+        self._session, self._folder = session, folder
+        self._ticks: dict[int, int] = {}
+        self.memory = self.disk = 0
+
+    @property
+    def cpu_s(self) -> float:
+        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
+
+    def run(self) -> None:
+        while self._look() or not self.ended.wait(0.2):
+            time.sleep(0.2)
+
+    def _look(self) -> bool:
+        """Take a look; whether a process is there."""
+        pages, there = 0, False
+        for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
-                size += file.stat().st_size
-            except OSError:  # removed a moment ago
+                words = stat.read_text().rpartition(")")[2].split()
+            except OSError:  # ended a moment ago
                 continue
-        most[0] = max(most[0], size)
+            if int(words[3]) == self._session and words[0] != "Z":
+                there = True
+                self._ticks[int(stat.parent.name)] = int(words[11]) + int(words[12])
+                pages += int(words[21])
+        self.memory = max(self.memory, pages * os.sysconf("SC_PAGE_SIZE"))
+        self.disk = max(self.disk, sum(map(_size, self._folder.rglob("*"))))
+        return there
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _make(path: Path, votes: int, models: int, seed: int) -> None:

@@ -11,11 +11,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.counting import count_packed, fits, packed, unpacked
+from rating.comparisons import Parts
+from rating.counting import count_packed, fits, packed
 from rating.errors import DataError
 from rating.tables.columns import COUNTS, N
 from rating.tables.escaping import quoted
-from rating.typing import Floats, Integers
+from rating.typing import Bools, Floats, Integers
 
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
@@ -57,12 +58,17 @@ class Table:
     first : callable
         Number of the first row of the source, from 1, that holds none or a blank in a role;
         None where the source has no order.
+    parts : callable or None
+        Where the rows count others that lie elsewhere, with one name or none in place of each
+        voter: gives those by voter. Takes the models, the rows that count, and of each of these
+        the models on side A and side B and the outcome.
     """
 
     texts: Mapping[str, Coded]
     numbers: Mapping[str, Floats]
     n: Integers | None
     first: Callable[[str], int | None]
+    parts: Callable[[Sequence[str], Bools, Integers, Integers, Integers], Parts] | None = None
 
 
 def coded(column: "nw.Series[Any]") -> Coded:
@@ -267,7 +273,7 @@ def _fetch_lazy(
 ) -> Table:
     schema = frame.collect_schema()
     base = frame.select(
-        *(_text(schema, name).alias(role) for role, name in texts.items()),
+        *(name_of(schema, name).alias(role) for role, name in texts.items()),
         *(_number(schema, name).alias(role) for role, name in numbers.items()),
     )
 
@@ -278,7 +284,7 @@ def _fetch_lazy(
     if few is not None:
         coded_few = {role: _coded(name, few[role].tolist()) for role, name in texts.items()}
         return _table(coded_few, {role: _filled(few[role]) for role in numbers}, first)
-    if group and isinstance(base.to_native(), duckdb.DuckDBPyRelation):
+    if group:
         alike = _arrays(count_alike(base, [*texts]))
         columns = {role: _coded(name, alike[role].tolist()) for role, name in texts.items()}
         return Table(columns, {}, alike[N].astype(np.int64), first)
@@ -293,7 +299,7 @@ def _fetch_lazy(
         rows = rows.join(index, on=role, how="left").drop(role)
     sizes = {f"{role}_code": len(values) for role, values in names.items()}
     if not numbers and fits([*sizes.values()]):
-        codes, n = _counted(rows, sizes, group=group)
+        codes, n = _counted(rows, sizes)
         return Table(_columns(texts, names, codes), {}, n, first)
     arrays = _arrays(rows.select(*(nw.col(key).cast(nw.Int32()) for key in sizes), *numbers))
     columns = _columns(texts, names, [_codes(arrays[key]) for key in sizes])
@@ -325,21 +331,23 @@ def _columns(
     }
 
 
-def _counted(
-    rows: nw.LazyFrame[Any], sizes: Mapping[str, int], *, group: bool
-) -> tuple[list[Integers], Integers]:
-    """Count the rows with the same codes; duckdb hands them over sooner than it counts them."""
+def _counted(rows: nw.LazyFrame[Any], sizes: Mapping[str, int]) -> tuple[list[Integers], Integers]:
+    """Count the rows with the same codes; an engine hands them over sooner than it counts them."""
     key = nw.lit(0)
     for name, size in sizes.items():
         key = key * (size + 1) + nw.col(name).cast(nw.Int64()).fill_null(-1) + 1
-    keys = rows.select(key.alias("key"))
-    if group and not isinstance(rows.to_native(), duckdb.DuckDBPyRelation):
-        alike = _arrays(count_alike(keys, ["key"]))
-        return unpacked(alike["key"], [*sizes.values()]), alike[N].astype(np.int64)
-    return count_packed(np.require(_arrays(keys)["key"], requirements="W"), [*sizes.values()])
+    keys = np.require(_arrays(rows.select(key.alias("key")))["key"], requirements="W")
+    return count_packed(keys, [*sizes.values()])
 
 
-def _text(schema: nw.Schema, name: str) -> nw.Expr:
+def name_of(schema: nw.Schema, name: str) -> nw.Expr:
+    """Give a column of names as text.
+
+    Raises
+    ------
+    DataError
+        If it is of a kind whose values have more than one text.
+    """
     kind = schema[name]
     if kind.is_float() or kind.is_temporal() or kind == nw.Boolean:
         msg = f"Column {name!r} is of {kind}; make text or whole numbers of its values."

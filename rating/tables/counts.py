@@ -22,7 +22,7 @@ from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, Reading
 from rating.tables.duckdb_engine import rows_in_parquet
 from rating.tables.files import Files, expanded, kind_of
-from rating.tables.sources import LoggedColumns, opened_table
+from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
 
@@ -159,6 +159,9 @@ def _votes(
     if not live.all():
         a, b, outcome = a[live], b[live], outcome[live]
     models, (a, b) = _renumbered(names, a, b)
+    elsewhere = None if groups["voter"] is None else rows.table.parts
+    if elsewhere is not None:
+        groups = {**groups, "voter": None}
     people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
     name_of = {role: names for role, (names, _) in people.items()}
     voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
@@ -177,6 +180,7 @@ def _votes(
         dropped=dict(sorted(rows.dropped.items())),
         style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
         data_hash=data_hash([models, voters, prompts, reading.style], cells),
+        parts=None if elsewhere is None else elsewhere(models, live, a, b, outcome),
     )
 
 
@@ -300,8 +304,8 @@ def rate_source(
 
     Parameters
     ----------
-    source : path, table or LoggedColumns
-        As `rating.tables.counts.read_votes` takes it.
+    source : path, table, LoggedColumns or ClusterTable
+        As `rating.tables.counts.read_votes` takes it; or a table of a cluster.
 
     Raises
     ------
@@ -310,6 +314,9 @@ def rate_source(
     NotIdentifiedError
         If the votes identify no rating.
     """
+    if isinstance(source, ClusterTable):
+        with spark_engine().connected(source) as frame:
+            return rate_source(frame, options, progress)
     if options.by is not None:
         return _rate_groups(source, options, progress)
     if _in_large_files(source) and all(map(importlib.util.find_spec, ("pyarrow", "fcntl"))):

@@ -1,5 +1,6 @@
 """Where votes are read from: files, a table of any library that narwhals knows, or a log."""
 
+import importlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -7,6 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import compress
 from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeGuard
 
 import duckdb
 import narwhals as nw
@@ -40,6 +43,23 @@ from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
 
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTable:
+    """A table that a Spark cluster reads.
+
+    Attributes
+    ----------
+    name : str
+        In its catalog; or the path of Parquet files, with a slash in it or that ending.
+    chosen : Files
+        The address of the cluster, such as ``spark://host:7077`` or ``spark://local[2]``, in place
+        of a path; and what of the table is read.
+    """
+
+    name: str
+    chosen: Files
 
 
 @contextmanager
@@ -297,6 +317,9 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         return sorted(own)
 
     with opened(source, wanted) as frame:
+        if _is_of_spark(frame):
+            yield spark_engine().counted(frame, reading, by=by)
+            return
         texts, numbers = reading.roles(frame.collect_schema().names(), by=by)
         if "n" in numbers:
             others = {*texts.values(), *numbers.values()} - {"winner", N}
@@ -309,6 +332,19 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         if "time" in numbers and frame.collect_schema()[numbers["time"]].is_numeric():
             weights.checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
+
+
+def spark_engine() -> ModuleType:
+    """Load what reads from Spark; raises `DataError` where it is not installed."""
+    try:
+        return importlib.import_module("rating.tables.spark")
+    except ImportError as error:
+        msg = f"Spark is not installed ({error}): install the extra, pip install 'arena[spark]'."
+        raise DataError(msg) from error
+
+
+def _is_of_spark(frame: Frame) -> TypeGuard[nw.LazyFrame[Any]]:
+    return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
 
 
 def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """How sure one contrast of the strengths is: its own variance and degrees of freedom."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons, Parts, Sums
 from rating.fitting import Fit
@@ -134,16 +135,13 @@ class ByCluster:
         work = partial(_share_sums, fit=self.fit, cluster=self.cluster)
         return ClusterShares.of(self.fit, totals(self.parts.each(work))["shared"])
 
-    def effective(self, contrasts: Floats) -> Floats:
-        """Count the effective clusters of each contrast, shape (m,)."""
-        bread, parts = self.fit.inverse_information, [np.empty(0)]
-        for first in range(0, len(contrasts), CONTRASTS_AT_ONCE):
-            some = contrasts[first : first + CONTRASTS_AT_ONCE].T
-            vectors = bread @ some
-            work = partial(_square_sums, fit=self.fit, cluster=self.cluster, vectors=vectors)
-            square = totals(self.parts.each(work))["square"]
-            parts.append(effective_number((some * vectors).sum(axis=0), square))
-        return np.concatenate(parts)
+    def effective(self, contrasts: "Floats | scipy.sparse.csr_array") -> Floats:
+        """Count the effective clusters of each contrast, shape (m,), in one go over the votes."""
+        sparse, bread = scipy.sparse.csr_array(contrasts), self.fit.inverse_information
+        work = partial(_squares_of, fit=self.fit, cluster=self.cluster, contrasts=sparse)
+        total = [quadratic(some, bread) for some in _some_at_once(sparse)]
+        square = totals(self.parts.each(work))["square"]
+        return effective_number(np.concatenate([np.empty(0), *total]), square)
 
     def at_least(self, contrasts: Floats) -> Floats:
         """Bound the effective clusters of each contrast from below, shape (m,).
@@ -202,6 +200,16 @@ def _square_sums(data: Comparisons, *, fit: Fit, cluster: Cluster, vectors: Floa
     for share in information_by_cluster(fit, data, groups, vectors):
         square += (share**2).sum(axis=0)
     return {"square": square}
+
+
+def _squares_of(
+    data: Comparisons, *, fit: Fit, cluster: Cluster, contrasts: "scipy.sparse.csr_array"
+) -> Sums:
+    squares = [
+        _square_sums(data, fit=fit, cluster=cluster, vectors=fit.inverse_information @ some.T)
+        for some in _some_at_once(contrasts)
+    ]
+    return {"square": np.concatenate([np.empty(0), *(some["square"] for some in squares)])}
 
 
 def _share_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
@@ -396,25 +404,38 @@ class Inference:
     def pairs(self) -> "Pairs":
         """Judge every pair of models; see `Pairs`."""
         first, second = np.triu_indices(self.fit.n_models, k=1)
-        parts, behind = [], []
-        for start in range(0, len(first), CONTRASTS_AT_ONCE):
-            some = slice(start, start + CONTRASTS_AT_ONCE)
-            gaps = np.zeros((len(first[some]), len(self.fit.x)))
-            gaps[np.arange(len(gaps)), first[some]] = 1.0
-            gaps[np.arange(len(gaps)), second[some]] = -1.0
-            behind.append([self._effective_of(kind, gaps) for kind in self.shared])
-            parts.append(self.of(gaps, behind[-1], trusted=WELL_FOUNDED))
+        n, k = len(first), len(self.fit.x)
+        at = np.tile(np.arange(n), 2), np.r_[first, second]
+        gaps = scipy.sparse.csr_array((np.repeat([1.0, -1.0], n), at), shape=(n, k))
+        behind = tuple(self._effective_of(kind, gaps) for kind in self.shared)
+        parts = []
+        for start, some in enumerate(_some_at_once(gaps)):
+            rows = slice(start * CONTRASTS_AT_ONCE, (start + 1) * CONTRASTS_AT_ONCE)
+            parts.append(self.of(some, [seen[rows] for seen in behind], trusted=WELL_FOUNDED))
         columns = {f.name: [getattr(part, f.name) for part in parts] for f in fields(Contrasts)}
         each = Contrasts(**{name: np.concatenate(column) for name, column in columns.items()})
-        return Pairs(first, second, each, tuple(map(np.concatenate, zip(*behind, strict=True))))
+        return Pairs(first, second, each, behind)
 
-    def _effective_of(self, kind: ByCluster, gaps: Floats) -> Floats:
+    def _effective_of(self, kind: ByCluster, gaps: "scipy.sparse.csr_array") -> Floats:
         """Bound the effective clusters of pairs; count those that may be too few."""
-        effective = kind.at_least(gaps)
-        few = effective < WELL_FOUNDED
-        if few.any() and len(self.data.votes) * int(few.sum()) <= MOST_TERMS:
+        bounds = [kind.at_least(some) for some in _some_at_once(gaps)]
+        most = MOST_TERMS // len(self.data.votes)
+        effective, few = np.concatenate(bounds), np.concatenate([_few(s, most) for s in bounds])
+        if few.any():
             effective[few] = kind.effective(gaps[few])
         return effective
+
+
+def _few(effective: Floats, most: int) -> Bools:
+    """Mark what has too few clusters behind it, if no more than some do."""
+    few = effective < WELL_FOUNDED
+    return np.asarray(few & (few.sum() <= most))
+
+
+def _some_at_once(contrasts: "scipy.sparse.csr_array") -> Iterator[Floats]:
+    """Give sparse contrasts as they are, so many at a time as fit in memory."""
+    for first in range(0, contrasts.shape[0], CONTRASTS_AT_ONCE):
+        yield contrasts[first : first + CONTRASTS_AT_ONCE].toarray()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rating.comparisons import Comparisons, Parts
+from rating.errors import DataError
 from rating.fitting import Fit
 from rating.likelihood.identification import decided_groups
 from rating.options import RateOptions
@@ -87,15 +88,34 @@ def spread(
     parts : Parts, optional
         The votes by voter, where ``data`` does not know the voters.
     """
+    if parts is None or options.interval == "none":
+        return _spread(fit, data, options, rng)
+    voters = activity_from(voter_totals(fit, data, parts))
+    return replace(_spread(fit, data, options, rng, parts, voters), voters=voters)
+
+
+def _spread(
+    fit: Fit,
+    data: Comparisons,
+    options: RateOptions,
+    rng: np.random.Generator,
+    parts: Parts | None = None,
+    voters: Activity | None = None,
+) -> Spread:
     match options.interval:
         case "sandwich":
-            return _sandwich(fit, data, options, rng, parts)
+            return _sandwich(fit, data, options, rng, parts, voters)
         case "hessian":
             return _hessian(fit, data, options)
         case "profile":
             ends = profile_intervals(fit, data, level=options.level)
             return replace(_hessian(fit, data, options), low=ends.low, high=ends.high)
         case "bootstrap":
+            if parts is not None and clusters_of(options):
+                raise DataError(
+                    "The bootstrap draws voters who are all in memory, and these are in parts: "
+                    "choose interval sandwich, or cluster none."
+                )
             return _bootstrap(fit, data, options, rng)
         case "none":
             unknown = np.full(fit.n_models, np.nan)
@@ -135,14 +155,15 @@ def _sandwich(
     options: RateOptions,
     rng: np.random.Generator,
     parts: Parts | None,
+    voters: Activity | None,
 ) -> Spread:
-    voters = None if parts is None else activity_from(voter_totals(fit, data, parts))
     clusters, warnings = _usable(data, options, voters)
     spread = _judged(infer(fit, data, clusters, rng=rng, parts=parts), options)
-    rare = data.voter is None and options.reference is None and not options.weighted
+    unknown = data.voter is None and voters is None
+    rare = unknown and options.reference is None and not options.weighted
     if options.cluster == "none" and rare:
         spread = _with_profiles(spread, fit, data, options)
-    return replace(spread, warnings=(*warnings, *spread.warnings), voters=voters)
+    return replace(spread, warnings=(*warnings, *spread.warnings))
 
 
 def _usable(

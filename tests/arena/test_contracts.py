@@ -33,6 +33,7 @@ PLANTED = {
     "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),
     "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),
     "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
+    "Spark is optional, and in one place": ("rating/tables/sources.py", "import pyspark"),
     "Pictures that are files live in charts": ("arena/pages/geometry.py", "import matplotlib"),
     "Compiled loops are optional, and in one place": ("rating/elo.py", "import numba"),
     "Markdown lives in the renderer": ("judge/report/cards.py", "import markdown_it"),

@@ -58,7 +58,9 @@ def test_both_bad_is_an_outcome_a_tie_or_left_out() -> None:
 
 @pytest.mark.usefixtures("as_many")
 def test_groups_part_the_votes() -> None:
-    for source in (pa.table(columns(ROWS)), relation(ROWS, Path())):
+    table = pa.table(columns(ROWS))
+    in_polars = pl.DataFrame(columns(ROWS))
+    for source in (table, relation(ROWS, Path()), in_polars, in_polars.lazy()):
         groups = read_groups(source, replace(PLAIN, columns=Columns(by="language")))
         assert list(groups) == ["English", "Finnish", REST]
         assert sum((cells(votes) for votes in groups.values()), Counter()) == by_hand(ROWS)
@@ -70,7 +72,9 @@ def test_groups_part_the_votes() -> None:
 @pytest.mark.usefixtures("as_many")
 def test_a_weight_counts_in_the_sums_and_not_in_the_votes() -> None:
     table = columns(ROWS) | {"pair_probability": [0.5, 0.25, 1, 1, 1, 1, 1, 1], "w": range(8)}
-    for source in (pa.table(table), pl.DataFrame(table), duckdb.from_arrow(pa.table(table))):
+    in_polars = pl.DataFrame(table)
+    in_arrow = pa.table(table)
+    for source in (in_arrow, in_polars, in_polars.lazy(), duckdb.from_arrow(in_arrow)):
         votes = read_votes(source, replace(PLAIN, weight="sampling"))
         cell = list(cells(votes)).index(("x", "y", "model_a"))
         data = votes.data
@@ -88,6 +92,7 @@ def test_styles_are_compared_and_standardised() -> None:
     }
     reading = replace(PLAIN, style=("length", "tone"))
     sources = [pa.table(table), pd.DataFrame(table), duckdb.from_arrow(pa.table(table))]
+    sources += [pl.DataFrame(table), pl.LazyFrame(table)]
     for votes in (read_votes(source, reading) for source in sources):
         data = votes.data
         assert data.votes.tolist() == [1] * 7  # the battle of y with itself has no say

@@ -146,6 +146,7 @@ votes_of = st.lists(
     [
         ("pyarrow", False),
         ("polars", False),
+        ("polars lazy", False),
         ("pandas category", False),
         ("pandas object", False),
         ("duckdb", False),
