@@ -21,7 +21,7 @@ from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible, visible_rows
-from rating.tables.formats import as_json, shown, summary
+from rating.tables.formats import as_json, pooling_caption, shown, summary
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
@@ -83,13 +83,12 @@ def board(report: Row) -> RenderableType:
             for part in (plain(f"\n{value}", style="bold"), board(one))
         ]
         rest = [f"{value}: {why}" for value, why in report.get("not_rated", {}).items()]
-        return Group(*parts, *warnings(rest))
+        pooled = [plain(pooling_caption(report["pooling"]))] if "pooling" in report else []
+        return Group(*pooled, *parts, *warnings(rest))
     interval = f"{100 * report['method']['level']:g} % interval"
-    rows = [
-        (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
-        for row in report["ratings"]
-    ]
-    standings = table(("Ranks", "Model", "Rating", interval, "Votes"), rows, right=(0, 2, 3, 4))
+    head = ("Ranks", "Model", "Rating", interval, "Votes", "Borrowed")
+    rows = [_standing(row) for row in report["ratings"]]
+    standings = table(head[: len(rows[0])], rows, right=(0, 2, 3, 4, 5))
     parameters = [
         plain(_parameter(name, estimate, report["method"]))
         for name, estimate in report["parameters"].items()
@@ -193,6 +192,11 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
             ended = True
         if bar.live.is_started:
             bar.stop()
+
+
+def _standing(row: Row) -> list[str]:
+    cells = [_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}"]
+    return [*cells, f"{row['borrowed']:.0%}"] if "borrowed" in row else cells
 
 
 def _ranks(row: Row) -> str:

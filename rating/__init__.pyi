@@ -28,12 +28,16 @@ from .outcome import Ties as Ties
 from .planning import NeighbourGap as NeighbourGap
 from .planning import neighbour_gaps as neighbour_gaps
 from .planning import votes_to_separate as votes_to_separate
+from .pooling.boards import PooledBoards as PooledBoards
+from .pooling.boards import PooledRating as PooledRating
+from .pooling.boards import rate_pooled as rate_pooled
 from .report import DesignEffect as DesignEffect
 from .report import Estimate as Estimate
 from .report import ModelRating as ModelRating
 from .report import Provenance as Provenance
 from .report import Report as Report
 from .report import VotesUsed as VotesUsed
+from .tables.counts import read_groups as read_groups
 from .tables.counts import read_votes as read_votes
 from .tables.files import Files as Files
 from .tables.formats import frame as frame

@@ -16,6 +16,7 @@ from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, narrowest
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES, Outcome
+from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, Reading
@@ -283,7 +284,7 @@ class Groups:
 
 def rate_source(
     source: object, options: RateOptions, progress: Progress | None = None
-) -> Report | Groups:
+) -> Report | Groups | PooledBoards:
     """Rate votes.
 
     Parameters
@@ -298,6 +299,8 @@ def rate_source(
     NotIdentifiedError
         If the votes identify no rating.
     """
+    if options.pool:
+        return rate_pooled(read_groups(source, Reading.of(options)), options)
     if options.by is not None:
         return _rate_groups(source, options, progress)
     return rating.rate(read_votes(source, Reading.of(options)), options)
