@@ -35,6 +35,7 @@ COMMANDS = {
     "backup": "data:backup",
     "restore": "data:restore",
     "rate": "rating:rate",
+    "mix": "mix:mix",
     "plan": "rating:plan",
     "voters": "rating:voters",
     "judge run": "judge_run:run",

@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
@@ -94,6 +96,49 @@ def board(report: Row) -> RenderableType:
         for name, estimate in report["parameters"].items()
     ]
     return Group(plain(summary(report)), standings, *parameters, *warnings(report["warnings"]))
+
+
+def mix(result: Row) -> RenderableType:
+    """Lay out a board of one's own mix: ratings, neighbours' preferences, ranks in other mixes."""
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in result["mix"].items())
+    about = f"Mix: {shares}. Effectively {result['n_effective']:,.0f} votes stand behind it."
+    neighbours = {(a["model"], b["model"]) for a, b in pairwise(result["ratings"])}
+    pairs = [
+        (pair["a"], pair["b"], f"{pair['preferred']:.0%}", _percents(pair))
+        for pair in result["pairs"]
+        if (pair["a"], pair["b"]) in neighbours
+    ]
+    level = f"{100 * result['method']['level']:g} % interval"
+    kappas = sorted({row["kappa"] for row in result["envelope"]})
+    reach = {(row["model"], row["kappa"]): row for row in result["envelope"]}
+    ranks = [
+        (row["model"], *(_reach(reach[row["model"], kappa]) for kappa in kappas))
+        for row in result["ratings"]
+        if (row["model"], kappas[0]) in reach
+    ]
+    parts = (
+        plain(about),
+        *([plain(pooling_caption(result["pooling"]))] if result["method"]["pool"] else []),
+        board(result),
+        plain("Neighbours on the board: how often the first is preferred, a tie half."),
+        table(("Model", "Over", "Preferred", level), pairs, right=(2, 3)),
+        plain("Ranks in other mixes: no category more than so many times its share of the votes."),
+        table(("Model", *(f"{kappa:g} x" for kappa in kappas)), ranks),
+    )
+    from rating.pooling.mix import FEW  # numpy takes a quarter of a second
+
+    few = result["n_effective"] < FEW
+    return Group(*(Styled(part, "dim") for part in parts) if few else parts)
+
+
+def _percents(row: Row) -> str:
+    return " to ".join(
+        "–" if row[end] is None else f"{row[end]:.0%}" for end in ("lower", "upper")
+    )
+
+
+def _reach(row: Row) -> str:
+    return str(row["best"]) if row["best"] == row["worst"] else f"{row['best']}–{row['worst']}"
 
 
 def moves(result: Row) -> RenderableType:

@@ -31,6 +31,9 @@ from .planning import votes_to_separate as votes_to_separate
 from .pooling.boards import PooledBoards as PooledBoards
 from .pooling.boards import PooledRating as PooledRating
 from .pooling.boards import rate_pooled as rate_pooled
+from .pooling.mix import Mix as Mix
+from .pooling.mix import MixBoard as MixBoard
+from .pooling.mix import rate_mix as rate_mix
 from .report import DesignEffect as DesignEffect
 from .report import Estimate as Estimate
 from .report import ModelRating as ModelRating
@@ -41,6 +44,7 @@ from .tables.counts import read_groups as read_groups
 from .tables.counts import read_votes as read_votes
 from .tables.files import Files as Files
 from .tables.formats import frame as frame
+from .tables.mixes import read_mix as read_mix
 from .uncertainty.bootstrap import Bootstrap as Bootstrap
 from .uncertainty.bootstrap import bootstrap as bootstrap
 from .uncertainty.clusters import Activity as Activity

@@ -14,10 +14,10 @@ from rating.errors import DataError
 from rating.likelihood.identification import check_strengths
 from rating.options import Clusters, RateOptions
 from rating.pooling.model import Categorised, Pooled, Tree
-from rating.pooling.spread import Spread, spread
+from rating.pooling.spread import Spread, borrowed, spread
 from rating.pooling.variance import Variance, fitted_variance
 from rating.report import DesignEffect, ModelRating, Provenance, Report, VotesUsed
-from rating.typing import Floats
+from rating.typing import Bools, Floats
 from rating.uncertainty.clusters import activity
 from rating.uncertainty.covariance import difference_variances, quantile
 from rating.uncertainty.ranks import (
@@ -183,9 +183,10 @@ def rate_pooled(groups: Mapping[str, Votes], options: RateOptions) -> PooledBoar
         alone = replace(report, ratings=rows, options=replace(report.options, pool=True))
         return PooledBoards({name: alone}, Pooling(unknown, unknown, unknown, None), empty)
     pooled = pooled_fit(there, options)
+    alone_in = np.eye(len(there))
     reports = {
-        name: _report(pooled, there[name], number, options)
-        for number, name in enumerate(pooled.votes.categories)
+        name: report_of_mix(pooled, there[name], mix, options)
+        for name, mix in zip(pooled.votes.categories, alone_in, strict=True)
     }
     return PooledBoards(reports, pooling_of(pooled, options), empty)
 
@@ -203,9 +204,18 @@ def _fields(row: ModelRating) -> dict[str, Any]:
     return {name: getattr(row, name) for name in ModelRating.__dataclass_fields__}
 
 
-def _report(pooled: PooledFit, votes: Votes, number: int, options: RateOptions) -> Report:
+def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOptions) -> Report:
+    """Rate every model on a mix of categories, by the mean of its strengths.
+
+    Parameters
+    ----------
+    votes : Votes
+        What the report is to say of votes.
+    mix : ndarray of shape (n_categories,)
+        Shares that sum to one.
+    """
     data, fit = pooled.votes.data, pooled.best
-    borrowed = pooled.spread.borrowed[number]
+    share = borrowed(fit, mix)
     voters = None if votes.data.voter is None else activity(votes.data)
     return Report(
         options=replace(options, cluster=cluster_of(pooled)),
@@ -219,19 +229,19 @@ def _report(pooled: PooledFit, votes: Votes, number: int, options: RateOptions) 
             top_voter_share=voters.top_share if voters else None,
         ),
         design_effect=DesignEffect(None, None),
-        log_loss=_log_loss(fit, number),
+        log_loss=_log_loss(fit, mix > 0),
         deviance=None,
         parameters={},
-        ratings=pooled_rows(
+        ratings=_rows(
             pooled,
-            fit.strengths[number],
-            pooled.spread.covariance[number, :, number],
+            mix @ fit.strengths,
+            np.einsum("c,cidj,d->ij", mix, pooled.spread.covariance, mix),
             options,
             votes=_votes_per_model(data.models, votes.data),
-            borrowed=borrowed,
+            share=share,
         ),
         quasi_se_error=None,
-        warnings=(*votes.warnings, *_warnings(pooled, borrowed)),
+        warnings=(*votes.warnings, *_warnings(pooled, share)),
     )
 
 
@@ -242,9 +252,9 @@ def cluster_of(pooled: PooledFit) -> Clusters:
     return "both" if pooled.best.tree.prompts else "voter"
 
 
-def _log_loss(fit: Pooled, number: int) -> float:
+def _log_loss(fit: Pooled, chosen: Bools) -> float:
     tree = fit.tree
-    own = tree.category == number
+    own = chosen[tree.category]
     p, weight, score = fit.probability[own], tree.weight[own], tree.score[own]
     loss = -(score @ np.log(p) + (weight - score) @ np.log1p(-p))
     return float(loss / weight.sum())
@@ -255,14 +265,14 @@ def _votes_per_model(models: tuple[str, ...], data: Comparisons) -> dict[str, in
     return {model: met.get(model, 0) for model in models}
 
 
-def pooled_rows(
+def _rows(
     pooled: PooledFit,
     strengths: Floats,
     covariance: Floats,
     options: RateOptions,
     *,
     votes: Mapping[str, int],
-    borrowed: Floats,
+    share: Floats,
 ) -> tuple[PooledRating, ...]:
     """Rate models by strengths that sum to zero, best first.
 
@@ -273,7 +283,7 @@ def pooled_rows(
     covariance : ndarray of shape (n_models, n_models)
     votes : mapping of str to int
         By model.
-    borrowed : ndarray of shape (n_models,)
+    share : ndarray of shape (n_models,)
     """
     models, df = pooled.votes.data.models, pooled.spread.df
     per_nat = options.scale / math.log(10)
@@ -308,18 +318,19 @@ def pooled_rows(
                 rank_low=int(ranges.low[i]) if ranges is not None and claimed else None,
                 rank_high=int(ranges.high[i]) if ranges is not None and claimed else None,
                 votes=votes[model],
-                borrowed=float(borrowed[i]),
+                borrowed=float(share[i]),
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.rank, row.model)))
 
 
-def _warnings(pooled: PooledFit, borrowed: Floats) -> Iterator[str]:
-    low, high = 100 * borrowed.min(), 100 * borrowed.max()
-    yield (
-        f"Shrunk towards the whole board: {low:.0f} to {high:.0f} % of each rating comes from "
-        "votes in other categories."
-    )
+def _warnings(pooled: PooledFit, share: Floats) -> Iterator[str]:
+    low, high = 100 * share.min(), 100 * share.max()
+    if high >= 1:
+        yield (
+            f"Shrunk towards the whole board: {low:.0f} to {high:.0f} % of each rating comes from "
+            "votes in other categories."
+        )
     data = pooled.votes.data
     if data.voter is None:
         yield (

@@ -26,14 +26,11 @@ class Spread:
     ----------
     covariance : ndarray of shape (n_categories, n_models, n_categories, n_models)
         Squared nats; of strengths that sum to zero in each category.
-    borrowed : ndarray of shape (n_categories, n_models)
-        Share of each strength that comes from votes in other categories, 0 to 1.
     df : float
         Degrees of freedom: effective voters less one; infinite where voters are not known.
     """
 
     covariance: Floats
-    borrowed: Floats
     df: float
 
 
@@ -49,7 +46,7 @@ def spread(variance: Variance, votes: Categorised) -> Spread:
         total += weight * (covariance_at(fit, cast) + np.outer(off, off))
     c, k = best.strengths.shape
     df = np.inf if votes.data.voter is None else activity(votes.data).effective - 1
-    return Spread(_centred(total.reshape(c, k, c, k)), borrowed(best), df)
+    return Spread(_centred(total.reshape(c, k, c, k)), df)
 
 
 def _centred(covariance: Floats) -> Floats:
@@ -57,22 +54,31 @@ def _centred(covariance: Floats) -> Floats:
     return np.asarray(covariance - covariance.mean(axis=3, keepdims=True))
 
 
-def borrowed(fit: Pooled) -> Floats:
-    """Return the share of each strength that comes from votes in other categories.
+def borrowed(fit: Pooled, mix: Floats) -> Floats:
+    """Return the share of each strength on a mix that comes from votes in other categories.
 
     In matrices, the strengths of category c are ``(1 - R) x + R theta``: x of its own votes alone,
     ``R = (1 + tau^2 W)^-1`` with W its information, theta the mean over categories, each weighed
-    by ``V = R W``. Votes elsewhere then have the weight ``R (1 - (sum V)^-1 V)``, of which this is
-    the diagonal for strengths as distances from the average.
+    by ``V = R W``. Votes outside the mix then have the weight ``sum_c q_c R_c (sum V)^-1 V_out``,
+    of which this is the diagonal for strengths as distances from the average.
+
+    Parameters
+    ----------
+    mix : ndarray of shape (n_categories,)
+        Shares that sum to one.
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+        From 0 to 1.
     """
     levels, k = fit.curvature.categories, fit.tree.n_models
-    share = levels.inverse / fit.tau.category**2
-    elsewhere = np.eye(k) - np.linalg.inv(fit.curvature.whole) @ levels.left
-    weight = share @ elsewhere
+    drawn = np.tensordot(mix, levels.inverse, axes=1) / fit.tau.category**2
+    outside = levels.left[mix == 0].sum(axis=0)
+    weight = drawn @ np.linalg.solve(fit.curvature.whole, outside)
+    weight = weight - weight.mean(axis=0)
     weight = weight - weight.mean(axis=1, keepdims=True)
-    weight = weight - weight.mean(axis=2, keepdims=True)
-    diagonal = np.diagonal(weight, axis1=1, axis2=2) / (1 - 1 / k)
-    return np.asarray(diagonal.clip(0.0, 1.0))
+    return np.asarray((np.diag(weight) / (1 - 1 / k)).clip(0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

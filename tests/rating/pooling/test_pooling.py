@@ -19,7 +19,7 @@ from rating import (
 )
 from rating.pooling.boards import PooledFit, pooled_fit
 from rating.pooling.model import Categorised, Point, Tau, Tree, fit_pooled
-from rating.pooling.spread import Cast, covariance_at
+from rating.pooling.spread import Cast, borrowed, covariance_at
 from rating.uncertainty.clusters import grouping
 from rating.uncertainty.covariance import jackknife
 from tests.rating.pooling.planted import World, planted
@@ -145,12 +145,15 @@ def test_a_model_without_votes_in_a_category_borrows_all_of_its_rating(world: Wo
         assert other.se < row.se
 
 
-def test_the_smallest_category_borrows_most(pooled: PooledFit) -> None:
-    mean = pooled.spread.borrowed.mean(axis=1)
-    assert mean[0] == mean.min()
-    assert mean[-1] == mean.max()
-    assert (pooled.spread.borrowed >= 0).all()
-    assert (pooled.spread.borrowed <= 1).all()
+def test_the_smallest_category_borrows_most_and_a_mix_of_all_nothing(pooled: PooledFit) -> None:
+    shares = np.array([borrowed(pooled.best, mix) for mix in np.eye(8)])
+    assert shares.mean(axis=1).argmin() == 0
+    assert shares.mean(axis=1).argmax() == 7
+    assert (shares > 0).all()
+    assert (shares < 1).all()
+    assert borrowed(pooled.best, np.full(8, 1 / 8)) == pytest.approx(np.zeros(5))
+    half = borrowed(pooled.best, np.array([0.5, 0.5, 0, 0, 0, 0, 0, 0]))
+    assert (half < shares[:2].max(axis=0)).all()
 
 
 def test_voters_of_strong_tastes_widen_the_intervals() -> None:

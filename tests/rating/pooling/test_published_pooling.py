@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rating import RateOptions, Votes
+from rating import Mix, RateOptions, Votes, rate_mix
 from rating.elo import POINTS_PER_NAT
 from rating.pooling.model import Categorised, Pooled, Tau, Tree, fit_pooled
 from rating.pooling.variance import fitted_variance
@@ -151,3 +151,25 @@ def test_the_command_s_boards_hold_every_model_and_say_what_they_borrow(
     assert plain["pooling"]["tau_prompt"] is None
     coding = {row["model"]: row["rating"] for row in plain["groups"]["coding"]["ratings"]}
     assert coding["gpt-3.5-turbo"] == pytest.approx(1147, abs=1.5)
+
+
+def test_ranks_under_other_mixes_are_those_seen(mtbench_votes: dict[str, Votes]) -> None:
+    simple = RateOptions(by="category", pool=True, cluster="voter")
+    board = rate_mix(mtbench_votes, Mix.of_shares({"coding": 1}), simple)
+    reach = {(row.model, row.kappa): (row.best, row.worst) for row in board.envelope}
+    near = [(1, 1), (2, 3), (2, 3), (4, 4), (5, 5), (6, 6)]
+    assert [reach[model, 1.5] for model in ORDER] == near
+    assert [reach[model, 2.0] for model in ORDER] == near
+    assert [reach[model, 8.0] for model in ORDER] == [
+        (1, 2),
+        (2, 3),
+        (1, 3),
+        (4, 4),
+        (5, 5),
+        (6, 6),
+    ]
+    pair = next(x for x in board.pairs if {x.a, x.b} == {"gpt-3.5-turbo", "gpt-4"})
+    assert pair.a == "gpt-3.5-turbo"
+    assert pair.preferred == pytest.approx(0.507, abs=0.006)
+    assert (pair.lower, pair.upper) == pytest.approx((0.431, 0.561), abs=0.035)
+    assert board.n_effective == 397
