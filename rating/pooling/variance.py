@@ -12,7 +12,7 @@ from rating.typing import Floats
 SMALLEST, LARGEST = 1e-3, 5.0
 """Standard deviations that are told apart from none, and from no bound at all, in nats."""
 GRID = 15
-POINTS = 9
+POINTS = 7
 """Standard deviations that intervals are averaged over."""
 FAR = 4.0
 """Log marginal likelihood below the highest, up to which they are."""

@@ -18,8 +18,9 @@ from rating import (
     rate_pooled,
 )
 from rating.pooling.boards import PooledFit, pooled_fit
+from rating.pooling.meat import Cast
 from rating.pooling.model import Categorised, Point, Tau, Tree, fit_pooled
-from rating.pooling.spread import Cast, borrowed, covariance_at
+from rating.pooling.spread import borrowed, covariance_at
 from rating.uncertainty.clusters import grouping
 from rating.uncertainty.covariance import jackknife
 from tests.rating.pooling.planted import World, planted
@@ -103,6 +104,59 @@ def test_the_gradient_vanishes_at_the_fit_of_both_levels(world: World) -> None:
         ahead, behind = (objective(best.at.moved(step, size)) for size in (1e-4, -1e-4))
         assert ahead > objective(best.at) < behind
         assert (ahead - behind) / 2e-4 == pytest.approx(0, abs=1e-5)
+
+
+def by_brute_force(votes: Categorised, tau: Tau) -> np.ndarray:
+    """The covariance of the strengths by category, from all parameters in one matrix."""
+    data, nested = votes.data, tau.prompt > 0
+    k, c, t = data.n_models, len(votes.categories), data.n_prompts if nested else 0
+    n, size = len(data.votes), k * (1 + c + t)
+    assert data.voter is not None
+    design = np.zeros((n, size))
+    for i, ((a, b), category) in enumerate(zip(data.pairs, votes.category, strict=True)):
+        starts = [0, k * (1 + category)]
+        if nested and data.prompt is not None:
+            starts.append(k * (1 + c + data.prompt[i]))
+        for start in starts:
+            design[i, start + a], design[i, start + b] = 1, -1
+    spread = np.r_[np.full(k * c, tau.category), np.full(k * t, tau.prompt)]
+    penalty = np.diag(np.r_[np.zeros(k), 1 / spread**2])
+    flat = np.zeros(size)
+    flat[:k] = 1
+    x, p, hessian = np.zeros(size), np.zeros(n), penalty
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ x))
+        hessian = (design.T * (data.weight * p * (1 - p))) @ design + penalty
+        slope = design.T @ (data.weight * (p - data.score_a)) + penalty @ x
+        x = x - np.linalg.solve(hessian + np.outer(flat, flat), slope)
+    inverse = np.linalg.inv(hessian + np.outer(flat, flat))
+    meat, voters = np.zeros((size, size)), np.unique(data.voter)
+    for voter in voters:
+        own = data.voter == voter
+        part = design[own].T * (data.weight * p * (1 - p))[own]
+        score = design[own].T @ (data.weight * (data.score_a - p))[own]
+        alone = np.linalg.solve(np.eye(size) - part @ design[own] @ inverse, score)
+        meat += np.outer(alone, alone)
+    covariance = inverse @ (meat * (1 - 1 / len(voters)) + penalty) @ inverse
+    to = np.zeros((c, k, size))
+    for category in range(c):
+        for model in range(k):
+            to[category, model, model] = to[category, model, k * (1 + category) + model] = 1
+    to = (to - to.mean(axis=1, keepdims=True)).reshape(c * k, size)
+    return np.asarray(to @ covariance @ to.T)
+
+
+@pytest.mark.parametrize("tau", [Tau(0.3), Tau(0.3, 0.5)])
+@pytest.mark.parametrize("n_voters", [8, 100])
+def test_the_covariance_is_that_of_all_parameters_in_one_matrix(tau: Tau, n_voters: int) -> None:
+    rng = np.random.default_rng(4)
+    groups = planted(rng, 0.4, n_models=5, n_votes=300, n_voters=n_voters, shares=(3, 2)).groups
+    groups = {name: with_prompts(votes) for name, votes in groups.items()}
+    votes = Categorised.of(groups)
+    tree = Tree.of(votes, nested=tau.prompt > 0)
+    at = fit_pooled(tree, tau)
+    wanted = by_brute_force(votes, tau)
+    assert covariance_at(at, Cast.of(tree, votes)) == pytest.approx(wanted, abs=1e-8)
 
 
 def with_prompts(votes: Votes) -> Votes:
