@@ -120,14 +120,14 @@ def _pull(fit: Pooled, rows: Ints, along: Floats, bread: Floats) -> Floats:
         sides, flat = ((first, 1.0), (second, -1.0)), bread.reshape(size, size)
         terms = (x * y * flat[i[:, :, None], j[:, None, :]] for i, x in sides for j, y in sides)
         return np.asarray(sum(terms))
-    moved = np.empty((*rows.shape, tree.n_categories, tree.n_models))
+    moved = np.empty((*rows.shape, fit.at.delta.size))
+    placed = np.zeros((*rows.shape, tree.n_categories, tree.n_models))
     for one in np.unique(category):
         at = category == one
-        moved[at] = np.tensordot(along[at], bread[one], axes=1)
-    voter = np.arange(len(rows))[:, None, None]
-    row = np.arange(rows.shape[1])[:, None]
-    to = moved[voter, row, category[:, None, :]]
-    pull = np.einsum("uijk,ujk->uij", to, along)
+        moved[at] = along[at] @ bread[one].reshape(tree.n_models, -1)
+        placed[at, one] = along[at]
+    pull = moved @ placed.reshape(moved.shape).transpose(0, 2, 1)
+    voter, row = np.arange(len(rows))[:, None, None], np.arange(rows.shape[1])[:, None]
     node, a, b = tree.node[rows], tree.a[rows], tree.b[rows]
     own = along[voter, row, a[:, None, :]] - along[voter, row, b[:, None, :]]
     alike = node[:, :, None] == node[:, None, :]

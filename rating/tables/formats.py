@@ -360,6 +360,8 @@ def pooling_caption(pooling: Row) -> str:
     --------
     >>> pooling_caption({"tau": 51.4, "lower": 35.7, "upper": 72.6, "tau_prompt": None})
     'Pooled: from category to category a rating moves by 51 points (36 to 73; standard deviation).'
+    >>> pooling_caption({"tau": 0.0, "lower": 0.0, "upper": 35.2, "tau_prompt": None})
+    'Pooled: no difference between categories is seen (0 to 35 points).'
     >>> pooling_caption({"tau": None, "lower": None, "upper": None, "tau_prompt": None})
     'One category alone: there is nothing to pool.'
     """
@@ -370,8 +372,10 @@ def pooling_caption(pooling: Row) -> str:
         f"Pooled: from category to category a rating moves by {pooling['tau']:.0f} points "
         f"({pooling['lower']:.0f} to {upper}; standard deviation)"
     )
+    if not pooling["tau"]:
+        text = f"Pooled: no difference between categories is seen (0 to {upper} points)"
     prompt = pooling["tau_prompt"]
-    return f"{text}." if prompt is None else f"{text}, from prompt to prompt by {prompt:.0f}."
+    return f"{text}." if prompt is None else f"{text}; from prompt to prompt by {prompt:.0f}."
 
 
 def borrowed_caption(report: ReportDict) -> str:

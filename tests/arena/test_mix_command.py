@@ -18,12 +18,14 @@ def votes(tmp_path: Path) -> Path:
     """Votes on three models in three categories, one of which is rare."""
     models = "CASE (i + {}) % 3 WHEN 0 THEN 'basalt' WHEN 1 THEN 'quartz' ELSE 'flint' END"
     query = f"""
-        SELECT {models.format(0)} AS model_a, {models.format(1)} AS model_b,
-               ['model_a', 'model_a', 'model_b', 'tie'][1 + (i + i // 7 + i % 5) % 4] AS winner,
-               'v' || i // 6 AS voter, 'p' || i % 50 AS prompt_id,
-               CASE WHEN i % 50 = 49 THEN 'law' WHEN i % 2 THEN 'coding' ELSE 'writing' END
-                   AS category
-        FROM range(300) AS rows(i)
+        SELECT *, 'v' || i // 6 AS voter, 'p' || i % 50 AS prompt_id,
+               CASE WHEN i % 7 = 0 THEN 'tie' WHEN i % 5 < 2 THEN 'model_a'
+                    WHEN model_a = best THEN 'model_a' ELSE 'model_b' END AS winner
+        FROM (SELECT i, {models.format(0)} AS model_a, {models.format(1)} AS model_b,
+                     CASE WHEN i % 50 = 49 THEN 'law' WHEN i % 2 THEN 'coding' ELSE 'writing' END
+                         AS category,
+                     CASE WHEN i % 2 THEN 'basalt' ELSE 'flint' END AS best
+              FROM range(300) AS rows(i))
     """
     file = tmp_path / "votes.parquet"
     duckdb.execute(f"COPY ({query}) TO '{file}'")

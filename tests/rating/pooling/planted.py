@@ -32,8 +32,13 @@ def planted(
     n_voters: int = 300,
     taste: float = 0.4,
     shares: tuple[float, ...] = SHARES,
+    n_prompts: int = 0,
+    suit: float = 0.0,
 ) -> World:
-    """Draw categories anew, each with its share of the votes; pairs are uniform."""
+    """Draw categories anew, each with its share of the votes; pairs are uniform.
+
+    Each category has so many prompts, if any, that ``suit`` each model by nats more or less.
+    """
     theta = np.linspace(-0.8, 0.8, n_models)
     deviation = rng.normal(0, tau, (len(shares), n_models))
     liking = theta + rng.normal(0, taste, (n_voters, n_models))
@@ -43,6 +48,10 @@ def planted(
     b = (a + rng.integers(1, n_models, size=n_votes)) % n_models
     gap = liking[voter, a] - liking[voter, b]
     gap += deviation[category, a] - deviation[category, b]
+    prompt = rng.integers(n_prompts, size=n_votes) if n_prompts else np.zeros(n_votes, dtype=int)
+    if n_prompts:
+        suits = rng.normal(0, suit, (len(shares), n_prompts, n_models))
+        gap += suits[category, prompt, a] - suits[category, prompt, b]
     outcome = np.where(rng.random(n_votes) < 1 / (1 + np.exp(-gap)), 0, 1)
     models = [f"m{i:02}" for i in range(n_models)]
     people = [f"v{i:03}" for i in range(n_voters)]
@@ -50,7 +59,10 @@ def planted(
     for number, name in enumerate(NAMES[: len(shares)]):
         own = category == number
         used, index = np.unique(voter[own], return_inverse=True)
-        data = Comparisons.from_codes(models, a[own], b[own], outcome[own], voter=index)
+        asked = prompt[own] if n_prompts else None
+        data = Comparisons.from_codes(
+            models, a[own], b[own], outcome[own], voter=index, prompt=asked
+        )
         groups[name] = Votes(data, voters=tuple(people[i] for i in used), read=int(own.sum()))
     strengths = theta + deviation
     return World(strengths - strengths.mean(axis=1, keepdims=True), groups)

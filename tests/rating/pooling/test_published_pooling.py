@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -173,3 +174,15 @@ def test_ranks_under_other_mixes_are_those_seen(mtbench_votes: dict[str, Votes])
     assert pair.preferred == pytest.approx(0.507, abs=0.006)
     assert (pair.lower, pair.upper) == pytest.approx((0.431, 0.561), abs=0.035)
     assert board.n_effective == 397
+
+
+def test_pooling_gives_every_language_a_board(published_data: Path) -> None:
+    votes = pd.read_csv(published_data / "softelo" / "sample_annotations.csv")
+    votes["winner"] = votes["human_pref"].map({1.0: "model_a", 0.0: "model_b", 0.5: "tie"})
+    apart = rate_source(votes, RateOptions(by="meta_lang")).to_dict()
+    pooled = rate_source(votes, RateOptions(by="meta_lang", pool=True)).to_dict()
+    assert len(apart["groups"]) < 10 < len(apart["not_rated"])
+    assert len(pooled["groups"]) == len(apart["groups"]) + len(apart["not_rated"]) == 34
+    assert "not_rated" not in pooled
+    assert all(len(board["ratings"]) == 14 for board in pooled["groups"].values())
+    assert pooled["pooling"]["lower"] == 0
