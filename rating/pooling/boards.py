@@ -11,7 +11,7 @@ from rating import __version__
 from rating.board import rate
 from rating.comparisons import Comparisons, Votes
 from rating.errors import DataError
-from rating.likelihood.identification import check_strengths
+from rating.likelihood.identification import check_strengths, decided_groups
 from rating.options import Clusters, RateOptions
 from rating.pooling.model import Categorised, Pooled, Tree
 from rating.pooling.spread import Spread, borrowed, spread
@@ -26,6 +26,7 @@ from rating.uncertainty.ranks import (
     quasi_standard_errors,
     rank_ranges,
 )
+from rating.uncertainty.spread import MIN_EFFECTIVE_FOR_CLUSTERS
 
 MOST_STRENGTHS = 4000
 """Models times categories up to which their joint covariance is held in memory."""
@@ -143,12 +144,22 @@ def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
             f"strengths, and at most {MOST_STRENGTHS:,} are pooled: merge the rarest categories."
         )
     replace(options, by=None, pool=False).resolved(data)
-    if options.cluster == "none":
+    if options.cluster == "none" or _is_of_one(data):
         votes = replace(votes, data=replace(data, voter=None, n_voters=0))
     check_strengths(data.merged(), "half", ridge=0.0)
+    if len(np.unique(decided_groups(data))) > 1:
+        raise DataError(
+            "Ties alone join some models, which shows no spread to pool by: rate without pool, or "
+            "leave these models out."
+        )
     tree = Tree.of(votes, nested=_is_nested(data, options))
     variance = fitted_variance(tree, level=options.level)
     return PooledFit(votes, variance, spread(variance, votes))
+
+
+def _is_of_one(data: Comparisons) -> bool:
+    """Whether hardly more than one voter voted: too few to leave one out."""
+    return data.voter is not None and activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS
 
 
 def _is_nested(data: Comparisons, options: RateOptions) -> bool:
@@ -174,7 +185,7 @@ def rate_pooled(groups: Mapping[str, Votes], options: RateOptions) -> PooledBoar
     DataError, NotIdentifiedError, ConvergenceError
         As `pooled_fit`.
     """
-    there = {name: votes for name, votes in groups.items() if votes.data.n_votes}
+    there = {name: votes for name, votes in groups.items() if votes.data.weight.any()}
     empty = {name: "No vote counts." for name in groups if name not in there}
     if len(there) == 1:
         (name, votes), unknown = next(iter(there.items())), math.nan

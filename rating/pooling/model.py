@@ -50,7 +50,7 @@ class Categorised:
 
     @classmethod
     def of(cls, groups: Mapping[str, Votes]) -> "Categorised":
-        """Put the votes of categories together; one without a vote is left out.
+        """Put the votes of categories together; one without a vote of any weight is left out.
 
         Voters, and prompts, are known if they are in every category.
 
@@ -59,10 +59,10 @@ class Categorised:
         DataError
             If there is no vote, or the votes carry style.
         """
-        there = {name: votes for name, votes in groups.items() if votes.data.n_votes}
+        there = {name: votes for name, votes in groups.items() if votes.data.weight.any()}
         if not there:
             raise DataError("There are no votes to pool.")
-        parts = [votes.data for votes in there.values()]
+        parts = [votes.data.subset(votes.data.weight > 0) for votes in there.values()]
         if any(part.features is not None for part in parts):
             raise DataError("Categories are pooled without style: leave it out.")
         models = sorted({model for part in parts for model in part.models})

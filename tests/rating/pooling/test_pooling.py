@@ -276,3 +276,32 @@ def test_votes_that_identify_no_rating_even_together_are_refused() -> None:
         rate_pooled({"a": one_sided(), "b": one_sided()}, POOL)
     with pytest.raises(DataError, match="no votes to pool"):
         rate_pooled({}, POOL)
+
+
+def test_the_votes_of_one_voter_count_as_independent(world: World) -> None:
+    groups = {
+        name: replace(
+            votes,
+            data=replace(votes.data, voter=0 * votes.data.outcome, n_voters=1),
+            voters=("ann",),
+        )
+        for name, votes in world.groups.items()
+    }
+    alone, unknown = (pooled_fit(groups, replace(POOL, cluster=c)) for c in (None, "none"))
+    assert alone.spread.covariance == pytest.approx(unknown.spread.covariance)
+    assert np.isinf(alone.spread.df)
+
+
+def test_ties_alone_are_refused_for_they_show_no_spread() -> None:
+    ties = Votes(Comparisons.from_arrays(["x"] * 9, ["y"] * 9, ["tie"] * 9))
+    with pytest.raises(DataError, match="Ties alone join"):
+        rate_pooled({"a": ties, "b": ties}, POOL)
+
+
+def test_votes_of_no_weight_are_as_good_as_absent(world: World) -> None:
+    data = world.groups["h"].data
+    none = replace(data, weight=0 * data.weight, weight_sq=0 * data.weight)
+    boards = rate_pooled({**world.groups, "h": replace(world.groups["h"], data=none)}, POOL)
+    assert boards.not_rated == {"h": "No vote counts."}
+    rest = {name: votes for name, votes in world.groups.items() if name != "h"}
+    assert boards.reports == rate_pooled(rest, POOL).reports

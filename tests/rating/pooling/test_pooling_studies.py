@@ -1,7 +1,7 @@
 """Planted deviations are recovered, their intervals hold, and pooling beats both extremes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rating import RateOptions
 from rating.likelihood.objective import solve
-from rating.pooling.boards import pooled_fit
+from rating.pooling.boards import PooledFit, pooled_fit
 from rating.pooling.model import Tau, fit_pooled
 from rating.uncertainty.covariance import quantile
 from tests.rating.pooling.planted import SHARES, planted
@@ -54,13 +54,7 @@ def study(tau: float, runs: int) -> Study:
         tree, best = fitted.best.tree, fitted.best.strengths
         each = [best, *(fit_pooled(tree, Tau(at)).strengths for at in (20.0, 1e-3))]
         errors.append([np.sqrt(((one - truth) ** 2).mean()) for one in each])
-        wide = quantile(0.95, fitted.spread.df)
-        inside = []
-        for mix in MIXES:
-            covariance = np.einsum("c,cidj,d->ij", mix, fitted.spread.covariance, mix)
-            off = np.abs(mix @ (best - truth))
-            inside.append((off <= wide * np.sqrt(np.diag(covariance))).mean())
-        covered.append(inside)
+        covered.append([_covered(fitted, mix, truth) for mix in MIXES])
     return Study(*map(np.array, (taus, gains, covered, errors)))
 
 
@@ -80,6 +74,44 @@ def test_planted_deviations_are_recovered_and_intervals_of_mixes_hold(
         assert pooled < 0.95 * min(apart, one)
     assert (shares > 0.92).all()
     assert (shares < 0.985).all()
+
+
+@pytest.mark.timeout(900)
+def test_with_shared_prompts_a_level_of_them_is_needed(
+    record_property: Callable[[str, object], None],
+) -> None:
+    mixes = (np.full(8, 1 / 8), np.eye(8)[5], np.r_[0.5, 0.5, np.zeros(6)])
+    inside: dict[str | None, list[list[float]]] = {None: [], "voter": []}
+    taus = []
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 77])
+        size = {"n_models": 6, "n_votes": 3300, "n_voters": 65, "n_prompts": 10}
+        world = planted(rng, 0.25, taste=TASTE, shares=(1,) * 8, suit=0.5, **size)
+        truth = np.array([average_voter(own) for own in world.strengths])
+        for cluster, rows in inside.items():
+            fitted = pooled_fit(world.groups, replace(POOL, cluster=cluster))
+            rows.append([_covered(fitted, mix, truth) for mix in mixes])
+            taus += [fitted.variance.tau] if cluster is None else []
+    nested, simple = (np.mean(rows, axis=0) for rows in inside.values())
+    names = ("even", "one", "two")
+    row = {"mean tau": round(np.mean(taus), 3)} | dict(zip(names, nested.round(3), strict=True))
+    record_property("Pooled categories, shared prompts", row)
+    simply = {
+        f"{name}, no level": share for name, share in zip(names, simple.round(3), strict=True)
+    }
+    record_property("The same, prompts as if not known", simply)
+    assert np.mean(taus) == pytest.approx(0.25, rel=0.2)
+    assert (nested > 0.92).all()
+    assert (nested < 0.985).all()
+    assert (simple < 0.92).all()
+
+
+def _covered(fitted: PooledFit, mix: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """Return the share of models whose 95 % interval on a mix holds the truth."""
+    covariance = np.einsum("c,cidj,d->ij", mix, fitted.spread.covariance, mix)
+    off = np.abs(mix @ (fitted.best.strengths - truth))
+    wide = quantile(0.95, fitted.spread.df)
+    return float((off <= wide * np.sqrt(np.diag(covariance))).mean())
 
 
 @pytest.mark.timeout(900)
