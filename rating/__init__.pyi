@@ -40,10 +40,12 @@ from .report import ModelRating as ModelRating
 from .report import Provenance as Provenance
 from .report import Report as Report
 from .report import VotesUsed as VotesUsed
+from .tables.counts import rate_source as rate_source
 from .tables.counts import read_groups as read_groups
 from .tables.counts import read_votes as read_votes
 from .tables.files import Files as Files
 from .tables.formats import frame as frame
+from .tables.mixes import rate_mix_of as rate_mix_of
 from .tables.mixes import read_mix as read_mix
 from .uncertainty.bootstrap import Bootstrap as Bootstrap
 from .uncertainty.bootstrap import bootstrap as bootstrap

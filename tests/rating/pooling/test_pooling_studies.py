@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rating import RateOptions
 from rating.likelihood.objective import solve
+from rating.options import Clusters
 from rating.pooling.boards import PooledFit, pooled_fit
 from rating.pooling.model import Tau, fit_pooled
 from rating.uncertainty.covariance import quantile
@@ -81,7 +82,7 @@ def test_with_shared_prompts_a_level_of_them_is_needed(
     record_property: Callable[[str, object], None],
 ) -> None:
     mixes = (np.full(8, 1 / 8), np.eye(8)[5], np.r_[0.5, 0.5, np.zeros(6)])
-    inside: dict[str | None, list[list[float]]] = {None: [], "voter": []}
+    inside: dict[Clusters | None, list[list[float]]] = {None: [], "voter": []}
     taus = []
     for seed in range(100):
         rng = np.random.default_rng([seed, 77])
