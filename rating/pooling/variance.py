@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.pooling.model import Pooled, Tau, Tree, fit_pooled
+from rating.pooling.model import Point, Pooled, Tau, Tree, fit_pooled
 from rating.typing import Floats
 
 SMALLEST, LARGEST = 1e-3, 5.0
 """Standard deviations that are told apart from none, and from no bound at all, in nats."""
-GRID = 15
+GRID = 9
 POINTS = 7
 """Standard deviations that intervals are averaged over."""
 FAR = 4.0
 """Log marginal likelihood below the highest, up to which they are."""
-_PRECISION = 1e-3
+_PRECISION = 2e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,31 +89,35 @@ def fitted_variance(tree: Tree, *, level: float = 0.95) -> Variance:
 
 
 class _Search:
-    """Fits of one tree, each started where the last one ended."""
+    """Fits of one tree, each started where the last one ended; only likelihoods are remembered."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._fits: dict[Tau, Pooled] = {}
+        self._start: Point | None = None
+        self._log_marginal: dict[Tau, float] = {}
 
     def at(self, category: float, prompt: float) -> Pooled:
-        tau = Tau(category, prompt)
-        if tau not in self._fits:
-            last = next(reversed(self._fits.values()), None)
-            self._fits[tau] = fit_pooled(self._tree, tau, None if last is None else last.at)
-        return self._fits[tau]
+        fit = fit_pooled(self._tree, Tau(category, prompt), self._start)
+        self._start = fit.at
+        self._log_marginal[fit.tau] = fit.log_marginal
+        return fit
+
+    def log_marginal(self, category: float, prompt: float) -> float:
+        known = self._log_marginal.get(Tau(category, prompt))
+        return self.at(category, prompt).log_marginal if known is None else known
 
     def best_category(self, prompt: float) -> float:
-        return _highest(lambda tau: self.at(tau, prompt).log_marginal)
+        return _highest(lambda tau: self.log_marginal(tau, prompt))
 
     def best_prompt(self, category: float) -> float:
-        return _highest(lambda tau: self.at(category, tau).log_marginal)
+        return _highest(lambda tau: self.log_marginal(category, tau))
 
     def end(self, best: Pooled, drop: float, bound: float) -> float:
         """Return where the likelihood has dropped so far, on the way to a bound; else that."""
 
         def above(log_tau: float) -> float:
-            fit = self.at(float(np.exp(log_tau)), best.tau.prompt)
-            return fit.log_marginal - best.log_marginal + drop
+            value = self.log_marginal(float(np.exp(log_tau)), best.tau.prompt)
+            return value - best.log_marginal + drop
 
         if best.tau.category == bound or above(np.log(bound)) >= 0:
             return bound
