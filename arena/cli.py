@@ -36,6 +36,7 @@ COMMANDS = {
     "backup": "data:backup",
     "restore": "data:restore",
     "rate": "rating:rate",
+    "mix": "mix:mix",
     "plan": "rating:plan",
     "voters": "rating:voters",
     "label": "label:label",

@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,12 +17,13 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible, visible_rows
-from rating.tables.formats import as_json, shown, summary
+from rating.tables.formats import as_json, pooling_caption, shown, summary
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
@@ -83,18 +85,60 @@ def board(report: Row) -> RenderableType:
             for part in (plain(f"\n{value}", style="bold"), board(one))
         ]
         rest = [f"{value}: {why}" for value, why in report.get("not_rated", {}).items()]
-        return Group(*parts, *warnings(rest))
+        pooled = [plain(pooling_caption(report["pooling"]))] if "pooling" in report else []
+        return Group(*pooled, *parts, *warnings(rest))
     interval = f"{100 * report['method']['level']:g} % interval"
-    rows = [
-        (_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}")
-        for row in report["ratings"]
-    ]
-    standings = table(("Ranks", "Model", "Rating", interval, "Votes"), rows, right=(0, 2, 3, 4))
+    head = ("Ranks", "Model", "Rating", interval, "Votes", "Borrowed")
+    rows = [_standing(row) for row in report["ratings"]]
+    standings = table(head[: len(rows[0])], rows, right=(0, 2, 3, 4, 5))
     parameters = [
         plain(_parameter(name, estimate, report["method"]))
         for name, estimate in report["parameters"].items()
     ]
     return Group(plain(summary(report)), standings, *parameters, *warnings(report["warnings"]))
+
+
+def mix(result: Row) -> RenderableType:
+    """Lay out a board of one's own mix: ratings, neighbours' preferences, ranks in other mixes."""
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in result["mix"].items())
+    about = f"Mix: {shares}. Effectively {result['n_effective']:,.0f} votes stand behind it."
+    neighbours = {(a["model"], b["model"]) for a, b in pairwise(result["ratings"])}
+    pairs = [
+        (pair["a"], pair["b"], f"{pair['preferred']:.0%}", _percents(pair))
+        for pair in result["pairs"]
+        if (pair["a"], pair["b"]) in neighbours
+    ]
+    level = f"{100 * result['method']['level']:g} % interval"
+    kappas = sorted({row["kappa"] for row in result["envelope"]})
+    reach = {(row["model"], row["kappa"]): row for row in result["envelope"]}
+    ranks = [
+        (row["model"], *(_reach(reach[row["model"], kappa]) for kappa in kappas))
+        for row in result["ratings"]
+        if (row["model"], kappas[0]) in reach
+    ]
+    parts = (
+        plain(about),
+        *([plain(pooling_caption(result["pooling"]))] if result["method"]["pool"] else []),
+        board(result),
+        plain("Neighbours on the board: how often the first is preferred, a tie half."),
+        table(("Model", "Over", "Preferred", level), pairs, right=(2, 3)),
+        plain("Ranks in other mixes: no category more than so many times its share of the votes."),
+        table(("Model", *(f"{kappa:g} x" for kappa in kappas)), ranks),
+    )
+    from rating.pooling.mix import FEW  # numpy takes a quarter of a second
+
+    few = result["n_effective"] < FEW
+    return Group(*(Styled(part, "dim") for part in parts) if few else parts)
+
+
+def _percents(row: Row) -> str:
+    return " to ".join(
+        "–" if row[end] is None else f"{row[end]:.0%}" for end in ("lower", "upper")
+    )
+
+
+def _reach(row: Row) -> str:
+    return str(row["best"]) if row["best"] == row["worst"] else f"{row['best']}–{row['worst']}"
 
 
 def moves(result: Row) -> RenderableType:
@@ -193,6 +237,11 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
             ended = True
         if bar.live.is_started:
             bar.stop()
+
+
+def _standing(row: Row) -> list[str]:
+    cells = [_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}"]
+    return [*cells, f"{row['borrowed']:.0%}"] if "borrowed" in row else cells
 
 
 def _ranks(row: Row) -> str:

@@ -71,6 +71,8 @@ class RateOptions:
         Model that strengths and intervals are measured from.
     by : str or None
         Column that parts the votes into groups: a board a value.
+    pool : bool
+        Let the groups borrow from each other: each drawn towards all by as much as the votes say.
     """
 
     ties: Ties = "half"
@@ -94,6 +96,7 @@ class RateOptions:
     anchor: tuple[str, float] | None = None
     reference: str | None = None
     by: str | None = None
+    pool: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, alone or together."""
@@ -101,6 +104,8 @@ class RateOptions:
         _check_numbers(self)
         _check_together(self)
         _check_votes_used(self)
+        if self.pool:
+            _check_pool(self)
 
     @property
     def weighted(self) -> bool:
@@ -210,6 +215,22 @@ def _check_together(options: RateOptions) -> None:
             "A profile interval is of the distance from the average, and the reference is "
             f"{options.reference!r}: leave it out, or choose interval hessian."
         )
+
+
+def _check_pool(options: RateOptions) -> None:
+    """Refuse what groups that borrow from each other are not rated with."""
+    if options.by is None:
+        raise DataError("pool lets groups borrow from each other: say by which column.")
+    plain = RateOptions()
+    allowed: tuple[tuple[str, Collection[object]], ...] = (
+        ("interval", ("sandwich", "none")),
+        ("cluster", (None, "voter", "both", "none")),
+        *((name, (getattr(plain, name),)) for name in ("ties", "claims", "ridge", "order_effect")),
+        *((name, (getattr(plain, name),)) for name in ("style", "reference")),
+    )
+    for name, values in allowed:
+        if (value := getattr(options, name)) not in values:
+            raise DataError(f"Groups are pooled without {name} {value!r}: leave one of them out.")
 
 
 def _check_votes_used(options: RateOptions) -> None:

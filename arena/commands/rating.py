@@ -113,7 +113,7 @@ def rate(
         from rating.tables.compare import compare as moves_between
 
         result = moves_between(old, result)
-    _write(result, form, out)
+    write_board(result, form, out)
 
 
 def plan(
@@ -223,12 +223,14 @@ def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
     return board
 
 
-def _write(result: Mapping[str, Any], form: str, out: Path | None) -> None:
+def write_board(result: Mapping[str, Any], form: str, out: Path | None) -> None:
     """Print a board or a comparison, or write it to a file."""
     if form == "parquet" and out is not None:
         formats.write_parquet(formats.rows_of(result), out)
     elif form == "table":
-        grid = terminal.moves(result) if "moved" in result else terminal.board(result)
+        shapes = {"moved": terminal.moves, "envelope": terminal.mix}
+        lay_out = next((shapes[key] for key in shapes if key in result), terminal.board)
+        grid = lay_out(result)
         show(grid) if out is None else formats.write_text(_page(grid), out)
     else:
         text = formats.as_text(result, form)

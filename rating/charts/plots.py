@@ -19,7 +19,13 @@ from rating.charts.picture import Picture, Table
 from rating.errors import DataError
 from rating.tables.columns import Reading
 from rating.tables.counts import read_groups, read_votes
-from rating.tables.formats import ReportDict, caption, has_intervals, interval_caption
+from rating.tables.formats import (
+    ReportDict,
+    borrowed_caption,
+    caption,
+    has_intervals,
+    interval_caption,
+)
 from rating.typing import Floats
 
 FEWEST_COLOURED = 5
@@ -50,7 +56,7 @@ def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Pict
     ratings, known = _ratings(report), has_intervals(report)
     rows = [_row(rating, known) for rating in ratings]
     rule = _rule(report)
-    sentences = [f"Dashed line: {rule.description}."]
+    sentences = [f"Dashed line: {rule.description}.", borrowed_caption(report)]
     reference = report["method"].get("reference")
     if known and reference:
         sentences.append(f"Intervals: of the distance from {reference}.")

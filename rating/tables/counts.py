@@ -17,6 +17,7 @@ from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, narrowest
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES, Outcome
+from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, Reading
@@ -299,7 +300,7 @@ class Groups:
 
 def rate_source(
     source: object, options: RateOptions, progress: Progress | None = None
-) -> Report | Groups:
+) -> Report | Groups | PooledBoards:
     """Rate votes.
 
     Parameters
@@ -317,6 +318,8 @@ def rate_source(
     if isinstance(source, ClusterTable):
         with spark_engine().connected(source) as frame:
             return rate_source(frame, options, progress)
+    if options.pool:
+        return rate_pooled(read_groups(source, Reading.of(options)), options)
     if options.by is not None:
         return _rate_groups(source, options, progress)
     if _in_large_files(source) and all(map(importlib.util.find_spec, ("pyarrow", "fcntl"))):

@@ -66,6 +66,7 @@ COLUMNS = {
     "level": "DOUBLE",
     "board_votes": "BIGINT",
     "board_voters": "BIGINT",
+    "borrowed": "DOUBLE",
 }
 """Types of the columns of numbers and truth values; every other column is text."""
 
@@ -110,6 +111,8 @@ def as_text(board: Row, form: str) -> str:
     if form == "csv":
         return as_csv(rows)
     heading = summary(board) if "method" in board else str(board.get("note", ""))
+    if "pooling" in board:
+        heading = pooling_caption(board["pooling"])
     warnings = board.get("warnings", ())
     if form == "markdown":
         under = "".join(f"\n* {in_markdown(text)}" for text in warnings)
@@ -242,7 +245,7 @@ def shown(name: str, value: object) -> str:
         return "–"
     if name == "moved":
         return f"{value:+.0f}"
-    if name in ("strength", "share"):
+    if name in ("strength", "share", "borrowed"):
         return f"{value:.2f}"
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 
@@ -327,6 +330,8 @@ def method_caption(report: ReportDict) -> str:
     """
     method = report["method"]
     parts = [TIES.get(method.get("ties", "half"), f"ties: {method.get('ties')}")]
+    if method.get("pool"):
+        parts.append(f"pooled by {method['by']}")
     if method.get("ridge"):
         parts.append(f"ridge {method['ridge']:g}")
     if method.get("order_effect"):
@@ -346,6 +351,48 @@ def method_caption(report: ReportDict) -> str:
 def _short_moment(moment: str) -> str:
     """Leave out of a moment in UTC what goes without saying: its zone, and midnight."""
     return moment.removesuffix("+00:00").removesuffix("T00:00:00")
+
+
+def pooling_caption(pooling: Row) -> str:
+    """Say how far the ratings of categories lie apart, and so how much they borrow.
+
+    Examples
+    --------
+    >>> pooling_caption({"tau": 51.4, "lower": 35.7, "upper": 72.6, "tau_prompt": None})
+    'Pooled: from category to category a rating moves by 51 points (36 to 73; standard deviation).'
+    >>> pooling_caption({"tau": 0.0, "lower": 0.0, "upper": 35.2, "tau_prompt": None})
+    'Pooled: no difference between categories is seen (0 to 35 points).'
+    >>> pooling_caption({"tau": None, "lower": None, "upper": None, "tau_prompt": None})
+    'One category alone: there is nothing to pool.'
+    """
+    if pooling["tau"] is None:
+        return "One category alone: there is nothing to pool."
+    upper = "no bound" if pooling["upper"] is None else f"{pooling['upper']:.0f}"
+    text = (
+        f"Pooled: from category to category a rating moves by {pooling['tau']:.0f} points "
+        f"({pooling['lower']:.0f} to {upper}; standard deviation)"
+    )
+    if not pooling["tau"]:
+        text = f"Pooled: no difference between categories is seen (0 to {upper} points)"
+    prompt = pooling["tau_prompt"]
+    return f"{text}." if prompt is None else f"{text}; from prompt to prompt by {prompt:.0f}."
+
+
+def borrowed_caption(report: ReportDict) -> str:
+    """Say how much the ratings of a pooled board borrow; nothing of any other board.
+
+    Examples
+    --------
+    >>> borrowed_caption({"ratings": [{"borrowed": 0.25}, {"borrowed": 0.5}]})
+    'Shrunk towards the whole board: 25 to 50 % of each rating comes from other categories.'
+    """
+    shares = [100 * row["borrowed"] for row in report["ratings"] if "borrowed" in row]
+    if not shares:
+        return ""
+    return (
+        f"Shrunk towards the whole board: {min(shares):.0f} to {max(shares):.0f} % of each rating "
+        "comes from other categories."
+    )
 
 
 def has_intervals(report: ReportDict) -> bool:

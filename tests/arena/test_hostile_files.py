@@ -118,6 +118,9 @@ STUDY = ("--rounds", "20")
 READERS: list[tuple[str, ...]] = [
     ("rate", "{}"),
     ("rate", "{}", "--by", "judge"),
+    ("rate", "{}", "--by", "judge", "--pool"),
+    ("mix", "{}", "--by", "judge", "--mix", "opal=1"),
+    ("mix", "{}", "good.csv", "--by", "judge"),
     ("plan", "{}"),
     ("voters", "{}"),
     ("voters", "{}", "--weighted", "weighted.csv"),

@@ -79,3 +79,16 @@ def test_what_cannot_be_made_is_quoted(board: Report) -> None:
         rating.plot(board, "pie")
     with pytest.raises(DataError, match=r"plot\(board, 'votes', votes\) needs the votes"):
         rating.plot(board, "votes")
+
+
+def test_boards_of_categories_and_of_a_mix_are_two_lines() -> None:
+    rows = pa.table({**ROWS, "topic": ["law", "art"] * 12})
+    options = rating.RateOptions(by="topic", pool=True)
+    boards = rating.rate_source(rows, options)
+    assert isinstance(boards, rating.PooledBoards)
+    assert list(boards.reports) == ["art", "law"]
+    mix = rating.read_mix(pa.table({"topic": ["law", "law", "law", "art"]}), "topic")
+    assert mix.shares == {"law": 0.75, "art": 0.25}
+    board = rating.rate_mix_of(rows, mix, options)
+    assert {row.model for row in board.report.ratings} == {"x", "y", "<i>z</i>"}
+    assert "&lt;i&gt;z&lt;/i&gt;" in board.report._repr_html_()

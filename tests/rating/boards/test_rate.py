@@ -30,7 +30,7 @@ METHOD = {
         "weights",
     ),
     *("half_life", "since", "until", "columns"),
-    *("rounds", "seed", "level", "scale", "mean", "anchor", "reference", "by"),
+    *("rounds", "seed", "level", "scale", "mean", "anchor", "reference", "by", "pool"),
     *("style_sd", "version", "data_hash"),
 }
 

@@ -391,3 +391,14 @@ def test_matplotlib_is_loaded_by_drawing_only() -> None:
         "assert not {'matplotlib', 'gradio'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_pooled_board_s_picture_says_what_it_borrows() -> None:
+    report = report_of(names_of(3))
+    assert "Shrunk" not in intervals(report, made=MADE).caption
+    for row, share in zip(report["ratings"], (0.31, 0.4, 0.52), strict=True):
+        row["borrowed"] = share
+    report["method"] |= {"by": "language", "pool": True}
+    caption = intervals(report, made=MADE).caption
+    assert "pooled by language" in caption
+    assert "31 to 52 % of each rating comes from other categories" in caption

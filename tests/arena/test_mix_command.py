@@ -1,0 +1,131 @@
+"""`arena mix` and `arena rate --pool`, as they are typed."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.command import Command, examples, refused
+
+PROMPTS = "text,category\nSum 1 to 9,coding\nSort a list,coding\nWrite an ode,writing\n"
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    """Votes on three models in three categories, one of which is rare."""
+    models = "CASE (i + {}) % 3 WHEN 0 THEN 'basalt' WHEN 1 THEN 'quartz' ELSE 'flint' END"
+    query = f"""
+        SELECT *, 'v' || i // 6 AS voter, 'p' || i % 50 AS prompt_id,
+               CASE WHEN i % 7 = 0 THEN 'tie' WHEN i % 5 < 2 THEN 'model_a'
+                    WHEN model_a = best THEN 'model_a' ELSE 'model_b' END AS winner
+        FROM (SELECT i, {models.format(0)} AS model_a, {models.format(1)} AS model_b,
+                     CASE WHEN i % 50 = 49 THEN 'law' WHEN i % 2 THEN 'coding' ELSE 'writing' END
+                         AS category,
+                     CASE WHEN i % 2 THEN 'basalt' ELSE 'flint' END AS best
+              FROM range(300) AS rows(i))
+    """
+    file = tmp_path / "votes.parquet"
+    duckdb.execute(f"COPY ({query}) TO '{file}'")
+    (tmp_path / "prompts.csv").write_text(PROMPTS, encoding="utf-8")
+    return file
+
+
+def test_the_examples_run(command: Command, votes: Path) -> None:
+    for words in examples(command, "mix"):
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), words
+
+
+def test_the_examples_of_the_document_run_and_name_every_option(
+    command: Command, votes: Path
+) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "rate.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(arena mix .*)$", document, re.MULTILINE)
+    for line in lines:
+        words = shlex.split(line.removeprefix("arena "), comments=True)
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), line
+    helped = command("mix", "--help", COLUMNS="200").stdout.split("Examples")[0]
+    section = document.split("## Your own mix")[1]
+    missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in section]
+    assert missing == []
+
+
+def test_a_file_of_prompts_is_a_mix_of_their_categories(command: Command, votes: Path) -> None:
+    result = json.loads(command("mix", "prompts.csv", "votes.parquet", "--format", "json").stdout)
+    assert result["mix"] == pytest.approx({"coding": 2 / 3, "writing": 1 / 3})
+    assert result["n_prompts"] == 3
+    given = "coding=2,writing=1"
+    words = ("mix", "votes.parquet", "--mix", given, "--format", "json")
+    same = json.loads(command(*words).stdout)
+    for row, other in zip(same["ratings"], result["ratings"], strict=True):
+        assert row == pytest.approx(other)
+    assert same["n_prompts"] is None
+
+
+def test_the_table_says_what_stands_behind_it_and_how_far_ranks_go(
+    command: Command, votes: Path
+) -> None:
+    shown = command("mix", "votes.parquet", "--mix", "law=1", COLUMNS="120").stdout
+    assert "Mix: law 100%. Effectively 6 votes stand behind it." in shown
+    assert "only a hint" in shown
+    assert "Borrowed" in shown
+    assert "from category to category a rating moves by" in shown
+    for kappa in ("1.5 x", "2 x", "8 x"):
+        assert kappa in shown
+    other = command("mix", "votes.parquet", "--mix", "law=1", "--kappa", "3", COLUMNS="120").stdout
+    assert "3 x" in other
+    assert "1.5 x" not in other
+
+
+def test_votes_can_be_weighed_to_the_mix_instead(command: Command, votes: Path) -> None:
+    words = ("mix", "votes.parquet", "--mix", "coding=1,writing=1", "--weights", "mix")
+    shown = command(*words, COLUMNS="120").stdout
+    assert "weights: mix" in shown
+    assert "Borrowed" not in shown
+    rows = command(*words, "--format", "csv").stdout.splitlines()
+    assert rows[0].startswith("model,rating,strength")
+    assert len(rows) == 4
+
+
+def test_files_of_every_format_are_written(command: Command, votes: Path, tmp_path: Path) -> None:
+    for ending in ("json", "csv", "md", "tex", "parquet"):
+        out = tmp_path / f"board.{ending}"
+        done = command("mix", "prompts.csv", "votes.parquet", "--out", str(out))
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        assert out.stat().st_size > 100
+    names = duckdb.read_parquet(str(tmp_path / "board.parquet")).columns
+    assert "borrowed" in names
+
+
+def test_what_cannot_be_used_is_refused_in_a_line(
+    command: Command, votes: Path, tmp_path: Path
+) -> None:
+    refused(command("mix", "votes.parquet"), "your own prompts", "--mix")
+    refused(command("mix", "votes.parquet", "--mix", "coding"), "CATEGORY=SHARE")
+    refused(command("mix", "votes.parquet", "--mix", "coding=-1"), "Shares of a mix")
+    refused(command("mix", "votes.parquet", "--mix", "chess=1"), "no category 'chess'", "'law'")
+    refused(command("mix", "votes.parquet", "--mix", "law=1", "--kappa", ".5"), "kappa")
+    refused(command("mix", "votes.parquet", "--mix", "law=1", "--by", "topic"), "'topic'")
+    (tmp_path / "bare.csv").write_text("text\nHi\n", encoding="utf-8")
+    refused(command("mix", "bare.csv", "votes.parquet"), "no column 'category'")
+    (tmp_path / "gap.csv").write_text("text,category\nHi,\nHo,law\n", encoding="utf-8")
+    refused(command("mix", "gap.csv", "votes.parquet"), "1 prompts have no category")
+
+
+def test_pooled_boards_are_shown_with_what_they_borrow(command: Command, votes: Path) -> None:
+    words = ("rate", "votes.parquet", "--by", "category", "--pool")
+    shown = command(*words, COLUMNS="120").stdout
+    assert shown.startswith("Pooled: from category to category")
+    assert shown.count("Borrowed") == 3
+    assert shown.count("Shrunk towards the whole board") == 3
+    markdown = command(*words, "--format", "markdown").stdout
+    assert markdown.startswith("Pooled: from category to category")
+    assert "| borrowed |" in markdown
+    plain = json.loads(command(*words, "--format", "json").stdout)
+    assert list(plain) == ["groups", "pooling"]
+    assert list(plain["groups"]) == ["coding", "law", "writing"]
+    refused(command("rate", "votes.parquet", "--pool"), "by which column")

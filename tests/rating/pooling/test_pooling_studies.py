@@ -1,0 +1,128 @@
+"""Planted deviations are recovered, their intervals hold, and pooling beats both extremes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rating import RateOptions
+from rating.likelihood.objective import solve
+from rating.options import Clusters
+from rating.pooling.boards import PooledFit, pooled_fit
+from rating.pooling.model import Tau, fit_pooled
+from rating.uncertainty.covariance import quantile
+from tests.rating.pooling.planted import SHARES, planted
+
+pytestmark = pytest.mark.slow
+
+POOL = RateOptions(by="category", pool=True)
+TASTE = 0.4
+MIXES = (np.array(SHARES), np.full(8, 1 / 8), np.eye(8)[5])
+"""As the votes are, even, and nothing but a category with 7 % of the votes."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What came out, run by run."""
+
+    tau: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    covered: NDArray[np.float64]
+    error: NDArray[np.float64]
+
+
+def average_voter(strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bradley-Terry strengths of voters with tastes, together, under uniform pairs."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    gap = strengths[:, None] - strengths[None, :]
+    p = (1 / (1 + np.exp(-gap[..., None] - np.sqrt(2) * TASTE * nodes))) @ (
+        weights / weights.sum()
+    )
+    np.fill_diagonal(p, 0.0)
+    return solve(p, np.zeros(len(p))).theta
+
+
+def study(tau: float, runs: int) -> Study:
+    taus, gains, covered, errors = [], [], [], []
+    for seed in range(runs):
+        world = planted(np.random.default_rng([seed, round(100 * tau)]), tau, taste=TASTE)
+        truth = np.array([average_voter(own) for own in world.strengths])
+        fitted = pooled_fit(world.groups, POOL)
+        taus.append(fitted.variance.tau)
+        gains.append(fitted.variance.gain)
+        tree, best = fitted.best.tree, fitted.best.strengths
+        each = [best, *(fit_pooled(tree, Tau(at)).strengths for at in (20.0, 1e-3))]
+        errors.append([np.sqrt(((one - truth) ** 2).mean()) for one in each])
+        covered.append([_covered(fitted, mix, truth) for mix in MIXES])
+    return Study(*map(np.array, (taus, gains, covered, errors)))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("tau", [0.1, 0.2, 0.4])
+def test_planted_deviations_are_recovered_and_intervals_of_mixes_hold(
+    tau: float, record_property: Callable[[str, object], None]
+) -> None:
+    came = study(tau, 200)
+    shares, (pooled, apart, one) = came.covered.mean(axis=0), came.error.mean(axis=0)
+    row = {"tau": tau, "mean": round(came.tau.mean(), 3), "sd": round(came.tau.std(), 3)}
+    row |= dict(zip(("as voted", "even", "7 %"), shares.round(3), strict=True))
+    errors = zip(("pooled", "apart", "one"), (pooled, apart, one), strict=True)
+    record_property("Pooled categories", row | {name: round(x, 3) for name, x in errors})
+    if tau > 0.1:
+        assert came.tau.mean() == pytest.approx(tau, rel=0.2)
+        assert pooled < 0.95 * min(apart, one)
+    assert (shares > 0.92).all()
+    assert (shares < 0.985).all()
+
+
+@pytest.mark.timeout(900)
+def test_with_shared_prompts_a_level_of_them_is_needed(
+    record_property: Callable[[str, object], None],
+) -> None:
+    mixes = (np.full(8, 1 / 8), np.eye(8)[5], np.r_[0.5, 0.5, np.zeros(6)])
+    inside: dict[Clusters | None, list[list[float]]] = {None: [], "voter": []}
+    taus = []
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 77])
+        size = {"n_models": 6, "n_votes": 3300, "n_voters": 65, "n_prompts": 10}
+        world = planted(rng, 0.25, taste=TASTE, shares=(1,) * 8, suit=0.5, **size)
+        truth = np.array([average_voter(own) for own in world.strengths])
+        for cluster, rows in inside.items():
+            fitted = pooled_fit(world.groups, replace(POOL, cluster=cluster))
+            rows.append([_covered(fitted, mix, truth) for mix in mixes])
+            taus += [fitted.variance.tau] if cluster is None else []
+    nested, simple = (np.mean(rows, axis=0) for rows in inside.values())
+    names = ("even", "one", "two")
+    row = {"mean tau": round(np.mean(taus), 3)} | dict(zip(names, nested.round(3), strict=True))
+    record_property("Pooled categories, shared prompts", row)
+    simply = {
+        f"{name}, no level": share for name, share in zip(names, simple.round(3), strict=True)
+    }
+    record_property("The same, prompts as if not known", simply)
+    assert np.mean(taus) == pytest.approx(0.25, rel=0.2)
+    assert (nested > 0.92).all()
+    assert (nested < 0.985).all()
+    assert (simple < 0.92).all()
+
+
+def _covered(fitted: PooledFit, mix: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """Return the share of models whose 95 % interval on a mix holds the truth."""
+    covariance = np.einsum("c,cidj,d->ij", mix, fitted.spread.covariance, mix)
+    off = np.abs(mix @ (fitted.best.strengths - truth))
+    wide = quantile(0.95, fitted.spread.df)
+    return float((off <= wide * np.sqrt(np.diag(covariance))).mean())
+
+
+@pytest.mark.timeout(900)
+def test_without_deviations_the_likelihood_hardly_prefers_any(
+    record_property: Callable[[str, object], None],
+) -> None:
+    came = study(0.0, 200)
+    below = (came.gain < 1.35).mean()
+    row = {"below 1.35": round(below, 3), "none": round((came.tau == 0).mean(), 3)}
+    record_property("Categories that are alike", row)
+    assert below >= 0.9
+    pooled, apart, one = came.error.mean(axis=0)
+    assert pooled < 1.1 * one < apart
