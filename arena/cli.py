@@ -37,6 +37,7 @@ COMMANDS = {
     "rate": "rating:rate",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "referee": "referee:referee",
     "judge run": "judge_run:run",
     "judge work": "judge_run:work",
     "judge score": "judge_score:score",
