@@ -47,6 +47,7 @@ COMMANDS = {
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",
     "probe board": "probe:board",
+    "probe prompts": "probe:prompts",
     "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
 }

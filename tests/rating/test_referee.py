@@ -178,12 +178,12 @@ def test_counted_votes_have_the_losses_of_single_ones(seed: int, n: int) -> None
         "sides": lambda _, test: np.tile([0.5, 0.2, 0.3], (test.n, 1)),
         "ties": lambda _, test: np.tile([0.2, 0.2, 0.6], (test.n, 1)),
     }
-    found, wanted = (
+    counted, single = (
         referee(one, coin, hold_out="voter", folds=2, rng=rng()) for one in (twice, doubled)
     )
-    assert found.votes == wanted.votes
-    assert whole(found) == pytest.approx(whole(wanted))
-    ends = [(one.lower, one.upper) for result in (found, wanted) for one in result.differences]
+    assert counted.votes == single.votes
+    assert whole(counted) == pytest.approx(whole(single))
+    ends = [(one.lower, one.upper) for result in (counted, single) for one in result.differences]
     assert ends[0] == pytest.approx(ends[1])
 
 
