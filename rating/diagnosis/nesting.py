@@ -29,9 +29,9 @@ class Nested:
         Share of the votes whose group could change in a draw.
     design_effect : float
         The statistic over that of votes as independent.
-    explained : float
+    explained : float or None
         Share of the squared residuals that boards of the groups take away, above what they take
-        away in the draws.
+        away in the draws; None of more than `MOST_EXPLAINED` groups.
     """
 
     unit: Unit
@@ -39,7 +39,7 @@ class Nested:
     drawn: Floats
     dealt: float
     design_effect: float
-    explained: float
+    explained: float | None
 
 
 def nested_test(
@@ -83,29 +83,36 @@ def nested_test(
     spread = np.linalg.pinv(fitted.hessian, hermitian=True)
     values, vectors = np.linalg.eigh(spread)
     root = vectors * np.sqrt(values.clip(min=0))  # spread = root root'
-    away = (score - p)[:, None] * (root[rows.a] - root[rows.b])
     unit, of_unit = _unit(rows, group)
     strata = _strata(rows) if unit == "vote" else np.zeros(int(of_unit.max()) + 1, dtype=np.int64)
-    sums = _within(of_unit, len(strata)) @ away
+    ends = np.concatenate([rows.a, rows.b])
+    away = np.concatenate([score - p, p - score])
+    sums = scipy.sparse.csr_array(
+        (away, (np.tile(of_unit, 2), ends)), shape=(len(strata), len(rows.models))
+    )
     first = np.zeros(len(strata), dtype=np.int64)
     first[of_unit] = group
     free = _free(strata, first)
     if not free.any():
         raise DataError(f"No {unit} could be dealt to another group: there is nothing to draw.")
-    statistic, known = _statistic(sums, first), _Explained(rows, of_unit, p, score)
+    statistic = _statistic(sums, first, root)
+    known = _Explained(rows, of_unit, p, score)
     drawn = np.empty(draws)
     by_luck = []
     for draw in range(draws):
         other = _dealt(strata, first, rng)
-        drawn[draw] = _statistic(sums, other)
-        if draw < EXPLAINED_DRAWS:
+        drawn[draw] = _statistic(sums, other, root)
+        if draw < EXPLAINED_DRAWS and group.max() < MOST_EXPLAINED:
             by_luck.append(known.by(other))
         progress(draw + 1, draws)
-    alone, dealt = float((away**2).sum()), float(free[of_unit].mean())
-    explained = known.by(first) - float(np.mean(by_luck))
+    own = np.diag(spread)
+    lengths = own[rows.a] + own[rows.b] - 2 * spread[rows.a, rows.b]
+    alone, dealt = float((score - p) ** 2 @ lengths), float(free[of_unit].mean())
+    explained = known.by(first) - float(np.mean(by_luck)) if by_luck else None
     return Nested(unit, statistic, drawn, dealt, statistic / alone, explained)
 
 
+MOST_EXPLAINED = 100
 EXPLAINED_DRAWS = 50
 """Draws behind the share that is explained by luck: a mean needs fewer than a tail."""
 
@@ -150,8 +157,9 @@ def _within(codes: Ints, n: int) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((ones, (codes, np.arange(len(codes)))), shape=(n, len(codes)))
 
 
-def _statistic(sums: Floats, group: Ints) -> float:
-    return float(((_within(group, int(group.max()) + 1) @ sums) ** 2).sum())
+def _statistic(sums: scipy.sparse.csr_array, group: Ints, root: Floats) -> float:
+    of_group = _within(group, int(group.max()) + 1) @ sums
+    return float(((of_group @ root) ** 2).sum())
 
 
 class _Explained:
