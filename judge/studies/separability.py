@@ -153,6 +153,11 @@ def separability(
 
 def _confidence(scores: Ends | None, reference: Ends | None, rule: Rule) -> Confidence:
     mine, theirs = (None if x is None else separated(x, rule) for x in (scores, reference))
+    return confidence(mine, theirs)
+
+
+def confidence(mine: Floats | None, theirs: Floats | None) -> Confidence:
+    """Compare pairs told apart, as `separated` gives them, with those of a reference."""
     shares = [None if x is None else _mean(x != 0) for x in (mine, theirs)]
     if mine is None or theirs is None:
         return Confidence(shares[0], shares[1], None, None)
