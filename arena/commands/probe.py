@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.probe.embedding import Vectors
     from judge.probe.similarity import Measure
+    from judge.report.cards import ProbePage
     from judge.verdict import Run
 
 ENDINGS = {".json": "json", ".html": "html"}
@@ -193,6 +194,67 @@ def board(
     with working("Simulating") as advance:
         votes = chosen.source(source, columns)
         result = probe_board(votes, columns=columns, arenas=arenas, seed=seed, progress=advance)
+    _write(result.to_dict(), form, out)
+
+
+def prompts(
+    source: list[str],
+    /,
+    *,
+    columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    by: Annotated[tuple[str, ...], Parameter(metavar="COLUMN")] = (),
+    prompts: File = None,
+    value: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
+    right: Annotated[float | None, Parameter(metavar="ABOVE")] = None,
+    draws: Annotated[int, Parameter(validator=Number(gte=19))] = 999,
+    sample: int = 400,
+    seed: Seed = 0,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Probe whether prompts hang together, whether it changes the ranking, and what explains it.
+
+    Exit codes: 2 for options or data that cannot be used, 3 for votes that identify no rating.
+
+    Parameters
+    ----------
+    source
+        Votes, as for rate; or results with the columns model and prompt_id, such as a judge's
+        marks of all models on all prompts.
+    by
+        Column of groups of prompts, of the source or of --prompts; again for more.
+    prompts
+        A prompt a row: its name, groups, and its text, whose words then may explain.
+    value
+        Column of results: right, correct, win, score, preference or value by default.
+    right
+        Above it a result is right, else wrong; 1.5 for preference.
+    draws
+        Of each null.
+    sample
+        Prompts of which every two are compared, most.
+
+    Examples
+    --------
+    arena probe prompts votes.parquet --by category
+    arena probe prompts marks.csv --by topic --prompts prompts.csv --out prompts.html
+    """
+    form = _chosen(form, out)
+    from judge.probe.prompts import Asked, probe_prompts
+
+    asked = Asked(
+        by,
+        None if prompts is None else Files((prompts,)),
+        value,
+        right,
+        draws=draws,
+        sample=sample,
+        seed=seed,
+    )
+    with working("Drawing") as advance:
+        data = chosen.source(source, columns)
+        result = probe_prompts(data, asked, columns=columns, progress=advance)
     _write(result.to_dict(), form, out)
 
 
@@ -439,7 +501,21 @@ def _show(result: Mapping[str, Any]) -> None:
     from judge.report.cards import page_of, table_of, undecided_of, warnings_of
 
     page = page_of(result)
+    if "together" in result:
+        _show_cards(page, result["warnings"])
+        return
     head, rows = table_of(page)
     about = plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
     undecided = [plain(f"? {text}") for text in undecided_of(page)]
     show(about, table(head, rows), *warnings(warnings_of(page)), *undecided)
+
+
+def _show_cards(page: "ProbePage", texts: Sequence[str]) -> None:
+    """Print cards that ask different things one below the other."""
+    parts: list[RenderableType] = [
+        plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
+    ]
+    for card in page.cards:
+        parts += [plain(f"\n{card.title} {card.verdict}", style="bold")]
+        parts += [table(("Line", ""), [(row.name, row.text) for row in card.rows])]
+    show(*parts, *warnings(texts))

@@ -78,14 +78,17 @@ def judge(
 
 def scores(
     benchmarks: Path,
-    board: str,
+    board: str | None = None,
     /,
     *,
+    other: Annotated[Path | None, Parameter(name="--with", metavar="FILE")] = None,
+    against: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
+    top: int = 6,
     options: Annotated[StudyOptions, Flat, Parameter(parse=DRAWN)] = StudyOptions(),  # noqa: B008
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Say how far scores from elsewhere, such as of benchmarks, go with the ratings.
+    """Say how far scores from elsewhere, such as of benchmarks, go with ratings or other scores.
 
     Models are matched by name, and those in one source alone are listed. Exit codes: 2 for
     options or files that cannot be used, 3 for votes that identify no rating.
@@ -96,20 +99,33 @@ def scores(
         A model a row, a column of numbers a benchmark.
     board
         Votes: a file or the URL of a database; or what arena rate --format json wrote.
+    other
+        Instead of a board: a table of scores, or the same one.
+    against
+        Its column, if it has several.
+    top
+        Best models, by the ratings, of a correlation of their own.
 
     Examples
     --------
     arena study scores benchmarks.csv votes.csv
-    arena study scores benchmarks.csv board.json --format json
+    arena study scores benchmarks.csv --with published.csv --against elo --format json
     """
     _require_folder(out)
+    if (board is None) == (other is None):
+        raise DataError("Name a board of ratings, or a table of scores by --with: one of the two.")
     from arena.boards.source import votes_of
     from judge.report.scores import scores_page, write_scores
-    from judge.studies.scores import score_board
+    from judge.studies.scores import score_board, score_tables
 
     made = datetime.now(UTC).date()
     with working("Correlating"):
-        result = score_board(benchmarks, votes_of(board) if "://" in board else board, options)
+        if board is not None:
+            rated = votes_of(board) if "://" in board else board
+            result = score_board(benchmarks, rated, options, top=top)
+        else:
+            assert other is not None
+            result = score_tables(benchmarks, other, against, options, top=top)
         written = None if out is None else write_scores(result, out, made)
     _tell(result, lambda: scores_page(result, made), form, written, notes=True)
 

@@ -135,6 +135,8 @@ class ProbePage:
 
 def page_of(plain: Plain) -> ProbePage:
     """Lay out the result of `arena probe`, from its JSON."""
+    if "together" in plain:
+        return _prompts(plain)
     return _audits(plain) if "audits" in plain else _cards(plain)
 
 
@@ -172,6 +174,26 @@ READING_AUDITS = (
     "A line about a judge passes where the whole bar lies in the range, and fails where none of "
     "it does; between the two it cannot be told with so many prompts, and more of them may tell. "
     "A card is grey when a line fails: do not rank by that measure.",
+)
+
+TOGETHER, RANKING, EXPLAINED = (
+    "Do prompts hang together?",
+    "Does it change the ranking?",
+    "What explains it?",
+)
+PROMPTS_LEVEL = 0.05
+_KENDALL = Scale(
+    "rank correlation with the board as it is", 0, 1, None, ((0, "0"), (0.5, ".5"), (1, "1"))
+)
+READING_PROMPTS = (
+    "A board is an average over prompts. If prompts were one kind, with nothing but luck between "
+    "them, a line of the first card would lie in its shaded range. Where it does not, groups of "
+    "prompts order the models differently, and the board is one of their mix: the second card "
+    "shows other mixes, the third what prompts have in common that order models alike.",
+    "A p is the share of draws with a statistic as large. What is drawn stands under each line: "
+    "groups are dealt among the units that lie in one of them whole, for votes on one prompt are "
+    "alike without any group.",
+    "Intervals of moves are 95 %, each by itself; a change of place alone may be luck.",
 )
 
 
@@ -295,6 +317,143 @@ def _marks(name: str, numbers: Plain) -> Iterator[Mark]:
             yield Mark(_CORRELATION, min(known), numbers.get("lower"), numbers.get("upper"))
     elif name == "monotone":
         yield Mark(_SLOPE, numbers["slope"], numbers["lower"], numbers["upper"])
+
+
+def _prompts(plain: Plain) -> ProbePage:
+    about = plain["about"]
+    of_votes = "votes" in about
+    count = about["votes"] if of_votes else about["results"]
+    size = {
+        "Votes" if of_votes else "Results": f"{count:,} on {about['models']:,} models",
+        "Prompts": "not known" if about["prompts"] is None else f"{about['prompts']:,}",
+    }
+    if of_votes:
+        size["Voters"] = "not known" if about["voters"] is None else f"{about['voters']:,}"
+    elif about["left_out"]:
+        size["Left out"] = f"{about['left_out']:,} prompts without a result of every model"
+    rest = {"By": ", ".join(about["by"]) or "nothing", "Seed": str(about["seed"])}
+    cards = (_together(plain), _ranking(plain), _explained(plain))
+    title = "Is this one benchmark, or several?"
+    return ProbePage(title, size | rest, cards, READING_PROMPTS, _made(plain))
+
+
+def _together(plain: Plain) -> CardView:
+    first = plain["together"]
+    tests = [{name: first[name] for name in first if name != "also"}, *first["also"]]
+    bar = PROMPTS_LEVEL / len(tests)
+    rows = tuple(_coherence(one, bar) for one in tests)
+    hang = [one["of"] for one in tests if one["p"] <= bar]
+    if hang:
+        verdict = f"Prompts hang together: by {', '.join(hang)}."
+    else:
+        verdict = "It is not shown that prompts hang together."
+    return CardView(TOGETHER, "all lines together at 5 %", False, verdict, rows)
+
+
+def _coherence(one: Plain, bar: float) -> Row:
+    shown = one["p"] <= bar
+    value, mean, sd = one["statistic"], one["null_mean"], one["null_sd"]
+    low, high = min(value, mean - 4 * sd), max(value, mean + 4 * sd)
+    edge = 0.05 * (high - low) or 1.0
+    ticks = ((mean, f"{mean:.2f}"), (value, f"{value:.2f}"))
+    good = (mean - 1.96 * sd, mean + 1.96 * sd)
+    scale = Scale(
+        "statistic; shaded is what luck alone gives", low - edge, high + edge, good, ticks
+    )
+    groups = "" if one["n_groups"] is None else f" of {one['n_groups']:,} groups"
+    note = (
+        f"The statistic{groups} is {value:.2f}; where prompts do not hang together it is "
+        f"{mean:.2f} ± {sd:.2f} ({one['draws']:,} draws: {one['null']})."
+    )
+    parts = []
+    if one["explained"] is not None:
+        parts.append(("", "squared residuals explained", f"{100 * one['explained']:z.1f} %"))
+    if one["design_effect"] is not None:
+        parts.append(("", "variance by group over independent", f"{one['design_effect']:.2f}"))
+    text = f"{'yes' if shown else 'not shown'}, p {one['p']:.3f}"
+    mark = Mark(scale, value, None, None)
+    state: State = "failed" if shown else "plain"
+    notes = (note, f"Yes where p is at most {bar:.3g}.")
+    return Row(_upper(one["of"]), state, text, mark, notes, shown=True, parts=tuple(parts))
+
+
+def _ranking(plain: Plain) -> CardView:
+    boards = plain["ranking"]["boards"]
+    rows = tuple(_reweighted(one) for one in boards)
+    most = max(
+        (one for one in boards if one["places"]), key=lambda one: one["places"], default=None
+    )
+    if not boards:
+        verdict = "There is nothing to weigh otherwise."
+    elif most is None:
+        verdict = "No model changes its place, whatever the weights."
+    else:
+        verdict = f"A model moves by up to {most['places']} places: {most['weighting']}."
+    return CardView(RANKING, "beside the board as it is", False, verdict, rows)
+
+
+def _reweighted(one: Plain) -> Row:
+    name = _upper(one["weighting"])
+    if one["why_not"] is not None or one["kendall"] is None:
+        why = one["why_not"] or "Fewer than two models are on both boards, or all are equal."
+        return Row(name, "open", "–", None, (why,), shown=True)
+    places = f"{one['places']} place{'' if one['places'] == 1 else 's'}"
+    moves = [move for move in one["moves"] if move["rank"] != move["rank_default"]]
+    sure = sum(1 for move in moves if move["lower"] and move["lower"] * move["upper"] > 0)
+    note = (
+        f"{len(moves)} of {len(one['moves'])} models change their place; of these, {sure} by "
+        "points whose 95 % interval leaves out 0."
+    )
+    parts = tuple(
+        ("", move["model"], f"{move['rank_default']} → {move['rank']}, {_points(move)}")
+        for move in moves
+    )
+    mark = Mark(_KENDALL, one["kendall"], None, None)
+    text = f"Kendall {one['kendall']:z.2f}, {places}"
+    return Row(name, "plain", text, mark, (note,), shown=False, parts=parts)
+
+
+def _points(move: Plain) -> str:
+    if move["lower"] is None:
+        return f"{move['moved']:+.0f}"
+    return f"{move['moved']:+.0f} ({move['lower']:+.0f} to {move['upper']:+.0f})"
+
+
+def _explained(plain: Plain) -> CardView:
+    explained = plain["explained"]
+    if explained is None:
+        return CardView(EXPLAINED, "", False, "Prompts are not named, or too few.", ())
+    terms = explained["terms"]
+    known = [one for one in terms if one["p"] is not None]
+    bar = PROMPTS_LEVEL / max(1, len(known))
+    top = max((one["partial_r2"] for one in known), default=0.0) or 1.0
+    ticks = ((0.0, "0"), (top, f"{100 * top:.2g} %"))
+    scale = Scale("share of what the others leave", 0.0, top, None, ticks)
+    rows = tuple(_term(one, scale, bar) for one in terms)
+    sure = [one["name"] for one in known if one["p"] <= bar]
+    verdict = f"Alike where: {', '.join(sure)}." if sure else "Nothing is shown to explain it."
+    subtitle = f"{explained['pairs']:,} pairs of {explained['prompts']:,} prompts"
+    whole = f"Together the lines explain {100 * explained['r2']:.2g} %."
+    return CardView(EXPLAINED, f"{subtitle}. {whole}", False, verdict, rows)
+
+
+def _term(one: Plain, scale: Scale, bar: float) -> Row:
+    name = _upper(one["name"])
+    if one["p"] is None:
+        why = "It does not vary between prompts, or says what the other lines say."
+        return Row(name, "open", "–", None, (why,), shown=True)
+    more = "more alike" if one["slope"] > 0 else "less alike"
+    text = f"{100 * one['partial_r2']:.2g} %, p {one['p']:.3f}"
+    note = f"The more of it, the {more} two prompts are in how they order models."
+    if one["p"] > bar:
+        note = "It is not shown to explain anything that the other lines leave."
+    mark = Mark(scale, one["partial_r2"], None, None)
+    rule = f"Shown where p is at most {bar:.3g}; whole prompts are permuted."
+    return Row(name, "plain", text, mark, (note, rule), shown=one["p"] <= bar)
+
+
+def _upper(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def table_of(page: ProbePage) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

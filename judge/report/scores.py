@@ -12,7 +12,8 @@ from judge.report.files import Figure, Page, Section, Table, write_forms
 from judge.report.plots import Mark, scatter, spanning
 from judge.studies.correlations import FIGURES, KINDS, NOISE_FREED
 from judge.studies.estimates import NONE, minus, number_of
-from judge.studies.scores import Scored
+from judge.studies.scores import TOP, Scored
+from judge.studies.separability import RULES
 from rating import __version__
 
 NAME = "scores"
@@ -65,7 +66,11 @@ def correlation_section(scored: Scored) -> Section:
     level, columns = f"{100 * scored.options.level:g} %", scored.columns.items()
     kinds = tuple(map(str.title, KINDS))
     as_found = {
-        name: [*(number_of(getattr(one, kind)) for kind in KINDS), f"{one.n:,}"]
+        name: [
+            *(number_of(getattr(one, kind)) for kind in KINDS),
+            _share(scored.top[name]),
+            f"{one.n:,}",
+        ]
         for name, one in columns
     }
     noise_freed = {
@@ -77,7 +82,7 @@ def correlation_section(scored: Scored) -> Section:
         "How far they go together",
         points=scored.on_columns,
         table=Table.of(
-            ("Score", *kinds, "Models"),
+            ("Score", *kinds, f"Pearson, best {scored.n_top}", "Models"),
             as_found,
             f"1 is the same order, 0 none. {level} intervals for these very models and as many "
             "votes, by how uncertain these leave the ratings.",
@@ -95,7 +100,38 @@ def correlation_section(scored: Scored) -> Section:
                 f"{level} intervals with models drawn again: how far another choice of models "
                 "may move a correlation.",
             ),
+            *_pairs(scored),
         ),
+    )
+
+
+def _pairs(scored: Scored) -> Iterator[Table]:
+    """Say how well each column tells models apart, by two rules, and whether as the ratings do."""
+    known = {name: one for name, one in scored.separability.items() if one is not None}
+    names = {"overlap": "intervals apart", "pairwise": "difference"}
+    if not known:
+        return
+    cells = {
+        f"{name}, {names[rule]}": [
+            *(_share(getattr(one, rule).separated), _share(getattr(one, rule).agreement)),
+            _share(getattr(one, rule).agreement_over_all),
+            _share(getattr(one, rule).separated_by_reference),
+            _share(one.order_brier),
+            f"{one.n:,}",
+        ]
+        for name, one in known.items()
+        for rule in RULES
+    }
+    yield Table.of(
+        (
+            *("Pairs of models", "Told apart", "Agreement", "Over all pairs"),
+            *("Told apart by the ratings", "Brier of the order", "Models"),
+        ),
+        cells,
+        "Told apart where the two intervals do not overlap (as Arena-Hard), or where the interval "
+        "of the difference leaves out 0. Agreement over the pairs that the ratings tell apart: 1 "
+        "the same way, −1 the other way, 0 not; over all pairs the others count 0, as in "
+        "Arena-Hard's paper.",
     )
 
 
@@ -109,8 +145,13 @@ def rows(scored: Scored) -> Iterator[dict[str, Any]]:
 
 def command(scored: Scored) -> str:
     """Write the command that makes this report."""
-    words = ["arena", "study", "scores", scored.source, scored.board_source]
-    return shlex.join([*words, *scored.options.words(), "--out", NAME])
+    words = ["arena", "study", "scores", *scored.asked, *scored.options.words()]
+    words += ["--top", str(scored.n_top)] if scored.n_top != TOP else []
+    return shlex.join([*words, "--out", NAME])
+
+
+def _share(value: float | None) -> str:
+    return NONE if value is None else minus(f"{value:.3f}")
 
 
 def _ends(lower: float | None, upper: float | None) -> str:

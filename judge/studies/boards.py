@@ -1,7 +1,8 @@
 """Boards by people and by judges: how they are fitted, and how they compare."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -25,6 +26,7 @@ from judge.studies.estimates import (
     with_width,
 )
 from judge.studies.items import Items, Labels
+from judge.studies.separability import Confidence, confidence
 from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.typing import Floats
@@ -177,6 +179,8 @@ class BoardsCompared(Figures):
         Mean squared distance of the judge's probability that one model of a pair is the better one
         from the order by people; pairs of the same strength without an error are left out, None
         where no other is there.
+    pairwise : Confidence
+        The same by the intervals of differences, by prompt; the people are the reference.
     warnings : tuple of str
     """
 
@@ -185,7 +189,25 @@ class BoardsCompared(Figures):
     separated_by_judge: float | None
     confident_agreement: float | None
     order_brier: float | None
+    pairwise: Confidence
     warnings: tuple[str, ...]
+
+    def pairs_to_dict(self) -> dict[str, Any]:
+        """Return plain values of how the two boards tell models apart, for JSON."""
+        people, judge = self.separated_by_people, self.separated_by_judge
+        return {
+            "n": len(self.models),
+            "overlap": {
+                "separated": judge,
+                "separated_by_reference": people,
+                "agreement": self.confident_agreement,
+                "agreement_over_all": (self.confident_agreement or 0.0) * people
+                if people is not None
+                else None,
+            },
+            "pairwise": asdict(self.pairwise),
+            "order_brier": self.order_brier,
+        }
 
 
 def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> BoardsCompared:
@@ -218,6 +240,7 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
         separated_by_judge=_share(apart[1] != 0),
         confident_agreement=_share((apart[0] * apart[1])[apart[0] != 0]),
         order_brier=_order_brier(sides[0][0], *sides[1]),
+        pairwise=confidence(*(_different(*side, draws.level) for side in reversed(sides))),
         warnings=_warnings(len(names), _prompts(people, judge)),
     )
 
@@ -252,6 +275,18 @@ def _separated(theta: Floats, influence: Floats, level: float) -> Floats:
     first, second = np.triu_indices(len(theta), 1)
     gap = theta[first] - theta[second]
     return np.where(np.abs(gap) > reach[first] + reach[second], np.sign(gap), 0.0)
+
+
+def _different(theta: Floats, influence: Floats, level: float) -> Floats:
+    """Return 1 or -1 for pairs of models whose difference leaves out 0, else 0, as above."""
+    n_prompts = int((influence != 0).any(axis=1).sum())
+    first, second = np.triu_indices(len(theta), 1)
+    if n_prompts < 2:
+        return np.zeros(len(first))
+    gaps = influence[:, first] - influence[:, second]
+    error = np.sqrt(n_prompts / (n_prompts - 1) * (gaps**2).sum(axis=0))
+    gap = theta[first] - theta[second]
+    return np.where(np.abs(gap) > quantile(level, n_prompts - 1) * error, np.sign(gap), 0.0)
 
 
 def _order_brier(people: Floats, theta: Floats, influence: Floats) -> float | None:

@@ -158,6 +158,7 @@ class JudgeStudy:
             "human_agreement": self.agreement.people.to_dict(),
             **{name: estimate.to_dict() for name, estimate in self._coefficients().items()},
             "rank_correlation": figures_of(self.compared),
+            "separability": self.compared and self.compared.pairs_to_dict(),
             "alternative": self.alternative and self.alternative.to_dict(),
             "bias": dict.fromkeys(TERMS) if biases is None else biases.to_dict(),
             "ppi": dict.fromkeys(POWERED) if powered is None else powered.to_dict(),

@@ -1,15 +1,21 @@
-"""Scores of models from elsewhere against the arena's ratings, column by column."""
+"""Scores of models from elsewhere against ratings, or other scores, column by column."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from judge.studies.correlations import ScoreCorrelations, score_correlations
+from judge.studies.correlations import (
+    MIN_MODELS,
+    ScoreCorrelations,
+    correlations,
+    score_correlations,
+)
 from judge.studies.options import StudyOptions
+from judge.studies.separability import Ends, Separability, separability
 from judge.tables.annotations import Annotations, read_annotations
 from rating import RateOptions
 from rating.errors import DataError
@@ -19,11 +25,13 @@ from rating.tables.counts import rate_source
 from rating.tables.files import json_or_text, read_text
 from rating.tables.sources import LoggedColumns
 from rating.typing import Floats
+from rating.uncertainty.covariance import quantile
 
 ALIKE = (
     "The board has no quasi-standard errors: ratings are taken as independent, each with its own "
     "standard error."
 )
+EXACT = "The reference has no intervals: it is taken as exact."
 UNKNOWN = "The board does not say how uncertain its ratings are: no intervals for these models."
 
 
@@ -113,6 +121,11 @@ def _is_object(path: Path) -> bool:
 
 
 MODEL = "model"
+ENDS = (("lower", "upper"), ("q025", "q975"), ("_low", "_high"))
+"""How columns end that hold the ends of 95 % intervals."""
+ERRORS = ("_se", "_standard_error")
+ENDS_LEVEL, ENDS_Z = 0.95, 1.959963984540054
+"""What ends of intervals in a table are taken for, and as how many errors."""
 MISSING = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")
 """What stands for no score, in any case of letters."""
 
@@ -127,15 +140,28 @@ class Scores:
         By benchmark; NaN where a model has none.
     left_out : mapping of str to str
         Columns that hold something else, and the first such value.
+    ends : mapping of str to pair of ndarray of shape (n_models,)
+        Lower and upper ends of intervals of some columns, as the table gives them.
     """
 
     models: tuple[str, ...]
     columns: Mapping[str, Floats]
     left_out: Mapping[str, str]
+    ends: Mapping[str, tuple[Floats, Floats]]
 
     def of(self, column: str, models: tuple[str, ...]) -> Floats:
         """Give the scores of these models, NaN where one is not in the table."""
-        scores = dict(zip(self.models, self.columns[column].tolist(), strict=True))
+        return self._placed(self.columns[column], models)
+
+    def ends_of(self, column: str, models: tuple[str, ...]) -> Ends | None:
+        """Give the scores of these models with their intervals; None where there are none."""
+        if column not in self.ends:
+            return None
+        lower, upper = (self._placed(end, models) for end in self.ends[column])
+        return Ends(self.of(column, models), lower, upper)
+
+    def _placed(self, values: Floats, models: tuple[str, ...]) -> Floats:
+        scores = dict(zip(self.models, values.tolist(), strict=True))
         return np.array([scores.get(model, math.nan) for model in models])
 
 
@@ -156,13 +182,48 @@ def read_scores(path: Path) -> Scores:
             raise DataError(msg)
         seen.add(model)
     columns, left_out = _parted(table)
+    columns, ends = _with_ends(columns)
     if not columns:
         msg = (
             f"There is no column of numbers in {str(path)!r}; there are "
             f"{quoted_names(list(table.columns))}: give one a benchmark, such as MMLU."
         )
         raise DataError(msg)
-    return Scores(tuple(models), columns, left_out)
+    return Scores(tuple(models), columns, left_out, ends)
+
+
+def _with_ends(
+    columns: dict[str, Floats],
+) -> tuple[dict[str, Floats], dict[str, tuple[Floats, Floats]]]:
+    """Part columns from the ends of their intervals, and from their standard errors.
+
+    Ends with a name of their own, such as rating_q025, are those of the first column that lies
+    between them throughout.
+    """
+    ends: dict[str, tuple[Floats, Floats]] = {}
+    taken: set[str] = set()
+    for below, above in ENDS:
+        for name in [name for name in columns if name.endswith(below)]:
+            stem = name.removesuffix(below)
+            if f"{stem}{above}" not in columns:
+                continue
+            lower, upper = columns[name], columns[f"{stem}{above}"]
+            taken |= {name, f"{stem}{above}"}
+            own = next((x for x in (stem, stem.rstrip("_")) if x in columns), None)
+            between = (
+                x
+                for x, values in columns.items()
+                if x not in taken and bool((~(values < lower) & ~(values > upper)).all())
+            )
+            if (held := own or next(between, None)) is not None:
+                ends[held] = lower, upper
+    for name in columns:
+        of = next((name.removesuffix(end) for end in ERRORS if name.endswith(end)), "")
+        if of in columns and of not in ends:
+            taken.add(name)
+            reach = ENDS_Z * columns[name]
+            ends[of] = columns[of] - reach, columns[of] + reach
+    return {name: values for name, values in columns.items() if name not in taken}, ends
 
 
 def _parted(table: Annotations) -> tuple[dict[str, Floats], dict[str, str]]:
@@ -192,6 +253,10 @@ def _number(value: object) -> float | None:
     return None if math.isinf(number) else number
 
 
+TOP = 6
+"""Models that WildBench's first correlation is over: the best by the reference."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
     """The correlations of each column.
@@ -200,14 +265,24 @@ class Scored:
     ----------
     source, board_source : str
         Where scores and ratings were read.
+    asked : tuple of str
+        The words that name the two in a command.
+    separability : mapping of str to Separability or None
+        None where neither scores nor ratings have intervals.
+    top : mapping of str to float or None
+        Pearson over the ``n_top`` models that are best by the ratings.
     """
 
     source: str
     board_source: str
+    asked: tuple[str, ...]
     scores: Scores
     board: RatedBoard
     columns: Mapping[str, ScoreCorrelations]
     options: StudyOptions
+    separability: Mapping[str, Separability | None]
+    top: Mapping[str, float | None]
+    n_top: int = TOP
 
     @property
     def only_scores(self) -> list[str]:
@@ -247,9 +322,19 @@ class Scored:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
-            "columns": {name: one.to_dict() for name, one in self.columns.items()},
+            "columns": {
+                name: one.to_dict() | self._of_pairs(name) for name, one in self.columns.items()
+            },
+            "top": self.n_top,
             "unmatched": {"scores": self.only_scores, "board": self.only_board},
             "warnings": list(self.warnings),
+        }
+
+    def _of_pairs(self, name: str) -> dict[str, Any]:
+        pairs = self.separability[name]
+        return {
+            "pearson_top": self.top[name],
+            "separability": None if pairs is None else pairs.to_dict(),
         }
 
 
@@ -259,7 +344,56 @@ def _unmatched(names: list[str], what: str) -> list[str]:
     return [f"Left out, for they {what}: {', '.join(names)}."]
 
 
-def score_board(scores: Path, board: str | LoggedColumns, options: StudyOptions) -> Scored:
+def score_tables(
+    scores: Path, other: Path, against: str | None, options: StudyOptions, *, top: int = TOP
+) -> Scored:
+    """Correlate every column of a table of scores with one of another table, or of the same.
+
+    Parameters
+    ----------
+    against : str or None
+        Column of the other table; the only one by default.
+
+    Raises
+    ------
+    DataError
+        If a table cannot be read, has no such column or several to choose of, or no model is in
+        both.
+    """
+    reference = read_scores(other)
+    names = quoted_names([*reference.columns])
+    if against is None and len(reference.columns) > 1:
+        raise DataError(f"{str(other)!r} has several columns, {names}: name one with --against.")
+    column = against or next(iter(reference.columns))
+    if column not in reference.columns:
+        raise DataError(
+            f"There is no column {column!r} of numbers in {str(other)!r}, but {names}."
+        )
+    board = _table_as_board(reference, column)
+    table = read_scores(scores)
+    if scores == other:
+        rest = {name: values for name, values in table.columns.items() if name != column}
+        table = replace(table, columns=rest)
+    asked = (str(scores), "--with", str(other), "--against", column)
+    return _scored(asked, table, f"{other}, {column}", board, options, top)
+
+
+def _table_as_board(reference: Scores, column: str) -> RatedBoard:
+    """Take a column of scores as ratings, with the errors that its intervals imply."""
+    known = ~np.isnan(reference.columns[column])
+    models = tuple(name for name, there in zip(reference.models, known, strict=True) if there)
+    values, ends = reference.of(column, models), reference.ends_of(column, models)
+    if ends is None or not ends.known().all():
+        none = (None,) * len(models)
+        return RatedBoard(models, values, None, none, none, (EXACT,))
+    errors = (ends.upper - ends.lower) / (2 * ENDS_Z)
+    lower, upper = tuple(ends.lower.tolist()), tuple(ends.upper.tolist())
+    return RatedBoard(models, values, np.diag(errors**2), lower, upper, ())
+
+
+def score_board(
+    scores: Path, board: str | LoggedColumns, options: StudyOptions, *, top: int = TOP
+) -> Scored:
     """Correlate every column of a table of scores with ratings.
 
     Of the options, those of the draws alone count: rounds, seed and level.
@@ -272,9 +406,23 @@ def score_board(scores: Path, board: str | LoggedColumns, options: StudyOptions)
         If the votes identify no rating.
     """
     table, rated = read_scores(scores), read_rated(board, options.level)
+    return _scored((str(scores), str(board)), table, str(board), rated, options, top)
+
+
+def _scored(
+    asked: tuple[str, ...],
+    table: Scores,
+    board: str,
+    rated: RatedBoard,
+    options: StudyOptions,
+    top: int,
+) -> Scored:
+    source = asked[0]
+    if top < MIN_MODELS:
+        raise DataError(f"--top {top} is no correlation: give {MIN_MODELS} models or more.")
     if not {*table.models} & {*rated.models}:
         msg = (
-            f"No model of {str(scores)!r} is on the board of {str(board)!r}: names must be the "
+            f"No model of {source!r} is on the board of {board!r}: names must be the "
             f"same. The one has {_some(table.models)}, the other {_some(rated.models)}."
         )
         raise DataError(msg)
@@ -287,7 +435,35 @@ def score_board(scores: Path, board: str | LoggedColumns, options: StudyOptions)
         )
         for name in table.columns
     }
-    return Scored(str(scores), str(board), table, rated, columns, options)
+    pairs = {name: _pairs(table, name, rated, options.level) for name in columns}
+    best = {name: _top(table.of(name, rated.models), rated.ratings, top) for name in columns}
+    return Scored(source, board, asked, table, rated, columns, options, pairs, best, top)
+
+
+def _top(scores: Floats, ratings: Floats, top: int) -> float | None:
+    if (~np.isnan(scores)).sum() < MIN_MODELS:
+        return None
+    value = correlations(scores, ratings, top=top).pearson_top
+    return None if math.isnan(value) else value
+
+
+def _pairs(table: Scores, name: str, rated: RatedBoard, level: float) -> Separability | None:
+    lower, upper = (
+        np.array([math.nan if end is None else end for end in ends])
+        for ends in (rated.lower, rated.upper)
+    )
+    own = Ends(rated.ratings, lower, upper)
+    known = own.known().any()
+    quasi = own
+    if rated.covariance is not None:
+        reach = quantile(level, np.inf) * np.sqrt(np.diag(rated.covariance))
+        quasi = Ends(rated.ratings, rated.ratings - reach, rated.ratings + reach)
+    return separability(
+        table.ends_of(name, rated.models),
+        rated.ratings,
+        {"overlap": own, "pairwise": quasi} if known else None,
+        level=ENDS_LEVEL,
+    )
 
 
 def _some(models: tuple[str, ...]) -> str:

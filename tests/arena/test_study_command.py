@@ -22,6 +22,7 @@ KEYS = [
     "alpha",
     "ac1",
     "rank_correlation",
+    "separability",
     "alternative",
     "bias",
     "ppi",
@@ -128,6 +129,13 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
     freed = [f"{kind}_noise_freed" for kind in kinds]
     assert list(report["rank_correlation"]) == [*kinds, *freed]
     assert all(list(one) == ENDS for one in report["rank_correlation"].values())
+    pairs = report["separability"]
+    assert list(pairs) == ["n", "overlap", "pairwise", "order_brier"]
+    for one in (pairs["overlap"], pairs["pairwise"]):
+        counted = one["agreement"] * one["separated_by_reference"]
+        assert one["agreement_over_all"] == pytest.approx(counted)
+    for share in ("separated", "separated_by_reference"):
+        assert pairs["overlap"][share] <= pairs["pairwise"][share]
     tested = ["winning_rate", "advantage", "margin", "people_tested", "coin", "longest"]
     assert list(report["alternative"]) == tested
     assert (report["alternative"]["margin"], report["alternative"]["people_tested"]) == (0.1, 3)

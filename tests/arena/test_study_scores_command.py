@@ -66,7 +66,7 @@ def test_every_column_is_correlated_with_the_ratings_of_the_votes(
     arena: Command, tmp_path: Path
 ) -> None:
     report = message(arena, good(tmp_path), votes(tmp_path))
-    assert list(report) == ["columns", "unmatched", "warnings"]
+    assert list(report) == ["columns", "top", "unmatched", "warnings"]
     assert list(report["columns"]) == ["MMLU", "GPQA", "Empty"]
     assert [one["n"] for one in report["columns"].values()] == [11, 6, 0]
     rated = arena("rate", "votes.csv", "--format", "json")
@@ -200,8 +200,49 @@ def test_what_cannot_be_used_is_refused_with_its_name(
 def test_the_examples_of_its_help_can_be_typed(arena: Command, tmp_path: Path) -> None:
     good(tmp_path).rename(tmp_path / "benchmarks.csv")
     votes(tmp_path)
-    arena("rate", "votes.csv", "--out", "board.json")
+    rows = [f"{name},{1000 + i},{i}" for i, name in enumerate(NAMES)]
+    table(tmp_path, "\n".join(["model,elo,other", *rows]) + "\n", "published.csv")
     typed = examples(arena, "study scores")
     assert len(typed) == 2
     for words in typed:
         assert arena(*words).returncode == 0, words
+
+
+def test_two_tables_are_compared_with_their_intervals(arena: Command, tmp_path: Path) -> None:
+    rows = [f"{name},{i},{i - 0.4},{i + 0.4},{i % 5}" for i, name in enumerate(NAMES)]
+    table(tmp_path, "\n".join(["model,MMLU,MMLU_lower,MMLU_upper,GPQA", *rows]) + "\n")
+    reference = [f"{name},{1000 + i},{995 + i},{1005 + i}" for i, name in enumerate(NAMES)]
+    table(tmp_path, "\n".join(["model,elo,elo_lower,elo_upper", *reference]) + "\n", "b.csv")
+    report = message(arena, "scores.csv", "--with", "b.csv", "--top", "4")
+    assert report["top"] == 4
+    mmlu = report["columns"]["MMLU"]
+    assert mmlu["pearson_top"] == pytest.approx(1)
+    pairs = mmlu["separability"]
+    assert (pairs["n"], pairs["overlap"]["separated"]) == (N, 1)
+    assert pairs["overlap"]["separated_by_reference"] == pytest.approx(1 / 66)  # gaps above 10
+    assert pairs["pairwise"]["separated_by_reference"] == pytest.approx(10 / 66)  # above 7.07
+    assert pairs["overlap"]["agreement"] == 1
+    assert pairs["overlap"]["agreement_over_all"] == pytest.approx(1 / 66)
+    assert pairs["order_brier"] < 0.01
+    assert report["columns"]["GPQA"]["separability"]["overlap"]["separated"] is None
+    words = ("scores.csv", "--with", "b.csv", "--rounds", "50", "--out", "study")
+    assert arena("study", "scores", *words).returncode == 0
+    page = (tmp_path / "study" / "scores.html").read_text("utf-8")
+    assert "arena study scores scores.csv --with b.csv --against elo" in page
+    assert "Told apart by the ratings" in page
+
+
+def test_against_votes_the_pairs_are_those_of_the_board(arena: Command, tmp_path: Path) -> None:
+    pairs = message(arena, good(tmp_path), votes(tmp_path))["columns"]["MMLU"]["separability"]
+    assert pairs["overlap"]["separated"] is None
+    of_board = pairs["overlap"]["separated_by_reference"]
+    assert 0 < of_board < pairs["pairwise"]["separated_by_reference"] < 1
+
+
+@pytest.mark.parametrize("words", [(), ("votes.csv", "--with", "scores.csv")])
+def test_a_board_or_a_table_is_named_and_not_both(
+    arena: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    good(tmp_path)
+    votes(tmp_path, n=300)
+    refused(arena("study", "scores", "scores.csv", *words), "one of the two")

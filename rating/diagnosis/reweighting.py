@@ -1,0 +1,206 @@
+"""How far the ranking hangs on whose votes, and which prompts, count how much."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its submodules load on first use
+
+from rating.elo import POINTS_PER_NAT, to_points
+from rating.errors import ConvergenceError, NotIdentifiedError
+from rating.fitting import fit
+from rating.rows import VoteRows
+from rating.typing import Floats, Ints
+from rating.uncertainty.covariance import quantile
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How far another weighting moves a model.
+
+    Attributes
+    ----------
+    rank_default, rank : int
+        Equal scores share the better rank.
+    moved, lower, upper : float or None
+        Points; no interval where there are fewer than two clusters.
+    """
+
+    model: str
+    rank_default: int
+    rank: int
+    moved: float
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reweighted:
+    """A board with other weights, beside the default one.
+
+    Attributes
+    ----------
+    weighting : str
+    kendall : float or None
+        tau-b with the default board, over the models on both.
+    places : int or None
+        Most places by which a model moves.
+    moves : tuple of Move
+        The largest in places first.
+    why_not : str or None
+        Why there is no such board.
+    """
+
+    weighting: str
+    kendall: float | None
+    places: int | None
+    moves: tuple[Move, ...]
+    why_not: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Scores of models, and what each cluster has a part in of them.
+
+    Attributes
+    ----------
+    models : tuple of str
+    scores : ndarray of shape (n_models,)
+        In points.
+    influence : ndarray of shape (n_clusters, n_models)
+        Sums to zero over the clusters, up to rounding.
+    """
+
+    models: tuple[str, ...]
+    scores: Floats
+    influence: Floats
+
+
+def compared(weighting: str, default: Scored, other: Scored, *, level: float) -> Reweighted:
+    """Compare a board with the default one, over the models on both.
+
+    The interval of a move is Student's t on the clusters' influences on it, one step from both
+    boards: the clusters are the same, so what moves both alike is in neither end.
+    """
+    names = [name for name in default.models if name in other.models]
+    mine, theirs = (_on(board, names) for board in (default, other))
+    ranks = _ranks(mine.scores), _ranks(theirs.scores)
+    influence = theirs.influence - mine.influence
+    n = int((influence != 0).any(axis=1).sum())
+    reach = np.full(len(names), np.nan)
+    if n >= 2:
+        error = np.sqrt(n / (n - 1) * (influence**2).sum(axis=0))
+        reach = quantile(level, n - 1) * error
+    moved = theirs.scores - mine.scores
+    moves = [
+        Move(
+            name,
+            int(ranks[0][at]),
+            int(ranks[1][at]),
+            float(moved[at]),
+            None if math.isnan(reach[at]) else float(moved[at] - reach[at]),
+            None if math.isnan(reach[at]) else float(moved[at] + reach[at]),
+        )
+        for at, name in enumerate(names)
+    ]
+    moves.sort(key=lambda one: (-abs(one.rank - one.rank_default), -abs(one.moved), one.model))
+    places = max((abs(one.rank - one.rank_default) for one in moves), default=None)
+    return Reweighted(weighting, _kendall(mine.scores, theirs.scores), places, tuple(moves))
+
+
+def reweighted(rows: VoteRows, by: str = "group", *, level: float = 0.95) -> list[Reweighted]:
+    """Rate votes with other weights: prompts, groups, voters and days equal; each group alone.
+
+    Parameters
+    ----------
+    by : str
+        What the role ``by`` is called.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes identify no rating with the weights they have.
+
+    Notes
+    -----
+    Clusters are voters where known, else prompts, else votes. Ties are half.
+    """
+    roles = ("voter", "prompt")
+    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
+    n = int(cluster.max()) + 1
+    default = _rated(rows, None, cluster, n)
+    boards = []
+    for weighting, weight, group in _weightings(rows, by):
+        own = None if group is cluster else group  # a cluster takes its own weight with it
+        try:
+            board = _rated(rows, weight, cluster, n, own)
+        except (NotIdentifiedError, ConvergenceError) as error:
+            boards.append(Reweighted(weighting, None, None, (), str(error)))
+        else:
+            boards.append(compared(weighting, default, board, level=level))
+    return boards
+
+
+def _weightings(rows: VoteRows, by: str) -> Iterator[tuple[str, Floats, Ints | None]]:
+    """Give weights by name, and the groups by whose size votes are weighed."""
+    groups = dict(rows.groups)
+    if rows.moment is not None:
+        groups["day"] = np.unique(rows.moment // DAY, return_inverse=True)[1]
+    for role, title in {"prompt": "prompt", "by": by, "voter": "voter", "day": "day"}.items():
+        if role in groups and len(np.unique(groups[role])) > 1:
+            codes = groups[role]
+            weight = 1 / np.bincount(codes, rows.times)[codes]
+            weight *= rows.n_votes / float(weight @ rows.times)
+            yield f"each {title} the same", weight, codes
+    for code, name in enumerate(rows.names.get("by", ())):
+        yield f"{by} {name} alone", (groups["by"] == code).astype(np.float64), None
+
+
+def _rated(
+    rows: VoteRows, weight: Floats | None, cluster: Ints, n: int, group: Ints | None = None
+) -> Scored:
+    """Rate votes with weights; those by the size of a group change with the votes in it."""
+    if weight is not None and (weight == 0).any():
+        used = weight > 0
+        rows, weight, cluster = rows.taken(used), None, cluster[used]
+    data = rows.comparisons(weight=weight, voter=cluster, prompt=group)
+    fitted = fit(data)
+    assert data.voter is not None
+    cells, seen = fitted.scored(data), np.unique(cluster)
+    scores = cells.scores(data.voter.astype(np.int64), len(seen))
+    if data.prompt is not None:  # the mean of a group stands in for what is left out of it
+        of_group = cells.scores(data.prompt.astype(np.int64), data.n_prompts)
+        place = (data.voter, data.prompt)
+        mass = scipy.sparse.csr_array((data.weight, place), (len(seen), data.n_prompts))
+        scores = scores - mass @ (of_group / mass.sum(axis=0)[:, None])
+    influence = np.zeros((n, len(fitted.models)))
+    influence[seen] = -POINTS_PER_NAT * (scores @ fitted.inverse_information)
+    return Scored(fitted.models, to_points(fitted.theta), influence)
+
+
+def _on(board: Scored, names: list[str]) -> Scored:
+    at = [board.models.index(name) for name in names]
+    scores, influence = board.scores[at], board.influence[:, at]
+    if len(names) == len(board.models):
+        return Scored(tuple(names), scores, influence)
+    centre = scores.mean() - board.scores.mean()
+    influence = influence - influence.mean(axis=1, keepdims=True)
+    return Scored(tuple(names), scores - centre, influence)
+
+
+def _ranks(scores: Floats) -> Ints:
+    return np.asarray(1 + (scores[None, :] > scores[:, None]).sum(axis=1))
+
+
+def _kendall(one: Floats, other: Floats) -> float | None:
+    signs = [np.sign(x[:, None] - x[None, :]).ravel() for x in (one, other)]
+    size = math.sqrt(float(signs[0] @ signs[0]) * float(signs[1] @ signs[1]))
+    return float(signs[0] @ signs[1]) / size if size else None

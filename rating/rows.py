@@ -1,0 +1,113 @@
+"""Votes one by one: what is lost where they are counted in cells."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from rating.comparisons import Comparisons
+from rating.typing import Bools, Floats, Integers, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteRows:
+    """Votes between two models each, in the order of the source or of their time.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names, sorted; ``a`` and ``b`` hold positions in them.
+    a, b : ndarray of shape (n,), int
+        Models on side A and side B; never equal.
+    outcome : ndarray of shape (n,), int
+        Position in ``tuple(Outcome)``.
+    times : ndarray of shape (n,), int
+        Votes that the row stands for.
+    groups : mapping of str to ndarray of shape (n,), int64
+        Codes by role: ``voter``, ``prompt``, ``by``, where known.
+    names : mapping of str to tuple of str
+        What the codes of a role stand for.
+    moment : ndarray of shape (n,), or None
+        Seconds since 1970; rows are then in this order.
+    features : ndarray of shape (n, n_features), or None
+    feature_names : tuple of str, length n_features
+    dropped : mapping of str to int
+        Votes left out, by reason.
+    """
+
+    models: tuple[str, ...]
+    a: Ints
+    b: Ints
+    outcome: Ints
+    times: Ints
+    groups: Mapping[str, Ints] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    moment: Floats | None = None
+    features: Floats | None = None
+    feature_names: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.a)
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes."""
+        return int(self.times.sum())
+
+    def taken(self, rows: Bools | Ints) -> Self:
+        """Return some of the rows; models and groups keep their numbers."""
+        columns = {name: getattr(self, name)[rows] for name in ("a", "b", "outcome", "times")}
+        return replace(
+            self,
+            **columns,
+            groups={role: codes[rows] for role, codes in self.groups.items()},
+            moment=None if self.moment is None else self.moment[rows],
+            features=None if self.features is None else self.features[rows],
+        )
+
+    def apart(self) -> Self:
+        """Return a row for every vote."""
+        if (self.times == 1).all():
+            return self
+        rows = self.taken(np.repeat(np.arange(self.n), self.times))
+        return replace(rows, times=np.ones(rows.n, dtype=np.int64))
+
+    def comparisons(
+        self,
+        *,
+        weight: Floats | None = None,
+        voter: Integers | None = None,
+        prompt: Integers | None = None,
+        features: bool = False,
+    ) -> Comparisons:
+        """Count the votes, as `Comparisons.from_codes` takes them.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n,), optional
+            Of one vote of each row.
+        """
+        return Comparisons.from_codes(
+            self.models,
+            self.a,
+            self.b,
+            self.outcome,
+            votes=self.times,
+            weight=None if weight is None else weight * self.times,
+            weight_sq=None if weight is None else weight**2 * self.times,
+            voter=voter,
+            prompt=prompt,
+            features=self.features if features else None,
+            feature_names=self.feature_names if features else (),
+        )
+
+    def placed(self, names: tuple[str, ...], values: Floats) -> Floats:
+        """Give each model its value, and 0 to a model that is not among the names."""
+        place = {name: at for at, name in enumerate(self.models)}
+        every = np.zeros(len(self.models))
+        every[[place[name] for name in names]] = values
+        return every

@@ -1,0 +1,75 @@
+"""`arena probe prompts`, as it is typed: its contract, its page, its help."""
+
+import json
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.arena.test_referee_command import votes
+from tests.command import Command, examples, refused
+from tests.judge.probe.test_prompts import results_file
+
+QUICK = ("--draws", "19", "--format", "json")
+
+
+def test_the_json_holds_what_other_tools_rely_on(command: Command, tmp_path: Path) -> None:
+    votes(tmp_path)
+    words = ("probe", "prompts", "votes.csv", "--by", "kind", *QUICK)
+    result = json.loads(command(*words).stdout)
+    assert {"statistic", "null_mean", "null_sd", "p", "draws", "null"} <= set(result["together"])
+    assert (result["together"]["of"], result["together"]["draws"]) == ("kind", 19)
+    assert [one["of"] for one in result["together"]["also"]] == ["prompt"]
+    boards = [one["weighting"] for one in result["ranking"]["boards"]]
+    assert boards[0] == "each prompt the same"
+    assert {one["name"] for one in result["explained"]["terms"]} == {"same kind"}
+    assert json.loads(command(*words).stdout) == result
+
+
+def test_a_page_has_three_cards_and_loads_nothing(command: Command, tmp_path: Path) -> None:
+    file = results_file(tmp_path, interaction=1)
+    file.write_text(file.read_text().replace("m00", "<script>m</script>"))
+    words = ("probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv")
+    assert command(*words, "--draws", "19", "--out", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    for title in ("Do prompts hang together?", "Does it change the ranking?", "What explains it?"):
+        assert page.count(title) == 2  # in the contents, and above the card
+    assert "<script>m" not in page
+    assert not re.search(r'(?:src|href)="(?!#)|url\(', page)
+    assert json.loads((tmp_path / "page.json").read_text())["about"]["models"] == 12
+
+
+def test_a_terminal_shows_each_card_with_its_sentence(command: Command, tmp_path: Path) -> None:
+    results_file(tmp_path, interaction=3)
+    words = ("probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv")
+    shown = command(*words, "--draws", "99", COLUMNS="120").stdout
+    assert "Do prompts hang together? Prompts hang together: by topic, any groups." in shown
+    assert re.search("What explains it\\? Alike where: .*same topic", shown)
+
+
+def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path) -> None:
+    duckdb.read_csv(str(votes(tmp_path))).project("*, kind AS category").write_parquet(
+        str(tmp_path / "votes.parquet")
+    )
+    results_file(tmp_path, interaction=0)
+    typed = examples(command, "probe prompts")
+    assert len(typed) == 2
+    for words in typed:
+        assert command(*words, "--draws", "19").returncode == 0, words
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--by", "moon"), "'moon'"),
+        (("--draws", "3"), "--draws"),
+        (("--prompts", "moon.csv"), "moon.csv"),
+        (("--out", "page.png"), "'page.png'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_name(
+    command: Command, tmp_path: Path, words: tuple[str, ...], wanted: str
+) -> None:
+    votes(tmp_path, n=200)
+    refused(command("probe", "prompts", "votes.csv", *words), wanted)

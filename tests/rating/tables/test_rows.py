@@ -1,0 +1,78 @@
+"""Votes one by one: what is read of a table, what is left out, and in which order."""
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+from rating import fit
+from rating.errors import DataError
+from rating.tables.columns import Columns, Reading
+from rating.tables.counts import REST, read_votes
+from rating.tables.rows import read_rows
+
+VOTES: dict[str, list[Any]] = {
+    "model_a": ["x", "y", "x", "x", "z"],
+    "model_b": ["y", "z", "x", "z", "x"],
+    "winner": ["model_a", "both_bad", "model_b", "tie", "skip"],
+    "voter": ["v2", "v1", "v1", "v2", "v1"],
+    "prompt_id": ["p", "q", "q", "p", "p"],
+    "ts": [1_700_000_300, 1_700_000_100, 1_700_000_000, 1_700_000_200, 1_700_000_000],
+    "kind": ["k", None, "k", " ", "k"],
+}
+FULL = Reading(Columns(by="kind"), prompts=True)
+
+
+def test_self_battles_and_skips_are_left_out_and_the_rest_goes_by_time() -> None:
+    rows = read_rows(pl.DataFrame(VOTES), FULL, time=True)
+    assert (rows.models, rows.n_votes, dict(rows.dropped)) == (("x", "y", "z"), 3, {"skipped": 1})
+    assert [*zip(rows.a.tolist(), rows.b.tolist(), rows.outcome.tolist(), strict=True)] == [
+        *((1, 2, 3), (0, 2, 2), (0, 1, 0)),
+    ]
+    named = {role: [rows.names[role][c] for c in rows.groups[role]] for role in rows.groups}
+    assert named == {
+        "voter": ["v1", "v2", "v2"],
+        "prompt": ["q", "p", "p"],
+        "by": [REST, REST, "k"],
+    }
+    assert rows.moment is not None
+    assert rows.moment.tolist() == [1_700_000_100, 1_700_000_200, 1_700_000_300]
+
+
+@pytest.mark.parametrize(("both_bad", "outcomes"), [("tie", [0, 2, 2]), ("drop", [0, 2])])
+def test_both_bad_counts_as_asked(both_bad: Any, outcomes: list[int]) -> None:
+    rows = read_rows(pl.DataFrame(VOTES), Reading(both_bad=both_bad))
+    assert sorted(rows.outcome.tolist()) == outcomes
+    assert rows.groups.keys() == {"voter"}
+
+
+def test_they_count_to_what_a_rating_reads() -> None:
+    draw = np.random.default_rng(1)
+    sides = [draw.choice(["x", "y", "z"], 2, replace=False).tolist() for _ in range(200)]
+    winner = draw.choice(["model_a", "model_b", "tie"], 200).tolist()
+    table = pl.DataFrame(
+        {
+            "model_a": [a for a, _ in sides],
+            "model_b": [b for _, b in sides],
+            "winner": winner,
+            "words_a": draw.integers(1, 9, 200),
+            "words_b": draw.integers(1, 9, 200),
+        }
+    )
+    for style in ((), ("words",)):
+        counted = read_votes(table, Reading(style=style)).data
+        rows = read_rows(duckdb.from_arrow(table.to_arrow()), Reading(style=style))
+        own = rows.comparisons(features=bool(style))
+        assert fit(own).theta == pytest.approx(fit(counted).theta)
+        assert own.n_votes == counted.n_votes == rows.apart().n
+
+
+def test_votes_that_do_not_count_are_named() -> None:
+    nothing = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["skip"]})
+    with pytest.raises(DataError, match="No votes to count: 1 skipped"):
+        read_rows(nothing, Reading())
+    untimed = pl.DataFrame({**VOTES, "ts": [1_700_000_000, None, 1, 1, 1]})
+    with pytest.raises(DataError, match="time"):
+        read_rows(untimed, Reading(), time=True)

@@ -1,0 +1,115 @@
+"""Boards with other weights: identities, intervals of moves, and categories of MT-bench."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rating import fit, to_points
+from rating.diagnosis.reweighting import Move, Reweighted, reweighted
+from rating.rows import VoteRows
+from rating.tables.columns import Reading
+from rating.tables.rows import read_rows
+from tests.rating.test_nesting import drawn
+
+
+def named(rows: VoteRows) -> VoteRows:
+    names = tuple(f"k{i}" for i in range(int(rows.groups["by"].max()) + 1))
+    return replace(rows, names={"by": names})
+
+
+def boards(rows: VoteRows) -> dict[str, Reweighted]:
+    return {one.weighting: one for one in reweighted(rows, "kind")}
+
+
+def test_there_is_a_board_for_every_way_to_weigh() -> None:
+    rows = replace(named(drawn(1)), moment=np.sort(np.arange(1500) * 600.0))
+    ways = ["each prompt the same", "each kind the same", "each voter the same"]
+    assert [*boards(rows)] == [*ways, "each day the same", *(f"kind k{i} alone" for i in range(6))]
+
+
+def test_a_group_alone_is_the_board_of_its_votes() -> None:
+    rows = named(drawn(2))
+    alone = rows.taken(rows.groups["by"] == 3)
+    scores = dict(zip(rows.models, to_points(fit(alone.comparisons()).theta), strict=True))
+    whole = dict(zip(rows.models, to_points(fit(rows.comparisons()).theta), strict=True))
+    moves = {one.model: one.moved for one in boards(rows)["kind k3 alone"].moves}
+    assert moves == pytest.approx({name: scores[name] - whole[name] for name in scores})
+
+
+def test_groups_of_the_same_size_change_nothing_when_they_weigh_the_same() -> None:
+    rows = drawn(3, votes=600)
+    even = replace(rows, groups={**rows.groups, "by": np.arange(600) % 4})
+    one = boards(named(even))["each kind the same"]
+    assert one.kendall == pytest.approx(1)
+    assert one.places == 0
+    assert all(abs(move.moved) < 1e-6 for move in one.moves)
+
+
+def test_a_group_that_identifies_no_rating_says_why() -> None:
+    rows = named(drawn(4))
+    group = np.where((rows.a == 0) | (rows.b == 0), 0, 1)
+    group[0 if group[0] else int(group.argmax())] = 2
+    one = boards(named(replace(rows, groups={**rows.groups, "by": group})))["kind k2 alone"]
+    assert (one.kendall, one.moves) == (None, ())
+    assert one.why_not is not None
+    assert "Never scored against" in one.why_not
+
+
+def test_the_interval_of_a_move_is_that_of_leaving_voters_out() -> None:
+    rows = named(drawn(5, taste=0.6))
+    voters = np.unique(rows.groups["voter"])
+
+    def moved(some: VoteRows) -> list[float]:
+        one = boards(some)["each prompt the same"]
+        return [move.moved for move in sorted(one.moves, key=lambda move: move.model)]
+
+    without = np.array([moved(rows.taken(rows.groups["voter"] != one)) for one in voters])
+    n = len(voters)
+    jackknife = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    one = boards(rows)["each prompt the same"]
+    moves = sorted(one.moves, key=lambda move: move.model)
+    reach = [(move.upper or 0) - move.moved for move in moves]
+    assert np.array(reach) / 2.01 == pytest.approx(jackknife, rel=0.12)
+
+
+@pytest.mark.published
+def test_categories_of_mt_bench_alone_have_the_ratings_computed_elsewhere(
+    published_data: Path,
+) -> None:
+    folder = published_data / "votes" / "mtbench"
+    lines = (folder / "mt_bench_questions.jsonl").read_text("utf-8").splitlines()
+    kind = {str(row["question_id"]): row["category"] for row in map(json.loads, lines)}
+    rows = read_rows(folder / "votes.parquet", Reading(prompts=True, both_bad="tie"))
+    names = tuple(sorted(set(kind.values())))
+    of_prompt = np.array([names.index(kind[name]) for name in rows.names["prompt"]])
+    groups = {**rows.groups, "by": of_prompt[rows.groups["prompt"]]}
+    one = boards(replace(rows, groups=groups, names={**rows.names, "by": names}))
+    whole = {"gpt-4": 1177, "claude-v1": 1112, "gpt-3.5-turbo": 1104}
+    coding = {"gpt-4": 1134, "claude-v1": 1118, "gpt-3.5-turbo": 1160}
+    moves = {move.model: move.moved for move in one["kind coding alone"].moves}
+    for model, rating in coding.items():
+        assert whole[model] + moves[model] == pytest.approx(rating, abs=1.1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_intervals_of_moves_hold_the_move_of_endless_votes() -> None:
+    """200 crowds on the same prompts; where nothing moves, intervals are wider than they need."""
+
+    def moves(rows: VoteRows, way: str) -> dict[str, Move]:
+        return {one.model: one for one in boards(named(rows))[way].moves}
+
+    law = {"by_category": 0.4, "by_prompt": 0.3, "taste": 0.5, "world": 9}
+    many = drawn(0, votes=400_000, voters=40_000, **law)  # type: ignore[arg-type]
+    for way, most in (("kind k2 alone", 0.975), ("each prompt the same", 1.0)):
+        truth = {name: one.moved for name, one in moves(many, way).items()}
+        inside = []
+        for seed in range(1, 201):
+            seen = moves(drawn(seed, **law), way)  # type: ignore[arg-type]
+            inside += [
+                (one.lower or 0) <= truth[name] <= (one.upper or 0) for name, one in seen.items()
+            ]
+        assert 0.92 <= np.mean(inside) <= most, way
