@@ -45,7 +45,7 @@ words: .venv/.dev
 test slow: export OPENBLAS_NUM_THREADS = 1
 
 test: lint
-	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow" -n 4 --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev
 	$(BIN)/pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --timeout 900

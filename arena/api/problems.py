@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
@@ -92,7 +93,8 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
     """Answer every error with a problem document.
 
-    What answers waits for nothing, and is async so that no refusal takes a thread.
+    What answers waits for nothing, and is async so that no refusal takes a thread; the page of
+    an address without one does, for it reads.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 404 and _reads_pages(request):
-            return missing(request)
+            return await run_in_threadpool(missing, request)
         return _http_error(error, language_of(request.scope))
 
     app.add_exception_handler(ArenaError, _arena_error)

@@ -261,9 +261,7 @@ class Relay:
                 self._followers[battle, more["asker"]] = follower
                 self._wake.set()
             case "stop" | "rest" if running is not None:
-                if (
-                    running.begun.turns[-1].turn == more["turn"]
-                ):  # and not one that has begun since
+                if running.begun.turns[-1].turn == more["turn"]:  # not one begun since
                     (running.live.stop if deed == "stop" else running.live.show_rest)()
             case "show" if relayed is not None:
                 self._show(battle, relayed, Reached(*more["at"]), more["a"], more["b"])

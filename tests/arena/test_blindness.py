@@ -69,6 +69,7 @@ FIELDS = {
 """All that JSON may hold before the vote: whoever adds to it says here that it is no hint."""
 HEADERS = {
     *("date", "server", "x-request-id", "set-cookie", "cache-control", "x-accel-buffering"),
+    *("content-language", "vary"),
     *("content-type", "content-length", "transfer-encoding"),
     *("content-security-policy", "x-content-type-options", "referrer-policy"),
 }
