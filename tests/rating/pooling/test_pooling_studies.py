@@ -59,6 +59,11 @@ def study(tau: float, runs: int) -> Study:
     return Study(*map(np.array, (taus, gains, covered, errors)))
 
 
+def rounded(x: float) -> float:
+    """Round to a number of Python's, as workers of the tests can pass it on."""
+    return round(float(x), 3)
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("tau", [0.1, 0.2, 0.4])
 def test_planted_deviations_are_recovered_and_intervals_of_mixes_hold(
@@ -66,10 +71,10 @@ def test_planted_deviations_are_recovered_and_intervals_of_mixes_hold(
 ) -> None:
     came = study(tau, 200)
     shares, (pooled, apart, one) = came.covered.mean(axis=0), came.error.mean(axis=0)
-    row = {"tau": tau, "mean": round(came.tau.mean(), 3), "sd": round(came.tau.std(), 3)}
-    row |= dict(zip(("as voted", "even", "7 %"), shares.round(3), strict=True))
+    row = {"tau": tau, "mean": rounded(came.tau.mean()), "sd": rounded(came.tau.std())}
+    row |= dict(zip(("as voted", "even", "7 %"), shares.round(3).tolist(), strict=True))
     errors = zip(("pooled", "apart", "one"), (pooled, apart, one), strict=True)
-    record_property("Pooled categories", row | {name: round(x, 3) for name, x in errors})
+    record_property("Pooled categories", row | {name: rounded(x) for name, x in errors})
     if tau > 0.1:
         assert came.tau.mean() == pytest.approx(tau, rel=0.2)
         assert pooled < 0.95 * min(apart, one)
@@ -95,10 +100,11 @@ def test_with_shared_prompts_a_level_of_them_is_needed(
             taus += [fitted.variance.tau] if cluster is None else []
     nested, simple = (np.mean(rows, axis=0) for rows in inside.values())
     names = ("even", "one", "two")
-    row = {"mean tau": round(np.mean(taus), 3)} | dict(zip(names, nested.round(3), strict=True))
+    row = {"mean tau": rounded(np.mean(taus))}
+    row |= dict(zip(names, nested.round(3).tolist(), strict=True))
     record_property("Pooled categories, shared prompts", row)
     simply = {
-        f"{name}, no level": share for name, share in zip(names, simple.round(3), strict=True)
+        f"{name}, no level": rounded(share) for name, share in zip(names, simple, strict=True)
     }
     record_property("The same, prompts as if not known", simply)
     assert np.mean(taus) == pytest.approx(0.25, rel=0.2)
@@ -121,7 +127,7 @@ def test_without_deviations_the_likelihood_hardly_prefers_any(
 ) -> None:
     came = study(0.0, 200)
     below = (came.gain < 1.35).mean()
-    row = {"below 1.35": round(below, 3), "none": round((came.tau == 0).mean(), 3)}
+    row = {"below 1.35": rounded(below), "none": rounded((came.tau == 0).mean())}
     record_property("Categories that are alike", row)
     assert below >= 0.9
     pooled, apart, one = came.error.mean(axis=0)
