@@ -100,7 +100,7 @@ def test_with_shared_prompts_a_level_of_them_is_needed(
             taus += [fitted.variance.tau] if cluster is None else []
     nested, simple = (np.mean(rows, axis=0) for rows in inside.values())
     names = ("even", "one", "two")
-    row = {"mean tau": rounded(np.mean(taus))}
+    row = {"mean tau": rounded(float(np.mean(taus)))}
     row |= dict(zip(names, nested.round(3).tolist(), strict=True))
     record_property("Pooled categories, shared prompts", row)
     simply = {
