@@ -26,6 +26,8 @@ from tests.serving import Served, Visitor, page_of
 
 TARGET = Path(__file__).parents[2] / "docs" / "pictures"
 WIDTHS = (1280, 820, 390)
+IN_README = ("ready", "leaderboard")
+"""What the README shows: on a desktop in light, and on a phone in dark."""
 ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct", "Slate 7B")
 PROMPT = "When should I use a heap instead of sorting?"
 TEXTS = (
@@ -394,6 +396,8 @@ def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> N
                 shots.append(Image.open(path).convert("RGB"))
                 path.unlink()
     join(shots).save(TARGET / f"{name}.png", optimize=True)
+    if name in IN_README:
+        join([shots[0], shots[-1]]).save(TARGET / f"readme-{name}.png", optimize=True)
 
 
 def join(shots: list[Image.Image]) -> Image.Image:
