@@ -245,7 +245,7 @@ def main() -> None:
     print("\n| | battles streaming | votes | p50 | p95 |\n|---|---|---|---|---|")
     for streaming in (0, 120):
         for name, serve in SERVERS.items():
-            row = measure_votes(serve, name, 60, streaming, options.seconds)
+            row = measure_votes(serve, name, 120, streaming, 2 * options.seconds)
             print(asyncio.run(row), flush=True)
 
 

@@ -155,7 +155,7 @@ class LiveBattle:
             if self.pacer.all_shown(progress):
                 return
             last = now
-            await asyncio.sleep(_to_next_tick(now, self.rules.tick_s))
+            await asyncio.sleep(self.rules.tick_s)
 
     def _progress(self) -> Progress:
         a, b = self.answers[Side.A], self.answers[Side.B]
@@ -209,19 +209,6 @@ class LiveBattle:
                     answer.finished = Finished(finish_reason="max_answer_chars")
                     answer.pieces.append((time.monotonic(), len(answer.text)))
                     return
-
-
-def _to_next_tick(now: float, tick_s: float) -> float:
-    """Give the seconds to the next tick, which is the same moment for a quarter of all battles.
-
-    What a battle needs is then at hand from the one before it: each takes less of the processor.
-
-    Examples
-    --------
-    >>> [round(now + _to_next_tick(now, 0.1), 3) for now in (7.03, 7.04, 7.06)]
-    [7.125, 7.125, 7.15]
-    """
-    return tick_s - now % (tick_s / 4)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
