@@ -42,7 +42,7 @@ BATTLES = "/api/v1/battles"
 """Below it every answer is for the one who asks."""
 
 WORDED = ("text/html", "application/problem+json")
-"""What is in the language of the visitor; and what such a page is told that it is still."""
+"""What is in the language of the visitor."""
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,6 @@ _AT_ONCE = 4_000
 _SEED = 20_240_601
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
-Words = NDArray[np.uint32]
 Progress = Callable[[int, int], None]
 
 
@@ -109,7 +108,7 @@ def fresh(groups: Duplicates, seconds: Floats, *, level: float = 0.95) -> Share:
     return share(((str(group), new) for group, new in rows), level=level)
 
 
-def _signatures(texts: Sequence[str], progress: Progress | None) -> Words:
+def _signatures(texts: Sequence[str], progress: Progress | None) -> NDArray[np.uint32]:
     """Return the smallest hash of each text under each permutation, shape (n, PERMUTATIONS)."""
     rng = np.random.default_rng(_SEED)
     times = rng.integers(2**31, size=PERMUTATIONS, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
@@ -126,7 +125,7 @@ def _signatures(texts: Sequence[str], progress: Progress | None) -> Words:
     return signatures
 
 
-def _hashed(texts: Sequence[str]) -> tuple[Words, Ints]:
+def _hashed(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Ints]:
     """Hash every shingle of several texts; gives the hashes and where each text's begin."""
     bounded = [text.ljust(SHINGLE) for text in texts]
     letters = np.frombuffer("".join(bounded).encode("utf-32-le", "replace"), dtype="<u4")
@@ -142,7 +141,7 @@ def _hashed(texts: Sequence[str]) -> tuple[Words, Ints]:
     return (rolled[within] >> np.uint64(32)).astype(np.uint32), starts
 
 
-def _linked(texts: Sequence[str], signatures: Words) -> Ints:
+def _linked(texts: Sequence[str], signatures: NDArray[np.uint32]) -> Ints:
     """Give the group of each text, band by band: a pair that is linked already is passed over."""
     n, group = len(texts), np.arange(len(texts))
     alike, refused = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -159,7 +158,7 @@ def _linked(texts: Sequence[str], signatures: Words) -> Ints:
     return np.asarray(group, dtype=np.int64)
 
 
-def _candidates(band: Words) -> Ints:
+def _candidates(band: NDArray[np.uint32]) -> Ints:
     """Pair each text of a bucket with the first of it, and with the one before.
 
     Returns
@@ -178,7 +177,7 @@ def _candidates(band: Words) -> Ints:
     return np.unique(np.concatenate(pairs))
 
 
-def _estimated(signatures: Words, pairs: Ints) -> Floats:
+def _estimated(signatures: NDArray[np.uint32], pairs: Ints) -> Floats:
     """Return the share of permutations under which two texts have the same smallest hash."""
     estimates = np.empty(len(pairs))
     for start in range(0, len(pairs), _AT_ONCE):

@@ -124,11 +124,11 @@ def _pairs(scored: Scored) -> Iterator[Table]:
     }
     yield Table.of(
         (
-            *("Pairs of models", "Told apart", "Agreement", "Over all pairs"),
-            *("Told apart by the ratings", "Brier of the order", "Models"),
+            *("Pairs of models", "Separated", "Agreement", "Over all pairs"),
+            *("Separated by the ratings", "Brier of the order", "Models"),
         ),
         cells,
-        "Told apart where the two intervals do not overlap (as Arena-Hard), or where the interval "
+        "Separated where the two intervals do not overlap (as Arena-Hard), or where the interval "
         "of the difference leaves out 0. Agreement over the pairs that the ratings tell apart: 1 "
         "the same way, −1 the other way, 0 not; over all pairs the others count 0, as in "
         "Arena-Hard's paper.",

@@ -48,7 +48,7 @@ class Ends:
 
 
 def separated(scores: Ends, rule: Rule) -> Floats:
-    """Return 1 or -1 for pairs of models that are told apart, else 0, shape (n_pairs,).
+    """Return 1 or -1 for pairs of models that are separated, else 0, shape (n_pairs,).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _confidence(scores: Ends | None, reference: Ends | None, rule: Rule) -> Conf
 
 
 def confidence(mine: Floats | None, theirs: Floats | None) -> Confidence:
-    """Compare pairs told apart, as `separated` gives them, with those of a reference."""
+    """Compare separated pairs, as `separated` gives them, with those of a reference."""
     shares = [None if x is None else _mean(x != 0) for x in (mine, theirs)]
     if mine is None or theirs is None:
         return Confidence(shares[0], shares[1], None, None)

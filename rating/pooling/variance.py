@@ -10,7 +10,7 @@ from rating.pooling.model import Point, Pooled, Tau, Tree, fit_pooled
 from rating.typing import Floats
 
 SMALLEST, LARGEST = 1e-3, 5.0
-"""Standard deviations that are told apart from none, and from no bound at all, in nats."""
+"""Standard deviations that differ from none, and from no bound at all, in nats."""
 GRID = 9
 POINTS = 7
 """Standard deviations that intervals are averaged over."""

@@ -43,7 +43,6 @@ from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
 from rating.typing import Bools, Integers
 
 Progress = Callable[[int, int], None]
-Words = NDArray[np.uint64]
 
 IN_A_PART = 2_000_000
 MOST_PARTS = 512
@@ -193,7 +192,7 @@ def _refuse(role: str, known: Iterable[str]) -> None:
     raise DataError(f"The winner has over {1 << LABEL_BITS} labels, {some} among them.")
 
 
-def hashed(column: Any, seed: int) -> tuple[Words, Bools]:
+def hashed(column: Any, seed: int) -> tuple[NDArray[np.uint64], Bools]:
     """Hash the voters of a batch, and say of which votes the voter is missing or blank.
 
     Eight bytes at a time, mixed as the end of MurmurHash3. Two of n voters share a hash with a
@@ -233,7 +232,7 @@ def hashed(column: Any, seed: int) -> tuple[Words, Bools]:
     return state, blank | np.asarray(column.is_null())
 
 
-def _mixed(words: Words) -> Words:
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = words ^ (words >> np.uint64(33))
     for factor in _FACTORS:
         words *= factor
@@ -289,7 +288,7 @@ class Folder:
 
     def _coded(
         self, batch: Any, source: Source, counts: Counts
-    ) -> tuple[Words, NDArray[np.uint32]]:
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """Count the votes of a batch, and give those that name their voter."""
         codes = [counts.coded(role, batch.column(source.columns[role])) for role in ROLES]
         words, missing = hashed(batch.column(source.columns["voter"]), self.seed)
@@ -299,7 +298,9 @@ class Folder:
         packed |= codes[2]
         return (words[~missing], packed[~missing]) if missing.any() else (words, packed)
 
-    def _write(self, words: Words, codes: NDArray[np.uint32], parts: Sequence[IO[bytes]]) -> None:
+    def _write(
+        self, words: NDArray[np.uint64], codes: NDArray[np.uint32], parts: Sequence[IO[bytes]]
+    ) -> None:
         """Write a block to each part: the number of its votes, their voters, and their codes."""
         # By the upper half of the hash, as dice are rolled with a fraction of one.
         part = ((words >> np.uint64(32)) * np.uint64(len(parts))) >> np.uint64(32)
@@ -414,7 +415,7 @@ class StoredParts:
         )
 
 
-def _votes(path: Path) -> tuple[Words, NDArray[np.uint32], Integers | None]:
+def _votes(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Integers | None]:
     """Read the votes of a part; of far too many for one, those that are alike are counted."""
     if path.stat().st_size <= 4 * IN_A_PART * BYTES_A_VOTE:
         return (*_joined([*_blocks(path)]), None)
@@ -431,7 +432,7 @@ def _votes(path: Path) -> tuple[Words, NDArray[np.uint32], Integers | None]:
     return words, codes, n
 
 
-Block = tuple[Words, NDArray[np.uint32]]
+Block = tuple[NDArray[np.uint64], NDArray[np.uint32]]
 
 
 def _blocks(path: Path) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, narrowest
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.outcome import OUTCOMES, Outcome
+from rating.outcome import OUTCOMES
 from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
@@ -39,7 +39,6 @@ PARTED_FROM = 20_000_000
 """Votes in files from which voters are rated part by part."""
 
 OUTSIDE = "outside the window"
-BOTH_BAD = "both bad"
 REPLACED = "a model was replaced after the draw"
 REST = "(none)"
 """Group of the votes that have no value in the column that parts them."""
@@ -122,11 +121,7 @@ def _finish(table: Table, reading: Reading) -> Votes:
         rows.drop(~weights.inside(moments, reading.since, reading.until), OUTSIDE)
     if "repicks" in table.numbers:
         rows.drop(table.numbers["repicks"] > 0, REPLACED)
-    both_bad = outcome == OUTCOMES.index(Outcome.BOTH_BAD)
-    if reading.both_bad == "drop":
-        rows.drop(both_bad, BOTH_BAD)
-    elif reading.both_bad == "tie":
-        outcome[both_bad] = OUTCOMES.index(Outcome.TIE)
+    rows.settle_both_bad(outcome, reading.both_bad)
     rows.set_aside_self_battles(a, b)
     groups, unprompted = rows.groups(all_prompts=reading.all_prompts)
     votes = _votes(rows, reading, (names, a, b, outcome), groups, moments)

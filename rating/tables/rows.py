@@ -17,11 +17,10 @@ from rating.diagnosis.referee import (
     referee,
 )
 from rating.errors import DataError
-from rating.outcome import OUTCOMES, Outcome
 from rating.rows import VoteRows
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import Reading
-from rating.tables.counts import BOTH_BAD, REST, ranked, styles
+from rating.tables.counts import REST, ranked, styles
 from rating.tables.sources import opened_table
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Integers, Ints
@@ -72,11 +71,7 @@ def _rows(table: Table, reading: Reading) -> VoteRows:
     votes = VoteFilter.of(table)
     outcome: Ints = votes.outcomes().astype(np.int64)
     models, a, b = votes.models()
-    both_bad = outcome == OUTCOMES.index(Outcome.BOTH_BAD)
-    if reading.both_bad == "drop":
-        votes.drop(both_bad, BOTH_BAD)
-    elif reading.both_bad == "tie":
-        outcome[both_bad] = OUTCOMES.index(Outcome.TIE)
+    votes.settle_both_bad(outcome, reading.both_bad)
     votes.set_aside_self_battles(a, b)
     people, _ = votes.groups(all_prompts=reading.all_prompts)
     live = votes.live

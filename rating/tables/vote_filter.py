@@ -114,6 +114,21 @@ class VoteFilter:
             raise DataError(msg)
         return outcome
 
+    def settle_both_bad(self, outcome: Integers, counts_as: str) -> None:
+        """Count votes for neither as asked: dropped, as ties, or as an outcome of their own.
+
+        Parameters
+        ----------
+        outcome : ndarray of shape (n_rows,)
+            From `outcomes`; changed in place.
+        counts_as : {"drop", "tie", "outcome"}
+        """
+        both_bad = outcome == OUTCOMES.index(Outcome.BOTH_BAD)
+        if counts_as == "drop":
+            self.drop(both_bad, "both bad")
+        elif counts_as == "tie":
+            outcome[both_bad] = OUTCOMES.index(Outcome.TIE)
+
     def models(self) -> tuple[tuple[str, ...], Integers, Integers]:
         """Read the names of both sides: all of them, sorted, and their positions.
 

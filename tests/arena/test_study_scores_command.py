@@ -229,7 +229,7 @@ def test_two_tables_are_compared_with_their_intervals(arena: Command, tmp_path: 
     assert arena("study", "scores", *words).returncode == 0
     page = (tmp_path / "study" / "scores.html").read_text("utf-8")
     assert "arena study scores scores.csv --with b.csv --against elo" in page
-    assert "Told apart by the ratings" in page
+    assert "Separated by the ratings" in page
 
 
 def test_against_votes_the_pairs_are_those_of_the_board(arena: Command, tmp_path: Path) -> None:
