@@ -8,10 +8,10 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.probe.similarity import tf_idf, words
-from rating.comparisons import Votes
 from rating.diagnosis.reweighting import Reweighted, Scored, Weighting, compared
 from rating.options import RateOptions
 from rating.pooling.boards import pooled_strengths
+from rating.pooling.forecast import groups_of
 from rating.pooling.mix import Mix, RankReach, envelope
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
@@ -131,16 +131,9 @@ def reach_of_votes(rows: VoteRows) -> tuple[RankReach, ...]:
         As `rating.pooling.boards.pooled_strengths`.
     """
     votes, variance = pooled_strengths(
-        dict(_by_group(rows)), RateOptions(by="group", pool=True, interval="none")
+        groups_of(rows), RateOptions(by="group", pool=True, interval="none")
     )
     return tuple(envelope(votes.data.models, variance.best.strengths, votes.votes))
-
-
-def _by_group(rows: VoteRows) -> Iterator[tuple[str, Votes]]:
-    for code, name in enumerate(rows.names["by"]):
-        own = rows.taken(rows.groups["by"] == code)
-        data = own.comparisons(voter=own.groups.get("voter"), prompt=own.groups.get("prompt"))
-        yield name, Votes(data)
 
 
 # Tables of results
