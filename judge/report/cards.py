@@ -462,7 +462,8 @@ def _reaches(envelope: list[Plain]) -> Iterator[Row]:
         fixed = sum(row["best"] == row["worst"] for row in twice)
         note = (
             f"In any mix where no {by} has more than {TWICE:g} times its share, {fixed} of "
-            f"{len(twice)} models have one rank. Of the others, best and worst:"
+            f"{len(twice)} models have one rank, by strengths as estimated: the range has no "
+            "interval. Of the others, best and worst:"
         )
         parts = tuple(
             (f"{row['kappa']:g} times", row["model"], f"{row['best']} to {row['worst']}")

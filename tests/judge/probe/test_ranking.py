@@ -1,5 +1,7 @@
 """Other mixes of prompts: by words, by shares of one's own, and the ranks that any mix reaches."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,7 +11,7 @@ from judge.probe.ranking import by_words, clusters_of, own_mix, reach_of_table
 from judge.probe.similarity import tf_idf
 from rating.diagnosis.reweighting import Reweighted, Weighting
 from rating.errors import DataError
-from rating.pooling.mix import Mix, RankReach
+from rating.pooling.mix import Mix, RankReach, envelope
 
 Floats = NDArray[np.float64]
 TEXTS = [f"{kind} {kind} {word}" for kind in ("alpha beta", "gamma delta") for word in "stuvw"]
@@ -116,3 +118,37 @@ def test_ranks_of_groups_alone_are_reached_where_they_differ() -> None:
             assert reach[name][0] <= rank <= reach[name][1]
     close = by_kappa(reach_of_table(names(), values, group), 1.5)
     assert any(one != reach[name] for name, one in close.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("apart", "most", "fixed"), [(0.0, 0.4, 0.8), (0.02, 0.6, 0.55), (0.05, 0.7, 0.1)]
+)
+def test_ends_of_ranges_are_nearer_to_the_truth_than_those_of_means(
+    apart: float, most: float, fixed: float, record_property: Callable[[str, object], None]
+) -> None:
+    """200 tables: errors in places, of best and worst rank in any mix."""
+    errors, of_means, alone = [], [], []
+    for seed in range(200):
+        values, group, true = table(np.random.default_rng(seed), apart=apart)
+        sizes = np.bincount(group).astype(np.float64)
+        means = np.array([values[:, group == code].mean(axis=1) for code in range(3)])
+        ours = ends(reach_of_table(names(), values, group))
+        wanted = ends(tuple(envelope(names(), true.T, sizes)))
+        errors.append(np.abs(ours - wanted).mean())
+        of_means.append(np.abs(ends(tuple(envelope(names(), means, sizes))) - wanted).mean())
+        alone.append((ours[:, 0] == ours[:, 1]).mean())
+    row = {
+        "apart": apart,
+        "error": round(float(np.mean(errors)), 2),
+        "of means": round(float(np.mean(of_means)), 2),
+        "one rank": round(float(np.mean(alone)), 2),
+    }
+    record_property("ranks in any mix", row)
+    assert np.mean(errors) < most
+    assert np.mean(errors) < np.mean(of_means)
+    assert np.mean(alone) > fixed
+
+
+def ends(reach: tuple[RankReach, ...]) -> Floats:
+    return np.array([[row.best, row.worst] for row in reach if row.kappa == 8], dtype=np.float64)
