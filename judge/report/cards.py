@@ -428,8 +428,8 @@ def _ranking(plain: Plain) -> CardView:
     )
     legend = (
         f"Ranks as it is, on the left, and with the board that moves a model most: "
-        f"{most['weighting']}. Blue: the points of the model are shown to move, by their 95 % "
-        "interval; grey: that may be luck."
+        f"{most['weighting']}. Blue: the points of the model move by an interval that leaves out "
+        "0; grey: that may be luck."
     )
     return CardView(RANKING, subtitle, False, verdict, rows, picture, legend)
 
@@ -443,7 +443,10 @@ def _drawn(board: Plain) -> list[Plain]:
 def _sure(boards: list[Plain]) -> str:
     moves = [x for board in boards for x in board["moves"] if x["rank"] != x["rank_default"]]
     sure = sum(map(_is_sure, moves))
-    return f"Of {len(moves)} changes of place, {sure} go with points that are shown to move."
+    return (
+        f"Of {len(moves)} changes of place, {sure} go with points whose 95 % interval, each by "
+        "itself, leaves out 0."
+    )
 
 
 def _is_sure(move: Plain) -> bool:

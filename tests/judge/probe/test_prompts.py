@@ -112,7 +112,7 @@ def test_what_moves_by_luck_is_counted_apart(tmp_path: Path) -> None:
         if move["rank"] != move["rank_default"]
     ]
     sure = [move for move in moves if move["lower"] * move["upper"] > 0]
-    words = f"Of {len(moves)} changes of place, {len(sure)} go with points that are shown to move."
+    words = f"Of {len(moves)} changes of place, {len(sure)} go with points whose 95 % interval"
     assert len(sure) < len(moves) / 2
     assert words in cards(result)[1].verdict
 
