@@ -1,12 +1,11 @@
 """`arena mix`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
-from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, require_folder_of
+from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, Shares, require_folder_of
 from arena.commands.rating import Options, write_board
 from arena.terminal import working
 from rating.errors import DataError
@@ -16,26 +15,6 @@ TAKEN = "^(options|both_bad|cluster|half_life|since|until|columns|seed|level|sca
 """What of a rating's options a mix takes."""
 
 DEFAULTS = Options()
-
-
-@Parameter(n_tokens=1)
-def shares(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, float], ...]:
-    """Read the value of ``--mix``."""
-    given = []
-    for part in words[-1].value.split(","):
-        name, _, share = part.rpartition("=")
-        try:
-            given.append((name.strip(), float(share if name.strip() else "")))
-        except ValueError as error:
-            msg = f"cannot read {part!r}: write CATEGORY=SHARE, such as coding=.5,writing=.5."
-            raise ValueError(msg) from error
-    return tuple(given)
-
-
-Shares = Annotated[
-    tuple[tuple[str, float], ...],
-    Parameter(name="--mix", metavar="CATEGORY=SHARE,...", converter=shares),
-]
 
 
 def mix(

@@ -22,6 +22,7 @@ from arena.commands.arguments import (
     Flat,
     Renamed,
     RosterFile,
+    Shares,
     TableOrJson,
     require_folder_of,
 )
@@ -207,6 +208,7 @@ def prompts(
     prompts: File = None,
     value: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
     right: Annotated[float | None, Parameter(metavar="ABOVE")] = None,
+    mix: Shares = (),
     draws: Annotated[int, Parameter(validator=Number(gte=19))] = 999,
     sample: int = 400,
     seed: Seed = 0,
@@ -230,6 +232,9 @@ def prompts(
         Column of results: right, correct, win, score, preference or value by default.
     right
         Above it a result is right, else wrong; 1.5 for preference.
+    mix
+        Shares of your own of the groups of the first --by, such as coding=.5,writing=.5: what
+        the board is where groups weigh so.
     draws
         Of each null.
     sample
@@ -239,15 +244,18 @@ def prompts(
     --------
     arena probe prompts votes.parquet --by category
     arena probe prompts marks.csv --by topic --prompts prompts.csv --out prompts.html
+    arena probe prompts votes.parquet --by category --mix coding=.7,writing=.3
     """
     form = _chosen(form, out)
     from judge.probe.prompts import Asked, probe_prompts
+    from rating.pooling.mix import Mix
 
     asked = Asked(
         by,
         None if prompts is None else Files((prompts,)),
         value,
         right,
+        Mix.of_shares(dict(mix)) if mix else None,
         draws=draws,
         sample=sample,
         seed=seed,

@@ -122,6 +122,20 @@ class PooledFit:
 
 
 def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
+    """Fit the votes of all categories together, with the spread of the strengths.
+
+    Raises
+    ------
+    DataError, NotIdentifiedError, ConvergenceError
+        As `pooled_strengths`.
+    """
+    votes, variance = pooled_strengths(groups, options)
+    return PooledFit(votes, variance, spread(variance, votes))
+
+
+def pooled_strengths(
+    groups: Mapping[str, Votes], options: RateOptions
+) -> tuple[Categorised, Variance]:
     """Fit the votes of all categories together.
 
     Prompts are a level of their own where they are known and repeat, or where clusters of both
@@ -153,8 +167,7 @@ def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
             "leave these models out."
         )
     tree = Tree.of(votes, nested=_is_nested(data, options))
-    variance = fitted_variance(tree, level=options.level)
-    return PooledFit(votes, variance, spread(variance, votes))
+    return votes, fitted_variance(tree, level=options.level)
 
 
 def _is_of_one(data: Comparisons) -> bool:
@@ -183,7 +196,7 @@ def rate_pooled(groups: Mapping[str, Votes], options: RateOptions) -> PooledBoar
     Raises
     ------
     DataError, NotIdentifiedError, ConvergenceError
-        As `pooled_fit`.
+        As `pooled_strengths`.
     """
     there = {name: votes for name, votes in groups.items() if votes.data.weight.any()}
     empty = {name: "No vote counts." for name in groups if name not in there}

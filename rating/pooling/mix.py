@@ -201,7 +201,9 @@ def rate_mix(
         pairs=tuple(sorted(_turned(pairs, place), key=lambda x: (place[x.a], place[x.b]))),
         envelope=tuple(
             sorted(
-                envelope(pooled, kappas),
+                envelope(
+                    pooled.votes.data.models, pooled.best.strengths, pooled.votes.votes, kappas
+                ),
                 key=lambda reach: (reach.kappa, place[reach.model]),
             )
         ),
@@ -271,7 +273,7 @@ def _preferences(
     rows = []
     for i in range(len(models)):
         for j in range(i + 1, len(models)):
-            p, slope = _on_new_prompts(strengths[:, i] - strengths[:, j], scatter)
+            p, slope = on_new_prompts(strengths[:, i] - strengths[:, j], scatter)
             own = covariance[:, i] - covariance[:, j]
             own = own[:, :, i] - own[:, :, j]
             mean = float(q @ p)
@@ -285,26 +287,32 @@ def _preferences(
     return rows
 
 
-def _on_new_prompts(gap: Floats, scatter: float) -> tuple[Floats, Floats]:
+def on_new_prompts(gap: Floats, scatter: float) -> tuple[Floats, Floats]:
     """Return the probability of a win, and its slope, over normal differences between prompts."""
     p = 1 / (1 + np.exp(-(gap[:, None] + scatter * _NODES)))
     weight = _WEIGHTS / _WEIGHTS.sum()
     return p @ weight, (p * (1 - p)) @ weight
 
 
-def envelope(pooled: PooledFit, kappas: Sequence[float] = KAPPAS) -> list[RankReach]:
+def envelope(
+    models: Sequence[str], strengths: Floats, votes: Floats, kappas: Sequence[float] = KAPPAS
+) -> list[RankReach]:
     """Bound every model's rank over all mixes near that of the votes.
 
     Mixes q with ``q_c <= kappa p_c``, p_c the share of category c among the votes. The least and
     the largest difference of two models are exact: the best categories are filled up in turn.
     With kappa 1 there is one such mix, that of the votes.
 
+    Parameters
+    ----------
+    strengths : ndarray of shape (n_categories, n_models)
+    votes : ndarray of shape (n_categories,)
+
     Raises
     ------
     DataError
         If a kappa is under 1 or not finite.
     """
-    votes, strengths = pooled.votes.votes, pooled.best.strengths
     reached = []
     for kappa in kappas:
         if not 1 <= kappa < math.inf:
@@ -312,7 +320,7 @@ def envelope(pooled: PooledFit, kappas: Sequence[float] = KAPPAS) -> list[RankRe
         least = least_differences(strengths, kappa * votes / votes.sum())
         ahead = (least > 1e-12).sum(axis=0)  # of each column: rows above it in every mix
         below_somewhere = (least < -1e-12).sum(axis=1)
-        for number, model in enumerate(pooled.votes.data.models):
+        for number, model in enumerate(models):
             best, worst = int(ahead[number]), int(below_somewhere[number])
             reached.append(RankReach(model, 1 + best, 1 + worst, float(kappa)))
     return reached
