@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
@@ -18,7 +17,13 @@ from arena.store.records import Ballot
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
 from rating.sentences import Sentence
 
-_A, _B = aliased(ModelRow), aliased(ModelRow)
+
+def _fingerprint(model: Any) -> Any:
+    """Read a model beside its battle: a join would lose a battle whose model changed meanwhile."""
+    read = select(col(ModelRow.fingerprint)).where(col(ModelRow.id) == col(model))
+    return read.correlate(BattleRow).scalar_subquery()
+
+
 _BATTLE = (
     select(
         col(BattleRow.id),
@@ -28,12 +33,10 @@ _BATTLE = (
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
         col(VoterRow.person),
-        col(_A.fingerprint).label("fingerprint_a"),
-        col(_B.fingerprint).label("fingerprint_b"),
+        _fingerprint(BattleRow.model_a).label("fingerprint_a"),
+        _fingerprint(BattleRow.model_b).label("fingerprint_b"),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-    .join(_A, col(_A.id) == col(BattleRow.model_a))
-    .join(_B, col(_B.id) == col(BattleRow.model_b))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
     .with_for_update(of=BattleRow)
 )
