@@ -32,7 +32,7 @@ COMMANDS = {
     "models": "serving:models",
     "models check": "serving:check_models",
     "export votes": "data:votes",
-    "people list": "people:listed",
+    "people list": "people:roll",
     "people invite": "people:invite",
     "people change": "people:change",
     "verify": "data:verify",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))]
 
 
-def listed(*, database: Database = None, form: TableOrJson = "table") -> None:
+def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
     """List the people whom the arena knows, and what each may do.
 
     Parameters
@@ -33,9 +33,9 @@ def listed(*, database: Database = None, form: TableOrJson = "table") -> None:
     arena people list --format json
     """
     with closing(_store(database)) as store:
-        people = _matching(store, "")
+        everybody = _matching(store, "")
     if form == "json":
-        write_json({"people": [_as_row(one) for one in people]})
+        write_json({"people": [_as_row(one) for one in everybody]})
         return
     head = ("person", "name", "role", "came by", "votes", "since")
     rows = [
@@ -47,7 +47,7 @@ def listed(*, database: Database = None, form: TableOrJson = "table") -> None:
             f"{one.votes:,}",
             f"{one.created:%Y-%m-%d}",
         )
-        for one in people
+        for one in everybody
     ]
     show(table(head, rows, right={4}))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.starlette_client import OAuth
-from httpx import HTTPError
+from httpx2 import HTTPError
 from joserfc.errors import JoseError
 from starlette.requests import Request
 
@@ -81,9 +81,12 @@ class OpenId:
         """
         try:
             token = await self._client.authorize_access_token(request)
+            claims: dict[str, Any] = token.get("userinfo") or {}
+            if "userinfo_endpoint" in await self._client.load_server_metadata():
+                more = await self._client.userinfo(token=token)
+                claims |= more if more.get("sub") == claims.get("sub") else {}
         except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
             raise RefusedError(_words(error)) from error
-        claims: dict[str, Any] = token.get("userinfo") or {}
         if not claims.get("sub"):
             msg = "it named nobody."
             raise RefusedError(msg)

@@ -183,6 +183,11 @@ def note(
     session.add(ActRow(by=by, act=act, subject=subject, detail=dict(detail), created=now))
 
 
+def acts(session: Session) -> list[ActRow]:
+    """Read what those who run the arena did, oldest first."""
+    return list(session.exec(select(ActRow).order_by(col(ActRow.id))))
+
+
 def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:
     query = (
         select(InvitationRow)

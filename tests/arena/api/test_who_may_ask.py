@@ -3,7 +3,9 @@
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,28 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from arena.app import create_app
+from arena.domain.people import Invitation, Role
+from arena.guard.people import new_token, token_hash
 from arena.settings import read_settings
+from arena.store import people
+from arena.store.store import Store
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, client_of, page_of, write_roster
 from tests.sqlite import new_sqlite
 
-WHO = ("nobody", "other visitor", "owner")
+DAY = timedelta(days=1)
+WHO = ("nobody", "other visitor", "owner", "voter", "researcher", "admin")
 ORIGINS = ("own page", "program", "sibling", "foreign")
 LETTERS = {"in": "i", "in, with a cookie": "c", "no such battle": "-", "refused": "X"}
 
 # A line for each of WHO, in it a letter for each of ORIGINS.
-READ = "iiii iiii iiii"
-START = "ccii iiii iiii"
-OPEN = "ccXX iiXX iiXX"
-LOOK = "---- ---- iiii"
-CHANGE = "--XX --XX iiXX"
-PAGE = "iiXX iiXX iiXX"
+READ = "iiii iiii iiii iiii iiii iiii"
+START = "ccii iiii iiii iiii iiii iiii"
+OPEN = "ccXX iiXX iiXX iiXX iiXX iiXX"
+LOOK = "---- ---- iiii ---- ---- ----"
+CHANGE = "--XX --XX iiXX --XX --XX --XX"
+PAGE = "iiXX iiXX iiXX iiXX iiXX iiXX"
+OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 
 ROUTES = {
     READ: """
@@ -59,12 +67,19 @@ ROUTES = {
         GET /look/maths.woff2
         GET /look/{file}
         GET /favicon.ico
+        GET /sign-in
+        GET /join/{token}
         GET /theme.css
         GET /assets/{file}
         """,
     START: "GET /",
     OPEN: "POST /api/v1/battles",
-    PAGE: "POST /language/{language}",
+    PAGE: """
+        POST /language/{language}
+        POST /join/{token}
+        POST /device
+        """,
+    OUT: "POST /sign-out",
     LOOK: """
         GET /api/v1/battles/{battle_id}
         GET /api/v1/battles/{battle_id}/events
@@ -154,7 +169,23 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             bob.get("/")
             cookies = {"nobody": {}, "other visitor": bob.client.cookies}
             cookies["owner"] = ada.client.cookies
-            yield Scene(served, {who: dict(jar) for who, jar in cookies.items()}, battle_id)
+            jars = {who: dict(jar) for who, jar in cookies.items()}
+            yield Scene(served, jars | _known(served), battle_id)
+
+
+def _known(served: Served) -> dict[str, dict[str, str]]:
+    """Let somebody of each role in; gives the cookies of each."""
+    jars = {}
+    for role in Role:
+        token = new_token()
+        with closing(Store(served.database)) as store, store.writing() as session:
+            now = datetime.now(UTC)
+            invitation = Invitation(role, role, 1)
+            people.invite(session, invitation, token_hash(token), now + DAY, now, "terminal")
+        with served.visitor() as visitor:
+            visitor.post(f"/join/{token}")
+            jars[str(role)] = dict(visitor.client.cookies)
+    return jars
 
 
 @pytest.mark.parametrize("route", TABLE)
