@@ -3,9 +3,7 @@
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,12 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from arena.app import create_app
-from arena.domain.people import Invitation, Role
-from arena.guard.people import new_token, token_hash
+from arena.domain.people import Role
 from arena.settings import read_settings
-from arena.store import people
-from arena.store.store import Store
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, client_of, page_of, write_roster
+from tests.serving import Served, client_of, invited, page_of, write_roster
 from tests.sqlite import new_sqlite
 
-DAY = timedelta(days=1)
 WHO = ("nobody", "other visitor", "owner", "voter", "researcher", "admin")
 ORIGINS = ("own page", "program", "sibling", "foreign")
 LETTERS = {"in": "i", "in, with a cookie": "c", "no such battle": "-", "refused": "X"}
@@ -177,13 +171,8 @@ def _known(served: Served) -> dict[str, dict[str, str]]:
     """Let somebody of each role in; gives the cookies of each."""
     jars = {}
     for role in Role:
-        token = new_token()
-        with closing(Store(served.database)) as store, store.writing() as session:
-            now = datetime.now(UTC)
-            invitation = Invitation(role, role, 1)
-            people.invite(session, invitation, token_hash(token), now + DAY, now, "terminal")
         with served.visitor() as visitor:
-            visitor.post(f"/join/{token}")
+            visitor.post(invited(served, role))
             jars[str(role)] = dict(visitor.client.cookies)
     return jars
 
