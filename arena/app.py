@@ -30,10 +30,13 @@ from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
 from arena.errors import ClosingError, SettingsError, UnknownBattleError
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
+from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
+from arena.pages.oidc import OpenId
 from arena.pages.rendering import Visit
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
+from arena.pages.sign_in import Doors, sign_in_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.labels import keep_labelling
@@ -75,7 +78,7 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
-    identity: Identity
+    people: People
     addresses: Addresses
     metrics: Metrics
     stop_metrics: Callable[[], None]
@@ -105,9 +108,15 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(
         Visitors,
-        identity=parts.identity,
+        people=parts.people,
         addresses=parts.addresses,
-        trust=Trust(settings.host, settings.host_names(), settings.proxy_networks()),
+        trust=Trust(
+            settings.host,
+            settings.host_names(),
+            settings.proxy_networks(),
+            settings.user_header.lower(),
+            settings.members_only,
+        ),
     )
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
@@ -119,6 +128,9 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
         for policy in (DEFAULT, SIMULATED)
     )
+    provider = settings.provider()
+    openid = OpenId(provider, settings.named_roles()) if provider else None
+    doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
     app.include_router(public_router(board.read, check))
@@ -133,8 +145,10 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
             pacing=settings.pacing,
+            can_sign_in=doors.openid is not None,
         )
     )
+    app.include_router(sign_in_router(doors))
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
     app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts, settings, visit_of) if settings.page else app
@@ -178,7 +192,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         endpoints=endpoints,
         battles=battles,
         verifier=upkeep.RecordVerifier(store, _now),
-        identity=Identity(key),
+        people=People(store, Identity(key), settings.named_roles(), _now),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),

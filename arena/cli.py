@@ -20,6 +20,7 @@ UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 
 GROUPS = {
     "export": "Write what the arena holds to files.",
+    "people": "Whom the arena knows, and who may do what.",
     "judge": "Scores and verdicts of models that judge.",
     "study": "How judges, and scores from elsewhere, agree with people.",
     "probe": "Is the measure itself any good: cards to read.",
@@ -31,6 +32,9 @@ COMMANDS = {
     "models": "serving:models",
     "models check": "serving:check_models",
     "export votes": "data:votes",
+    "people list": "people:roll",
+    "people invite": "people:invite",
+    "people change": "people:change",
     "verify": "data:verify",
     "migrate": "data:migrate",
     "backup": "data:backup",

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +21,7 @@ from arena.domain.board_view import (
     ShownVotes,
     Waiting,
 )
+from arena.domain.people import Invitation, Person, Role
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
@@ -53,6 +54,13 @@ WITHOUT_VOTE = {
 }
 """How a battle stands that has no vote."""
 
+INVITED_AS = {
+    Role.VOTER: Sentence("You can ask questions, and vote, as somebody whom this arena knows."),
+    Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
+    Role.ADMIN: Sentence("You can run this arena: models, people and data."),
+}
+"""What somebody may do who opens a link."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -64,11 +72,14 @@ class Visit:
         Stands before the address of the picture for previews of links.
     votes : int
         Votes that the visitor has cast so far.
+    person : Person or None
+        Who asks, if the arena knows them.
     """
 
     language: Language = Language.EN
     origin: str = ""
     votes: int = 0
+    person: Person | None = None
 
 
 @cache
@@ -212,7 +223,12 @@ def leaderboard_page(
 
 
 def my_battles_page(
-    past: Sequence[PastBattle] | None, *, linked: bool, now: datetime, visit: Visit = Visit()
+    past: Sequence[PastBattle] | None,
+    *,
+    linked: bool,
+    now: datetime,
+    can_sign_in: bool = False,
+    visit: Visit = Visit(),
 ) -> str:
     """Page of one's own battles, newest first; ``past`` is None when nobody is known.
 
@@ -224,6 +240,7 @@ def my_battles_page(
         "my_battles.html",
         visit,
         past=newest_first,
+        can_sign_in=can_sign_in,
         votes=choices.total() - choices[Choice.SKIP],
         skips=choices[Choice.SKIP],
         linked=linked,
@@ -233,6 +250,34 @@ def my_battles_page(
         Mode=Mode,
         now=now,
     )
+
+
+def sign_in_page(
+    provider: str | None, to: str, problem: Sentence | None, visit: Visit = Visit()
+) -> str:
+    """Page of the ways in.
+
+    Parameters
+    ----------
+    provider : str or None
+        What people know the provider as at which they sign in; None if there is none.
+    to : str
+        Where they were heading.
+    problem : Sentence or None
+        Why somebody who tried is not inside.
+    """
+    return _filled("sign_in.html", visit, provider=provider, to=to, problem=problem)
+
+
+def join_page(invitation: Invitation, token: str, visit: Visit = Visit()) -> str:
+    """Page of a link that lets somebody in, once they say so."""
+    return _filled("join.html", visit, invitation=invitation, token=token, roles=INVITED_AS)
+
+
+def device_page(link: str, holds: timedelta, visit: Visit = Visit()) -> str:
+    """Page that shows the link for a further device, and how long it lets in."""
+    minutes = int(holds.total_seconds() // 60)
+    return _filled("device.html", visit, link=link, minutes=minutes)
 
 
 def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit = Visit()) -> str:

@@ -96,7 +96,12 @@ def origin_of(request: Request) -> str:
 
 def visit_to(request: Request, votes: int = 0) -> Visit:
     """Say what a page takes from who asks for it, and has voted so often."""
-    return Visit(getattr(request.state, "language", Language.EN), origin_of(request), votes)
+    return Visit(
+        getattr(request.state, "language", Language.EN),
+        origin_of(request),
+        votes,
+        getattr(request.state, "person", None),
+    )
 
 
 def revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:
@@ -123,6 +128,7 @@ def pages_router(
     exhibits: Exhibits | None = None,
     study: Path | None = None,
     pacing: Pacing = Pacing.PACED,
+    can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
     """Routes of the reading pages, their stylesheets, pictures and the font of formulas.
@@ -147,6 +153,8 @@ def pages_router(
         Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
     pacing : Pacing
         How battles release their answers, for the method page.
+    can_sign_in : bool
+        Whether there is a provider at which people sign in.
     """
     router = APIRouter(include_in_schema=False)
 
@@ -197,6 +205,7 @@ def pages_router(
             my_battles(voter) if voter else None,
             linked=exhibits is not None,
             now=now(),
+            can_sign_in=can_sign_in,
             visit=visit_of(request),
         )
         return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})

@@ -77,7 +77,7 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
             BattleRow.model_a,
             BattleRow.model_b,
             VoteRow.outcome,
-            VoteRow.voter_id,
+            func.coalesce(VoterRow.person, VoteRow.voter_id),
             BattleRow.prompt_id,
             VoteRow.created,
             BattleRow.pair_probability,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row, bindparam
+from sqlalchemy import ColumnElement, Connection, Row, bindparam
 from sqlmodel import Session, col, func, or_, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
@@ -34,12 +34,17 @@ from arena.store.tables import (
 PAGE = 50
 """Votes read at a time."""
 
+OWNER = func.coalesce(col(VoterRow.person), col(VoterRow.id))
+"""Whose a voter's battles and votes are: a person's, where they turned out to be one."""
+
 _BATTLE = (
     sa.select(
-        *map(col, (BattleRow.id, BattleRow.owner, BattleRow.mode, BattleRow.state)),
+        OWNER.label("owner"),
+        *map(col, (BattleRow.id, BattleRow.mode, BattleRow.state)),
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
         col(BattleRow.process),
     )
+    .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
 )
@@ -188,7 +193,8 @@ def votes_of(session: Session, owner: str) -> int:
     cast = (
         select(func.count())
         .select_from(VoteRow)
-        .where(VoteRow.voter_id == owner, VoteRow.outcome != Choice.SKIP)
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(_is(owner), VoteRow.outcome != Choice.SKIP)
     )
     return session.exec(cast).one()
 
@@ -200,10 +206,16 @@ def past_battles(session: Session, owner: str) -> list[PastBattle]:
         select(BattleRow, TurnRow.prompt, VoteRow)
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
-        .where(BattleRow.owner == owner, TurnRow.turn == 1)
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(_is(owner), TurnRow.turn == 1)
         .order_by(col(BattleRow.id).desc())
     ).all()
     return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
+
+
+def _is(owner: str) -> ColumnElement[bool]:
+    """Select the voters that somebody is, or was before they were known."""
+    return or_(col(VoterRow.id) == owner, col(VoterRow.person) == owner)
 
 
 def _past(

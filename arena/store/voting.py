@@ -32,6 +32,7 @@ _BATTLE = (
         col(BattleRow.ready),
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
+        col(VoterRow.person),
         _fingerprint(BattleRow.model_a).label("fingerprint_a"),
         _fingerprint(BattleRow.model_b).label("fingerprint_b"),
     )
@@ -62,7 +63,7 @@ def cast(session: Session, ballot: Ballot) -> bool:
     """
     connection = session.connection()
     battle = connection.execute(_BATTLE, {"public_id": ballot.battle_id}).one_or_none()
-    if battle is None or battle.owner != ballot.voter:
+    if battle is None or ballot.voter not in (battle.owner, battle.person):
         raise UnknownBattleError
     vote = connection.execute(_VOTE, {"battle": battle.id}).one_or_none()
     if vote is None:
@@ -121,13 +122,13 @@ def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballo
         "fingerprint_b": battle.fingerprint_b,
         "seconds_to_vote": max(0.0, (ballot.cast - battle.ready).total_seconds()),
     }
-    choice = {"winner": ballot.choice, "voter": ballot.voter, "ts": ballot.cast}
+    choice = {"winner": ballot.choice, "voter": battle.owner, "ts": ballot.cast}
     whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}
     link = chain.extend(connection, "vote", chain.vote_content(whole))
     unsaid = {"tags_a": {}, "tags_b": {}, "comment_a": "", "comment_b": ""}
     rest = {
         "battle_id": battle.id,
-        "voter_id": ballot.voter,
+        "voter_id": battle.owner,
         "outcome": ballot.choice,
         "key": ballot.key,
         "created": ballot.cast,

@@ -6,15 +6,21 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from arena.domain.people import Role
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
 from tests.faulty_server import Behaviour, Fault, faulty_server
 from tests.judge.render.test_markdown import GOLDEN
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, invited, page_of, write_roster
 
 pytestmark = pytest.mark.browser
 
 ANSWER = TEXT + "\n\n" + (GOLDEN / "maths.md").read_text()
+PROVIDER = {
+    "oidc_issuer": "http://127.0.0.1:9",
+    "oidc_client_id": "arena",
+    "secret_key": "k" * 32,
+}
 SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
 
 
@@ -23,7 +29,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("axe")
     with faulty_server({name: Behaviour(text=ANSWER) for name in "xy"}) as server:
         roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=50_000) as served:
+        with page_of(folder, roster, characters_per_s=50_000, **PROVIDER) as served:
             yield served
 
 
@@ -91,13 +97,30 @@ def test_a_battle_that_failed(
         assert_accessible(ada.page)
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method", "/battles", "/nowhere"])
+@pytest.mark.parametrize(
+    "path",
+    ["/leaderboard", "/votes", "/method", "/battles", "/nowhere", "/sign-in", "/join/nowhere"],
+)
 def test_a_reading_page(
     chromium: Browser, arena: Served, screen: dict[str, object], path: str
 ) -> None:
     with person(chromium, arena, **screen) as ada:
         voted(ada)
         ada.page.goto(f"{ada.url}{path}")
+        assert_accessible(ada.page)
+
+
+def test_the_pages_of_a_person_who_was_invited(
+    chromium: Browser, arena: Served, screen: dict[str, object]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        ada.page.goto(f"{ada.url}{invited(arena, Role.ADMIN)}")
+        assert_accessible(ada.page)
+        ada.page.get_by_role("button", name="Come in").click()
+        ada.page.goto(f"{ada.url}/votes")
+        assert_accessible(ada.page)
+        ada.page.get_by_role("button", name="Use another device").click()
+        ada.page.get_by_text("/join/").wait_for()
         assert_accessible(ada.page)
 
 
