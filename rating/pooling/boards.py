@@ -257,6 +257,18 @@ def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOpt
     )
 
 
+def contrast(pooled: PooledFit, weights: Floats) -> tuple[Floats, Floats]:
+    """Weigh each model's strengths by category; returns values and standard errors, in nats.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_categories,)
+        Shares of a mix, or a difference of two mixes.
+    """
+    variance = np.einsum("c,cidi,d->i", weights, pooled.spread.covariance, weights)
+    return weights @ pooled.best.strengths, np.sqrt(variance)
+
+
 def cluster_of(pooled: PooledFit) -> Clusters:
     """Name the clusters that the intervals allow for."""
     if pooled.votes.data.voter is None:
