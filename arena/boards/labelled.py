@@ -52,6 +52,8 @@ CATEGORY = "category"
 RARE = "rare"
 """Values with so few votes that they share one board, where models times values are too many."""
 MOST_STRENGTHS = 2000
+MOST_MIXES = 100
+"""Boards of mixes that are kept until votes or labels have grown."""
 LOOK = timedelta(seconds=5)
 """Between two looks for new votes and labels."""
 
@@ -124,6 +126,8 @@ class Snapshot:
     facets: Mapping[str, FittedFacet]
     records: Mapping[str, ModelRecord]
     _boards: dict[tuple[str, str], LabelBoard] = field(default_factory=dict)
+    _mixes: dict[object, MixBoard] = field(default_factory=dict)
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def labels(self) -> Labels:
@@ -148,7 +152,7 @@ class Snapshot:
         return made
 
     def mix(self, mix: Mix) -> MixBoard:
-        """Rate the models on a mix of categories.
+        """Rate the models on a mix of categories; of many at once, one after the other.
 
         Raises
         ------
@@ -158,7 +162,15 @@ class Snapshot:
         facet = self.facets[CATEGORY]
         if facet.fit is None:
             raise DataError(facet.reason or NO_LABELS)
-        return board_of_mix(facet.fit, whole_of(facet.groups, facet.fit), mix, facet.options)
+        key = (tuple(sorted(mix.shares.items())), mix.prompts)
+        with self._one_at_a_time:
+            if key not in self._mixes:
+                whole = whole_of(facet.groups, facet.fit)
+                made = board_of_mix(facet.fit, whole, mix, facet.options)
+                self._mixes[key] = made
+                while len(self._mixes) > MOST_MIXES:
+                    del self._mixes[next(iter(self._mixes))]
+            return self._mixes[key]
 
     def _made(self, facet: FittedFacet, value: str) -> LabelBoard:
         fit, options = facet.fit, facet.options

@@ -4,10 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from arena.domain.model import Kind
 from rating.pooling.boards import PooledRating, Pooling
+from rating.pooling.mix import MixBoard, Preference, RankReach
 from rating.pooling.unseen import Unseen
 
 
@@ -142,6 +144,57 @@ class LabelBoard:
             "updated": self.updated.isoformat(),
         }
         return [row.to_flat() | beside for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class MixView:
+    """The board of one's own mix of categories, as a page shows it.
+
+    Attributes
+    ----------
+    counts : tuple of LabelCount
+        The categories that a mix can be of, the most frequent first.
+    left_out : mapping of str to int
+        Categories of which one has prompts and no vote is; these prompts do not count.
+    names, organisations : mapping of str to str
+        Of each model on the board.
+    """
+
+    policy: str
+    version: str
+    updated: datetime
+    counts: tuple[LabelCount, ...]
+    board: MixBoard
+    left_out: Mapping[str, float]
+    names: Mapping[str, str]
+    organisations: Mapping[str, str]
+
+    def preference(self, a: str, b: str) -> Preference | None:
+        """Give how often a is preferred to b; None unless both are on the board."""
+        for one in self.board.pairs:
+            if (one.a, one.b) == (a, b):
+                return one
+            if (one.a, one.b) == (b, a):
+                return Preference(a, b, 1 - one.preferred, 1 - one.upper, 1 - one.lower)
+        return None
+
+    @property
+    def neighbours(self) -> tuple[Preference, ...]:
+        """Each model against the next one below it."""
+        order = [row.model for row in self.board.report.ratings]
+        pairs = {(one.a, one.b): one for one in self.board.pairs}
+        return tuple(pairs[pair] for pair in pairwise(order))
+
+    @property
+    def reach(self) -> Mapping[str, tuple[RankReach, ...]]:
+        """The ranks of each model in other mixes, by kappa from the least."""
+        ordered = sorted(self.board.envelope, key=lambda one: one.kappa)
+        return {model: tuple(one for one in ordered if one.model == model) for model in self.names}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `arena mix` writes as JSON, with the policy and version of the votes."""
+        beside = {"policy": self.policy, "version": self.version}
+        return self.board.to_dict() | beside | {"left_out": dict(self.left_out)}
 
 
 Labels = Mapping[str, tuple[LabelCount, ...]]

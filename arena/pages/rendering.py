@@ -21,13 +21,14 @@ from arena.domain.board_view import (
     ShownVotes,
     Waiting,
 )
-from arena.domain.label_view import LabelBoard, Labels
+from arena.domain.label_view import LabelBoard, Labels, MixView
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render import pages
+from rating.pooling.mix import FEW
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
@@ -40,6 +41,10 @@ LONGEST_QUERY = 100
 
 MOST_SPACIOUS = 20
 """Models that the standings show in rows of the usual height; of more, rows are compact."""
+
+MOST_PROMPTS = 1000
+MOST_CHARACTERS = 200_000
+"""Of one's own prompts, that a mix is counted from."""
 
 MOST_CHIPS = 3
 """Kinds of prompts above a board; the others are one click away."""
@@ -288,6 +293,74 @@ def label_page(
         most_spacious=MOST_SPACIOUS,
         now=now,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """Two models, by their ids, that somebody wants to compare; empty or unknown for the best."""
+
+    a: str
+    b: str
+
+    def among(self, order: Sequence[str]) -> Self:
+        """Put the best models in the place of those that are not on the board."""
+        if self.a in order and self.b in order and self.a != self.b:
+            return self
+        a = self.a if self.a in order else order[0]
+        return type(self)(a, next(model for model in order if model != a))
+
+
+def mix_page(
+    view: MixView | None,
+    policy: str,
+    pair: AskedPair,
+    *,
+    reason: str = "",
+    now: datetime,
+    visit: Visit = Visit(),
+) -> str:
+    """Page of one's own mix.
+
+    Parameters
+    ----------
+    view : MixView or None
+        None while there is none: for the reason that is given, or as it is being made.
+    """
+    of_view: dict[str, Any] = {}
+    if view:
+        board, pair = view.board, pair.among(list(view.names))
+        of_view = {
+            "hint": board.n_effective < FEW,
+            "axis": shared_axis(board.report.ratings, board.report.options.mean),
+            "preference": view.preference(pair.a, pair.b),
+            "kappas": sorted({one.kappa for one in board.envelope}),
+            "json_address": _mix_json(view),
+        }
+    return _filled(
+        "mix.html",
+        visit,
+        view=view,
+        policy=policy,
+        pair=pair,
+        reason=reason,
+        waits=view is None and not reason,
+        few=round(FEW),
+        simulated=policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        most_prompts=MOST_PROMPTS,
+        most_characters=MOST_CHARACTERS,
+        now=now,
+        **of_view,
+    )
+
+
+def _mix_json(view: MixView) -> str:
+    """Give where the board of a mix is JSON."""
+    mix = view.board.mix
+    asked = {name: f"{share:.6g}" for name, share in mix.shares.items()}
+    asked |= {"prompts": str(mix.prompts)} if mix.prompts else {}
+    asked |= {"policy": view.policy} if view.policy != DEFAULT.name else {}
+    return "/mix.json?" + urlencode(asked)
 
 
 def my_battles_page(

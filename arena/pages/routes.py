@@ -23,6 +23,7 @@ from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
 from arena.domain.vote import DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
+from arena.pages.mix_routes import mix_router
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
     LONGEST_QUERY,
@@ -44,7 +45,9 @@ from judge.report.files import cards_as_html
 from rating.sentences import Sentence
 from rating.tables import formats
 
-STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
+STATIC = Path(__file__).parent / "static"
+FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
+FILES |= {STATIC / "mix.js": "text/javascript"}
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
 A_YEAR_S = 365 * 86_400
@@ -268,10 +271,13 @@ def pages_router(
             request, with_site_head(cards_as_html(cards), "/cards", visit_of(request))
         )
 
+    if labels:
+        router.include_router(mix_router(labels, visit_of, now, _missing))
     router.include_router(_look_router())
     router.add_api_route("/language/{language}", choose_language, methods=["POST"])
 
     @router.api_route("/leaderboard/", methods=READ)
+    @router.api_route("/mix/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
     @router.api_route("/study/", methods=READ)
@@ -357,11 +363,11 @@ def _exhibits_router(
 def _look_router() -> APIRouter:
     router = APIRouter(prefix="/look")
     one_at_a_time = Lock()
-    for path in STYLESHEETS:
+    for path, kind in FILES.items():
 
         @router.api_route(f"/{path.name}", methods=READ)
-        def stylesheet(request: Request, path: Path = path) -> Response:
-            return revalidated(request, path.read_text(encoding="utf-8"), "text/css")
+        def file(request: Request, path: Path = path, kind: str = kind) -> Response:
+            return revalidated(request, path.read_text(encoding="utf-8"), kind)
 
     @router.api_route("/preview.png", methods=READ)
     def preview() -> Response:

@@ -42,6 +42,9 @@ ROUTES = {
         GET /leaderboard.csv
         GET /leaderboard.json
         GET /leaderboard.parquet
+        GET /mix
+        GET /mix/
+        GET /mix.json
         GET /votes
         GET /votes/
         GET /method
@@ -55,6 +58,7 @@ ROUTES = {
         GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css
+        GET /look/mix.js
         GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
@@ -64,7 +68,11 @@ ROUTES = {
         """,
     START: "GET /",
     OPEN: "POST /api/v1/battles",
-    PAGE: "POST /language/{language}",
+    PAGE: """
+        POST /language/{language}
+        POST /mix
+        POST /mix.json
+        """,
     LOOK: """
         GET /api/v1/battles/{battle_id}
         GET /api/v1/battles/{battle_id}/events
