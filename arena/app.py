@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from arena.api.battle_routes import battles_router
 from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
+from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
@@ -79,6 +80,7 @@ class Parts:
     battles: Battles
     verifier: upkeep.RecordVerifier
     people: People
+    labels: Mapping[str, LabelBoards]
     addresses: Addresses
     metrics: Metrics
     stop_metrics: Callable[[], None]
@@ -141,6 +143,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             voter_of=_voter_of,
             visit_of=visit_of,
             others={SIMULATED.name: simulated.read},
+            labels=parts.labels,
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
@@ -193,6 +196,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         battles=battles,
         verifier=upkeep.RecordVerifier(store, _now),
         people=People(store, Identity(key), settings.named_roles(), _now),
+        labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
@@ -289,6 +293,8 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         verifying.cancel()
         labelling.cancel()
         parts.verifier.close()
+        for boards in parts.labels.values():
+            await asyncio.to_thread(boards.close)
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()

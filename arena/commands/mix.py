@@ -38,8 +38,9 @@ def mix(
     Parameters
     ----------
     source
-        A file of your own prompts with a column of their category, and then files, folders or
-        patterns of votes with the same column; with --mix votes alone.
+        A file of your own prompts, and then files, folders or patterns of votes with a column of
+        their category; with --mix votes alone. Prompts have that column too, or are labelled by
+        rules here: a text of a prompt a line, or a table with a column prompt.
     given
         Shares of categories, instead of prompts, such as coding=.5,writing=.5; of any sum.
     by
@@ -65,12 +66,13 @@ def mix(
     if not given and len(source) < 2:
         msg = "Name a file of your own prompts before the votes, or say --mix CATEGORY=SHARE,..."
         raise DataError(msg)
-    from rating.pooling.mix import KAPPAS, Mix  # numpy takes a quarter of a second
-    from rating.tables.mixes import rate_mix_of, read_mix
+    from judge.labels.files import mix_of  # numpy takes a quarter of a second
+    from rating.pooling.mix import KAPPAS, Mix
+    from rating.tables.mixes import rate_mix_of
 
     options = replace(options, by=by, pool=True)
     with working("Rating"):
-        own = Mix.of_shares(dict(given)) if given else read_mix(source[0], by)
+        own = Mix.of_shares(dict(given)) if given else mix_of(source[0], by)
         votes = chosen.source(source if given else source[1:], options.columns)
         board = rate_mix_of(
             votes, own, options, kappas=kappa or KAPPAS, reweighted=weights == "mix"

@@ -21,6 +21,7 @@ from arena.domain.board_view import (
     ShownVotes,
     Waiting,
 )
+from arena.domain.label_view import LabelBoard, Labels, MixView
 from arena.domain.people import Invitation, Person, Role
 from arena.domain.vote import DEFAULT, SIMULATED, Choice
 from arena.domain.words import Language
@@ -28,6 +29,7 @@ from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from judge.render import pages
+from rating.pooling.mix import FEW
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
@@ -40,6 +42,13 @@ LONGEST_QUERY = 100
 
 MOST_SPACIOUS = 20
 """Models that the standings show in rows of the usual height; of more, rows are compact."""
+
+MOST_PROMPTS = 1000
+MOST_CHARACTERS = 200_000
+"""Of one's own prompts, that a mix is counted from."""
+
+MOST_CHIPS = 3
+"""Kinds of prompts above a board; the others are one click away."""
 
 MOST_BESIDE = 8
 """Models of which the table of pairs leaves room for another beside it."""
@@ -89,7 +98,7 @@ def environment(language: Language) -> pages.Environment:
     words = words_in(language)
     forms = filters.Filters(words)
     names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
-    env.filters.update({name: getattr(forms, name) for name in names})
+    env.filters.update({name: getattr(forms, name) for name in (*names, "difference", "label")})
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
     )
@@ -103,6 +112,8 @@ def environment(language: Language) -> pages.Environment:
         percent_range=filters.percent_range,
         bar=bar,
         arena_name=ARENA_NAME,
+        facets=filters.FACETS,
+        default=DEFAULT.name,
     )
     return env
 
@@ -191,11 +202,12 @@ def leaderboard_page(
     linked: bool,
     now: datetime,
     selection: Selection | None = None,
+    labels: Labels | None = None,
     visit: Visit = Visit(),
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
-    Without a selection it shows every model by rating.
+    Without a selection it shows every model by rating; ``labels`` lead to boards by label.
     """
     selection, heat = selection or Selection(), heatmap(board)
     return _filled(
@@ -205,7 +217,8 @@ def leaderboard_page(
         rows=selection.rows(board),
         waiting=selection.waiting(board),
         selection=selection,
-        default=DEFAULT.name,
+        policy=board.policy,
+        **_chips(labels),
         axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
         heat=heat,
         names={model: escape(shown(name)) for model, name in heat.names.items()},
@@ -220,6 +233,145 @@ def leaderboard_page(
         longest_query=LONGEST_QUERY,
         now=now,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLabel:
+    """The board by label that somebody asks for.
+
+    Attributes
+    ----------
+    facet, value : str
+    also : tuple of (str, str)
+        Labels that were asked for as well: there is a board for one at a time.
+    """
+
+    policy: str
+    facet: str
+    value: str
+    also: tuple[tuple[str, str], ...] = ()
+
+
+def _chips(
+    labels: Labels | None, facet: str | None = None, value: str | None = None
+) -> dict[str, Any]:
+    """Choose which labels stand above a board: the most frequent categories, and the one shown."""
+    every = {
+        (name, count.value): (name, count)
+        for name, counts in (labels or {}).items()
+        for count in counts
+        if len(counts) > 1
+    }
+    first = [chip for chip in every.values() if chip[0] == "category" and chip[1].value != "other"]
+    shown = first[:MOST_CHIPS]
+    chosen = every.get((facet or "", value or ""))
+    shown += [chosen] if chosen and chosen not in shown else []
+    return {
+        "labels": labels,
+        "chips": shown or [*every.values()][:MOST_CHIPS],
+        "chosen_facet": facet,
+        "chosen_value": value,
+    }
+
+
+def label_page(
+    asked: AskedLabel,
+    board: LabelBoard | None,
+    *,
+    labels: Labels | None,
+    reason: str | None = None,
+    now: datetime,
+    visit: Visit = Visit(),
+) -> str:
+    """Page of the board of one label.
+
+    Parameters
+    ----------
+    board : LabelBoard or None
+        None while there is none: for the reason that is given, or as it is being made.
+    """
+    return _filled(
+        "label.html",
+        visit,
+        board=board,
+        reason=reason,
+        waits=board is None and reason is None,
+        policy=asked.policy,
+        **_chips(labels, asked.facet, asked.value),
+        also=asked.also,
+        axis=shared_axis(board.rows, board.anchor_mean) if board else None,
+        simulated=asked.policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        now=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """Two models, by their ids, that somebody wants to compare; empty or unknown for the best."""
+
+    a: str
+    b: str
+
+    def among(self, order: Sequence[str]) -> Self:
+        """Put the best models in the place of those that are not on the board."""
+        if self.a in order and self.b in order and self.a != self.b:
+            return self
+        a = self.a if self.a in order else order[0]
+        return type(self)(a, next(model for model in order if model != a))
+
+
+def mix_page(
+    view: MixView | None,
+    policy: str,
+    pair: AskedPair,
+    *,
+    reason: str = "",
+    now: datetime,
+    visit: Visit = Visit(),
+) -> str:
+    """Page of one's own mix.
+
+    Parameters
+    ----------
+    view : MixView or None
+        None while there is none: for the reason that is given, or as it is being made.
+    """
+    of_view: dict[str, Any] = {}
+    if view:
+        board, pair = view.board, pair.among(list(view.names))
+        of_view = {
+            "hint": board.n_effective < FEW,
+            "axis": shared_axis(board.report.ratings, board.report.options.mean),
+            "preference": view.preference(pair.a, pair.b),
+            "kappas": sorted({one.kappa for one in board.envelope}),
+            "json_address": _mix_json(view),
+        }
+    return _filled(
+        "mix.html",
+        visit,
+        view=view,
+        policy=policy,
+        pair=pair,
+        reason=reason,
+        waits=view is None and not reason,
+        few=round(FEW),
+        simulated=policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        most_prompts=MOST_PROMPTS,
+        most_characters=MOST_CHARACTERS,
+        now=now,
+        **of_view,
+    )
+
+
+def _mix_json(view: MixView) -> str:
+    """Give where the board of a mix is JSON."""
+    mix = view.board.mix
+    asked = {name: f"{share:.6g}" for name, share in mix.shares.items()}
+    asked |= {"prompts": str(mix.prompts)} if mix.prompts else {}
+    asked |= {"policy": view.policy} if view.policy != DEFAULT.name else {}
+    return "/mix.json?" + urlencode(asked)
 
 
 def my_battles_page(
@@ -288,7 +440,6 @@ def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit
         shown=shown,
         newest=newest,
         simulated=shown.policy == SIMULATED.name,
-        default=DEFAULT.name,
         choice_words=_choice_words(visit.language),
         Choice=Choice,
         now=now,

@@ -17,16 +17,22 @@ from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from arena.boards.labelled import FACETS, LabelBoards
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
+from arena.domain.label_view import LabelBoard
 from arena.domain.vote import DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
+from arena.pages.mix_routes import mix_router
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
+    LONGEST_QUERY,
+    AskedLabel,
     Selection,
     Visit,
     battle_page,
     battles_page,
+    label_page,
     leaderboard_page,
     method_page,
     missing_page,
@@ -39,7 +45,9 @@ from judge.report.files import cards_as_html
 from rating.sentences import Sentence
 from rating.tables import formats
 
-STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
+STATIC = Path(__file__).parent / "static"
+FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
+FILES |= {STATIC / "mix.js": "text/javascript"}
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
 A_YEAR_S = 365 * 86_400
@@ -49,6 +57,10 @@ DOWNLOADS = {
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
 }
+SHORTLY_S, PATIENCE_S = 0.3, 2.0
+"""How long a page waits for boards by label that were never made before: with and without them."""
+SAME = {"coding": "code", "math": "maths"}
+"""Labels by the names that other arenas have for them."""
 NO_PAGE = Sentence("The address may be mistyped, or what was here has moved.")
 NO_RATINGS = Sentence("No model of this board is rated yet, so there is nothing to download.")
 NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard without one.")
@@ -124,6 +136,7 @@ def pages_router(
     voter_of: Callable[[Request], Voter | None],
     visit_of: Callable[[Request], Visit] = visit_to,
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
+    labels: Mapping[str, LabelBoards] = MappingProxyType({}),
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
     study: Path | None = None,
@@ -145,6 +158,8 @@ def pages_router(
         What a page takes from who asks for it; may block.
     others : mapping of str to callable
         Boards that are shown only when asked for, by the name of their policy.
+    labels : mapping of str to LabelBoards
+        Boards by what prompts ask for, by the name of their policy.
     cards : sequence of ProbePage
         What probes show of the measures in use.
     exhibits : Exhibits, optional
@@ -169,11 +184,31 @@ def pages_router(
         chosen = board_of(policy)
         if chosen is None:
             return _missing(visit_of(request), NO_POLICY)
+        by_label = labels.get(chosen.policy)
+        if by_label and (asked := _asked_label(request, chosen.policy)):
+            return label(request, by_label, asked)
+        made = by_label.read(SHORTLY_S) if by_label else None
         page = leaderboard_page(
             chosen,
             linked=exhibits is not None,
             now=now(),
             selection=Selection.of(sort, q),
+            labels=made.labels if made else None,
+            visit=visit_of(request),
+        )
+        return revalidated(request, page)
+
+    def label(request: Request, by_label: LabelBoards, asked: AskedLabel) -> Response:
+        made = by_label.read(PATIENCE_S)
+        reason = made.facets[asked.facet].reason if made else None
+        if made and not reason and not made.has(asked.facet, asked.value):
+            return _missing(visit_of(request), _no_label(asked))
+        page = label_page(
+            asked,
+            made.board(asked.facet, asked.value) if made and not reason else None,
+            labels=made.labels if made else None,
+            reason=reason,
+            now=now(),
             visit=visit_of(request),
         )
         return revalidated(request, page)
@@ -184,10 +219,15 @@ def pages_router(
         def download(
             request: Request, policy: str | None = None, ending: str = ending
         ) -> Response:
-            chosen = board_of(policy)
+            chosen: Board | LabelBoard | None = board_of(policy)
             if chosen is None:
                 return _missing(visit_of(request), NO_POLICY)
-            if not chosen.rows:
+            by_label = labels.get(chosen.policy)
+            if by_label and (asked := _asked_label(request, chosen.policy)):
+                made = by_label.read(PATIENCE_S)
+                there = made and made.has(asked.facet, asked.value)
+                chosen = made.board(asked.facet, asked.value) if made and there else None
+            if chosen is None or not chosen.rows:
                 return _missing(visit_of(request), NO_RATINGS)
             return Response(
                 _in_file(chosen, ending),
@@ -240,10 +280,13 @@ def pages_router(
             request, with_site_head(cards_as_html(cards), "/cards", visit_of(request))
         )
 
+    if labels:
+        router.include_router(mix_router(labels, visit_of, now, _missing))
     router.include_router(_look_router())
     router.add_api_route("/language/{language}", choose_language, methods=["POST"])
 
     @router.api_route("/leaderboard/", methods=READ)
+    @router.api_route("/mix/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
     @router.api_route("/study/", methods=READ)
@@ -252,6 +295,21 @@ def pages_router(
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 
     return router
+
+
+def _asked_label(request: Request, policy: str) -> AskedLabel | None:
+    """Read which board by label an address asks for: the first, as there is one at a time."""
+    given = request.query_params
+    asked = [(facet, SAME.get(given[facet], given[facet])) for facet in FACETS if given.get(facet)]
+    return AskedLabel(policy, *asked[0], tuple(asked[1:])) if asked else None
+
+
+def _no_label(asked: AskedLabel) -> Sentence:
+    return Sentence(
+        "No counted vote is on prompts with the label “%(value)s”. Open the leaderboard, and "
+        "choose one of its kinds of prompts.",
+        value=asked.value[:LONGEST_QUERY],
+    )
 
 
 def choose_language(request: Request, language: str) -> Response:
@@ -314,11 +372,11 @@ def _exhibits_router(
 def _look_router() -> APIRouter:
     router = APIRouter(prefix="/look")
     one_at_a_time = Lock()
-    for path in STYLESHEETS:
+    for path, kind in FILES.items():
 
         @router.api_route(f"/{path.name}", methods=READ)
-        def stylesheet(request: Request, path: Path = path) -> Response:
-            return revalidated(request, path.read_text(encoding="utf-8"), "text/css")
+        def file(request: Request, path: Path = path, kind: str = kind) -> Response:
+            return revalidated(request, path.read_text(encoding="utf-8"), kind)
 
     @router.api_route("/preview.png", methods=READ)
     def preview() -> Response:
@@ -354,7 +412,7 @@ def _missing(visit: Visit, advice: str) -> Response:
     return HTMLResponse(missing_page(advice, visit), status_code=404)
 
 
-def _in_file(board: Board, ending: str) -> bytes:
+def _in_file(board: Board | LabelBoard, ending: str) -> bytes:
     """Write the ratings of a board, and how they were made, as a file of some kind."""
     if ending == "json":
         return formats.as_json(board.to_dict()).encode()

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +14,12 @@ from judge.labels.overlap import Overlap, compared
 from judge.labels.taggers import FACETS, tag
 from rating.errors import DataError, NotIdentifiedError
 from rating.options import RateOptions
+from rating.pooling.mix import Mix
 from rating.tables.coding import Frame
 from rating.tables.columns import Columns, quoted_names, require
 from rating.tables.counts import Groups, rate_source
 from rating.tables.files import Files, json_or_text
+from rating.tables.mixes import read_mix
 from rating.tables.rewriting import require_target, write_beside
 from rating.tables.sources import LoggedColumns, opened
 from rating.tables.weights import parse_moments
@@ -25,6 +27,8 @@ from rating.typing import Bools, Floats
 
 PROMPTS = ("prompt", "instruction", "question", "text", "turns", "conversation")
 """Columns of prompts, the first that is there."""
+
+TEXT = ".txt"
 
 OVERLAP = "overlap"
 """Column by which votes are parted."""
@@ -102,6 +106,74 @@ def _texts(value: Sequence[Any]) -> list[str] | None:
     if len(value) and all(isinstance(one, dict) and "content" in one for one in value):
         value = [one["content"] for one in value if one.get("role") in ("user", "human")]
     return [*value] if len(value) and all(isinstance(one, str) for one in value) else None
+
+
+def mix_of(source: str, by: str) -> Mix:
+    """Count one's own prompts by a column; without it by what the taggers say of them.
+
+    Parameters
+    ----------
+    source : str
+        A file of text, see `prompts_in`, or one that `rating.read_votes` reads.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or has neither the column nor prompts to label.
+    """
+    if Path(source).suffix.lower() == TEXT:
+        prompts = prompts_in(_read_text(Path(source)))
+    else:
+        with opened(source, list, holds="prompts", as_peers=False) as frame:
+            there = frame.collect_schema().names()
+        if by not in FACETS or by in there or not {*PROMPTS} & {*there}:
+            return read_mix(source, by)
+        prompts = prompts_of(Files.of(source) or Files((source,)), None)
+    return mix_of_prompts(prompts, by)
+
+
+def mix_of_prompts(prompts: Iterable[Sequence[str]], by: str) -> Mix:
+    """Label prompts, and count them by one of `FACETS`; raises `DataError` for another name."""
+    if by not in FACETS:
+        msg = f"Prompts as text have no {by!r}: they are labelled by {', '.join(FACETS)}."
+        raise DataError(msg)
+    return Mix.of_counts(Counter(tag(texts)[by].value for texts in prompts))
+
+
+def prompts_in(text: str) -> list[list[str]]:
+    """Give the prompts of a text: one a line, or a line of JSON each; empty lines are none.
+
+    A line of JSON is a text, a list of texts or messages, or an object with one of `PROMPTS`.
+
+    Examples
+    --------
+    >>> prompts_in('Why?' + chr(10) + chr(10) + '{"prompt": "Write a poem"}')
+    [['Why?'], ['Write a poem']]
+    """
+    return [
+        _of_line(line.strip(), row)
+        for row, line in enumerate(text.splitlines(), 1)
+        if line.strip()
+    ]
+
+
+def _of_line(line: str, row: int) -> list[str]:
+    value = json_or_text(line) if line[0] in '{["' else line
+    if isinstance(value, dict):
+        name = next((name for name in PROMPTS if name in value), None)
+        value = value[name] if name else None
+    texts = _texts(value if isinstance(value, list) else [value])
+    if texts is None:
+        msg = f"Line {row} has no prompt, but {line[:40]!r}: write it as text, or with 'prompt'."
+        raise DataError(msg)
+    return texts
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"Cannot read the prompts of {str(path)!r}: {error}") from error
 
 
 def prompts_of(source: Files, column: str | None) -> list[list[str]]:

@@ -16,6 +16,7 @@ from rating.fitting import fit
 from rating.options import RateOptions
 from rating.pooling.boards import PooledFit, Pooling, pooled_fit, pooling_of, report_of_mix
 from rating.report import Report
+from rating.sentences import counted
 from rating.typing import Floats
 from rating.uncertainty.covariance import quantile
 from rating.uncertainty.spread import spread
@@ -185,8 +186,27 @@ def rate_mix(
         As `rating.rate_pooled`.
     """
     pooled = pooled_fit(groups, options)
+    whole = whole_of(groups, pooled)
+    return board_of_mix(pooled, whole, mix, options, kappas=kappas, reweighted=reweighted)
+
+
+def board_of_mix(
+    pooled: PooledFit,
+    whole: Votes,
+    mix: Mix,
+    options: RateOptions,
+    *,
+    kappas: Sequence[float] = KAPPAS,
+    reweighted: bool = False,
+) -> MixBoard:
+    """Rate every model on a mix as `rate_mix` does, from a fit that is there.
+
+    Parameters
+    ----------
+    whole : Votes
+        See `whole_of`.
+    """
     shares = mix.along(pooled.votes.categories)
-    whole = _whole(groups, pooled)
     if reweighted:
         report, pairs = _reweighted(pooled, whole, shares, options)
     else:
@@ -221,7 +241,7 @@ def n_effective(shares: Floats, votes: Floats) -> float:
     return float(1 / (shares[used] ** 2 / votes[used]).sum())
 
 
-def _whole(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
+def whole_of(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
     """Put together what became of the votes of all categories."""
     dropped: Counter[str] = Counter()
     for votes in groups.values():
@@ -241,9 +261,11 @@ def _whole(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
 
 def _warnings(effective: float) -> Iterator[str]:
     if effective < FEW:
-        yield (
-            f"Effectively {effective:.0f} votes stand behind this mix: under {FEW:.0f} it is only "
-            "a hint."
+        yield counted(
+            "Effectively %(n)s vote stands behind this mix: under %(few)s it is only a hint.",
+            "Effectively %(n)s votes stand behind this mix: under %(few)s it is only a hint.",
+            round(effective),
+            few=round(FEW),
         )
 
 

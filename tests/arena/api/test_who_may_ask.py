@@ -44,6 +44,9 @@ ROUTES = {
         GET /leaderboard.csv
         GET /leaderboard.json
         GET /leaderboard.parquet
+        GET /mix
+        GET /mix/
+        GET /mix.json
         GET /votes
         GET /votes/
         GET /method
@@ -57,6 +60,7 @@ ROUTES = {
         GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css
+        GET /look/mix.js
         GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
@@ -72,6 +76,8 @@ ROUTES = {
         POST /language/{language}
         POST /join/{token}
         POST /device
+        POST /mix
+        POST /mix.json
         """,
     OUT: "POST /sign-out",
     LOOK: """
