@@ -41,6 +41,7 @@ COMMANDS = {
     "voters": "rating:voters",
     "label": "label:label",
     "overlap": "label:overlap",
+    "topics": "topics:topics",
     "referee": "referee:referee",
     "judge run": "judge_run:run",
     "judge work": "judge_run:work",

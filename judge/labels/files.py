@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge.labels.overlap import Overlap, compared
+from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
 from rating.errors import DataError, NotIdentifiedError
 from rating.options import RateOptions
@@ -120,16 +122,42 @@ def timed_prompts(
     DataError
         As `opened_prompts`, or if a moment cannot be read.
     """
-    with opened_prompts(source, column) as (frame, prompts):
-        there = frame.collect_schema().names()
-        name = require(time, there) if time else Columns().find("time", there)
-        texts = ["\n\n".join(part) for part in prompts]
-        if name is None:
-            return texts, None
-        values = frame.select(name).to_native().fetchnumpy()[name]
+    texts, values = _with_column(source, column, "time", time)
+    if values is None:
+        return texts, None
     if values.dtype.kind == "M":
         return texts, values.astype("datetime64[us]").astype(np.float64) / 1e6
     return texts, np.asarray(parse_moments([str(value) for value in values.tolist()]))
+
+
+def asked_by(source: Files, column: str | None, voter: str | None) -> list[Asked]:
+    """Give the prompts of a file with who wrote each; nobody can without a column of voters.
+
+    Raises
+    ------
+    DataError
+        As `opened_prompts`, or if there is no such column.
+    """
+    texts, people = _with_column(source, column, "voter", voter)
+    if people is None:
+        msg = f"There is no column of voters in {str(source)!r}: name it with --column voter=NAME."
+        raise DataError(msg)
+    rows = zip(people.tolist(), texts, strict=True)
+    return [Asked(row, str(person), text) for row, (person, text) in enumerate(rows, 1)]
+
+
+def _with_column(
+    source: Files, column: str | None, role: str, named: str | None
+) -> tuple[list[str], NDArray[Any] | None]:
+    """Give the prompts of a file, and a column of it if it has such a one."""
+    with opened_prompts(source, column) as (frame, prompts):
+        there = frame.collect_schema().names()
+        name = require(named, there) if named else Columns().find(role, there)
+        texts = ["\n\n".join(part) for part in prompts]
+        if name is None:
+            return texts, None
+        values: NDArray[Any] = frame.select(name).to_native().fetchnumpy()[name]
+    return texts, values
 
 
 def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) -> Overlap:
