@@ -2,18 +2,22 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.labels.overlap import Overlap, compared
+from judge.labels.overlap import Change, Overlap, changed, compared, corrected
 from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
+from rating import Report
 from rating.errors import DataError, NotIdentifiedError
 from rating.options import RateOptions
 from rating.tables.coding import Frame
@@ -28,11 +32,15 @@ from rating.typing import Bools, Floats
 PROMPTS = ("prompt", "instruction", "question", "text", "turns", "conversation")
 """Columns of prompts, the first that is there."""
 
+SIDES_OF_A_BENCHMARK = ("overlap with the benchmark", "do not overlap")
+SIDES_OF_A_CUTOFF = ("were there before the cutoff", "were not there before the cutoff")
 OVERLAP = "overlap"
 """Column by which votes are parted."""
 
 STEP = 2_000
-"""Rows between two looks at the progress."""
+"""Prompts that a process labels at a time."""
+MANY = 20_000
+"""Prompts from which several processes are worth their start."""
 
 Progress = Callable[[int, int], None]
 
@@ -78,14 +86,46 @@ def label_file(
         require_target(to, source)
     with opened_prompts(source, column) as (frame, prompts):
         labels = {facet: np.empty(len(prompts), dtype=object) for facet in FACETS}
-        for row, texts in enumerate(prompts):
-            for facet, label in tag(texts).items():
-                labels[facet][row] = label.value
-            if row % STEP == 0:
-                progress(row, len(prompts))
+        for row, values in enumerate(tagged(prompts, progress)):
+            for facet, value in zip(FACETS, values, strict=True):
+                labels[facet][row] = value
         if to:
             write_beside(frame.to_native(), labels, to)
     return Counter((facet, value) for facet, values in labels.items() for value in values.tolist())
+
+
+def tagged(
+    prompts: Sequence[Sequence[str]], progress: Progress = lambda done, of: None
+) -> Iterator[tuple[str, ...]]:
+    """Give the values of `FACETS` for the prompts of each row.
+
+    The same prompts are labelled once; many, on every processor.
+    """
+    place: dict[tuple[str, ...], int] = {}
+    rows = [place.setdefault(tuple(texts), len(place)) for texts in prompts]
+    values: list[tuple[str, ...]] = []
+    for part in _tagged_parts(list(place)):
+        values += part
+        progress(len(values), len(place))
+    return (values[row] for row in rows)
+
+
+def _tagged_parts(prompts: Sequence[Sequence[str]]) -> Iterator[list[tuple[str, ...]]]:
+    parts = [prompts[start : start + STEP] for start in range(0, len(prompts), STEP)]
+    if len(prompts) < MANY:
+        yield from map(_values_of, parts)
+        return
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_values_of, parts)
+
+
+def _values_of(prompts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    return [_values(texts) for texts in prompts]
+
+
+def _values(texts: Sequence[str]) -> tuple[str, ...]:
+    labels = tag(texts)
+    return tuple(labels[facet].value for facet in FACETS)
 
 
 def _prompts(cell: object, row: int, source: Files) -> list[str]:
@@ -160,6 +200,47 @@ def _with_column(
     return texts, values
 
 
+def before_and_after(
+    source: Files | LoggedColumns,
+    first_written: Floats,
+    cutoffs: Mapping[str, date],
+    level: float,
+    progress: Progress = lambda done, of: None,
+) -> tuple[tuple[Change, ...], dict[str, str]]:
+    """Rate votes on prompts that were there before each model's cutoff against later ones.
+
+    Parameters
+    ----------
+    first_written : ndarray, shape (n_rows,)
+        When a prompt like that of each vote was first written, in seconds; infinity if not known:
+        such votes count as later ones.
+    cutoffs : mapping of str to date
+        By model; the day itself is before.
+
+    Returns
+    -------
+    changes : tuple of Change
+    not_rated : dict
+        Why there is none, by model.
+    """
+    changes, not_rated = [], {}
+    for done, (model, cutoff) in enumerate(cutoffs.items()):
+        progress(done, len(cutoffs))
+        end = datetime.combine(cutoff, time.max, UTC).timestamp()
+        try:
+            boards = _boards_apart(source, first_written <= end, level, SIDES_OF_A_CUTOFF)
+            both = compared(*boards, level, only=model)
+        except (NotIdentifiedError, DataError) as error:
+            not_rated[model] = str(error)
+            continue
+        if not both.gains:
+            not_rated[model] = "It has no votes."
+            continue
+        n_models = len(boards[0].to_dict()["ratings"])
+        changes.append(changed(model, cutoff, both, n_models))
+    return corrected(changes), not_rated
+
+
 def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) -> Overlap:
     """Rate votes on prompts that overlap with a benchmark, and the others, and compare.
 
@@ -172,8 +253,15 @@ def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) ->
     NotIdentifiedError
         If votes of one of the two kinds identify no rating.
     """
+    return compared(*_boards_apart(source, overlaps, level, SIDES_OF_A_BENCHMARK), level)
+
+
+def _boards_apart(
+    source: Files | LoggedColumns, marked: Bools, level: float, sides: tuple[str, str]
+) -> tuple[Report, Report]:
+    """Rate the votes that are marked, and the others."""
     options = RateOptions(by=OVERLAP, level=level)
-    marks = np.where(overlaps, "yes", "no").astype(object)
+    marks = np.where(marked, "yes", "no").astype(object)
     if isinstance(source, LoggedColumns):
         groups = rate_source(replace(source, labels={OVERLAP: marks.tolist()}), options)
     else:
@@ -185,9 +273,9 @@ def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) ->
             write_beside(frame.to_native(), {OVERLAP: marks}, file)
             groups = rate_source(file, options)
     assert isinstance(groups, Groups)
-    for kind, words in (("yes", "overlap with the benchmark"), ("no", "do not overlap")):
+    for kind, words in zip(("yes", "no"), sides, strict=True):
         if kind not in groups.reports:
             why = groups.not_rated.get(kind, "There are none.")
             msg = f"The votes on prompts that {words} identify no rating. {why}"
             raise NotIdentifiedError(msg)
-    return compared(groups.reports["yes"], groups.reports["no"], level)
+    return groups.reports["yes"], groups.reports["no"]

@@ -16,13 +16,12 @@ from rating.typing import Bools, Floats, Ints
 
 LEAST = 50
 """Different prompts with words, below which nothing is learnt."""
-LEARNT_FROM = 30_000
+LEARNT_FROM = 15_000
 """Prompts from which topics are learnt at most; all others are put where they are nearest."""
 MOST_TERMS = 10_000
 DIMENSIONS = 100
 PROMPTS_A_TOPIC = 12
 """There are as many topics as the square root of how often these go into the prompts."""
-MOST_TOPICS = 48
 TOPICS_A_GROUP = 5
 LARGEST_GROUP = 0.5
 """Of all prompts; more are no group, but most of everything, which every seed finds."""
@@ -323,7 +322,7 @@ def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _n_topics(n: int) -> int:
-    return int(np.clip(round((n / PROMPTS_A_TOPIC) ** 0.5), 2, MOST_TOPICS))
+    return max(2, round((n / PROMPTS_A_TOPIC) ** 0.5))
 
 
 def _nearest(vectors: NDArray[np.float32], centres: NDArray[np.float32]) -> Ints:
@@ -344,9 +343,11 @@ def _runs(
     vectors: NDArray[np.float32], k: int, seed: int, progress: Progress | None
 ) -> Iterator[_Run]:
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     for again in range(SEEDS + 1):
-        means = KMeans(k, n_init=_STARTS, random_state=seed + again).fit(vectors)
+        with threadpool_limits(1):  # threads of two cores that others use wait for each other
+            means = KMeans(k, n_init=_STARTS, random_state=seed + again).fit(vectors)
         centres = means.cluster_centers_.astype(np.float32)
         yield _Run(_nearest(vectors, centres), centres, _groups(centres))
         if progress:
