@@ -56,6 +56,7 @@ COMMANDS = {
     "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
     "probe duplicates": "label:duplicates",
+    "probe memory": "memory:memory",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

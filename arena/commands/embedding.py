@@ -1,4 +1,4 @@
-"""Embeddings by a model of the roster, each asked for once and kept in the database."""
+"""Numbers that a model of the roster gives for texts, asked for once, kept in the database."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def embedded_by(
     from arena.store.store import Store
 
     settings = read_settings(database=database, roster=roster)
-    model = _model(name, settings.roster)
+    model = _model(name, settings.roster, "--embeddings")
 
     def embedded(texts: Sequence[str]) -> "Vectors":
         with closing(Store(settings.database)) as store:
@@ -40,20 +40,43 @@ def embedded_by(
     return embedded
 
 
-def _model(name: str, file: Path | None) -> Model:
+def likely_by(
+    name: str, database: str | None, roster: Path | None
+) -> "Callable[[Sequence[str]], dict[str, float]]":
+    """Return what says how likely texts are to a model, in nats; as `embedded_by`."""
+    from arena.settings import read_settings
+    from arena.store.store import Store
+
+    settings = read_settings(database=database, roster=roster)
+    model = _model(name, settings.roster, "--model")
+
+    def likely(texts: Sequence[str]) -> dict[str, float]:
+        with closing(Store(settings.database)) as store:
+            asked = _asked(model, settings.budgets(), store, texts, likelihoods=True)
+            return {text: float(vector[0]) for text, vector in asyncio.run(asked).items()}
+
+    return likely
+
+
+def _model(name: str, file: Path | None, option: str) -> Model:
     from arena.settings import read_roster
 
     models = read_roster(file, to_battle=False) if file else ()
     model = next((one for one in models if one.id == name), None)
     if model is None:
         known = ", ".join(one.id for one in models) or "none: name its file with --roster"
-        msg = f"--embeddings: there is no model {name!r} in the roster. There are {known}."
+        msg = f"{option}: there is no model {name!r} in the roster. There are {known}."
         raise SettingsError(msg)
     return model
 
 
 async def _asked(
-    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str]
+    model: Model,
+    budgets: "Budgets",
+    store: "Store",
+    texts: Sequence[str],
+    *,
+    likelihoods: bool = False,
 ) -> "Vectors":
     import numpy as np
 
@@ -61,13 +84,13 @@ async def _asked(
     from judge.probe.embedding import embed_all
 
     revision = revision_of(model)
-    with working("Embedding") as advance:
+    with working("Asking" if likelihoods else "Embedding") as advance:
         async with opened(model, budgets) as judge:
             return await embed_all(
                 texts,
-                judge.embed,
+                judge.log_likelihoods if likelihoods else judge.embed,
                 journal_of(store, revision, None),
-                model=revision,
+                model=f"{revision}, log-likelihood" if likelihoods else revision,
                 sleep=asyncio.sleep,
                 rng=np.random.default_rng(),
                 progress=advance,

@@ -1,5 +1,6 @@
 """Topics of prompts by their words: what they are called, and how stable they are."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -322,7 +323,7 @@ def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _n_topics(n: int) -> int:
-    return max(2, round((n / PROMPTS_A_TOPIC) ** 0.5))
+    return max(2, round(math.sqrt(n / PROMPTS_A_TOPIC)))
 
 
 def _nearest(vectors: NDArray[np.float32], centres: NDArray[np.float32]) -> Ints:

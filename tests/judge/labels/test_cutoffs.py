@@ -50,7 +50,7 @@ def test_without_a_memory_five_of_a_hundred_differences_are_significant(
         first = np.where(before, END - 1, END)
         ((change,), _) = before_and_after(log, first, {"basalt": CUTOFF}, 0.95)
         rejections += change.p < 0.05
-    record_property("share", rejections / runs)
+    record_property("Cutoffs: size", {"share": rejections / runs})
     assert rejections / runs < 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
 
 
