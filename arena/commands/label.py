@@ -17,8 +17,10 @@ from judge.labels.taggers import VERSION
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
+    from judge.labels.files import DownSampled
     from judge.labels.overlap import Change, Gain, Overlap
     from judge.studies.estimates import Estimate
+    from rating.diagnosis.reweighting import Move
     from rating.tables.sources import LoggedColumns
     from rating.typing import Floats
 
@@ -71,6 +73,7 @@ def duplicates(
     source: str,
     /,
     *,
+    board: bool = False,
     columns: Columns = (),
     form: TableOrJson = "table",
 ) -> None:
@@ -83,6 +86,9 @@ def duplicates(
     ----------
     source
         Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
+    board
+        Also rate the votes with prompts that are asked most counted less: each as often as one
+        at the 99.9th percentile.
     columns
         Read prompt or time from the column of this name, as in prompt=question.
     form
@@ -100,11 +106,50 @@ def duplicates(
         groups = alike.duplicates(texts, advance)
     freshness = None if seconds is None else alike.fresh(groups, seconds)
     result = alike.to_dict(texts, groups, freshness)
+    sampled = _down_sampled(source, columns) if board else None
+    if sampled:
+        result["down_sampled"] = sampled.to_dict()
     if form == "json":
         write_json(result)
         return
     rows = [(f"{one['n']:,}", one["prompt"][:SHOWN]) for one in result["largest"]]
     show(*map(plain, _in_words(result)), terminal.table(("Times", "Prompt"), rows, right=(0,)))
+    if sampled:
+        _show_sampled(sampled)
+
+
+def _down_sampled(source: str, columns: Roles) -> "DownSampled":
+    from judge.labels.duplicates import duplicates as groups_of
+    from judge.labels.files import down_sampled, prompts_of
+
+    with working("Rating"):
+        votes: Files | LoggedColumns
+        if "://" in source:
+            votes, prompts = _logged(source)
+        else:
+            votes = Files((source,))
+            prompts = prompts_of(votes, dict(columns).get("prompt"))
+        return down_sampled(votes, groups_of(["\n\n".join(texts) for texts in prompts]))
+
+
+def _show_sampled(sampled: "DownSampled") -> None:
+    words = (
+        f"{sampled.prompts:,} prompts with more than {sampled.most:,} votes each, "
+        f"{sampled.votes:,} together, counted for {sampled.most:,}. Kendall's tau with the board "
+        f"as it is: {sampled.board.kendall or 0:.2f}."
+    )
+    rows = [
+        (one.model, f"{one.rank_default}", f"{one.rank}", _moved(one))
+        for one in sampled.board.moves
+    ]
+    head = ("Model", "Rank", "Rank then", "Points moved")
+    show(plain(words), terminal.table(head, rows, right=(1, 2)))
+
+
+def _moved(one: "Move") -> str:
+    if one.lower is None or one.upper is None:
+        return f"{one.moved:+.1f}"
+    return f"{one.moved:+.1f} ({one.lower:+.1f} to {one.upper:+.1f})"
 
 
 def overlap(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime, time
 from multiprocessing import get_context
 from pathlib import Path
@@ -14,17 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.labels.duplicates import Duplicates
 from judge.labels.overlap import Change, Overlap, changed, compared, corrected
 from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
 from rating import Report
+from rating.diagnosis.reweighting import Reweighted, weighed
 from rating.errors import DataError, NotIdentifiedError
 from rating.options import RateOptions
 from rating.tables.coding import Frame
-from rating.tables.columns import Columns, quoted_names, require
+from rating.tables.columns import Columns, Reading, quoted_names, require
 from rating.tables.counts import Groups, rate_source
 from rating.tables.files import Files, json_or_text
 from rating.tables.rewriting import require_target, write_beside
+from rating.tables.rows import read_rows
 from rating.tables.sources import LoggedColumns, opened
 from rating.tables.weights import parse_moments
 from rating.typing import Bools, Floats
@@ -34,6 +37,9 @@ PROMPTS = ("prompt", "instruction", "question", "text", "turns", "conversation")
 
 SIDES_OF_A_BENCHMARK = ("overlap with the benchmark", "do not overlap")
 SIDES_OF_A_CUTOFF = ("were there before the cutoff", "were not there before the cutoff")
+FREQUENT = 0.999
+"""Share of prompts than which one is asked more often that counts less."""
+OTHERS = "others"
 OVERLAP = "overlap"
 """Column by which votes are parted."""
 
@@ -43,6 +49,28 @@ MANY = 20_000
 """Prompts from which several processes are worth their start."""
 
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DownSampled:
+    """What counting frequent prompts less does to the board.
+
+    Attributes
+    ----------
+    most : int
+        Votes that a prompt counts for at most.
+    prompts, votes : int
+        Prompts with more, and the votes on them.
+    """
+
+    most: int
+    prompts: int
+    votes: int
+    board: Reweighted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
 
 
 @contextmanager
@@ -256,22 +284,58 @@ def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) ->
     return compared(*_boards_apart(source, overlaps, level, SIDES_OF_A_BENCHMARK), level)
 
 
+@contextmanager
+def _marked(source: Files | LoggedColumns, marks: NDArray[Any]) -> Iterator[Path | LoggedColumns]:
+    """Give votes with a column `OVERLAP` beside them."""
+    if isinstance(source, LoggedColumns):
+        yield replace(source, labels={OVERLAP: marks.tolist()})
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        opened(source, list, as_peers=False) as frame,
+    ):
+        file = Path(folder) / "votes.parquet"
+        write_beside(frame.to_native(), {OVERLAP: marks}, file)
+        yield file
+
+
+def down_sampled(
+    source: Files | LoggedColumns, groups: Duplicates, level: float = 0.95
+) -> DownSampled:
+    """Rate votes with prompts that are asked most counted less, beside the board as it is.
+
+    A prompt that is asked more often than 99.9 % of prompts counts as one that is asked as often
+    as those at most: each of its votes weighs that number over its own, which is what drawing so
+    many of them gives on average.
+
+    Parameters
+    ----------
+    groups : Duplicates
+        Of the prompts of the votes, in their order.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes identify no rating.
+    """
+    sizes = np.bincount(groups.group)
+    most = int(np.quantile(sizes, FREQUENT, method="higher"))
+    frequent = sizes > most
+    marks = np.where(frequent[groups.group], groups.group.astype(str), OTHERS).astype(object)
+    with _marked(source, marks) as votes:
+        rows = read_rows(votes, Reading(Columns(by=OVERLAP), both_bad="tie"))
+    share = {str(group): most / sizes[group] for group in np.flatnonzero(frequent).tolist()}
+    weights = np.array([share.get(name, 1.0) for name in rows.names["by"]])
+    board = weighed(rows, "frequent prompts less", weights[rows.groups["by"]], level=level)
+    return DownSampled(most, int(frequent.sum()), int(sizes[frequent].sum()), board)
+
+
 def _boards_apart(
     source: Files | LoggedColumns, marked: Bools, level: float, sides: tuple[str, str]
 ) -> tuple[Report, Report]:
     """Rate the votes that are marked, and the others."""
-    options = RateOptions(by=OVERLAP, level=level)
-    marks = np.where(marked, "yes", "no").astype(object)
-    if isinstance(source, LoggedColumns):
-        groups = rate_source(replace(source, labels={OVERLAP: marks.tolist()}), options)
-    else:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            opened(source, list, as_peers=False) as frame,
-        ):
-            file = Path(folder) / "votes.parquet"
-            write_beside(frame.to_native(), {OVERLAP: marks}, file)
-            groups = rate_source(file, options)
+    with _marked(source, np.where(marked, "yes", "no").astype(object)) as votes:
+        groups = rate_source(votes, RateOptions(by=OVERLAP, level=level))
     assert isinstance(groups, Groups)
     for kind, words in zip(("yes", "no"), sides, strict=True):
         if kind not in groups.reports:

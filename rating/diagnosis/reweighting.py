@@ -133,9 +133,7 @@ def reweighted(rows: VoteRows, by: str = "group", *, level: float = 0.95) -> lis
     -----
     Clusters are voters where known, else prompts, else votes. Ties are half.
     """
-    roles = ("voter", "prompt")
-    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
-    n = int(cluster.max()) + 1
+    cluster, n = _clusters(rows)
     default = _rated(rows, None, cluster, n)
     boards = []
     for weighting, weight, group in _weightings(rows, by):
@@ -147,6 +145,25 @@ def reweighted(rows: VoteRows, by: str = "group", *, level: float = 0.95) -> lis
         else:
             boards.append(compared(weighting, default, board, level=level))
     return boards
+
+
+def weighed(rows: VoteRows, weighting: str, weight: Floats, *, level: float = 0.95) -> Reweighted:
+    """Rate votes with weights that are given, and taken as fixed; raises as `reweighted`.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,)
+        Of one vote of each row.
+    """
+    cluster, n = _clusters(rows)
+    default = _rated(rows, None, cluster, n)
+    return compared(weighting, default, _rated(rows, weight, cluster, n), level=level)
+
+
+def _clusters(rows: VoteRows) -> tuple[Ints, int]:
+    roles = ("voter", "prompt")
+    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
+    return cluster, int(cluster.max()) + 1
 
 
 def _weightings(rows: VoteRows, by: str) -> Iterator[tuple[str, Floats, Ints | None]]:

@@ -238,9 +238,9 @@ def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
 def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path: Path) -> None:
     rows = ["model_a,model_b,winner,voter,prompt,ts"]
     for i in range(80):
-        words = "Why is the sky blue?" if i % 2 else f"{chr(97 + i % 26) * 9} {i:08d}"
+        prompt = "Why is the sky blue?" if i % 2 else f"{chr(97 + i % 26) * 9} {i:08d}"
         won = "model_a" if i % 3 else "model_b"
-        rows.append(f"x,y,{won},v{i % 9},{words},2026-0{1 + i // 20}-05")
+        rows.append(f"x,y,{won},v{i % 9},{prompt},2026-0{1 + i // 20}-05")
     (tmp_path / "votes.csv").write_text("\n".join(rows))
     roster = GOOD.replace('model = "unigram"', 'model = "unigram"\ncutoff = 2026-02-10')
     (tmp_path / "roster.toml").write_text(roster)
@@ -254,6 +254,24 @@ def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path
     (tmp_path / "roster.toml").write_text(GOOD)
     refused(command(*words), "no model has a cutoff", "cutoff = 2026-03-01")
     refused(command("overlap", "votes.csv"), "Name a benchmark and votes")
+
+
+def test_frequent_prompts_counted_less_move_the_board(
+    command: Command, tmp_path: Path, voted: Store, database_url: str
+) -> None:
+    rows = ["model_a,model_b,winner,voter,prompt"]
+    for i in range(90):
+        prompt = "Why is the sky blue?" if i < 40 else f"{chr(97 + i % 26) * 9} {i:08d}"
+        won = "model_a" if i % 5 < (4 if i < 40 else 2) else "model_b"
+        rows.append(f"x,y,{won},v{i % 9},{prompt}")
+    (tmp_path / "votes.csv").write_text("\n".join(rows))
+    words = ("probe", "duplicates", "votes.csv", "--board")
+    # Of few prompts the 99.9th percentile is the one that is asked most.
+    sampled = json.loads(command(*words, "--format", "json").stdout)["down_sampled"]
+    assert (sampled["most"], sampled["prompts"], sampled["votes"]) == (40, 0, 0)
+    assert "0 prompts with more than 40 votes each" in " ".join(command(*words).stdout.split())
+    shown = command("probe", "duplicates", database_url, "--board")
+    assert "Points moved" in shown.stdout, shown.stderr
 
 
 def test_an_arena_that_is_served_labels_new_votes_by_itself(

@@ -40,6 +40,7 @@ def test_a_planted_memory_is_seen_in_points_against_the_others() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_without_a_memory_five_of_a_hundred_differences_are_significant(
     record_property: Callable[[str, object], None],
 ) -> None:
