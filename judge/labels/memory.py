@@ -45,7 +45,8 @@ class Memory:
         Share of orders, the own among them, that are as likely over all shards together: exact,
         and at least 1 / (permutations + 1).
     p_shards : float
-        One-sided, of the t-test that shards gain nothing by their order.
+        One-sided, of the t-test that shards gain nothing by their order: rough, as gains are
+        skewed, and with ten shards far too large where another order was learnt.
     gain : Estimate
         Nats that a shard gains by its own order over others, with Student's interval over shards.
     """
@@ -101,7 +102,7 @@ def memory(asked: Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) 
     Of items whose order says nothing, every order is as likely to a model that has not seen
     them together. Each shard's own order is held against random ones [1]_, with one more in
     numerator and denominator, so that the test is exact: ``p = (1 + #{l(pi) >= l(id)}) / (B + 1)``
-    for the sums over shards. The t-test over shards is more powerful, and needs many of them.
+    for the sums over shards. The t-test over shards reaches smaller values, and is approximate.
 
     References
     ----------

@@ -40,11 +40,22 @@ TREE = Topics(
 )
 """Two groups of two topics."""
 
-prompts = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(-1, 5), st.integers(1, 12)), max_size=60
+
+def crowd(topic: int, first: int, people: int, times: int) -> list[tuple[int, int, int]]:
+    """People in a row who ask about a topic so often each."""
+    return [(person, topic, times) for person in range(first, first + people)]
+
+
+crowds = st.builds(
+    crowd,
+    st.integers(-1, 5),
+    st.integers(0, 12),
+    st.sampled_from([1, 8, 9, 10, 11, 14]),
+    st.sampled_from([1, 2, 3, 12]),
 )
-"""People, topics, and how often they ask."""
-logs = st.lists(prompts, min_size=1, max_size=4)
+weeks_of = st.lists(crowds, max_size=6).map(lambda parts: [row for part in parts for row in part])
+"""People, topics and how often they ask, on either side of the gates."""
+logs = st.lists(weeks_of, min_size=1, max_size=4)
 """What is asked between releases."""
 
 
