@@ -185,7 +185,6 @@ def overlap(
     Examples
     --------
     arena overlap gsm8k.jsonl sqlite:///arena.db
-    arena overlap gsm8k.jsonl votes.parquet --column prompt=question
     arena overlap sqlite:///arena.db --roster roster.toml
     """
     if len(files) not in (1, 2) or (len(files) == 1 and roster is None):
