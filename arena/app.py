@@ -44,8 +44,9 @@ from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
+from arena.play.topics import keep_releasing
 from arena.settings import Settings, read_cards, read_keys, read_roster
-from arena.store import log, single_battles
+from arena.store import log, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
@@ -104,7 +105,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=_lifespan(parts),
+        lifespan=_lifespan(parts, settings),
     )
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
@@ -147,6 +148,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
+            topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             pacing=settings.pacing,
             can_sign_in=doors.openid is not None,
         )
@@ -278,7 +280,9 @@ async def _check(parts: Parts, store: Recent) -> None:
     await store.check()
 
 
-def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(
+    parts: Parts, settings: Settings
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         learning = asyncio.create_task(parts.warm_up())
@@ -287,11 +291,15 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
+        releasing = asyncio.create_task(
+            keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
+        )
         yield
         learning.cancel()
         matching.cancel()
         verifying.cancel()
         labelling.cancel()
+        releasing.cancel()
         parts.verifier.close()
         for boards in parts.labels.values():
             await asyncio.to_thread(boards.close)

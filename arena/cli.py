@@ -45,6 +45,7 @@ COMMANDS = {
     "voters": "rating:voters",
     "label": "label:label",
     "overlap": "label:overlap",
+    "topics": "topics:topics",
     "referee": "referee:referee",
     "judge run": "judge_run:run",
     "judge work": "judge_run:work",
@@ -59,6 +60,7 @@ COMMANDS = {
     "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
     "probe duplicates": "label:duplicates",
+    "probe memory": "memory:memory",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 from rating.report import ModelRating
+
+if TYPE_CHECKING:
+    from judge.labels.released import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -466,6 +469,21 @@ class ShownVotes:
     of: tuple[ShownModel, ...]
     votes: tuple[ShownVote, ...]
     older_than: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTopics:
+    """What people ask about, as it was published.
+
+    Attributes
+    ----------
+    number : int
+        Of the release, from 1.
+    """
+
+    number: int
+    created: datetime
+    release: "Release"
 
 
 @dataclass(frozen=True, slots=True)

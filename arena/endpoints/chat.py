@@ -277,6 +277,36 @@ def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:
     return value
 
 
+def likelihood_body(model: Model, text: str) -> bytes:
+    """Body of a request for the log-probabilities of a text: the model is to echo it.
+
+    One token is written after it, as not every server allows for none.
+    """
+    asked = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
+    return json.dumps({**asked, "model": model.model}).encode()
+
+
+def read_log_likelihood(body: str, text: str) -> float:
+    """Add up the log-probabilities of the tokens of a text that was echoed, but the first.
+
+    Raises
+    ------
+    EndpointError
+        If it is no JSON object of the format, carries an error, or has no finite log-probability
+        for each token from the second on.
+    """
+    logprobs = _object(_first(decoded(body), "choices"), "logprobs")
+    values, starts = logprobs.get("token_logprobs"), logprobs.get("text_offset")
+    if not isinstance(values, list) or not isinstance(starts, list) or len(values) < 3:
+        detail = "no log-probabilities of the prompt: the endpoint does not echo it"
+        raise EndpointError(FailureClass.MALFORMED, detail)
+    rows = zip(values, starts, strict=False)
+    inside = [value for value, start in rows if isinstance(start, int) and start < len(text)][1:]
+    if not inside or not all(isinstance(v, int | float) and math.isfinite(v) for v in inside):
+        raise EndpointError(FailureClass.MALFORMED, "unreadable log-probabilities of the prompt")
+    return math.fsum(inside)
+
+
 Vector = tuple[float, ...]
 
 

@@ -1,7 +1,7 @@
 """Each page as HTML, from plain values: all that touches Jinja."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -17,6 +17,7 @@ from arena.domain.board_view import (
     Board,
     BoardRow,
     PastBattle,
+    ReleasedTopics,
     ShownBattle,
     ShownVotes,
     Waiting,
@@ -28,6 +29,8 @@ from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
+from judge.labels.released import ShownTopic
+from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
 from rating.pooling.mix import FEW
 from rating.sentences import Sentence
@@ -471,7 +474,13 @@ def _choice_words(language: Language) -> dict[Choice, str]:
 
 
 def method_page(
-    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, visit: Visit = Visit()
+    board: Board,
+    *,
+    pacing: Pacing,
+    linked: bool,
+    studied: bool = False,
+    has_topics: bool = False,
+    visit: Visit = Visit(),
 ) -> str:
     """Page on how the arena works.
 
@@ -481,6 +490,8 @@ def method_page(
         Whether battles can be read once they were voted on.
     studied : bool
         Whether there is a study of a judge against the votes.
+    has_topics : bool
+        Whether a release of topics is there.
     """
     return _filled(
         "method.html",
@@ -489,8 +500,34 @@ def method_page(
         pacing=pacing,
         linked=linked,
         studied=studied,
+        has_topics=has_topics,
         Pacing=Pacing,
     )
+
+
+def topics_page(released: ReleasedTopics, *, now: datetime, visit: Visit = Visit()) -> str:
+    """Page of what people ask about."""
+    rows = list(_rows_of(released.release.topics, 0))
+    largest = max((topic.prompts for _, topic in rows), default=1)
+    return _filled(
+        "topics.html",
+        visit,
+        created=released.created,
+        release=released.release,
+        rows=rows,
+        largest=largest,
+        gates=PRIVATE,
+        stable=STABLE,
+        seeds=SEEDS,
+        now=now,
+    )
+
+
+def _rows_of(topics: Sequence[ShownTopic], depth: int) -> Iterator[tuple[int, ShownTopic]]:
+    """Give topics in the order in which they stand below one another, and how deep."""
+    for topic in topics:
+        yield depth, topic
+        yield from _rows_of(topic.within, depth + 1)
 
 
 def missing_page(advice: str, visit: Visit = Visit()) -> str:

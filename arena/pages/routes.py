@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.labelled import FACETS, LabelBoards
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
+from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
 from arena.domain.vote import DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
@@ -37,6 +37,7 @@ from arena.pages.rendering import (
     method_page,
     missing_page,
     my_battles_page,
+    topics_page,
     with_site_head,
 )
 from judge.render import pages
@@ -70,6 +71,9 @@ NO_BATTLE = Sentence(
 )
 NO_STUDY = Sentence(
     "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
+)
+NO_TOPICS = Sentence(
+    "There are no topics yet: they need more prompts that were voted on. Come back in a week."
 )
 NO_SUCH_LIST = Sentence(
     "There is no such model, policy or place. Open the leaderboard, and start from there."
@@ -140,6 +144,7 @@ def pages_router(
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
     study: Path | None = None,
+    topics: Callable[[], ReleasedTopics | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
     can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,
@@ -166,6 +171,8 @@ def pages_router(
         Battles behind the numbers; None shows none to anybody.
     study : Path, optional
         Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
+    topics : callable
+        The newest release of what people ask about; None before the first.
     pacing : Pacing
         How battles release their answers, for the method page.
     can_sign_in : bool
@@ -257,6 +264,7 @@ def pages_router(
             pacing=pacing,
             linked=exhibits is not None,
             studied=_is_there(study),
+            has_topics=topics() is not None,
             visit=visit_of(request),
         )
         return revalidated(request, page)
@@ -268,6 +276,13 @@ def pages_router(
         return revalidated(
             request, with_site_head(study.read_text(encoding="utf-8"), "/study", visit_of(request))
         )
+
+    @router.api_route("/topics", methods=READ)
+    def asked_about(request: Request) -> Response:
+        released = topics()
+        if released is None:
+            return _missing(visit_of(request), NO_TOPICS)
+        return revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, voter_of, visit_of, now))
@@ -291,6 +306,7 @@ def pages_router(
     @router.api_route("/method/", methods=READ)
     @router.api_route("/study/", methods=READ)
     @router.api_route("/cards/", methods=READ)
+    @router.api_route("/topics/", methods=READ)
     def without_slash(request: Request) -> Response:
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 

@@ -225,8 +225,16 @@ def outcomes_between(session: Session, after: int, until: int) -> list[PairOutco
 
 def excluded_outcomes(session: Session, policy: str, until: int) -> list[PairOutcome]:
     """Count the votes up to one that have an exclusion logged under a policy."""
-    excluded = select(ExclusionRow.vote_id).where(col(ExclusionRow.policy) == policy)
-    return _counted(session, col(VoteRow.id).in_(excluded), col(VoteRow.id) <= until)
+    return _counted(session, col(VoteRow.id).in_(_excluded(policy)), col(VoteRow.id) <= until)
+
+
+def excluded_votes(session: Session, policy: str) -> set[int]:
+    """Give the keys of votes that have an exclusion logged under a policy."""
+    return {*session.exec(_excluded(policy))}
+
+
+def _excluded(policy: str) -> SelectOfScalar[int]:
+    return select(ExclusionRow.vote_id).where(col(ExclusionRow.policy) == policy)
 
 
 def _counted(session: Session, *which: object) -> list[PairOutcome]:

@@ -258,6 +258,26 @@ class PromptLabelRow(Table, table=True):
     created: datetime = _moment()
 
 
+class TopicReleaseRow(Table, table=True):
+    """What was published of the topics of prompts, and what the next release goes on from.
+
+    Only private releases go on: see `judge.labels.released`. ``topics`` is their hierarchy, which
+    stands in the first one alone.
+    """
+
+    __tablename__ = "topic_release"
+    __table_args__ = (UniqueConstraint("private", "number"),)
+    id: int | None = Field(default=None, primary_key=True)
+    private: bool
+    number: int
+    shown: dict[str, Any] = _json()
+    until: int
+    counts: dict[str, int] = _json()
+    waiting: list[int] = Field(default_factory=list, sa_type=JSON)
+    topics: bytes | None = None
+    created: datetime = _moment()
+
+
 class AnswerRow(Table, table=True):
     """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks.
 

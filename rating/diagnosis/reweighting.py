@@ -168,19 +168,37 @@ def reweighted(
     -----
     Clusters are voters where known, else prompts, else votes. Ties are half.
     """
-    roles = ("voter", "prompt")
-    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
-    n = int(cluster.max()) + 1
-    default = _rated(rows, None, cluster, n)
+    cluster, n = _clusters(rows)
+    default = _rated(rows, None, None, cluster, n)
     boards = []
     for weighting in (*_weightings(rows, by), *others):
         try:
-            board = _rated(rows, weighting, cluster, n)
+            own = None if weighting.codes is cluster else weighting.codes
+            board = _rated(rows, weighting.each(rows.times), own, cluster, n)
         except (NotIdentifiedError, ConvergenceError) as error:
             boards.append(Reweighted(weighting.name, None, None, (), str(error)))
         else:
             boards.append(compared(weighting.name, default, board, level=level))
     return boards
+
+
+def weighed(rows: VoteRows, weighting: str, weight: Floats, *, level: float = 0.95) -> Reweighted:
+    """Rate votes with weights that are given, and taken as fixed; raises as `reweighted`.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,)
+        Of one vote of each row.
+    """
+    cluster, n = _clusters(rows)
+    default = _rated(rows, None, None, cluster, n)
+    return compared(weighting, default, _rated(rows, weight, None, cluster, n), level=level)
+
+
+def _clusters(rows: VoteRows) -> tuple[Ints, int]:
+    roles = ("voter", "prompt")
+    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
+    return cluster, int(cluster.max()) + 1
 
 
 def _weightings(rows: VoteRows, by: str) -> Iterator[Weighting]:
@@ -197,14 +215,17 @@ def _weightings(rows: VoteRows, by: str) -> Iterator[Weighting]:
         yield Weighting(f"{by} {name} alone", groups["by"], alone)
 
 
-def _rated(rows: VoteRows, weighting: Weighting | None, cluster: Ints, n: int) -> Scored:
-    """Rate votes with weights; those by the size of a group change with the votes in it."""
-    weight = group = None
-    if weighting is not None:
-        weight = weighting.each(rows.times)
+def _rated(
+    rows: VoteRows, weight: Floats | None, group: Ints | None, cluster: Ints, n: int
+) -> Scored:
+    """Rate votes with weights; those by the size of a group change with the votes in it.
+
+    A cluster takes its own weight with it, and so is no group.
+    """
+    if weight is not None:
         used = weight > 0
-        if weighting.codes is not cluster:  # a cluster takes its own weight with it
-            group = np.unique(weighting.codes[used], return_inverse=True)[1]
+        if group is not None:
+            group = np.unique(group[used], return_inverse=True)[1]
         rows, weight, cluster = rows.taken(used), weight[used], cluster[used]
     data = rows.comparisons(weight=weight, voter=cluster, prompt=group)
     fitted = fit(data)

@@ -57,6 +57,8 @@ ROUTES = {
         GET /battles/{battle_id}
         GET /cards
         GET /cards/
+        GET /topics
+        GET /topics/
         GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css
