@@ -21,7 +21,7 @@ from rating.likelihood.objective import ScoredCells, win_probability
 from rating.typing import Floats, Ints
 
 COMPILED_FROM = 1_000_000
-"""Cells from which compiled loops pay; numpy serves fewer, and all where numba is not there."""
+"""Microseconds of numpy from which compiled loops pay; numpy does less, and all without numba."""
 ROWS_AT_ONCE = 1 << 18
 THREADS_FROM = 3_000_000
 """Cells from which threads share the clusters out; parts of votes are in threads already."""
@@ -169,9 +169,15 @@ def require_two(by_cluster: Activity) -> Activity:
     return by_cluster
 
 
-def compiled_loops(fit: Fit, n_cells: int) -> ModuleType | None:
-    """Return compiled loops for plain Bradley-Terry, where they pay and are there."""
-    if not is_plain(fit) or n_cells < COMPILED_FROM:
+def compiled_loops(fit: Fit, cost: int) -> ModuleType | None:
+    """Return compiled loops for plain Bradley-Terry, where they pay and are there.
+
+    Parameters
+    ----------
+    cost : int
+        About how many microseconds numpy takes on a quiet core: to leave out voters, one a cell.
+    """
+    if not is_plain(fit) or cost < COMPILED_FROM:
         return None
     if importlib.util.find_spec("numba") is None:
         return None

@@ -5,10 +5,18 @@ where votes are many: to load the compiled code takes a third of a second. Every
 of the interpreter's lock and runs on one core, so that threads may share the clusters out.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from rating.typing import Floats, Integers, Ints
+from rating.typing import Bools, Floats, Integers, Ints
+
+Words = NDArray[np.uint16]
+Counts = NDArray[np.uint8]
+NEVER = 65535
+"""The last word: none is larger."""
 
 MOST_ROUNDS = 100
 _CLOSE = 1e-12
@@ -173,3 +181,129 @@ def information_along(
                 gap = vectors[i, t] - vectors[j, t]
                 along[c, t] += known * gap * gap
     return along
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_small(words: Words, last: Words) -> Counts:
+    """Return the Poisson number of one small mean that each word gives: `PoissonTable.sums`."""
+    n = words.shape[1]
+    counts = np.zeros(words.shape, dtype=np.uint8)
+    number = np.empty(n, dtype=np.uint16)
+    for row in range(len(words)):
+        _count(words[row], last[0], number)
+        for r in range(n):
+            counts[row, r] = number[r]
+    return counts
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(words: Words, last: Words, number: Words) -> None:
+    number[:] = 0
+    for most in last:
+        if most == NEVER:
+            break
+        for r in range(len(words)):
+            number[r] += np.uint16(words[r] > most)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_votes(
+    words: Words, mean: Floats, large: Bools, scale: Floats, last: Words, z: Floats
+) -> tuple[Floats, Floats]:
+    """Return the games and scores of pairs whose votes are drawn each by itself.
+
+    Parameters
+    ----------
+    words : ndarray of shape (3 * n_pairs, n_rounds)
+        Of wins of the first model, of the second, and ties.
+    mean, large, last, z
+        As `PoissonTable` has them.
+    scale : ndarray of shape (3 * n_pairs,)
+        Weight of one vote.
+
+    Returns
+    -------
+    (ndarray, ndarray), each of shape (n_pairs, n_rounds)
+    """
+    n_pairs, n = len(words) // 3, words.shape[1]
+    games, score = np.empty((n_pairs, n)), np.empty((n_pairs, n))
+    number, drawn = np.empty(n, dtype=np.uint16), np.empty((3, n))
+    for pair in range(n_pairs):
+        for kind in range(3):
+            at = kind * n_pairs + pair
+            m, by = mean[at], scale[at]
+            if large[at]:
+                root = np.sqrt(m)
+                for r in range(n):
+                    normal = z[words[at, r]]
+                    times = m + root * normal + (normal * normal - 1.0) / 6.0
+                    drawn[kind, r] = max(times, 0.0) * by
+            else:
+                _count(words[at], last[at], number)
+                for r in range(n):
+                    drawn[kind, r] = number[r] * by
+        _fold(drawn, games[pair], score[pair])
+    return games, score
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_clusters(
+    counts: Counts, starts: Integers, cluster: Integers, weight: NDArray[Any]
+) -> tuple[Floats, Floats]:
+    """Return the games and scores of pairs whose votes are drawn by cluster.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_clusters, n_rounds), uint8
+        How often each cluster is drawn.
+    starts, cluster, weight
+        Of a sparse array, a row for each entry and a column for each cluster. Weights of 32 bits
+        are summed in 32 bits.
+
+    Returns
+    -------
+    (ndarray, ndarray), each of shape (n_pairs, n_rounds)
+    """
+    n_pairs, n = (len(starts) - 1) // 3, counts.shape[1]
+    games, score = np.empty((n_pairs, n)), np.empty((n_pairs, n))
+    sums, drawn = np.empty(n, dtype=weight.dtype), np.empty((3, n))
+    for pair in range(n_pairs):
+        for kind in range(3):
+            at = kind * n_pairs + pair
+            sums[:] = 0
+            for cell in range(starts[at], starts[at + 1]):
+                by, times = weight[cell], counts[cluster[cell]]
+                for r in range(n):
+                    sums[r] += by * times[r]
+            for r in range(n):
+                drawn[kind, r] = sums[r]
+        _fold(drawn, games[pair], score[pair])
+    return games, score
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fold(drawn: Floats, games: Floats, score: Floats) -> None:
+    for r in range(len(games)):
+        games[r] = drawn[0, r] + drawn[1, r] + drawn[2, r]
+        score[r] = drawn[0, r] + drawn[2, r] / 2.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_scores(first: Ints, second: Ints, games: Floats, score: Floats, total: Floats) -> None:
+    """Add the scores of pairs to those of their models, as `PairRounds.of` does."""
+    for pair in range(len(games)):
+        own, other = total[first[pair]], total[second[pair]]
+        for r in range(games.shape[1]):
+            own[r] += score[pair, r]
+            other[r] += games[pair, r] - score[pair, r]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_expected(first: Ints, second: Ints, games: Floats, odds: Floats, slope: Floats) -> None:
+    """Add the scores that are expected at some odds to each model's, as `PairRounds.gradient`."""
+    for pair in range(len(games)):
+        i, j = first[pair], second[pair]
+        for r in range(games.shape[1]):
+            share = odds[i, r] / (odds[j, r] + odds[i, r]) * games[pair, r]
+            slope[i, r] += share
+            slope[j, r] += games[pair, r] - share
