@@ -170,14 +170,14 @@ def require_two(by_cluster: Activity) -> Activity:
 
 
 def compiled_loops(fit: Fit, cost: int) -> ModuleType | None:
-    """Return compiled loops for plain Bradley-Terry, where they pay and are there.
+    """Return compiled loops for Bradley-Terry, where they pay and are there.
 
     Parameters
     ----------
     cost : int
         About how many microseconds numpy takes on a quiet core: to leave out voters, one a cell.
     """
-    if not is_plain(fit) or cost < COMPILED_FROM:
+    if fit.likelihood.coordinates != ("gap",) or cost < COMPILED_FROM:
         return None
     if importlib.util.find_spec("numba") is None:
         return None
@@ -199,23 +199,29 @@ class InOrder:
     ----------
     starts : ndarray of shape (n_clusters + 1,), int64
     pairs : ndarray of shape (n_cells, 2), int32
+    covariates : ndarray of shape (n_cells, n_covariates)
     score, weight : ndarray of shape (n_cells,)
     """
 
     starts: Ints
     pairs: NDArray[np.int32]
+    covariates: Floats
     score: Floats
     weight: Floats
 
     @classmethod
-    def of(cls, data: Comparisons, groups: Grouping) -> "InOrder":
+    def of(cls, fit: Fit, data: Comparisons, groups: Grouping) -> "InOrder":
         """Sort the cells, unless they are."""
+        n = len(groups.index)
+        starts = np.r_[0, np.cumsum(np.bincount(groups.index, minlength=groups.size))]
+        order: Ints | slice = slice(None)
         if (groups.index[1:] < groups.index[:-1]).any():
-            order = np.argsort(groups.index, kind="stable")
-            data, groups = data.subset(order), Grouping(groups.index[order], groups.size)
-        counts = np.bincount(groups.index, minlength=groups.size)
-        pairs = np.ascontiguousarray(data.pairs, dtype=np.int32)
-        return cls(np.r_[0, np.cumsum(counts)], pairs, data.score_a, data.weight)
+            at = (groups.index, np.arange(n))  # rows of a sparse array are sorted by counting
+            order = scipy.sparse.csr_array((np.ones(n, dtype=np.int8), at)).indices
+        pairs = np.ascontiguousarray(data.pairs[order], dtype=np.int32)
+        features = np.empty((n, 0)) if data.features is None else data.features[order]
+        covariates = np.hstack([np.ones((n, int(fit.order_effect))), features])
+        return cls(starts, pairs, covariates, data.score_a[order], data.weight[order])
 
     def each(self, work: Callable[[int, Ints], T]) -> Iterator[T]:
         """Call a function with the first cluster of each of some parts, and its ``starts``.
@@ -250,8 +256,10 @@ def information_by_cluster(
     """
     loops = compiled_loops(fit, len(groups.index))
     if loops is not None:
-        ordered, probability = InOrder.of(data, groups), win_probability(fit.theta)
-        args = (ordered.pairs, ordered.weight, probability, np.ascontiguousarray(vectors))
+        ordered, style = InOrder.of(fit, data, groups), fit.x[fit.n_models :]
+        probability, vectors = win_probability(fit.theta), np.ascontiguousarray(vectors)
+        cells = (ordered.pairs, ordered.covariates, ordered.weight)
+        args = (*cells, probability, style, vectors)
         at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
         for first in range(0, groups.size, at_once):
             yield loops.information_along(ordered.starts[first : first + at_once + 1], *args)
@@ -273,7 +281,7 @@ def information_by_cluster(
             sums = np.add.reduceat(cells.rows(part).information_along(vectors), starts, axis=0)
             if own[0] == last:
                 sums[0] += open_sum[0]
-            else:
+            elif last >= 0:
                 yield open_sum
             yield sums[:-1]
             open_sum, last = sums[-1:], int(own[-1])

@@ -263,9 +263,9 @@ def _light_at_once(
     loops: ModuleType, fit: Fit, data: Comparisons, groups: Grouping, lengths: Floats | None
 ) -> tuple[Floats, Floats]:
     """Sum the squares of the shifts of light clusters; also return everybody's leverage."""
-    bread, cells = fit.inverse_information, InOrder.of(data, groups)
+    bread, cells, k = fit.inverse_information, InOrder.of(fit, data, groups), fit.n_models
     probability, leverage = win_probability(fit.theta), np.zeros(groups.size)
-    squared = np.empty((0, 0)) if lengths is None else bread @ bread
+    squared = np.empty((0, 0)) if lengths is None else bread[:, :k] @ bread[:k]
     lengths = np.empty(groups.size) if lengths is None else lengths
 
     def work(first: int, starts: Ints) -> Floats:
@@ -273,9 +273,11 @@ def _light_at_once(
         loops.leave_out_light(
             starts,
             cells.pairs,
+            cells.covariates,
             cells.score,
             cells.weight,
             probability,
+            fit.x[k:],
             bread,
             squared,
             REFIT_LEVERAGE,

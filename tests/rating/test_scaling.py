@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -142,14 +142,37 @@ def crowds(rng: np.random.Generator) -> dict[str, list[Row]]:
     return {"plain": plain, "heavy": heavy, "alone": alone, "fan": fan, "wide": wide}
 
 
-@pytest.mark.parametrize("ridge", [0.0, 2.0])
+def styled(rng: np.random.Generator, data: Comparisons, n_features: int) -> Comparisons:
+    """Return the same cells in some order, each with features."""
+    cells = data.subset(rng.permutation(len(data.votes)))
+    names = tuple(f"style {i}" for i in range(n_features))
+    features = rng.normal(size=(len(data.votes), n_features))
+    return replace(cells, features=features, feature_names=names)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "options"),
+    [
+        (0, {}),
+        (0, {"ridge": 2.0}),
+        (0, {"order_effect": True}),
+        (3, {}),
+        (2, {"ridge": 2.0, "order_effect": True}),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan", "wide"])
 def test_compiled_loops_leave_out_voters_as_numpy_does(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, kind: str, ridge: float
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    n_features: int,
+    options: dict[str, Any],
 ) -> None:
     data = votes(crowds(rng)[kind])
-    fitted, groups = fit(data, ridge=ridge), grouping(data, "voter")
-    vectors = rng.normal(size=(data.n_models, 3))
+    data = styled(rng, data, n_features) if n_features else data
+    fitted, groups = fit(data, **options), grouping(data, "voter")
+    vectors = rng.normal(size=(len(fitted.x), 3))
     compiled(monkeypatch, everywhere=False)
     plain = jackknife(fitted, data, groups)
     information = np.vstack([*information_by_cluster(fitted, data, groups, vectors)])
