@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ ROWS_AT_ONCE = 1 << 18
 THREADS_FROM = 3_000_000
 """Cells from which threads share the clusters out; parts of votes are in threads already."""
 ENTRIES_AT_ONCE = 1 << 18
+DENSE_UP_TO = 1_000_000_000
+"""Multiplications up to which zeros are multiplied, too: to load sparse arrays takes longer."""
 _TASTE_STEPS = 50
 
 T = TypeVar("T")
@@ -258,8 +261,8 @@ def information_by_cluster(
     if loops is not None:
         ordered, style = InOrder.of(fit, data, groups), fit.x[fit.n_models :]
         probability, vectors = win_probability(fit.theta), np.ascontiguousarray(vectors)
-        cells = (ordered.pairs, ordered.covariates, ordered.weight)
-        args = (*cells, probability, style, vectors)
+        held = (ordered.pairs, ordered.covariates, ordered.weight)
+        args = (*held, probability, style, vectors)
         at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
         for first in range(0, groups.size, at_once):
             yield loops.information_along(ordered.starts[first : first + at_once + 1], *args)
@@ -302,13 +305,18 @@ def _information_of_pairs(
     of_pair *= (probability * (1 - probability))[:, None]
     order = np.argsort(groups.index, kind="stable")
     index = groups.index[order]
-    at_once = max(1, CHUNK_ENTRIES // vectors.shape[1])
+    dense = groups.size * of_pair.size <= DENSE_UP_TO
+    at_once = max(1, CHUNK_ENTRIES // (len(first) if dense else vectors.shape[1]))
     for start in range(0, groups.size, at_once):
         stop = min(start + at_once, groups.size)
         rows = order[slice(*np.searchsorted(index, [start, stop]))]
-        cell = (groups.index[rows] - start, place[*data.pairs[rows].T])
+        own, pair = groups.index[rows] - start, place[*data.pairs[rows].T]
         shape = (stop - start, len(first))
-        yield scipy.sparse.csr_array((data.weight[rows], cell), shape=shape) @ of_pair
+        if dense:
+            sums = np.bincount(own * len(first) + pair, data.weight[rows], math.prod(shape))
+            yield sums.reshape(shape) @ of_pair
+        else:
+            yield scipy.sparse.csr_array((data.weight[rows], (own, pair)), shape=shape) @ of_pair
 
 
 @dataclass(frozen=True, slots=True, eq=False)
