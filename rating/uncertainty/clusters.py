@@ -226,6 +226,11 @@ class InOrder:
         covariates = np.hstack([np.ones((n, int(fit.order_effect))), features])
         return cls(starts, pairs, covariates, data.score_a[order], data.weight[order])
 
+    def along(self, fit: Fit, vectors: Floats) -> tuple[NDArray[Any], ...]:
+        """Return what the loops need, after the ``starts``, to look along some vectors."""
+        cells = (self.pairs, self.covariates, self.weight, win_probability(fit.theta))
+        return (*cells, fit.x[fit.n_models :], np.ascontiguousarray(vectors))
+
     def each(self, work: Callable[[int, Ints], T]) -> Iterator[T]:
         """Call a function with the first cluster of each of some parts, and its ``starts``.
 
@@ -244,6 +249,20 @@ class InOrder:
             yield from pool.map(work, firsts, parts)
 
 
+def squared_information(fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats) -> Floats:
+    """Sum the squares of `information_by_cluster` over the clusters, shape (m,)."""
+    loops = compiled_loops(fit, len(groups.index))
+    if loops is not None:
+        ordered = InOrder.of(fit, data, groups)
+        args = ordered.along(fit, vectors)
+        parts = ordered.each(lambda _, starts: loops.information_squared(starts, *args))
+        return sum(parts, np.zeros(vectors.shape[1]))
+    square = np.zeros(vectors.shape[1])
+    for share in information_by_cluster(fit, data, groups, vectors):
+        square += (share**2).sum(axis=0)
+    return square
+
+
 def information_by_cluster(
     fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
 ) -> Iterator[Floats]:
@@ -259,10 +278,8 @@ def information_by_cluster(
     """
     loops = compiled_loops(fit, len(groups.index))
     if loops is not None:
-        ordered, style = InOrder.of(fit, data, groups), fit.x[fit.n_models :]
-        probability, vectors = win_probability(fit.theta), np.ascontiguousarray(vectors)
-        held = (ordered.pairs, ordered.covariates, ordered.weight)
-        args = (*held, probability, style, vectors)
+        ordered = InOrder.of(fit, data, groups)
+        args = ordered.along(fit, vectors)
         at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
         for first in range(0, groups.size, at_once):
             yield loops.information_along(ordered.starts[first : first + at_once + 1], *args)

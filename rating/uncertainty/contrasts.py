@@ -22,6 +22,7 @@ from rating.uncertainty.clusters import (
     information_by_cluster,
     intersection,
     require_two,
+    squared_information,
     taste_covariance,
     taste_sums,
     totals,
@@ -195,10 +196,7 @@ class OnePart:
 
 
 def _square_sums(data: Comparisons, *, fit: Fit, cluster: Cluster, vectors: Floats) -> Sums:
-    groups, square = grouping(data, cluster), np.zeros(vectors.shape[1])
-    for share in information_by_cluster(fit, data, groups, vectors):
-        square += (share**2).sum(axis=0)
-    return {"square": square}
+    return {"square": squared_information(fit, data, grouping(data, cluster), vectors)}
 
 
 def _squares_of(

@@ -202,6 +202,34 @@ def leave_out_light(
 
 
 @njit(cache=True, nogil=True)
+def _add_along(
+    rows: Any,
+    pairs: Integers,
+    covariates: Floats,
+    weight: Floats,
+    probability: Floats,
+    style: Floats,
+    vectors: Floats,
+    gap: Floats,
+    along: Floats,
+) -> None:
+    """Add ``v' H_i v`` of some cells i and each of m vectors; ``gap`` is room to work in."""
+    m, k, d = vectors.shape[1], len(probability), len(style)
+    for row in rows:
+        i, j = pairs[row, 0], pairs[row, 1]
+        beats = _beats(probability[i, j], covariates[row], style)
+        known = weight[row] * beats * (1.0 - beats)
+        for t in range(m):
+            gap[t] = vectors[i, t] - vectors[j, t]
+        for u in range(d):
+            by = covariates[row, u]
+            for t in range(m):
+                gap[t] += by * vectors[k + u, t]
+        for t in range(m):
+            along[t] += known * gap[t] * gap[t]
+
+
+@njit(cache=True, nogil=True)
 def information_along(
     starts: Ints,
     pairs: Integers,
@@ -219,23 +247,33 @@ def information_along(
         As `leave_out_light` takes them.
     vectors : ndarray of shape (n_parameters, m)
     """
-    m, k, d = vectors.shape[1], len(probability), len(style)
-    gap = np.empty(m)
-    along = np.zeros((len(starts) - 1, m))
+    along, gap = np.zeros((len(starts) - 1, vectors.shape[1])), np.empty(vectors.shape[1])
     for c in range(len(starts) - 1):
-        for row in range(starts[c], starts[c + 1]):
-            i, j = pairs[row, 0], pairs[row, 1]
-            beats = _beats(probability[i, j], covariates[row], style)
-            known = weight[row] * beats * (1.0 - beats)
-            for t in range(m):
-                gap[t] = vectors[i, t] - vectors[j, t]
-            for u in range(d):
-                by = covariates[row, u]
-                for t in range(m):
-                    gap[t] += by * vectors[k + u, t]
-            for t in range(m):
-                along[c, t] += known * gap[t] * gap[t]
+        rows = range(starts[c], starts[c + 1])
+        _add_along(rows, pairs, covariates, weight, probability, style, vectors, gap, along[c])
     return along
+
+
+@njit(cache=True, nogil=True)
+def information_squared(
+    starts: Ints,
+    pairs: Integers,
+    covariates: Floats,
+    weight: Floats,
+    probability: Floats,
+    style: Floats,
+    vectors: Floats,
+) -> Floats:
+    """Return the sums over clusters of the squares of `information_along`, shape (m,)."""
+    m = vectors.shape[1]
+    square, along, gap = np.zeros(m), np.empty(m), np.empty(m)
+    for c in range(len(starts) - 1):
+        along[:] = 0.0
+        rows = range(starts[c], starts[c + 1])
+        _add_along(rows, pairs, covariates, weight, probability, style, vectors, gap, along)
+        for t in range(m):
+            square[t] += along[t] * along[t]
+    return square
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

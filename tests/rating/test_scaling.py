@@ -16,7 +16,12 @@ from rating.comparisons import Sums, Votes
 from rating.errors import DataError
 from rating.uncertainty import clusters, contrasts
 from rating.uncertainty.bootstrap import Bootstrap
-from rating.uncertainty.clusters import Cluster, grouping, information_by_cluster
+from rating.uncertainty.clusters import (
+    Cluster,
+    grouping,
+    information_by_cluster,
+    squared_information,
+)
 from rating.uncertainty.contrasts import Inference
 from rating.uncertainty.covariance import jackknife
 from tests.rating.builders import random_votes, votes
@@ -176,12 +181,14 @@ def test_compiled_loops_leave_out_voters_as_numpy_does(
     compiled(monkeypatch, everywhere=False)
     plain = jackknife(fitted, data, groups)
     information = np.vstack([*information_by_cluster(fitted, data, groups, vectors)])
+    squared = squared_information(fitted, data, groups, vectors)
     compiled(monkeypatch, everywhere=True)
     ours = jackknife(fitted, data, groups)
     assert ours.matrix == pytest.approx(plain.matrix, rel=1e-8, abs=1e-12)
     assert ours.lengths == pytest.approx(plain.lengths, rel=1e-8)
     parts = [*information_by_cluster(fitted, data, groups, vectors)]
     assert np.vstack(parts) == pytest.approx(information, rel=1e-12)
+    assert squared_information(fitted, data, groups, vectors) == pytest.approx(squared, rel=1e-12)
 
 
 def test_compiled_loops_take_clusters_in_any_order(
