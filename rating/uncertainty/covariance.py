@@ -286,8 +286,8 @@ def _light_at_once(
         )
         return meat
 
-    meat = sum(cells.each(work), np.zeros_like(bread))
-    return bread @ meat @ bread, leverage
+    half = sum(cells.each(work), np.zeros_like(bread))
+    return bread @ (half + half.T) @ bread, leverage
 
 
 def _of_lone_cells(

@@ -77,7 +77,7 @@ def leave_out_light(
     limit : float
         Leverage from which a cluster is left to others.
     meat : ndarray of shape (n_parameters, n_parameters)
-        Takes the sum of ``z z'``.
+        Takes a matrix that with its transpose is the sum of ``z z'``.
     leverage, lengths : ndarray of shape (n_clusters,)
         Take ``trace(H^- H_c)``, and how far the strengths move, squared.
     """
@@ -147,8 +147,9 @@ def leave_out_light(
         many = n * DENSE_FROM > k
         if not many:
             for s in range(n):
-                for t in range(n):
-                    near[s, t] = bread[model[s], model[t]]
+                row = bread[model[s]]
+                for t in range(s + 1):
+                    near[s, t] = near[t, s] = row[model[t]]
         for _ in range(MOST_ROUNDS):
             if many:
                 along[:] = 0.0
@@ -185,14 +186,15 @@ def leave_out_light(
             for s in range(n):
                 along[model[s]] = z[s]
             for s in range(n):
-                row, by = meat[model[s]], z[s]
+                row, by = meat[model[s]], z[s] / 2.0
                 for t in range(size):
                     row[t] += along[t] * by
         else:
             for s in range(n):
                 row, by = meat[model[s]], z[s]
-                for t in range(n):
+                for t in range(s):
                     row[model[t]] += z[t] * by
+                row[model[s]] += by * by / 2.0
         if len(squared):
             length = 0.0
             for s in range(n):
