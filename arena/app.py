@@ -21,6 +21,7 @@ from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards.leaderboard import Leaderboard
+from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
@@ -75,6 +76,7 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
+    valuation: Valuation
     identity: Identity
     addresses: Addresses
     metrics: Metrics
@@ -132,6 +134,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
+            value=parts.valuation.read,
             pacing=settings.pacing,
         )
     )
@@ -178,6 +181,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         endpoints=endpoints,
         battles=battles,
         verifier=upkeep.RecordVerifier(store, _now),
+        valuation=Valuation(store, DEFAULT, _now),
         identity=Identity(key),
         addresses=Addresses(key, _now),
         metrics=metrics,
@@ -268,11 +272,13 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         parts.battles.relay.start()
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
+        valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
         yield
         learning.cancel()
         matching.cancel()
         verifying.cancel()
+        valuing.cancel()
         labelling.cancel()
         parts.verifier.close()
         await parts.battles.close()

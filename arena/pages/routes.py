@@ -17,6 +17,7 @@ from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
 from arena.domain.vote import DEFAULT, Voter
@@ -31,8 +32,10 @@ from arena.pages.rendering import (
     method_page,
     missing_page,
     my_battles_page,
+    value_page,
     with_site_head,
 )
+from arena.pages.value import weights_of
 from judge.render import pages
 from judge.report.cards import ProbePage
 from judge.report.files import cards_as_html
@@ -122,6 +125,7 @@ def pages_router(
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
     study: Path | None = None,
+    value: Callable[[], Valued | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
@@ -145,6 +149,8 @@ def pages_router(
         Battles behind the numbers; None shows none to anybody.
     study : Path, optional
         Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
+    value : callable
+        Quality against cost as it was last worked out, shown at ``/value``; None before that.
     pacing : Pacing
         How battles release their answers, for the method page.
     """
@@ -189,6 +195,16 @@ def pages_router(
                     "Cache-Control": "no-cache",
                 },
             )
+
+    @router.api_route("/value", methods=READ)
+    def quality_and_cost(request: Request) -> Response:
+        page = value_page(
+            value(),
+            weights=weights_of(request.query_params),
+            now=now(),
+            visit=visit_of(request),
+        )
+        return revalidated(request, page)
 
     @router.api_route("/votes", methods=READ)
     def my_page(request: Request) -> Response:
@@ -235,6 +251,7 @@ def pages_router(
     router.add_api_route("/language/{language}", choose_language, methods=["POST"])
 
     @router.api_route("/leaderboard/", methods=READ)
+    @router.api_route("/value/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
     @router.api_route("/study/", methods=READ)

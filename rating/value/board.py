@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,17 @@ from rating.sentences import Sentence
 from rating.typing import Bools, Floats
 from rating.uncertainty.contrasts import Inference
 from rating.uncertainty.covariance import quantiles
-from rating.uncertainty.spread import named, spread
-from rating.value.figures import MEASURES, ROUNDS, Drawn, Figures, Measure, Rounds, paired_means
+from rating.uncertainty.spread import named, on_quasi_errors, spread
+from rating.value.figures import (
+    FEWEST_ANSWERS,
+    MEASURES,
+    ROUNDS,
+    Drawn,
+    Figures,
+    Measure,
+    Rounds,
+    paired_means,
+)
 
 NEAR = 20.0
 """Points below the best within which a model is as good for most purposes."""
@@ -129,9 +139,19 @@ class Value:
     warnings: tuple[str, ...]
     draws: Draws
 
-    def in_words(self) -> tuple[Sentence, ...]:
-        """Say what to take, and who has no cost or time."""
-        return (*_choices(self), *_on_left_out(self.left_out, len(self.models)))
+    def in_words(self, names: Mapping[str, str] = MappingProxyType({})) -> tuple[Sentence, ...]:
+        """Say what to take, and who has no cost or time.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            What to call models; the others by what they are called here.
+        """
+        left_out = {
+            name: {names.get(model, model): why for model, why in each.items()}
+            for name, each in self.left_out.items()
+        }
+        return (*_choices(self, names), *_on_left_out(left_out, len(self.models)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -148,27 +168,30 @@ class Value:
         }
 
 
-def _choices(board: Value) -> Iterator[Sentence]:
-    facts: dict[str, Any] = {"near": int(NEAR), "sure": round(100 * SURE)}
+def _choices(board: Value, names: Mapping[str, str]) -> Iterator[Sentence]:
+    facts: dict[str, Any] = {
+        "near": int(NEAR),
+        "sure": f"{SURE:.0%}".replace("%", "\N{NO-BREAK SPACE}%"),
+    }
     if board.cheapest is not None:
         yield Sentence(
             "Of the models that lie within %(near)s points of the best with a probability of "
-            "%(sure)s %%, %(model)s costs least.",
-            model=board.cheapest,
+            "%(sure)s, %(model)s costs least.",
+            model=names.get(board.cheapest, board.cheapest),
             **facts,
         )
     elif any(row.cost for row in board.models):
         yield Sentence(
             "No model with a known price lies within %(near)s points of the best with a "
-            "probability of %(sure)s %%: which of the good ones costs least, these votes leave "
+            "probability of %(sure)s: which of the good ones costs least, these votes leave "
             "open.",
             **facts,
         )
     if board.fastest is not None:
         yield Sentence(
             "Of the models that lie within %(near)s points of the best with a probability of "
-            "%(sure)s %%, %(model)s takes least time.",
-            model=board.fastest,
+            "%(sure)s, %(model)s takes least time.",
+            model=names.get(board.fastest, board.fastest),
             **facts,
         )
 
@@ -226,8 +249,12 @@ def value(votes: Votes, figures: Figures, options: RateOptions | None = None) ->
     taken = {name: paired_means(figures, name, rounds) for name in MEASURES}
     if all(np.isnan(one.value).all() for one in taken.values()):
         raise DataError(
-            "No two models have a price or a time to compare: the votes need columns cost_a and "
-            "cost_b (US dollars of each answer), or seconds_a and seconds_b."
+            Sentence(
+                "No two models have prices or times to compare: that takes %(n)s votes on each, "
+                "with columns cost_a and cost_b (US dollars of each answer), or seconds_a and "
+                "seconds_b.",
+                n=FEWEST_ANSWERS,
+            )
         )
     draws = Draws(fitted.models, fitted.theta, strengths, taken, figures, rounds)
     return _value(report, draws, options)
@@ -326,7 +353,8 @@ def least(models: tuple[ModelValue, ...], name: Measure) -> str | None:
 
 
 def _warnings(report: Report, draws: Draws) -> Iterator[str]:
-    yield from report.warnings
+    unsaid = on_quasi_errors(report.quasi_se_error or 0.0)  # of a column that is not shown here
+    yield from (warning for warning in report.warnings if warning != unsaid)
     yield from draws.rounds.warnings
 
 

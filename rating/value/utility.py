@@ -192,10 +192,12 @@ class Terms:
             left_out = dict(self.less[name].left_out) | left_out
         stays = [i for i, model in enumerate(self.models) if model not in left_out]
         if len(stays) < 2:
-            why = "; ".join(f"{model}: {reason}" for model, reason in left_out.items())
             raise NotIdentifiedError(
-                "No two models have all that is weighed: set the weight of what is not known to "
-                f"0. {why}."
+                Sentence(
+                    "No two models have all that is weighed (%(why)s): set the weight of what is "
+                    "not known to 0.",
+                    why=next(iter(left_out.values())),
+                )
             )
         now, drawn = self.preferred.value[stays].copy(), self.preferred.rounds[:, stays].copy()
         parts = {"preferred": self.preferred.value[stays]}
@@ -235,7 +237,13 @@ class Terms:
             for name in TERMS
             if name in self.less and not np.isnan(self.less[name].value[stays]).any()
         ]
-        return sorted(turns, key=lambda turn: -abs(turn.lead_doubled - turn.lead_without))
+        second, best = np.sort(now)[-2:]
+
+        def moves(turn: Turn) -> float:
+            reach = (float(best - second), turn.lead_without, turn.lead_doubled)
+            return max(reach) - min(reach)
+
+        return sorted(turns, key=moves, reverse=True)
 
     def _turn(self, name: str, weight: float, stays: list[int], now: Floats) -> Turn:
         """Follow every model's utility, a line in the weight, to where it crosses the first's."""

@@ -135,7 +135,7 @@ def test_votes_without_figures_say_which_columns_are_needed(
 ) -> None:
     rows = "x,y,model_a,v\ny,x,model_a,w\n" * 20
     (tmp_path / "plain.csv").write_text("model_a,model_b,winner,voter\n" + rows, encoding="utf-8")
-    refused(command("value", "plain.csv"), "the votes need columns cost_a and cost_b")
+    refused(command("value", "plain.csv"), "with columns cost_a and cost_b")
 
 
 def test_a_database_has_costs_times_and_refusals(command: Command, database_url: str) -> None:

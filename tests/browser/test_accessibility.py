@@ -91,7 +91,9 @@ def test_a_battle_that_failed(
         assert_accessible(ada.page)
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method", "/battles", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/leaderboard", "/value", "/votes", "/method", "/battles", "/nowhere"]
+)
 def test_a_reading_page(
     chromium: Browser, arena: Served, screen: dict[str, object], path: str
 ) -> None:
