@@ -22,6 +22,7 @@ from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
+from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
@@ -82,6 +83,7 @@ class Parts:
     verifier: upkeep.RecordVerifier
     people: People
     labels: Mapping[str, LabelBoards]
+    valuation: Valuation
     addresses: Addresses
     metrics: Metrics
     stop_metrics: Callable[[], None]
@@ -149,6 +151,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
+            value=parts.valuation.read,
             pacing=settings.pacing,
             can_sign_in=doors.openid is not None,
         )
@@ -199,6 +202,7 @@ def build(settings: Settings, roster: Roster) -> Parts:
         verifier=upkeep.RecordVerifier(store, _now),
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
+        valuation=Valuation(store, DEFAULT, _now),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
@@ -290,6 +294,7 @@ def _lifespan(
         parts.battles.relay.start()
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
+        valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
         releasing = asyncio.create_task(
             keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
@@ -298,6 +303,7 @@ def _lifespan(
         learning.cancel()
         matching.cancel()
         verifying.cancel()
+        valuing.cancel()
         labelling.cancel()
         releasing.cancel()
         parts.verifier.close()

@@ -41,6 +41,7 @@ COMMANDS = {
     "restore": "data:restore",
     "rate": "rating:rate",
     "mix": "mix:mix",
+    "value": "value:value",
     "plan": "rating:plan",
     "voters": "rating:voters",
     "label": "label:label",

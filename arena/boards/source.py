@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from arena.domain.vote import DEFAULT
 from arena.store import labels, log
@@ -16,8 +17,8 @@ PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, 
 def votes_of(url: str) -> LoggedColumns:
     """Read the votes of the log in a database; the default policy says which of them count.
 
-    With the labels of their prompts by the tagger that the policy names, which are read once
-    they are asked for: there are a dozen a vote.
+    With the labels of their prompts by the tagger that the policy names, and what was measured on
+    the answers, which are read once they are asked for: there are a dozen a vote.
 
     Raises
     ------
@@ -26,7 +27,43 @@ def votes_of(url: str) -> LoggedColumns:
     """
     with reading_existing(url) as session:
         votes = log.columns(session, DEFAULT, url)
-    return replace(votes, labels=_Labels(url, votes.battle))
+    return replace(votes, labels=_Labels(url, votes.battle), figures=_Figures(url, votes.battle))
+
+
+def with_figures(votes: LoggedColumns, figures: Mapping[str, log.Figures]) -> LoggedColumns:
+    """Put beside each vote what was measured on the answers."""
+    return replace(votes, figures=_in_columns(votes.battle, figures))
+
+
+def _in_columns(
+    battles: Sequence[str], figures: Mapping[str, log.Figures]
+) -> dict[str, list[float | None]]:
+    names = log.Figures._fields
+    nothing = log.Figures(*[None] * len(names))
+    rows = [figures.get(battle, nothing) for battle in battles]
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+class _Figures(Mapping[str, list[float | None]]):
+    """What was measured on the answers of votes, by column, in the order of their battles."""
+
+    def __init__(self, url: str, battles: Sequence[str]) -> None:
+        self._url = url
+        self._battles = battles
+
+    @cached_property
+    def _read(self) -> dict[str, list[float | None]]:
+        with reading_existing(self._url) as session:
+            return _in_columns(self._battles, log.figures(session, DEFAULT.tagger))
+
+    def __getitem__(self, name: str) -> list[float | None]:
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(log.Figures._fields)
+
+    def __len__(self) -> int:
+        return len(log.Figures._fields)
 
 
 class _Labels(Mapping[str, list[str | None]]):

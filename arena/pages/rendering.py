@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from arena.boards.value import Valued
 from arena.catalogue import Words, words_in
 from arena.domain.battle import BattleState, Mode, Pacing
 from arena.domain.board_view import (
@@ -29,12 +30,17 @@ from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
+from arena.pages.value import scatter, sliders, tornado
 from judge.labels.released import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
+from rating.errors import NotIdentifiedError
 from rating.pooling.mix import FEW
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
+from rating.value.board import NEAR, SURE
+from rating.value.figures import MEASURES
+from rating.value.utility import Weights
 
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
@@ -101,7 +107,8 @@ def environment(language: Language) -> pages.Environment:
     words = words_in(language)
     forms = filters.Filters(words)
     names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
-    env.filters.update({name: getattr(forms, name) for name in (*names, "difference", "label")})
+    more = ("difference", "label", "short", "worth")
+    env.filters.update({name: getattr(forms, name) for name in (*names, *more)})
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
     )
@@ -375,6 +382,34 @@ def _mix_json(view: MixView) -> str:
     asked |= {"prompts": str(mix.prompts)} if mix.prompts else {}
     asked |= {"policy": view.policy} if view.policy != DEFAULT.name else {}
     return "/mix.json?" + urlencode(asked)
+
+
+def value_page(
+    valued: Valued | None, *, weights: Weights, now: datetime, visit: Visit = Visit()
+) -> str:
+    """Page of quality against what it takes; ``valued`` is None before it is worked out."""
+    board, terms = (valued.value, valued.terms) if valued else (None, None)
+    utility, unweighed = None, None
+    if terms is not None:
+        try:
+            utility = terms.weighed(weights)
+        except NotIdentifiedError as error:
+            unweighed = error.args[0]
+    return _filled(
+        "value.html",
+        visit,
+        valued=valued,
+        board=board,
+        pictures={name: board and scatter(board, name) for name in MEASURES},
+        names=valued.names if valued else {},
+        sliders=sliders(weights, terms.less) if terms else (),
+        utility=utility,
+        unweighed=unweighed,
+        tornado=utility and tornado(utility),
+        sure=SURE,
+        near=NEAR,
+        now=now,
+    )
 
 
 def my_battles_page(

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.labelled import FACETS, LabelBoards
+from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
@@ -38,8 +39,10 @@ from arena.pages.rendering import (
     missing_page,
     my_battles_page,
     topics_page,
+    value_page,
     with_site_head,
 )
+from arena.pages.value import weights_of
 from judge.render import pages
 from judge.report.cards import ProbePage
 from judge.report.files import cards_as_html
@@ -145,6 +148,7 @@ def pages_router(
     exhibits: Exhibits | None = None,
     study: Path | None = None,
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
+    value: Callable[[], Valued | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
     can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,
@@ -173,6 +177,8 @@ def pages_router(
         Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
     topics : callable
         The newest release of what people ask about; None before the first.
+    value : callable
+        Quality against cost as it was last worked out, shown at ``/value``; None before that.
     pacing : Pacing
         How battles release their answers, for the method page.
     can_sign_in : bool
@@ -245,6 +251,16 @@ def pages_router(
                 },
             )
 
+    @router.api_route("/value", methods=READ)
+    def quality_and_cost(request: Request) -> Response:
+        page = value_page(
+            value(),
+            weights=weights_of(request.query_params),
+            now=now(),
+            visit=visit_of(request),
+        )
+        return revalidated(request, page)
+
     @router.api_route("/votes", methods=READ)
     def my_page(request: Request) -> Response:
         voter = voter_of(request)
@@ -302,6 +318,7 @@ def pages_router(
 
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/mix/", methods=READ)
+    @router.api_route("/value/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
     @router.api_route("/study/", methods=READ)

@@ -6,15 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
+from typing import NamedTuple
 
-from sqlalchemy import bindparam
+from sqlalchemy import ColumnElement, and_, bindparam
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, distinct, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord
 from arena.domain.model import Kind, Model
-from arena.domain.vote import Choice, Policy, VoterKind
+from arena.domain.vote import Choice, Policy, Tagger, VoterKind
 from arena.store import chain
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
@@ -23,6 +25,7 @@ from arena.store.tables import (
     ExclusionRow,
     ModelEventRow,
     ModelRow,
+    PromptLabelRow,
     RatingRow,
     RatingRunRow,
     TurnRow,
@@ -30,7 +33,20 @@ from arena.store.tables import (
     VoterRow,
     fingerprint,
 )
+from judge.labels.refusals import REFUSAL
 from rating.tables.sources import LoggedColumns
+
+
+class Figures(NamedTuple):
+    """What was measured on the two answers that a vote is about; None where it is not known."""
+
+    cost_a: float | None
+    cost_b: float | None
+    seconds_a: float | None
+    seconds_b: float | None
+    refused_a: float | None
+    refused_b: float | None
+
 
 BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 """A query for the keys of battles."""
@@ -182,6 +198,58 @@ def _answer_figures(
         if duration_s is not None:
             seconds[model_id].append(duration_s)
     return costs, seconds
+
+
+def figures(session: Session, tagger: Tagger) -> dict[str, Figures]:
+    """Give what the answers voted on cost and took, and whether they refuse, by public battle id.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        Whose labels of refusals are read; None where an answer has none.
+    """
+    a, b = aliased(AnswerRow), aliased(AnswerRow)
+    refusal = and_(
+        col(PromptLabelRow.turn_id) == col(TurnRow.id),
+        col(PromptLabelRow.facet) == REFUSAL,
+        col(PromptLabelRow.tagger) == tagger.name,
+        col(PromptLabelRow.tagger_version) == tagger.version,
+    )
+    same_turn = and_(
+        col(TurnRow.battle_id) == col(VoteRow.battle_id), col(TurnRow.turn) == col(VoteRow.turn)
+    )
+    query = (
+        select(
+            BattleRow.public_id, a.cost, b.cost, a.duration_s, b.duration_s, PromptLabelRow.value
+        )  # type: ignore[call-overload]
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(TurnRow, same_turn)
+        .join(a, _answer_voted_on(a, "a"))
+        .join(b, _answer_voted_on(b, "b"))
+        .join(PromptLabelRow, refusal, isouter=True)
+    )
+    return {
+        battle: Figures(cost_a, cost_b, seconds_a, seconds_b, *_refused(label))
+        for battle, cost_a, cost_b, seconds_a, seconds_b, label in session.connection().execute(
+            query
+        )
+    }
+
+
+def _answer_voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
+    return and_(
+        col(answer.battle_id) == col(VoteRow.battle_id),
+        col(answer.turn) == col(VoteRow.turn),
+        col(answer.side) == side,
+        col(answer.attempt) == (col(VoteRow.attempt_a) if side == "a" else col(VoteRow.attempt_b)),
+    )
+
+
+def _refused(label: str | None) -> tuple[float | None, float | None]:
+    """Read which sides refuse."""
+    if label is None:
+        return None, None
+    return float(label in ("a", "both")), float(label in ("b", "both"))
 
 
 def times(session: Session, models: Collection[str], most: int) -> dict[str, list[Took]]:

@@ -10,8 +10,9 @@ from importlib.resources import files
 import numpy as np
 
 from judge.ifeval.accuracy import Share, share
-from judge.labels.refusals import REFUSAL, refuses
+from judge.labels.refusals import REFUSAL
 from judge.labels.taggers import CATEGORIES, UNKNOWN, Label, tag
+from judge.refusals import refuses
 from judge.studies.corrected import Counted, corrected_rate
 from judge.studies.estimates import Estimate
 from rating.errors import NotIdentifiedError

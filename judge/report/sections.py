@@ -1,6 +1,6 @@
 """The parts of a report on agreement, biases and calibration."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from judge.report.files import Figure, Section, Table
 from judge.report.plots import Axis, Line, Mark, dots, scatter, spanning
@@ -25,6 +25,7 @@ EFFECTS = {
     "position": "Shown first",
     "length": "Twice as long",
     "format": "Twice the markdown",
+    "refusal": "Declining",
     "self": "Its own model",
 }
 
@@ -272,7 +273,24 @@ def bias_section(judges: Judges, level: float) -> Section:
             "Orange: people, above. Blue: the judge, below. Where they lie apart is the bias."
         )
         figures = (Figure(svg, caption),)
-    return Section("What moves it, and what moves people", table=table, figures=figures)
+    return Section(
+        "What moves it, and what moves people",
+        table=table,
+        figures=figures,
+        points=tuple(_on_moderation(judges)),
+    )
+
+
+def _on_moderation(judges: Judges) -> Iterator[str]:
+    for judge in judges:
+        gap = None if judge.biases is None else judge.biases.moderation
+        if gap is not None:
+            yield (
+                "An answer that declines wins against one that does not with people in "
+                f"{percent_of(gap.people)} % of {gap.people.n:,} votes, and with {judge.name} in "
+                f"{percent_of(gap.judge)} % of {gap.judge.n:,} verdicts; the difference is "
+                f"{percent_of(gap.difference)} points."
+            )
 
 
 def _mark(kind: str, estimate: Estimate) -> Mark:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.refusals import refuses
 from judge.studies.items import Items
 from judge.studies.rows import Rows, blank, elements
 from judge.tables.annotations import Annotations, read_annotations
@@ -201,6 +202,8 @@ def gaps(rows: Rows, item: Ints, flipped: Bools, role: str, n_items: int) -> Flo
     Nothing counts as one: a response of no character, or of no element of markdown, has one
     less doubling than any other.
     """
+    if role == REFUSAL:
+        return _refusals(rows, item, flipped, n_items)
     doublings = np.full(n_items, np.nan)
     sides = [rows.numbers.get(f"{role}_{side}") for side in "ab"]
     if sides[0] is None or sides[1] is None:
@@ -213,6 +216,30 @@ def gaps(rows: Rows, item: Ints, flipped: Bools, role: str, n_items: int) -> Flo
     return doublings
 
 
+def _refusals(rows: Rows, item: Ints, flipped: Bools, n_items: int) -> Floats:
+    """Give 1 where only side A of an item declines, -1 where only side B does, else 0.
+
+    Raises
+    ------
+    DataError
+        If a figure is neither 0 nor 1.
+    """
+    gap = np.full(n_items, np.nan)
+    if "refusal_a" not in rows.numbers:
+        return gap
+    a, b = (rows.numbers[f"refusal_{side}"] for side in "ab")
+    both = np.concatenate([a, b])
+    bad = both[~np.isnan(both) & (both != 0) & (both != 1)]
+    if bad.size:
+        msg = f"refused_a and refused_b of {rows.source!r} hold {bad[0]:g}: make it 0, 1 or empty."
+        raise DataError(msg)
+    each = np.where(flipped, b - a, a - b)
+    known = ~np.isnan(each)
+    gap[item[known][::-1]] = each[known][::-1]
+    return gap
+
+
+REFUSAL = "refusal"
 PROMPTS = ("prompt_id", "question_id", "instruction_id", "prompt", "instruction", "id")
 MODELS = ("model_id", "model", "generator", "name")
 TEXTS = ("output", "response", "answer", "result", "text")
@@ -232,17 +259,19 @@ class Outputs:
     texts: Mapping[tuple[str, str], str]
 
     def gaps(self, items: Items, prompts: Sequence[str]) -> dict[str, Floats]:
-        """Give differences of length and format, in doublings, NaN where a response is missing.
+        """Give differences of length and format, in doublings, and of declining (1, 0, -1).
+
+        NaN where a response is missing.
 
         Parameters
         ----------
         prompts : sequence of str
             Names by their number in ``items.prompt``.
         """
-        unknown = (np.nan, np.nan)
+        unknown = (np.nan, np.nan, np.nan)
         asked = {*prompts}
         sizes = {
-            (prompt, model): (max(len(text), 1), 1 + elements(text))
+            (prompt, model): (max(len(text), 1), 1 + elements(text), 2.0 ** refuses(text))
             for (prompt, model), text in self.texts.items()
             if prompt in asked
         }
@@ -256,8 +285,8 @@ class Outputs:
             )
             for side in (0, 1)
         )
-        length, format_ = (a - b).T
-        return {"length": length, "format": format_}
+        length, format_, refusal = (a - b).T
+        return {"length": length, "format": format_, REFUSAL: refusal}
 
     def of(self, data: Items, prompts: Sequence[str], item: int) -> list[str | None]:
         """Give both responses of an item, side A first; None where one is missing."""

@@ -1,4 +1,4 @@
-"""What moves a judge beyond what moves people: position, length, format and its own model."""
+"""What moves a judge beyond people: position, length, format, refusals and its own model."""
 
 import math
 import re
@@ -22,8 +22,8 @@ from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 from rating.uncertainty.covariance import quantile
 
-LENGTH, FORMAT, SELF = "length", "format", "self"
-TERMS = (POSITION, LENGTH, FORMAT, SELF)
+LENGTH, FORMAT, REFUSAL, SELF = "length", "format", "refusal", "self"
+TERMS = (POSITION, LENGTH, FORMAT, REFUSAL, SELF)
 SHORTEST = 3
 """Letters and digits that a judge's name and a model's must share to be taken as one."""
 MIN_OTHERS = 3
@@ -83,12 +83,15 @@ class Biases:
     ----------
     effects : mapping of str to Effect
         In points: ``position`` for being shown first, ``length`` for being twice as long,
-        ``format`` for twice the markdown. ``self`` is by how much the judge's own model leads
-        the others' mean; its difference is `SelfPreference.excess`.
+        ``format`` for twice the markdown, ``refusal`` for declining what was asked. ``self`` is
+        by how much the judge's own model leads the others' mean; its difference is
+        `SelfPreference.excess`.
     own_model : str or None
         The model that is the judge's own, as far as names tell.
     self_preference : SelfPreference or None
         None without the judge's own model, or where the data do not determine it.
+    moderation : ModerationGap or None
+        None where no refusal stood against an answer.
     warnings : tuple of str
     """
 
@@ -96,10 +99,32 @@ class Biases:
     own_model: str | None
     self_preference: SelfPreference | None
     warnings: tuple[str, ...]
+    moderation: "ModerationGap | None" = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {name: effect.to_dict() for name, effect in self.effects.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ModerationGap:
+    """How often an answer that declines is preferred to one that does not, a tie half.
+
+    Attributes
+    ----------
+    people, judge : Estimate
+        ``n`` is the number of votes, of verdicts, on such pairs.
+    difference : Estimate
+        The judge's less people's.
+
+    References
+    ----------
+    .. [1] S. Pasch, "LLM Content Moderation and User Satisfaction", 2025 (arXiv:2505.15365).
+    """
+
+    people: Estimate
+    judge: Estimate
+    difference: Estimate
 
 
 def biases(
@@ -150,6 +175,7 @@ def biases(
     fits = {name: _fitted(items, labels, name, warnings) for name, labels in sources.items()}
     votes, verdicts = fits["votes"], fits["verdicts"]
     effects = {term: _effect(votes, verdicts, term, level) for term in (POSITION, LENGTH, FORMAT)}
+    effects[REFUSAL] = _of_refusals(items, (people, judge), (votes, verdicts), warnings, level)
     effects[SELF], own = Effect(None, None, None), None
     if own_model is not None:
         own = self_preference(votes, verdicts, own_model, level=level)
@@ -159,7 +185,66 @@ def biases(
             leads = _leads(boards or (votes, verdicts), own_model, level)
             effects[SELF] = Effect(leads[0], leads[1], own.excess)
     warnings += _few(fits)
-    return Biases(effects, own_model, own, tuple(warnings))
+    gap = moderation_gap(items, people, judge, level=level)
+    return Biases(effects, own_model, own, tuple(warnings), gap)
+
+
+def _of_refusals(
+    items: Items,
+    labels: tuple[Labels, Labels],
+    boards: tuple[Preferences, Preferences],
+    warnings: list[str],
+    level: float,
+) -> Effect:
+    """Fit what declining is worth, beside all other terms; these stay as they are without it."""
+    gap = items.gaps.get(REFUSAL, np.full(items.n, np.nan))
+    fitted: list[Preferences | None] = []
+    for source, rows, board in zip(("votes", "verdicts"), labels, boards, strict=True):
+        if not np.nan_to_num(gap[rows.item]).any():
+            fitted.append(None)
+            continue
+        terms = (*board.slopes, REFUSAL)
+        try:
+            fitted.append(preferences(items, rows, terms, people=source == "votes"))
+        except NotIdentifiedError as error:
+            warnings.append(f"Refusals cannot be told from the {source}: {error}")
+            fitted.append(None)
+    people, judge = fitted
+    if people is not None and judge is not None:
+        return _effect(people, judge, REFUSAL, level)
+    alone = [
+        None if one is None else _in_points(one.slopes[REFUSAL], one.pull(REFUSAL), one.n, level)
+        for one in fitted
+    ]
+    return Effect(alone[0], alone[1], None)
+
+
+def moderation_gap(
+    items: Items, people: Labels, judge: Labels, *, level: float = 0.95
+) -> ModerationGap | None:
+    """Compare how often a refusal wins against an answer, with people and with a judge.
+
+    Of pairs of which one answer declines and the other does not; intervals by prompt, joint over
+    votes and verdicts. None where there are no such votes, or no such verdicts.
+    """
+    gap = items.gaps.get(REFUSAL, np.full(items.n, np.nan))
+    shares = []
+    for rows in (people, judge):
+        side = gap[rows.item]
+        there = np.abs(side) == 1
+        if not there.any():
+            return None
+        won = (1 + rows.label[there] * side[there]) / 2
+        share, n = float(won.mean()), int(there.sum())
+        prompt = items.prompt[rows.item[there]]
+        pull = np.bincount(prompt, won - share, items.n_prompts) / n
+        shares.append((share, pull, n))
+    (by_people, moved_people, n_people), (by_judge, moved_judge, n_judge) = shares
+    return ModerationGap(
+        from_influence(by_people, moved_people, n=n_people, level=level),
+        from_influence(by_judge, moved_judge, n=n_judge, level=level),
+        from_influence(by_judge - by_people, moved_judge - moved_people, n=n_judge, level=level),
+    )
 
 
 def _fitted(items: Items, labels: Labels, source: str, warnings: list[str]) -> Preferences:

@@ -19,7 +19,7 @@ from rating.typing import Bools, Floats, Ints
 ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
-FEATURES = ("length", "format")
+FEATURES = ("length", "format", "refusal")
 PAIR = "pair"
 """Groups items by their two models, where no column has this name."""
 

@@ -57,6 +57,7 @@ EFFECTS = {
     "position": "being shown first",
     "length": "being twice as long",
     "format": "twice the markdown",
+    "refusal": "declining what was asked",
 }
 OPENINGS: Mapping[Verdict, str] = {
     "yes": "Yes, as far as agreement goes.",

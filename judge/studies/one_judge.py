@@ -1,7 +1,7 @@
 """What a study says of one judge."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -61,6 +61,8 @@ WHY: Mapping[str, str] = {
     "bias of position": "it takes votes and verdicts that say what was shown first",
     "bias of length": "it takes lengths or texts of responses, in either file or with --outputs",
     "bias of format": "it takes texts of responses, in either file or with --outputs",
+    "bias of refusal": "it takes responses that decline and others that do not, with --outputs or "
+    "in columns refused_a and refused_b",
     "bias of self": "it takes a model of the judge's name and three others, rated by both",
 }
 """Why a figure is not defined."""
@@ -161,6 +163,7 @@ class JudgeStudy:
             "separability": self.compared and self.compared.pairs_to_dict(),
             "alternative": self.alternative and self.alternative.to_dict(),
             "bias": dict.fromkeys(TERMS) if biases is None else biases.to_dict(),
+            "moderation": biases and biases.moderation and asdict(biases.moderation),
             "ppi": dict.fromkeys(POWERED) if powered is None else powered.to_dict(),
             "groups": {value: group.to_dict() for value, group in self.groups.items()},
             "n_unread": self.n_unread,

@@ -52,6 +52,7 @@ DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
 
 LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
+REFUSALS = {"refusal_a": "refused_a", "refusal_b": "refused_b"}
 TEXTS = {"a": ("response_a", "output_a"), "b": ("response_b", "output_b")}
 SIGNS = np.array([{Outcome.A: 1, Outcome.B: -1}.get(outcome, 0) for outcome in OUTCOMES] + [0])
 """Label of each outcome, and 0 for what was not read: both kinds of tie are one."""
@@ -70,7 +71,7 @@ class Rows:
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
-        markdown.
+        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1.
     label : ndarray of shape (n,), int8
         1 for side A, 0 for a tie, -1 for side B; 0 where it was not read.
     read : ndarray of shape (n,), bool
@@ -157,6 +158,8 @@ def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[s
     if by != "order":
         texts |= order_columns(there)
     numbers = {"preference": "preference"} if "preference" in there else {}
+    if {*REFUSALS.values()} <= {*there}:
+        numbers |= REFUSALS
     if {*LENGTHS.values()} <= {*there}:
         numbers |= LENGTHS
     elif _text_columns(there):

@@ -401,3 +401,116 @@ def _numbers(days: Sequence[date]) -> list[float]:
     from matplotlib.dates import date2num
 
     return [float(date2num(day)) for day in days]
+
+
+LEAST_FACTOR = 1.6
+"""By which a logarithmic axis reaches beyond its values at least: so it has a round mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A model by two figures, each with the ends of its interval; the second may be infinite."""
+
+    name: str
+    x: tuple[float, float, float]
+    y: tuple[float, float, float]
+    on_frontier: bool
+    hollow: bool
+
+
+def draw_scatter(
+    marks: Sequence[Mark], x_name: str, y_name: str, theme: Theme, caption: str
+) -> "Figure":
+    """Draw marks with their intervals over a logarithmic axis, and the frontier as steps."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    drawn = labels([mark.name for mark in marks])
+    leader = LONG_LEADER
+    margins = Margins(
+        left=EDGE + LINE + 2 * GAP + FONT * width_of("10,000"),
+        right=leader + GAP + FONT * widest(drawn) + EDGE,
+        top=LINE,
+        bottom=3 * LINE + GAP,
+    )
+    size = (PAPER - margins.left - margins.right, max(LEAST_HEIGHT, LABEL * len(marks)))
+    figure, axes = axes_of(size, margins, theme, caption)
+    axes.set_xscale("log")
+    low, high = _reach([mark.y for mark in marks])
+    axes.set_ylim(low, high)
+    x_ends = [end for mark in marks for end in mark.x]
+    wider = max(LEAST_FACTOR, (max(x_ends) / min(x_ends)) ** 0.05)
+    axes.set_xlim(min(x_ends) / wider, max(x_ends) * wider)
+    for mark in marks:
+        _cross(axes, mark, (low, high), theme)
+    front = sorted((mark for mark in marks if mark.on_frontier), key=lambda mark: mark.x[0])
+    x, y = ([mark.x[0] for mark in front], [mark.y[0] for mark in front])
+    axes.step(x, y, where="post", color=theme.over, linewidth=1.0, zorder=2)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(x_name)
+    axes.set_ylabel(y_name, labelpad=4)
+    axes.spines["left"].set_visible(True)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    _names_beside(axes, marks, drawn, size, leader, theme)
+    return figure
+
+
+def _reach(values: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """Bounds that hold every value, and intervals as far as the values spread beyond them."""
+    middle = [value for value, _, _ in values]
+    low, high = min(middle), max(middle)
+    reach = max(high - low, LEAST_SPAN)
+    ends = [end for _, *both in values for end in both if low - reach < end < high + reach]
+    low, high = min([low, *ends]), max([high, *ends])
+    spare = max(0.05 * (high - low), (LEAST_SPAN - (high - low)) / 2)
+    return low - spare, high + spare
+
+
+def _cross(axes: "Axes", mark: Mark, ends: tuple[float, float], theme: Theme) -> None:
+    colour = theme.over if mark.on_frontier else theme.muted
+    thin: dict[str, Any] = {"color": colour, "linewidth": 0.7, "alpha": 0.8, "zorder": 3}
+    axes.plot(mark.x[1:], [mark.y[0]] * 2, **thin)
+    axes.plot([mark.x[0]] * 2, np.clip(mark.y[1:], *ends), **thin)
+    face = theme.ground if mark.hollow else colour
+    axes.plot(
+        mark.x[0], mark.y[0], "o", markersize=4, color=colour, markerfacecolor=face, zorder=4
+    )
+
+
+def _names_beside(
+    axes: "Axes",
+    marks: Sequence[Mark],
+    drawn: Sequence[str],
+    size: tuple[float, float],
+    leader: float,
+    theme: Theme,
+) -> None:
+    """Write names at the right by rating, moved apart, each led to from its mark."""
+    at = [size[1] * axes.transAxes.inverted().transform(_on_page(axes, mark))[1] for mark in marks]
+    places = spread(at, LABEL, LABEL / 2, size[1] - LABEL / 2)
+    for name, mark, place in zip(drawn, marks, places, strict=True):
+        x, y = axes.transAxes.inverted().transform(_on_page(axes, mark))
+        path = ([x, 1, 1 + leader / size[0]], [y, y, place / size[1]])
+        colour = theme.ink if mark.on_frontier else theme.muted
+        axes.plot(
+            *path,
+            transform=axes.transAxes,
+            clip_on=False,
+            color=theme.faint,
+            linewidth=0.5,
+            zorder=1,
+        )
+        axes.text(
+            1 + (leader + 2) / size[0],
+            place / size[1],
+            name,
+            transform=axes.transAxes,
+            va="center_baseline",
+            color=colour,
+        )
+
+
+def _on_page(axes: "Axes", mark: Mark) -> tuple[float, float]:
+    x, y = axes.transData.transform((mark.x[0], mark.y[0]))
+    return float(x), float(y)

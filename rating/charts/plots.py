@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rating import Comparisons, RateOptions, Report, Votes
-from rating.charts.drawing import IntervalRow, Line, Rule, draw_intervals, draw_lines, finite, span
+from rating.charts.drawing import (
+    IntervalRow,
+    Line,
+    Mark,
+    Rule,
+    draw_intervals,
+    draw_lines,
+    draw_scatter,
+    finite,
+    span,
+)
 from rating.charts.grids import MOST_COUNTED, MOST_SCORED, Grid, draw_grid
 from rating.charts.picture import Picture, Table
 from rating.errors import DataError
@@ -27,6 +37,7 @@ from rating.tables.formats import (
     interval_caption,
 )
 from rating.typing import Floats
+from rating.value.board import SURE
 
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
@@ -176,6 +187,72 @@ def over_time(reports: Mapping[date, ReportDict], *, title: str = "Ratings over 
         table=_time_table(days, lines),
         draw=lambda theme, below: draw_lines(days, lines, banded, _axis_name(last), theme, below),
     )
+
+
+def quality_and_cost(
+    result: ReportDict, *, made: date, title: str = "Ratings and costs"
+) -> Picture:
+    """Show ratings against what answers cost, or without prices against how long they take.
+
+    Parameters
+    ----------
+    result : mapping
+        `rating.value.board.Value.to_dict`.
+
+    Raises
+    ------
+    DataError
+        If no model has either.
+    """
+    name = next((x for x in TAKES if any(row[x] for row in result["models"])), None)
+    if name is None:
+        raise DataError("There is nothing to draw: no model has a cost or a time.")
+    rows = [row for row in result["models"] if row[name]]
+    marks = [_mark(row, row[name]) for row in rows]
+    rest = len(result["models"]) - len(rows)
+    sentences = [
+        "Line: what no other model beats in both. Hollow: dominated with a probability of "
+        f"{SURE:.0%} and more.",
+        f"Without a figure, and not drawn: {rest}." if rest else "",
+    ]
+    return Picture(
+        title=title,
+        caption=caption(result, made, *sentences),
+        names=tuple(row["model"] for row in rows),
+        table=_taken_table(rows, name),
+        draw=lambda theme, below: draw_scatter(
+            marks, TAKES[name], "Rating (points)", theme, below
+        ),
+    )
+
+
+TAKES = {
+    "cost": "US dollars per 1,000 answers, on the same prompts (log scale)",
+    "seconds": "Seconds an answer, on the same prompts (log scale)",
+}
+
+
+def _mark(row: Mapping[str, Any], taken: Mapping[str, Any]) -> Mark:
+    return Mark(
+        name=row["model"],
+        x=(taken["value"], taken["lower"], taken["upper"]),
+        y=(row["rating"], finite(row["lower"], -np.inf), finite(row["upper"], np.inf)),
+        on_frontier=taken["on_frontier"],
+        hollow=taken["dominated"] >= SURE,
+    )
+
+
+def _taken_table(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
+    cells = [
+        (
+            row["model"],
+            f"{row['rating']:,.0f}",
+            *(f"{row[name][end]:.3g}" for end in ("value", "lower", "upper")),
+            f"{row[name]['dominated']:.0%}",
+        )
+        for row in rows
+    ]
+    return Table(("Model", "Rating", TAKES[name], "Lower", "Upper", "Dominated"), tuple(cells))
 
 
 class MetPair(NamedTuple):

@@ -168,6 +168,9 @@ class Reading:
         ``X`` for the columns ``X_a`` and ``X_b``, compared by
         `rating.tables.weights.style_difference`, or for a column ``X`` that is a difference;
         ``log2:X`` for how many times ``X_a`` is ``X_b`` doubled.
+    figures : tuple of str
+        ``X`` for what was measured on each answer, in the columns ``X_a`` and ``X_b``; those that
+        are not there are passed over.
     since, until : datetime or None
         The votes cast from ``since`` on and before ``until``.
     half_life_days : float or None
@@ -181,6 +184,7 @@ class Reading:
     both_bad: BothBad = "outcome"
     weight: str | None = None
     style: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     half_life_days: float | None = None
@@ -232,6 +236,9 @@ class Reading:
             numbers["time"] = columns.need("time", there)
         for name in self.style:
             numbers |= _style_columns(name, there)
+        for name in self.figures:
+            sides = {f"{name}_{side}": f"{name}_{side}" for side in "ab"}
+            numbers |= sides if {*sides} <= {*there} else {}
         return texts, numbers
 
 

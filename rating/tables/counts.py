@@ -7,7 +7,7 @@ import json
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, narrowest
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
+from rating.likelihood.ties import SCORE_A
 from rating.outcome import OUTCOMES
 from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
@@ -26,6 +27,7 @@ from rating.tables.files import Files, expanded, kind_of
 from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
+from rating.value.figures import FLAGS, MEASURES, Figures
 
 if TYPE_CHECKING:
     from rating.tables import by_voter
@@ -112,7 +114,19 @@ def _rows(table: Table, rows: Bools) -> Table:
     return Table(texts, numbers, None if table.n is None else table.n[rows], table.first)
 
 
+class _Settled(NamedTuple):
+    """Rows of which it is settled which count: models, sides and outcome, and when."""
+
+    rows: VoteFilter
+    battles: tuple[tuple[str, ...], Integers, Integers, Integers]
+    moments: Floats | None
+
+
 def _finish(table: Table, reading: Reading) -> Votes:
+    return _counted(_settled(table, reading), reading)
+
+
+def _settled(table: Table, reading: Reading) -> _Settled:
     rows = VoteFilter.of(table)
     outcome = rows.outcomes()
     names, a, b = rows.models()
@@ -123,9 +137,63 @@ def _finish(table: Table, reading: Reading) -> Votes:
         rows.drop(table.numbers["repicks"] > 0, REPLACED)
     rows.settle_both_bad(outcome, reading.both_bad)
     rows.set_aside_self_battles(a, b)
+    return _Settled(rows, (names, a, b, outcome), moments)
+
+
+def _counted(settled: _Settled, reading: Reading) -> Votes:
+    rows, battles, moments = settled
     groups, unprompted = rows.groups(all_prompts=reading.all_prompts)
-    votes = _votes(rows, reading, (names, a, b, outcome), groups, moments)
+    votes = _votes(rows, reading, battles, groups, moments)
     return replace(votes, warnings=tuple(_warnings(votes, unprompted)))
+
+
+def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
+    """Read votes, and what was measured on the answers of each one that counts.
+
+    That is, in columns for side A and B: ``cost_a`` (US dollars), ``seconds_a``, and 0 or 1 in
+    ``wrong_a`` (by a known solution), ``harmful_a`` and ``refused_a``. Empty is not known.
+
+    Raises
+    ------
+    DataError
+        As `read_votes`; and for figures that cannot be.
+    """
+    reading = replace(reading, figures=(*MEASURES, *FLAGS))
+    with opened_table(source, reading, by=False) as table:
+        settled = _settled(table, reading)
+        votes = _require_votes(_counted(settled, reading), source)
+        return votes, _figures(settled, reading)
+
+
+def _figures(settled: _Settled, reading: Reading) -> Figures:
+    rows, (names, a, b, outcome), _ = settled
+    live, numbers = rows.live, rows.table.numbers
+    voters = rows.people("voter") if reading.voters else None
+    first = SCORE_A[outcome[live]]
+    return Figures(
+        models=names,
+        pairs=np.column_stack([a[live], b[live]]).astype(np.int64),
+        score=np.column_stack([first, 1 - first]),
+        voter=None if voters is None else ranked(voters, live)[1].astype(np.int64),
+        values={
+            name: _checked_figures(name, *(numbers[f"{name}_{side}"][live] for side in "ab"))
+            for name in reading.figures
+            if f"{name}_a" in numbers
+        },
+    )
+
+
+def _checked_figures(name: str, a: Floats, b: Floats) -> Floats:
+    """Put both sides together; raises `DataError` for what no answer has."""
+    both = np.column_stack([a, b])
+    known = both[~np.isnan(both)]
+    if name in FLAGS:
+        bad, wanted = known[(known != 0) & (known != 1)], "0, 1 or empty"
+    else:
+        bad, wanted = known[~((known >= 0) & np.isfinite(known))], "a number from 0, or empty"
+    if bad.size:
+        raise DataError(f"{name}_a and {name}_b hold {bad[0]:g}: make it {wanted}.")
+    return both
 
 
 def _in_words(votes: Votes) -> str:

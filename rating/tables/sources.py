@@ -400,6 +400,8 @@ class LoggedColumns:
         Why the policy leaves the vote out; None where it counts.
     labels : mapping of str to list of str or None
         What was asked for, by the names by which votes can be parted.
+    figures : mapping of str to list of float or None
+        What was measured on the answers, such as ``cost_a``.
     """
 
     name: str
@@ -414,6 +416,7 @@ class LoggedColumns:
     repicks: list[int]
     left_out: list[str | None]
     labels: Mapping[str, list[str | None]] = field(default_factory=dict)
+    figures: Mapping[str, list[float | None]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return the name, as a file's path is its name."""
@@ -423,10 +426,12 @@ class LoggedColumns:
         """Leave out the battles of some models."""
         stays = [not {a, b} & models for a, b in zip(self.model_a, self.model_b, strict=True)]
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        name, labels = columns.pop("name"), columns.pop("labels")
+        name, *more = (columns.pop(one) for one in ("name", "labels", "figures"))
         left = {role: list(compress(values, stays)) for role, values in columns.items()}
-        known = {facet: list(compress(values, stays)) for facet, values in labels.items()}
-        return LoggedColumns(name=name, labels=known, **left)
+        labels, figures = (
+            {key: list(compress(values, stays)) for key, values in one.items()} for one in more
+        )
+        return LoggedColumns(name=name, labels=labels, figures=figures, **left)
 
     def require_own(self, columns: Columns) -> None:
         """Raise `DataError` if columns of the log are named, which has its own."""
@@ -463,13 +468,16 @@ class LoggedColumns:
         if by is not None:
             coded["by"] = coded_list("by", self.labels[by])
         arrays = {
-            role: np.array(getattr(self, NUMBERS[role]), dtype=np.float64)
+            role: np.array(self._numbers(role), dtype=np.float64)
             for role in numbers
             if role != "time"
         }
         if "time" in numbers:
             arrays["time"] = np.array([moment.timestamp() for moment in self.created], dtype=float)
         return Table(coded, arrays, None, lambda _: None)
+
+    def _numbers(self, role: str) -> list[float | None]:
+        return getattr(self, NUMBERS[role]) if role in NUMBERS else self.figures[role]
 
     def read(self, reading: Reading) -> Table:
         """Return the columns that a reading takes.
@@ -490,4 +498,6 @@ class LoggedColumns:
         texts = ["model_a", "model_b", "winner", *(role for role in people if people[role])]
         numbers = ["weight", "repicks"] if reading.weight is not None else []
         numbers += ["time"] if reading.needs_time else []
+        figures = [f"{name}_{side}" for name in reading.figures for side in "ab"]
+        numbers += [name for name in figures if name in self.figures]
         return compact(self.table([*texts, "left_out"], numbers, reading.columns.by))

@@ -207,7 +207,8 @@ def test_a_group_alone_shows_its_commands_and_ends_in_exit_code_two(
 
 COMMANDS = (
     *("serve", "demo", "models", "simulate", "models check"),
-    *("export votes", "backup", "restore", "rate", "mix", "plan", "voters"),
+    *("export votes", "backup", "restore", "rate", "mix", "value", "plan"),
+    "voters",
     *("label", "overlap", "probe duplicates"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
     *("probe similarity", "probe judge", "probe board", "probe ask", "probe blindness"),

@@ -121,6 +121,7 @@ READERS: list[tuple[str, ...]] = [
     ("rate", "{}", "--by", "judge", "--pool"),
     ("mix", "{}", "--by", "judge", "--mix", "opal=1"),
     ("mix", "{}", "good.csv", "--by", "judge"),
+    ("value", "{}"),
     ("plan", "{}"),
     ("voters", "{}"),
     ("voters", "{}", "--weighted", "weighted.csv"),

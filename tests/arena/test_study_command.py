@@ -25,6 +25,7 @@ KEYS = [
     "separability",
     "alternative",
     "bias",
+    "moderation",
     "ppi",
     "groups",
     "n_unread",
@@ -114,6 +115,44 @@ def study(command: Command, *words: str) -> dict[str, Any]:
     return report
 
 
+def declining(arena: Arena) -> dict[str, set[str]]:
+    """Let one model decline half of what it is asked; gives its prompts by whether it does."""
+    prompts = {item[0] for item in arena.items}
+    refused = {prompt for prompt in prompts if int(prompt[1:]) % 2}
+    rows = [
+        (
+            prompt,
+            model,
+            "I cannot help with that." if model == "umber" and prompt in refused else "Here.",
+        )
+        for prompt in sorted(prompts)
+        for model in MODELS
+    ]
+    written(arena.folder / "outputs.csv", "prompt_id,model,output", rows)
+    return {"umber": refused}
+
+
+def test_refusals_are_read_from_outputs_or_from_columns(command: Command, arena: Arena) -> None:
+    refused = declining(arena)
+    by_texts = study(command, "--rounds", "200", "--outputs", "outputs.csv")
+    assert by_texts["moderation"]["people"]["n"] > 0
+    assert list(by_texts["bias"]["refusal"]) == ["people", "judge", "difference"]
+    head, *lines = (arena.folder / "votes.csv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(",") for line in lines]
+    each = [
+        [*row, *(int(row[0] in refused.get(row[1 + side], ())) for side in (0, 1))] for row in rows
+    ]
+    written(arena.folder / "votes.csv", f"{head},refused_a,refused_b", each)
+    by_columns = study(command, "--rounds", "200")
+    assert by_columns["moderation"] == by_texts["moderation"]
+    written(
+        arena.folder / "votes.csv", f"{head},refused_a,refused_b", [[*row, 2, 0] for row in rows]
+    )
+    refused_run = command("study", "judge", "votes.csv", "verdicts.csv")
+    assert refused_run.returncode == 2
+    assert "refused_a and refused_b" in refused_run.stderr
+
+
 def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena) -> None:
     report = study(command, "--rounds", "200")
     assert list(report) == KEYS
@@ -141,7 +180,7 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
     assert (report["alternative"]["margin"], report["alternative"]["people_tested"]) == (0.1, 3)
     assert list(report["first_answer"]) == ["verdict", "reasons"]
     assert all(isinstance(text, str) for text in report["first_answer"]["reasons"])
-    assert list(report["bias"]) == ["position", "length", "format", "self"]
+    assert list(report["bias"]) == ["position", "length", "format", "refusal", "self"]
     for name in ("position", "length"):
         assert list(report["bias"][name]) == ["people", "judge", "difference"]
         assert all(list(one) == [*ENDS, "n"] for one in report["bias"][name].values())
@@ -206,7 +245,7 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
     }
     for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
         assert report[name]["value"] is None
-    assert report["bias"] == dict.fromkeys(["position", "length", "format", "self"])
+    assert report["bias"] == dict.fromkeys(["position", "length", "format", "refusal", "self"])
     assert report["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
     assert report["rank_correlation"]["kendall"] == dict.fromkeys(ENDS)
     message = " ".join(report["warnings"])

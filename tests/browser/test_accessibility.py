@@ -99,7 +99,16 @@ def test_a_battle_that_failed(
 
 @pytest.mark.parametrize(
     "path",
-    ["/leaderboard", "/votes", "/method", "/battles", "/nowhere", "/sign-in", "/join/nowhere"],
+    [
+        "/leaderboard",
+        "/value",
+        "/votes",
+        "/method",
+        "/battles",
+        "/nowhere",
+        "/sign-in",
+        "/join/nowhere",
+    ],
 )
 def test_a_reading_page(
     chromium: Browser, arena: Served, screen: dict[str, object], path: str

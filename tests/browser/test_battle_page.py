@@ -275,7 +275,7 @@ def test_the_page_asks_for_nothing_outside_and_keeps_still(
         assert all(url.startswith((arena.url, "data:", "blob:")) for url in ada.asked)
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method"])
+@pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
 def test_reading_pages_need_no_script(chromium: Browser, arena: Served, path: str) -> None:
     with person(chromium, arena, java_script_enabled=False) as ada:
         ada.page.goto(arena.url + path)

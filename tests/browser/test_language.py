@@ -85,7 +85,7 @@ def test_every_state_of_a_battle_is_german_on_a_phone(
         ada.vote("skip")
         ada.wait_for("skipped")
         assert_german(ada, english)
-        for path in ("/leaderboard", "/votes", "/method", "/battles", "/nowhere"):
+        for path in ("/leaderboard", "/value", "/votes", "/method", "/battles", "/nowhere"):
             ada.page.goto(ada.url + path)
             assert_german(ada, english)
 

@@ -19,7 +19,7 @@ from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, page_of, write_roster
 
-PAGES = ("/", "/leaderboard", "/votes", "/method", "/battles", "/no/such/page")
+PAGES = ("/", "/leaderboard", "/value", "/votes", "/method", "/battles", "/no/such/page")
 WIDTHS = (1280, 820, 390)
 PROMPT = '**Why** is <b>the sky</b> blue? "So" & so'
 

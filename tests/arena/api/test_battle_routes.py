@@ -291,6 +291,7 @@ def test_every_answer_carries_the_content_security_policy(quick: Served) -> None
             "/leaderboard",
             "/votes",
             "/method",
+            "/value",
             "/api/v1/leaderboard",
             "/nothing",
             "/look/tokens.css",

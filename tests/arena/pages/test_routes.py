@@ -66,7 +66,7 @@ def client(
         yield client
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method"])
+@pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
 def test_each_page_is_served_as_html(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 200
@@ -75,7 +75,7 @@ def test_each_page_is_served_as_html(client: httpx.Client, path: str) -> None:
     assert client.head(path).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/leaderboard", "/votes", "/method"])
+@pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
 def test_a_trailing_slash_leads_to_the_page(client: httpx.Client, path: str) -> None:
     answer = client.get(path + "/")
     assert (answer.status_code, answer.headers["Location"]) == (308, path)
@@ -96,7 +96,7 @@ def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx.Client) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["/leaderboard", "/method", "/look/pages.css", "/look/rendered.css"]
+    "path", ["/leaderboard", "/value", "/method", "/look/pages.css", "/look/rendered.css"]
 )
 def test_an_unchanged_page_is_not_sent_twice(client: httpx.Client, path: str) -> None:
     first = client.get(path)

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.studies.biases import Biases, Effect, biases, self_preference
+from judge.studies.biases import Biases, Effect, biases, moderation_gap, self_preference
 from judge.studies.boards import preferences
 from judge.studies.estimates import Estimate
-from judge.studies.items import Items
+from judge.studies.items import Items, Labels
 from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
 from tests.judge.studies.labels import items_of, labels_of, published, swapped
@@ -233,3 +233,64 @@ def test_likings_that_a_prompt_gives_to_people_and_judge_alike_are_no_bias() -> 
     for _ in range(400):
         inside += _holds(biases(*study.draw(rng)).effects["position"].difference, 0.0)
     assert 0.917 <= inside / 400 <= 0.983
+
+
+def refusing(*, people: float, judge: float, n: int = 6000) -> tuple[Items, Labels, Labels]:
+    """A study in which three answers in ten decline, which is worth so many nats to each."""
+    rng = np.random.default_rng(5)
+    items, votes, verdicts = MovedStudy(n=n, tie_rate=0.0, shared=0.0).draw(rng)
+    declines = rng.random((n, 2)) < 0.3
+    gap = np.asarray(declines[:, 0] * 1.0 - declines[:, 1], dtype=np.float64)
+    theta = np.linspace(-0.8, 0.8, 8)[items.pairs]
+    drawn = []
+    for rows, worth in ((votes, people), (verdicts, judge)):
+        logit = theta[:, 0] - theta[:, 1] + worth * gap
+        label = np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), 1, -1).astype(np.int8)
+        drawn.append(replace(rows, label=label))
+    return replace(items, gaps={**items.gaps, "refusal": gap}), drawn[0], drawn[1]
+
+
+def test_what_declining_costs_with_people_and_with_the_judge_is_recovered() -> None:
+    effect = biases(*refusing(people=-2.4, judge=-0.8)).effects["refusal"]
+    assert _holds(effect.people, -2.4)
+    assert _holds(effect.judge, -0.8)
+    assert _holds(effect.difference, 1.6)
+
+
+def test_the_moderation_gap_is_how_often_a_refusal_wins_with_each() -> None:
+    items, votes, verdicts = refusing(people=-2.4, judge=-0.8)
+    gap = moderation_gap(items, votes, verdicts)
+    assert gap is not None
+    assert gap.people.n == gap.judge.n == int((np.abs(items.gaps["refusal"]) == 1).sum())
+    side = items.gaps["refusal"][votes.item]
+    by_hand = float((votes.label[side != 0] == side[side != 0]).mean())
+    assert gap.people.value == pytest.approx(by_hand)
+    assert gap.people.value == pytest.approx(0.10, abs=0.03)  # a little over 1 / (1 + e^2.4)
+    assert gap.judge.value == pytest.approx(0.33, abs=0.03)
+    assert gap.difference.lower is not None
+    assert gap.difference.lower > 0.1
+
+
+def test_a_judge_that_takes_refusals_as_people_do_has_no_gap() -> None:
+    gap = moderation_gap(*refusing(people=-1.0, judge=-1.0))
+    assert gap is not None
+    assert gap.difference.lower is not None
+    assert gap.difference.upper is not None
+    assert gap.difference.lower < 0 < gap.difference.upper
+
+
+def test_refusals_leave_the_other_biases_as_they_are() -> None:
+    items, votes, verdicts = refusing(people=-2.4, judge=-0.8)
+    without = replace(items, gaps={"length": items.gaps["length"]})
+    ours, theirs = biases(items, votes, verdicts), biases(without, votes, verdicts)
+    assert ours.effects["length"] == theirs.effects["length"]
+    assert theirs.effects["refusal"] == Effect(None, None, None)
+    assert theirs.moderation is None
+
+
+def test_where_nobody_declines_there_is_no_effect_and_no_gap() -> None:
+    items, votes, verdicts = refusing(people=0.0, judge=0.0)
+    items = replace(items, gaps={**items.gaps, "refusal": np.zeros(items.n)})
+    moved = biases(items, votes, verdicts)
+    assert moved.effects["refusal"] == Effect(None, None, None)
+    assert moved.moderation is None

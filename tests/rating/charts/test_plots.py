@@ -16,7 +16,13 @@ import pytest
 from rating import Comparisons
 from rating.charts.drawing import FONT, LONGEST, labels, spread, width_of, wrapped
 from rating.charts.picture import THEMES, Picture, drawing
-from rating.charts.plots import intervals, over_time, votes_per_pair, win_rates
+from rating.charts.plots import (
+    intervals,
+    over_time,
+    quality_and_cost,
+    votes_per_pair,
+    win_rates,
+)
 from rating.errors import DataError
 
 MADE = date(2026, 5, 3)
@@ -100,7 +106,24 @@ def pictures(names: Sequence[str]) -> dict[str, Picture]:
         "win_rates": win_rates(report, data, made=MADE),
         "votes": votes_per_pair(report, data, made=MADE),
         "time": over_time({MADE - timedelta(days=7 * k): report for k in range(4)}),
+        "value": quality_and_cost(value_of(report), made=MADE),
     }
+
+
+def value_of(report: dict[str, Any]) -> dict[str, Any]:
+    """The same ratings with a cost each, the better the dearer, but for every third."""
+    models = []
+    for i, row in enumerate(report["ratings"]):
+        cost = 30.0 * 0.9**i * (4 if i % 3 == 2 else 1)
+        taken = {
+            "value": cost,
+            "lower": 0.9 * cost,
+            "upper": 1.1 * cost,
+            "dominated": 0.97 if i % 3 == 2 else 0.1,
+            "on_frontier": i % 3 != 2,
+        }
+        models.append(row | {"cost": taken, "seconds": None})
+    return {"method": report["method"], "votes": report["votes"], "models": models}
 
 
 def svg_of(picture: Picture, folder: Path) -> ET.Element:
@@ -248,7 +271,7 @@ def test_the_line_stands_at_the_anchor(anchor: object) -> None:
 
 
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow), 20, 59])
-@pytest.mark.parametrize("kind", ["intervals", "win_rates", "votes", "time"])
+@pytest.mark.parametrize("kind", ["intervals", "win_rates", "votes", "time", "value"])
 def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
     with drawing():
         figure = pictures(names_of(n))[kind].draw(THEMES["light"], "A caption of the picture.")
@@ -329,6 +352,27 @@ def cell_faces(picture: Picture) -> np.ndarray[Any, Any]:
 
 def alphas(picture: Picture) -> set[float]:
     return set(cell_faces(picture)[:, 3].tolist())
+
+
+def test_models_without_a_cost_are_not_drawn_but_counted(tmp_path: Path) -> None:
+    result = value_of(report_of(names_of(4)))
+    result["models"][1]["cost"] = None
+    picture = quality_and_cost(result, made=MADE)
+    assert "Without a figure, and not drawn: 1." in picture.caption
+    assert names_of(4)[1] not in picture.names
+    assert len(picture.table.rows) == 3
+    for row in result["models"]:
+        row["cost"] = None
+    with pytest.raises(DataError, match="no model has a cost or a time"):
+        quality_and_cost(result, made=MADE)
+
+
+def test_costs_that_are_all_alike_have_marks_on_their_axis(tmp_path: Path) -> None:
+    result = value_of(report_of(names_of(3)))
+    for row in result["models"]:
+        row["cost"] |= {"value": 3.3, "lower": 3.3, "upper": 3.3}
+    root = svg_of(quality_and_cost(result, made=MADE), tmp_path)
+    assert {"5", "2"} & {*texts(root)}
 
 
 def test_the_table_holds_each_pair_that_met_once() -> None:

@@ -1,0 +1,120 @@
+"""What the arena's ratings cost, worked out beside its boards and shown as it last was."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from arena.boards.fitted import OPTIONS, fit_log, reading
+from arena.boards.leaderboard import NO_VOTES
+from arena.boards.source import with_figures
+from arena.domain.vote import Policy
+from arena.errors import StoreError
+from arena.store import chain, log
+from arena.store.store import Store
+from rating import __version__
+from rating.errors import DataError, NotIdentifiedError
+from rating.tables.counts import read_figures
+from rating.tables.sources import LoggedColumns
+from rating.value.board import Value, value
+from rating.value.utility import Terms
+
+logger = logging.getLogger(__name__)
+
+REST_S = 30.0
+REST = 50
+"""Between two looks pass at least `REST_S`, and `REST` times as long as the last one took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """What a policy's votes say of quality and cost.
+
+    Attributes
+    ----------
+    version : str
+        Short hash of the votes and the code that the numbers follow from.
+    names : mapping of str to str
+        Of models, by their ids.
+    value : Value or None
+    terms : Terms or None
+        What an answer is worth, to be weighed; None where nothing can be valued.
+    reason : str or None
+        Why nothing can be valued, as a sentence; None where something is.
+    """
+
+    policy: str
+    version: str
+    updated: datetime
+    names: Mapping[str, str]
+    value: Value | None
+    terms: Terms | None
+    reason: str | None
+
+
+class Valuation:
+    """Keeps what a policy's votes say of quality and cost; nobody who asks waits for it.
+
+    Parameters
+    ----------
+    now : callable
+        Time now, in UTC.
+    """
+
+    def __init__(self, store: Store, policy: Policy, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._policy = policy
+        self._now = now
+        self._valued: Valued | None = None
+
+    def read(self) -> Valued | None:
+        """Give what was worked out last; None before the first time."""
+        return self._valued
+
+    async def keep_on(self) -> None:
+        """Work it out, rest, and look whether votes were added, until cancelled."""
+        while True:
+            began = time.monotonic()
+            try:
+                await asyncio.to_thread(self.look)
+            except StoreError as error:
+                logger.warning("Quality and cost could not be read: %s", error)
+            except Exception:
+                logger.exception("Quality and cost ended in a fault of ours")
+            await asyncio.sleep(max(REST_S, REST * (time.monotonic() - began)))
+
+    def look(self) -> None:
+        """Work it out now, if votes were added."""
+        with self._store.reading() as session:
+            version = f"{chain.head(session)[:12] or 'empty'}-{__version__}"
+            if self._valued is not None and self._valued.version == version:
+                return
+            votes = with_figures(
+                log.columns(session, self._policy), log.figures(session, self._policy.tagger)
+            )
+            records = log.model_records(session, self._policy.kinds)
+        board, terms, reason = _worked_out(votes)
+        self._valued = Valued(
+            policy=self._policy.name,
+            version=version,
+            updated=self._now(),
+            names={record.id: record.name for record in records},
+            value=board,
+            terms=terms,
+            reason=reason,
+        )
+
+
+def _worked_out(votes: LoggedColumns) -> tuple[Value | None, Terms | None, str | None]:
+    if all(votes.left_out):
+        return None, None, NO_VOTES
+    try:
+        newcomers = frozenset(fit_log(votes).newcomers)
+        board = value(*read_figures(votes.without(newcomers), reading()), OPTIONS)
+    except (DataError, NotIdentifiedError) as error:
+        return None, None, error.args[0]
+    return board, Terms.of(board.draws, np.random.default_rng([OPTIONS.seed, 4])), None

@@ -1,0 +1,72 @@
+"""Quality and cost of an arena's votes, worked out beside its boards."""
+
+from datetime import timedelta
+
+import pytest
+
+from arena.boards.leaderboard import NO_VOTES
+from arena.boards.value import Valuation, Valued
+from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.store.store import Store
+from tests.arena.store.battles import MODELS, NOW, ballot, exclude, ready
+
+
+def play(store: Store, n: int, start: int = 0) -> None:
+    for i in range(start, start + n):
+        owner = Voter(f"v{i % 6}")
+        choice = (Choice.A, Choice.B, Choice.A)[i % 3]
+        store.cast(ballot(ready(store, f"b{i}", owner), choice, voter=owner.id, key=f"k{i}"))
+
+
+@pytest.fixture
+def store(database_url: str) -> Store:
+    opened = Store(database_url)
+    opened.hold_lease()
+    opened.register(MODELS, NOW)
+    return opened
+
+
+def worked_out(valuation: Valuation) -> Valued:
+    valuation.look()
+    valued = valuation.read()
+    assert valued is not None
+    return valued
+
+
+def test_it_is_worked_out_once_for_the_same_votes_and_again_for_more(store: Store) -> None:
+    valuation = Valuation(store, DEFAULT, lambda: NOW + timedelta(days=1))
+    assert valuation.read() is None
+    assert worked_out(valuation).reason == NO_VOTES
+    play(store, 24)
+    valued = worked_out(valuation)
+    assert valued.value is not None
+    assert valued.value.report.votes.used == 24
+    assert valued.names == {"basalt": "Basalt", "quartz": "Quartz"}
+    assert {row.model: row.cost and row.cost.value for row in valued.value.models} == (
+        pytest.approx({"basalt": 1.01, "quartz": 1.01})
+    )
+    assert worked_out(valuation) is valued
+    play(store, 2, start=24)
+    again = worked_out(valuation)
+    assert again.value is not None
+    assert again.value.report.votes.used == 26
+    store.close()
+
+
+def test_votes_that_the_policy_leaves_out_have_no_part(store: Store) -> None:
+    play(store, 24)
+    exclude(store, "b3", DEFAULT, "a ring of voters")
+    valued = worked_out(Valuation(store, DEFAULT, lambda: NOW))
+    assert valued.value is not None
+    assert valued.value.report.votes.dropped == {"a ring of voters": 1}
+    assert all(row.cost and row.cost.answers == 23 for row in valued.value.models)
+    store.close()
+
+
+def test_too_few_votes_give_a_reason(store: Store) -> None:
+    play(store, 4)
+    valued = worked_out(Valuation(store, DEFAULT, lambda: NOW))
+    assert valued.value is None
+    assert valued.terms is None
+    assert str(valued.reason).startswith("No two models have prices or times to compare")
+    store.close()

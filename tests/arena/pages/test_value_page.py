@@ -1,0 +1,153 @@
+"""The page of quality against price and time."""
+
+import itertools
+import re
+from dataclasses import replace
+
+import pytest
+
+from arena.boards.leaderboard import NO_VOTES
+from arena.boards.value import Valued
+from arena.domain.words import Language
+from arena.pages.rendering import Visit, value_page
+from arena.pages.value import FURTHEST, scatter, tornado, weights_of
+from rating.value.utility import TERMS, Weights
+from tests.arena.pages.conftest import NOW
+from tests.arena.pages.page import Page, text
+from tests.arena.pages.valued import nothing, valued
+
+USUAL, ENGLISH = Weights(), Visit()
+
+
+def page(board: Valued | None, weights: Weights = USUAL, visit: Visit = ENGLISH) -> str:
+    return value_page(board, weights=weights, now=NOW, visit=visit)
+
+
+def test_before_it_is_worked_out_the_page_says_so() -> None:
+    assert "being worked out" in text(page(None))
+
+
+def test_without_votes_the_page_says_why_and_where_to_go() -> None:
+    html = page(nothing(NO_VOTES))
+    assert NO_VOTES in text(html)
+    assert 'href="/leaderboard"' in html
+
+
+def test_every_model_stands_in_the_table_and_names_are_text() -> None:
+    html = page(valued())
+    assert "<bdi>Basalt &lt;b&gt;large&lt;/b&gt;</bdi>" in html
+    assert "<b>large" not in html
+    for model in ("Obsidian XL", "Quartz", "m9"):
+        assert model in text(html)
+    Page(html)  # what is opened is closed
+
+
+def test_what_is_dominated_and_what_to_take_stand_in_words() -> None:
+    words = text(page(valued()))
+    assert "Left out of the costs: m9 (no price is known)." in words
+    assert re.search(r">99 % by|100 % by", words)
+    assert "lies within 20 points of the best" in words or "that lie within 20 points" in words
+
+
+def test_a_model_without_a_price_is_not_drawn_against_price() -> None:
+    board = valued().value
+    assert board is not None
+    cost, seconds = scatter(board, "cost"), scatter(board, "seconds")
+    assert cost is not None
+    assert seconds is not None
+    assert {dot.row.model for dot in seconds.dots} - {dot.row.model for dot in cost.dots} == {"m9"}
+
+
+def test_without_prices_only_time_is_shown_and_that_is_said() -> None:
+    html = page(valued(priced=False))
+    assert 'id="seconds"' in html
+    assert 'id="cost"' not in html
+    assert "No two models have prices to compare." in text(html)
+    assert 'name="dollars"' not in html
+
+
+def test_marks_stand_inside_and_names_do_not_overlap() -> None:
+    board = valued().value
+    assert board is not None
+    picture = scatter(board, "cost")
+    assert picture is not None
+    for dot in picture.dots:
+        assert 0 <= dot.left <= dot.x <= dot.right <= 100
+        assert 0 <= dot.top <= dot.y <= dot.bottom <= picture.height
+    labels = sorted(dot.label for dot in picture.dots)
+    assert all(b - a >= 18.9 for a, b in itertools.pairwise(labels))
+    assert len(picture.x_ticks) >= 2
+    xs = [x for line in picture.steps for x in (line[0], line[2])]
+    assert xs == sorted(xs)
+
+
+def test_the_form_keeps_what_was_asked_and_works_without_a_script() -> None:
+    html = page(valued(), Weights(wrong=2.5, dollars=0.3))
+    form = Page(html)
+    fields = {one["name"]: one for one in form.all("input")}
+    assert set(fields) == set(TERMS)
+    assert fields["wrong"]["value"] == "2.5"
+    assert (fields["dollars"]["value"], fields["dollars"]["max"]) == ("0.3", "0.3")
+    assert {"action": "/value#utility", "class": "card weights"} in form.all("form")
+    assert "<button" in html
+
+
+def test_a_term_without_data_has_no_slider_but_a_sentence() -> None:
+    html = page(valued(labelled=False))
+    assert 'name="wrong"' not in html
+    assert 'name="refusal"' not in html
+    assert "No answer is labelled as wrong or harmful" in text(html)
+    assert "No answer is labelled as a refusal" in text(html)
+
+
+def first_of(html: str) -> str:
+    rows = html.split('aria-describedby="utility-caption">')[1]
+    return rows.split('<th scope="row"><bdi>')[1].split("</bdi>")[0]
+
+
+def test_weights_change_the_order_and_what_turns_it() -> None:
+    free, dear = (
+        page(valued(), Weights(wrong=0, refusal=0, dollars=w, seconds=0)) for w in (0, 0.05)
+    )
+    assert free != dear
+    assert (first_of(free), first_of(dear) != "Obsidian XL") == ("Obsidian XL", True)
+    assert "from 0.0" in text(free)
+
+
+def test_nothing_that_has_all_that_weighs_is_said() -> None:
+    board = valued()
+    assert board.terms is not None
+    dollars = board.terms.less["dollars"]
+    why = dict.fromkeys(board.terms.models, dollars.left_out["m9"])
+    terms = replace(board.terms, less={"dollars": replace(dollars, left_out=why)})
+    words = text(page(replace(board, terms=terms), Weights(dollars=0.1)))
+    assert "No two models have all that is weighed (no price is known)" in words
+
+
+def test_the_bars_of_the_tornado_lie_inside_and_the_longest_is_first() -> None:
+    terms = valued().terms
+    assert terms is not None
+    drawn = tornado(terms.weighed(Weights()))
+    assert drawn is not None
+    assert len(drawn.swings) == len(TERMS)
+    widths = [swing.width for swing in drawn.swings]
+    assert widths == sorted(widths, reverse=True)
+    assert min(swing.left for swing in drawn.swings) >= 0
+    assert max(swing.left + swing.width for swing in drawn.swings) <= 100
+
+
+@pytest.mark.parametrize("bad", ["x", "-1", "nan", "inf", "1e9", ""])
+def test_a_weight_that_cannot_be_read_is_the_usual_one(bad: str) -> None:
+    assert weights_of({"wrong": bad}) == Weights()
+
+
+def test_every_weight_has_a_slider_with_a_place_for_its_usual_value() -> None:
+    assert list(FURTHEST) == list(TERMS)
+    assert all(getattr(Weights(), name) <= most for name, most in FURTHEST.items())
+
+
+def test_the_page_speaks_german() -> None:
+    words = text(page(valued(), visit=Visit(Language.DE)))
+    assert "Was Qualität kostet" in words
+    assert "Ohne Kosten bleiben: m9 (kein Preis ist bekannt)." in words
+    assert not re.search(r"\b(the|and|is known)\b", words.split("Voters", 1)[0])

@@ -1,0 +1,158 @@
+"""`arena value`, as it is typed."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from arena.domain.vote import Choice, Voter
+from arena.play.labels import label_votes
+from arena.store.store import Store
+from tests.arena.store.battles import MODELS, NOW, ballot, ready
+from tests.command import Command, examples, refused
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "value.md"
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    """Votes on four models: flint is worse and dearer than quartz, opal has no price."""
+    names = "['basalt', 'quartz', 'flint', 'opal']"
+    query = f"""
+        SELECT {names}[1 + a] AS model_a, {names}[1 + b] AS model_b, 'v' || i // 8 AS voter,
+               CASE WHEN hash(i) % 100 < 50 + 14 * (b - a) THEN 'model_a' ELSE 'model_b' END
+                   AS winner,
+               CASE WHEN a < 3 THEN [.02, .004, .012][1 + a] * long * (1 + hash(i + 1) % 9 / 9)
+                   END AS cost_a,
+               CASE WHEN b < 3 THEN [.02, .004, .012][1 + b] * long * (1 + hash(i + 2) % 9 / 9)
+                   END AS cost_b,
+               2 + a + hash(i + 3) % 5 AS seconds_a, 2 + b + hash(i + 4) % 5 AS seconds_b,
+               a = 0 AND i % 3 = 0 AS wrong_a, b = 0 AND i % 3 = 0 AS wrong_b
+        FROM (SELECT i, i % 4 AS a, (i % 4 + 1 + i // 4 % 3) % 4 AS b, 1 + hash(i) % 40 AS long
+              FROM range(1200) AS rows(i))
+    """
+    file = tmp_path / "votes.parquet"
+    duckdb.execute(f"COPY ({query}) TO '{file}'")
+    return file
+
+
+def test_the_examples_run(command: Command, votes: Path) -> None:
+    for words in examples(command, "value"):
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), words
+    assert (votes.parent / "value.svg").stat().st_size > 0
+
+
+def test_the_examples_of_the_document_run_and_name_every_option(
+    command: Command, votes: Path
+) -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+    lines = re.findall(r"^(arena value .*)$", document, re.MULTILINE)
+    assert lines
+    for line in lines:
+        words = shlex.split(line.removeprefix("arena "), comments=True)
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, ""), line
+    helped = command("value", "--help", COLUMNS="200").stdout.split("Examples")[0]
+    missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in document]
+    assert missing == []
+
+
+def test_every_key_of_the_json_is_explained(command: Command, votes: Path) -> None:
+    shown = command("value", "votes.parquet", "--utility", "", "--format", "json").stdout
+    result = json.loads(shown)
+    rows = [result, result["models"][0], result["models"][0]["cost"], result["utility"]]
+    rows += [result["utility"]["models"][0], result["utility"]["turns"][0]]
+    document = DOCUMENT.read_text(encoding="utf-8")
+    assert [key for row in rows for key in row if f"`{key}`" not in document] == []
+
+
+def test_the_dear_and_worse_is_dominated_and_the_unpriced_is_named(
+    command: Command, votes: Path
+) -> None:
+    result = json.loads(command("value", "votes.parquet", "--format", "json").stdout)
+    rows = {row["model"]: row for row in result["models"]}
+    assert rows["flint"]["cost"]["dominated"] > 0.95
+    assert rows["flint"]["cost"]["by"] == "quartz"
+    assert rows["quartz"]["cost"]["dominated"] < 0.05
+    assert rows["opal"]["cost"] is None
+    assert rows["opal"]["seconds"] is not None
+    assert result["left_out"]["cost"] == {"opal": "no price is known"}
+    shown = command("value", "votes.parquet", COLUMNS="120").stdout
+    assert "Left out of the costs: opal (no price is known)." in shown
+    ratio = rows["basalt"]["cost"]["value"] / rows["quartz"]["cost"]["value"]
+    assert ratio == pytest.approx(5, rel=0.1)
+
+
+def test_weights_turn_the_ranking_and_say_where(command: Command, votes: Path) -> None:
+    words = ("value", "votes.parquet", "--format", "json", "--utility")
+    free = json.loads(command(*words, "wrong=0,dollars=0,seconds=0").stdout)["utility"]
+    dear = json.loads(command(*words, "wrong=3,dollars=0.01").stdout)["utility"]
+    assert {row["model"] for row in free["models"]} == {"basalt", "quartz", "flint", "opal"}
+    assert dear["models"][0]["model"] == "quartz"
+    assert dear["left_out"] == {"opal": "no price is known"}
+    assert any(note.startswith("No answer is labelled as a refusal") for note in dear["notes"])
+    shown = command("value", "votes.parquet", "--utility", "wrong=3", COLUMNS="120").stdout
+    assert "is first from" in shown
+    assert "that term is left out" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--utility", "price=1"), "Cannot read the weight 'price=1'"),
+        (("--plot", "value.pdf"), "name a file that ends in .png, .svg, .html"),
+        (("--plot", "gone/value.svg"), "its folder does not exist"),
+        (("--column", "voter=gone"), "There is no column 'gone'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    command: Command, votes: Path, words: tuple[str, ...], reason: str
+) -> None:
+    refused(command("value", "votes.parquet", *words), reason)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("cost_a", "-1", "cost_a and cost_b hold -1"),
+        ("wrong_a", "2", "wrong_a and wrong_b hold 2"),
+    ],
+)
+def test_figures_that_cannot_be_are_refused(
+    command: Command, votes: Path, column: str, value: str, reason: str
+) -> None:
+    file = votes.parent / "bad.parquet"
+    duckdb.execute(f"COPY (SELECT * REPLACE ({value} AS {column}) FROM '{votes}') TO '{file}'")
+    refused(command("value", "bad.parquet"), reason)
+
+
+def test_votes_without_figures_say_which_columns_are_needed(
+    command: Command, tmp_path: Path
+) -> None:
+    rows = "x,y,model_a,v\ny,x,model_a,w\n" * 20
+    (tmp_path / "plain.csv").write_text("model_a,model_b,winner,voter\n" + rows, encoding="utf-8")
+    refused(command("value", "plain.csv"), "with columns cost_a and cost_b")
+
+
+def test_a_database_has_costs_times_and_refusals(command: Command, database_url: str) -> None:
+    store = Store(database_url)
+    store.hold_lease()
+    store.register(MODELS, NOW)
+    for i in range(24):
+        owner = Voter(f"v{i % 6}")
+        choice = (Choice.A, Choice.B, Choice.A)[i % 3]
+        store.cast(ballot(ready(store, f"b{i}", owner), choice, voter=owner.id, key=f"k{i}"))
+    label_votes(store, lambda: NOW)
+    store.close()
+    words = ("value", database_url, "--utility", "", "--format", "json")
+    result = json.loads(command(*words).stdout)
+    cost = {row["model"]: row["cost"]["value"] for row in result["models"]}
+    assert cost == pytest.approx({"basalt": 1.01, "quartz": 1.01})  # 10 and 100 tokens
+    assert all(row["seconds"]["value"] == pytest.approx(2.0) for row in result["models"])
+    assert all(row["parts"]["refusal"] == 0 for row in result["utility"]["models"])
+    (note,) = result["utility"]["notes"]
+    assert note.startswith("No answer is labelled as wrong or harmful")

@@ -1,0 +1,89 @@
+"""Quality against price and time, as people see it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from fastapi import FastAPI
+from playwright.sync_api import Browser, Page, expect
+from starlette.staticfiles import StaticFiles
+
+from arena.app import STATIC
+from arena.pages.routes import pages_router
+from tests.arena.pages.conftest import NOW, a_board
+from tests.arena.pages.test_routes import served
+from tests.arena.pages.valued import valued
+from tests.browser.test_accessibility import SCREENS, assert_accessible
+
+pytestmark = pytest.mark.browser
+
+
+@contextmanager
+def looking(chromium: Browser, screen: str, **context: object) -> Iterator[Page]:
+    app = FastAPI()
+    app.include_router(
+        pages_router(
+            board=a_board,
+            my_battles=lambda _: [],
+            voter_of=lambda _: None,
+            value=valued,
+            now=lambda: NOW,
+        )
+    )
+    app.mount("/look", StaticFiles(directory=STATIC))
+    width, height = SCREENS[screen]
+    scheme = "dark" if screen == "phone" else "light"
+    with served(app) as client:
+        opened = chromium.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,  # type: ignore[arg-type]
+            **context,  # type: ignore[arg-type]
+        )
+        page = opened.new_page()
+        page.goto(f"{client.base_url}/value")
+        try:
+            yield page
+        finally:
+            opened.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_page_is_accessible_and_no_wider_than_the_screen(
+    chromium: Browser, screen: str
+) -> None:
+    with looking(chromium, screen) as page:
+        assert_accessible(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= SCREENS[screen][0]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_names_beside_a_picture_stay_inside_it(chromium: Browser, screen: str) -> None:
+    with looking(chromium, screen) as page:
+        for figure in page.locator(".scatter").all():
+            card = figure.bounding_box()
+            assert card is not None
+            for name in figure.locator(".names bdi").all():
+                box = name.bounding_box()
+                assert box is not None
+                assert box["x"] + box["width"] <= card["x"] + card["width"]
+
+
+def test_weights_are_chosen_without_a_script_and_stay_in_the_address(chromium: Browser) -> None:
+    with looking(chromium, "desktop", java_script_enabled=False) as page:
+        page.get_by_label("Dollars").focus()
+        for _ in range(20):
+            page.keyboard.press("ArrowRight")
+        page.get_by_role("button", name="Rank anew").click()
+        asked = parse_qs(urlparse(page.url).query)
+        assert set(asked) == {"wrong", "refusal", "dollars", "seconds"}
+        assert float(asked["dollars"][0]) == pytest.approx(0.03)
+        expect(page.locator("output[for=dollars]")).to_have_text("0.03")
+        expect(page.get_by_label("Dollars")).to_have_value(asked["dollars"][0])
+
+
+def test_a_slider_shows_its_number_while_it_moves(chromium: Browser) -> None:
+    with looking(chromium, "desktop") as page:
+        page.get_by_label("Refusals").focus()
+        page.keyboard.press("End")
+        expect(page.locator("output[for=refusal]")).to_have_text("2")

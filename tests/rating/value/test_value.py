@@ -1,0 +1,185 @@
+"""Quality against cost: identities, planted worlds, and what has no price."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rating import DataError
+from rating.value.board import NEAR, dominated, dominates, value
+from rating.value.figures import Figures, Rounds, paired_means, shares
+from tests.rating.value.planted import TEN, World
+
+
+def _rounds(figures: Figures, n: int = 200) -> Rounds:
+    return Rounds.of(figures, n, np.random.default_rng(0))
+
+
+def _two(cost: list[list[float]], voter: list[int] | None = None) -> Figures:
+    n = len(cost)
+    return Figures(
+        ("x", "y"),
+        np.tile([0, 1], (n, 1)),
+        np.tile([1.0, 0.0], (n, 1)),
+        None if voter is None else np.array(voter),
+        {"cost": np.array(cost)},
+    )
+
+
+def test_the_ratio_of_two_models_is_the_mean_of_their_log_ratios() -> None:
+    figures = _two([[2.0, 1.0], [8.0, 1.0]] * 10)
+    x, y = paired_means(figures, "cost", _rounds(figures)).value
+    assert x / y == pytest.approx(4.0)  # the geometric mean of 2 and 8
+    # The mean of 2 / 4, 8 / 4 and 1, 1 with the ratio taken out, is 9 / 8.
+    assert y == pytest.approx((2 / 4 + 8 / 4 + 1 + 1) / 4)
+
+
+def test_a_prompt_that_makes_both_answers_dearer_changes_no_ratio() -> None:
+    rng = np.random.default_rng(1)
+    cost = np.exp(rng.normal(size=(30, 2)))
+    longer = cost * np.exp(rng.normal(0, 3, size=(30, 1)))
+    ratio = []
+    for some in (cost, longer):
+        figures = _two(some.tolist())
+        x, y = paired_means(figures, "cost", _rounds(figures)).value
+        ratio.append(x / y)
+    assert ratio[0] == pytest.approx(ratio[1])
+
+
+def test_a_voter_who_votes_again_and_again_counts_once_in_the_spread() -> None:
+    rng = np.random.default_rng(2)
+    cost = np.exp(rng.normal(size=(40, 2)))
+    alone = _two(cost.tolist(), list(range(40)))
+    copied = _two(np.repeat(cost, 5, axis=0).tolist(), np.repeat(range(40), 5).tolist())
+    spreads = [
+        np.log(paired_means(one, "cost", _rounds(one, 4000)).rounds).std(axis=0)
+        for one in (alone, copied)
+    ]
+    assert spreads[0] == pytest.approx(spreads[1], rel=0.05)
+
+
+def test_a_model_without_a_price_is_named_and_has_no_cost() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(0))
+    cost = figures.values["cost"].copy()
+    cost[figures.pairs == 3] = np.nan
+    board = value(votes, replace(figures, values={"cost": cost}))
+    (row,) = [row for row in board.models if row.model == "m3"]
+    assert row.cost is None
+    assert board.left_out["cost"] == {"m3": "no price is known"}
+    assert board.to_dict()["models"][[r.model for r in board.models].index("m3")]["cost"] is None
+    assert {row.model for row in board.models} == {*TEN.models}
+
+
+def test_a_price_of_nothing_has_no_place_on_a_scale_of_ratios() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(0))
+    cost = figures.values["cost"].copy()
+    cost[figures.pairs == 6] = 0.0
+    board = value(votes, replace(figures, values={"cost": cost}))
+    assert "m6" in board.left_out["cost"]
+    assert "cost nothing" in board.left_out["cost"]["m6"]
+    assert all(row.cost is None or row.cost.by != "m6" for row in board.models)
+
+
+def test_models_that_no_battle_compares_with_the_others_have_no_cost() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(0))
+    cost = figures.values["cost"].copy()
+    apart = np.isin(figures.pairs, (8, 9)).sum(axis=1) == 1
+    cost[apart] = np.nan
+    board = value(votes, replace(figures, values={"cost": cost}))
+    assert {*board.left_out["cost"]} == {"m8", "m9"}
+    assert set(board.left_out["cost"].values()) == {"too few battles compare it with the others"}
+
+
+def test_votes_without_any_figure_are_refused() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(0))
+    with pytest.raises(DataError, match="cost_a and cost_b"):
+        value(votes, replace(figures, values={}))
+
+
+def test_equal_prices_dominate_by_quality_alone_and_never_by_themselves() -> None:
+    quality, logs = np.array([[2.0, 1.0, 1.0]]), np.zeros((1, 3))
+    assert dominates(quality, logs)[0].tolist() == [
+        [False, True, True],
+        [False, False, False],
+        [False, False, False],
+    ]
+
+
+def test_a_flat_price_for_all_leaves_the_best_alone_on_the_frontier() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(3))
+    flat = np.full_like(figures.values["cost"], 0.004)
+    board = value(votes, replace(figures, values={"cost": flat}))
+    on = [row.model for row in board.models if row.cost and row.cost.on_frontier]
+    assert on == [board.models[0].model]
+    assert board.models[0].cost is not None
+    assert board.models[0].cost.value == pytest.approx(4.0)
+    assert board.models[0].cost.lower == pytest.approx(4.0)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6))
+def test_domination_is_an_order(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    quality, logs = (rng.integers(0, 3, (1, k)).astype(np.float64) for _ in range(2))
+    d = dominates(quality, logs)[0]
+    assert not (d & d.T).any()
+    assert not ((d.astype(int) @ d.astype(int) > 0) & ~d).any()  # transitive
+    share = dominated(quality, logs).share
+    assert ((share == 0) == ~d.any(axis=0)).all()
+    assert (share < 1).any()
+
+
+def test_three_dominated_of_ten_are_recognised_and_no_other() -> None:
+    votes, figures = replace(TEN, each=60).draw(np.random.default_rng(4))
+    rows = {row.model: row for row in value(votes, figures).models}
+    beaten = {name for name, row in rows.items() if row.cost and row.cost.dominated > 0.95}
+    assert beaten == {"m7", "m8", "m9"}
+    assert rows["m7"].cost
+    assert rows["m7"].cost.by == "m2"
+
+
+def test_the_cheapest_near_the_best_is_near_the_best_and_cheap() -> None:
+    world = World((1100, 1098, 900, 700), (0.02, 0.004, 0.001, 0.0005), n_voters=300, each=80)
+    votes, figures = world.draw(np.random.default_rng(5))
+    board = value(votes, figures)
+    assert board.cheapest == "m1"
+    assert board.fastest is None
+    assert board.models[-1].near_best < 0.01
+    assert NEAR == 20
+
+
+def test_too_few_votes_name_no_cheapest() -> None:
+    votes, figures = replace(TEN, n_voters=30, each=10).draw(np.random.default_rng(6))
+    assert value(votes, figures).cheapest is None
+
+
+def test_the_same_votes_give_the_same_board() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(7))
+    assert value(votes, figures).to_dict() == value(votes, figures).to_dict()
+
+
+def test_draws_of_the_strengths_have_the_intervals_of_the_board() -> None:
+    votes, figures = TEN.draw(np.random.default_rng(8))
+    board = value(votes, figures)
+    order = [board.draws.models.index(row.model) for row in board.models]
+    drawn = board.draws.strengths[:, order]
+    width = np.quantile(drawn, 0.975, axis=0) - np.quantile(drawn, 0.025, axis=0)
+    stated = [(row.upper - row.lower) / (400 / np.log(10)) for row in board.models]
+    assert width == pytest.approx(stated, rel=0.1)
+
+
+def test_one_voter_alone_is_named_in_a_warning() -> None:
+    votes, figures = replace(TEN, n_voters=1, each=600).draw(np.random.default_rng(9))
+    board = value(votes, figures)
+    assert any(text.startswith("One voter cast nearly all") for text in board.warnings)
+
+
+def test_what_never_happened_is_not_known_never_to_happen() -> None:
+    figures = replace(_two([[1.0, 1.0]] * 50), values={"refused": np.zeros((50, 2))})
+    drawn = shares(
+        figures, ("refused",), _rounds(figures, 4000), np.random.default_rng(0), preferred=False
+    )
+    assert drawn.value.tolist() == [0.0, 0.0]
+    _, high = drawn.interval(0.95)
+    assert high == pytest.approx([0.05, 0.05], abs=0.015)  # Beta(1/2, 50 1/2): .0489
