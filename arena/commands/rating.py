@@ -167,6 +167,7 @@ def voters(
     """Say which voters vote as somebody with a taste of their own would not.
 
     Evidence, a suggested weight of 0 or 1 and the reason, for each voter; nothing is deleted.
+    All voters together are searched for rings: accounts that push one model, or vote it down.
     The chance of a false flag holds on average over voters whose tastes follow the fitted law.
     Exit code 2: options or votes that cannot be used.
 
