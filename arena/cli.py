@@ -39,6 +39,8 @@ COMMANDS = {
     "mix": "mix:mix",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "exclude": "integrity:exclude",
+    "readmit": "integrity:readmit",
     "label": "label:label",
     "overlap": "label:overlap",
     "referee": "referee:referee",

@@ -21,7 +21,7 @@ from arena.domain.board_view import (
     ShownVotes,
     Waiting,
 )
-from arena.domain.vote import DEFAULT, SIMULATED, Choice
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
@@ -82,6 +82,7 @@ def environment(language: Language) -> pages.Environment:
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
     )
+    env.filters["ground"] = lambda reason: _translated(words, as_sentence(reason))
     env.globals.update(
         gettext=words.gettext,
         ngettext=words.ngettext,
@@ -181,12 +182,15 @@ def leaderboard_page(
     now: datetime,
     selection: Selection | None = None,
     visit: Visit = Visit(),
+    whole: Board | None = None,
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
-    Without a selection it shows every model by rating.
+    Without a selection it shows every model by rating; ``whole`` is the board with the votes
+    that exclusions leave out, shown beside it.
     """
     selection, heat = selection or Selection(), heatmap(board)
+    others = {row.model: row for row in whole.rows} if whole else {}
     return _filled(
         "leaderboard.html",
         visit,
@@ -201,6 +205,9 @@ def leaderboard_page(
         per_pair=per_pair(board),
         over_time=panels(board),
         even=even(board),
+        whole=whole if board.rows else None,
+        beside=[(row, others.get(row.model)) for row in board.rows],
+        before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         linked=linked,
         simulated=board.policy == SIMULATED.name,
         fewest_coloured=FEWEST_COLOURED,

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
-from arena.domain.vote import DEFAULT, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
@@ -167,6 +167,7 @@ def pages_router(
             now=now(),
             selection=Selection.of(sort, q),
             visit=visit_of(request),
+            whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
         )
         return revalidated(request, page)
 

@@ -372,7 +372,7 @@ def _suspects(view: _Seen, votes: _Votes, limit: float) -> list[_Suspect]:
     total = view.total(LAWS)
     suspects = []
     for direction in get_args(Direction):
-        log_e = _log_mixture(view, direction, votes.trait[view.voters]) - total.max()
+        log_e = _log_mixture(view, direction, votes.trait[view.voters]) - float(total.max())
         if log_e > limit:
             member = _membership(view, direction, int(total.argmax()), votes)
             if (member > 0.5).sum() >= LEAST_ACCOUNTS:
