@@ -39,6 +39,7 @@ COMMANDS = {
     "mix": "mix:mix",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "attack": "integrity:attack",
     "exclude": "integrity:exclude",
     "readmit": "integrity:readmit",
     "label": "label:label",

@@ -14,15 +14,9 @@ from rating import __version__
 from rating.diagnosis.voters import Alternative
 from rating.sentences import Sentence
 from rating.tables.sources import LoggedColumns
-from rating.tables.voter_report import VotersReport
+from rating.tables.voter_report import MOST, VotersReport
 
 VOTERS, RINGS = "voters", "rings"
-MOST = 1 / 5
-"""Share of the votes from which a rule is held: so many are a reason to doubt the rule."""
-SURE = 0.8
-"""Probability of membership from which a ring's member loses the votes on its model."""
-
-
 LIKE: dict[Alternative, str] = {
     "coin": Sentence("votes like a coin toss"),
     "always-left": Sentence("always the left side"),
@@ -79,6 +73,7 @@ def accused(report: VotersReport) -> dict[str, list[Accused]]:
         if one.flagged_jointly and one.leading and one.max_log_e
     ]
     evidence = {ring.model: ring for ring in report.rings}
+    charges = report.charges
     members = [
         Accused(
             one.voter,
@@ -87,7 +82,7 @@ def accused(report: VotersReport) -> dict[str, list[Accused]]:
             ring_reason(evidence[one.model].direction, one.model),
         )
         for one in report.members
-        if one.weight <= 1 - SURE
+        if (one.voter, one.model) in charges[RINGS]
     ]
     return {VOTERS: voters, RINGS: members}
 

@@ -1,12 +1,15 @@
-"""`arena exclude` and `arena readmit`: votes that count no longer, and again."""
+"""`arena exclude`, `arena readmit` and `arena attack`: votes that should not count."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
 
-from arena.commands.arguments import Database
+from arena import terminal
+from arena.commands.arguments import EVERY_ROW, Chosen, Columns, Database, Flat, TableOrJson
 from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
-from arena.terminal import say
+from arena.terminal import plain, say, show, working, write_json
 
 BY_HAND = "by hand"
 
@@ -81,6 +84,98 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
             now=datetime.now(UTC),
         )
     say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
+
+
+def attack(
+    source: list[str],
+    /,
+    *,
+    strategy: Literal["fan", "target", "omnipresent", "inverted", "always-left", "random"] = "fan",
+    accounts: int = 50,
+    votes: int = 20,
+    model: str | None = None,
+    runs: int = 5,
+    seed: int = 0,
+    columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    form: TableOrJson = "table",
+) -> None:
+    """Say what accounts that attack would do to these votes, with defences on and off.
+
+    Nothing is written. The defences are those of arena voters --apply. Beside it stands how many
+    new accounts cannot change the first ranks, whatever they vote.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl) that say who voted, or
+        database URL.
+    strategy
+        fan votes for the model wherever it appears; target on it alone, as who recognises it
+        could; omnipresent also against the two above it; inverted for the worse; always-left;
+        random by coin.
+    accounts
+        New accounts.
+    votes
+        Votes of each.
+    model
+        The one to push; without it, the one in the middle.
+    runs
+        Draws of the attackers' votes.
+    seed
+        Another seed gives other draws.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena attack votes.parquet
+    arena attack votes.parquet --strategy omnipresent --accounts 20 --votes 50 --format json
+    """
+    from rating.tables.attacks import Attack, simulate  # numpy and duckdb take half a second
+    from rating.tables.columns import Columns as Named
+    from rating.tables.ordered import read_ordered
+
+    with working("Attacking") as advance:
+        cast = read_ordered(chosen.source(source, columns), Named.named(columns))
+        planned = Attack(strategy, accounts, votes, model)
+        result = simulate(cast, planned, runs=runs, seed=seed, progress=advance).to_dict()
+    if form == "json":
+        write_json(result)
+    else:
+        _show_attack(result)
+
+
+def _show_attack(result: Mapping[str, Any]) -> None:
+    head = (
+        f"{result['accounts']:,} accounts of {result['votes']:,} votes each "
+        f"({result['strategy']}) move {result['model']}, on average over {result['runs']:,} runs:"
+    )
+    rows = [
+        (
+            which,
+            f"{moved['points']:+.0f}",
+            f"{moved['points_low']:+.0f} to {moved['points_high']:+.0f}",
+            f"{moved['ranks']:+.1f}",
+        )
+        for which, moved in result["moved"].items()
+    ]
+    grid = terminal.table(("Defences", "Points", "In all runs", "Ranks"), rows, right=range(1, 4))
+    left_out = (
+        f"Left out: {100 * result['left_out']:.0f} % of the attackers' votes, and "
+        f"{100 * result['honest_left_out']:.1f} % of the others."
+    )
+    show(plain(head), grid, plain(left_out), *map(plain, map(_on_hold, result["holds"])))
+
+
+def _on_hold(held: Mapping[str, Any]) -> str:
+    first = "Rank 1 holds" if held["ranks"] == 1 else f"Ranks 1-{held['ranks']} hold"
+    return (
+        f"{first} against any {held['accounts']:,} new accounts of as many votes, whatever they "
+        f"vote ({held['votes']:,} votes); {held['sufficient_votes']:,} votes would be enough."
+    )
 
 
 def _url(database: str | None) -> str:

@@ -271,8 +271,9 @@ def _form_of_voters(form: str | None, out: Path | None) -> str:
 
 
 def _apply(url: str, report: "VotersReport") -> None:
-    from arena.boards.integrity import MOST, apply
+    from arena.boards.integrity import apply
     from arena.store.store import Store
+    from rating.tables.voter_report import MOST
 
     with closing(Store(url)) as store:
         applied = apply(store, report, datetime.now(UTC))

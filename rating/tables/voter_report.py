@@ -36,6 +36,12 @@ ALPHA = 0.05
 LEAST = 20
 """Decisive votes from which a voter is examined; a coin takes about a hundred to be seen."""
 
+SURE = 0.8
+"""Probability of membership from which the votes of a ring's member are to be left out."""
+
+MOST = 1 / 5
+"""Share of the votes that a rule may leave out: more are a reason to doubt the rule."""
+
 HEAVY = 0.05
 """Share of the votes from which a voter is held against strengths fitted without their own."""
 
@@ -159,6 +165,14 @@ class VotersReport:
         return tuple(voter for voter in self.voters if voter.flagged)
 
     @property
+    def charges(self) -> dict[str, set[tuple[str, str | None]]]:
+        """Whose votes are to be left out, by rule: voters, and on which model; None for all."""
+        return {
+            "voters": {(one.voter, None) for one in self.voters if one.flagged_jointly},
+            "rings": {(one.voter, one.model) for one in self.members if one.weight <= 1 - SURE},
+        }
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the flags mean and what they do not, in sentences."""
         single = self.dropped.get(vote_filter.IN_BOTH, 0)
@@ -268,9 +282,13 @@ def check_source(
     if not 0 < alpha < 1:
         msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
         raise DataError(msg)
-    votes = read_ordered(source, columns or Columns())
-    columns_of_votes = (votes.left, votes.right, votes.score, votes.voter)
-    rings = find_rings(*columns_of_votes, votes.models, trait=votes.trait, alpha=alpha)
+    return check_votes(read_ordered(source, columns or Columns()), alpha=alpha, least=least)
+
+
+def check_votes(votes: OrderedVotes, *, alpha: float = ALPHA, least: int = LEAST) -> VotersReport:
+    """Examine the voters of votes that were read: see `check_source`."""
+    columns = (votes.left, votes.right, votes.score, votes.voter)
+    rings = find_rings(*columns, votes.models, trait=votes.trait, alpha=alpha)
     return _report(votes, _examined(votes, alpha, least), rings, alpha, least)
 
 
