@@ -26,7 +26,7 @@ from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
-from arena.domain.vote import DEFAULT, SIMULATED, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import ClosingError, SettingsError, UnknownBattleError
@@ -63,6 +63,8 @@ SENT_AS_IT_IS = (
 )
 """What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
 the length of an answer. Events are sent as they come, and what the API answers is short."""
+POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
+"""Whose leaderboards are shown, the first without being asked for."""
 EXAMPLES = (
     Sentence("Explain how vaccines work to a ten-year-old"),
     Sentence("Write a Python function that finds duplicate files"),
@@ -129,9 +131,9 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     visit_of = partial(_visit, parts.store)
     problems.install(app, lambda request: missing(visit_of(request)))
-    board, simulated = (
+    board, *others = (
         Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
-        for policy in (DEFAULT, SIMULATED)
+        for policy in POLICIES
     )
     provider = settings.provider()
     openid = OpenId(provider, settings.named_roles()) if provider else None
@@ -145,8 +147,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             my_battles=lambda voter: parts.store.read(single_battles.past_battles, voter.id),
             voter_of=_voter_of,
             visit_of=visit_of,
-            others={SIMULATED.name: simulated.read},
             labels=parts.labels,
+            others={policy.name: o.read for policy, o in zip(POLICIES[1:], others, strict=True)},
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
@@ -349,7 +351,7 @@ def _visit(store: Store, request: Request) -> Visit:
 
 
 def _exhibits(store: Store) -> Exhibits:
-    policies = {policy.name: policy for policy in (DEFAULT, SIMULATED)}
+    policies = {policy.name: policy for policy in POLICIES}
 
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
         if policy not in policies:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import Kind
-from arena.domain.vote import Choice
+from arena.domain.vote import LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
 
 if TYPE_CHECKING:
@@ -327,6 +327,12 @@ class Board:
     warnings: tuple[str, ...] = ()
     reason: str | None = None
     record: RecordCheck | None = None
+
+    @property
+    def excluded(self) -> int:
+        """Votes left out by exclusions, each logged for itself, and not by a rule for all."""
+        rules = {SKIPPED, *LEFT_OUT.values()}
+        return sum(n for reason, n in self.left_out.items() if reason not in rules)
 
     @property
     def ranks_claimed(self) -> bool:

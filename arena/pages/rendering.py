@@ -25,7 +25,7 @@ from arena.domain.board_view import (
 )
 from arena.domain.label_view import LabelBoard, Labels, MixView
 from arena.domain.people import Invitation, Person, Role
-from arena.domain.vote import DEFAULT, SIMULATED, Choice
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
@@ -112,6 +112,7 @@ def environment(language: Language) -> pages.Environment:
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
     )
+    env.filters["ground"] = lambda reason: _translated(words, as_sentence(reason))
     env.globals.update(
         gettext=words.gettext,
         ngettext=words.ngettext,
@@ -214,12 +215,15 @@ def leaderboard_page(
     selection: Selection | None = None,
     labels: Labels | None = None,
     visit: Visit = Visit(),
+    whole: Board | None = None,
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
     Without a selection it shows every model by rating; ``labels`` lead to boards by label.
+    ``whole`` is the board with the votes that exclusions leave out, shown beside it.
     """
     selection, heat = selection or Selection(), heatmap(board)
+    others = {row.model: row for row in whole.rows} if whole else {}
     return _filled(
         "leaderboard.html",
         visit,
@@ -235,6 +239,9 @@ def leaderboard_page(
         per_pair=per_pair(board),
         over_time=panels(board),
         even=even(board),
+        whole=whole if board.rows else None,
+        beside=[(row, others.get(row.model)) for row in board.rows],
+        before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         linked=linked,
         simulated=board.policy == SIMULATED.name,
         fewest_coloured=FEWEST_COLOURED,

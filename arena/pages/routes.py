@@ -22,7 +22,7 @@ from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
-from arena.domain.vote import DEFAULT, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.mix_routes import mix_router
 from arena.pages.preview import preview_png
@@ -208,6 +208,7 @@ def pages_router(
             selection=Selection.of(sort, q),
             labels=made.labels if made else None,
             visit=visit_of(request),
+            whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
         )
         return revalidated(request, page)
 

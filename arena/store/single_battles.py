@@ -20,6 +20,7 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
+from arena.store.exclusions import is_standing
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.tables import (
     AnswerRow,
@@ -246,7 +247,7 @@ def _votes() -> Any:
 
 def _counted(policy: Policy) -> Any:
     """Return a query for the votes that `Policy.why_not` does not leave out."""
-    excluded = select(ExclusionRow.vote_id).where(ExclusionRow.policy == policy.name)
+    excluded = select(ExclusionRow.vote_id).where(is_standing(policy.name))
     return (
         _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))

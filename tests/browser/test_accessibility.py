@@ -1,17 +1,24 @@
 """What axe-core says of every page and state: nothing."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from arena.domain.people import Role
+from arena.domain.vote import DEFAULT
+from arena.store import exclusions
+from arena.store.exclusions import Grounds
+from arena.store.store import Store
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
 from tests.faulty_server import Behaviour, Fault, faulty_server
 from tests.judge.render.test_markdown import GOLDEN
-from tests.serving import Served, invited, page_of, write_roster
+from tests.serving import Served, invited, page_of, quick_arena, write_roster
 
 pytestmark = pytest.mark.browser
 
@@ -140,3 +147,25 @@ def test_a_battle_at_its_address(
         voted(ada)
         ada.page.goto(f"{ada.url}/battles/{ada.battle_id}")
         assert_accessible(ada.page)
+
+
+def test_the_leaderboard_with_and_without_the_votes_left_out(
+    chromium: Browser, tmp_path: Path, screen: dict[str, object]
+) -> None:
+    with quick_arena(tmp_path) as served:
+        battles = []
+        for choice in ("tie", "tie", "model_a"):
+            with served.visitor() as visitor:
+                battles.append(visitor.play())
+                visitor.vote(battles[-1], choice)
+        with closing(Store(served.database)) as store, store.writing() as session:
+            why = Grounds("by hand", "1", "a test of ours")
+            exclusions.exclude(session, DEFAULT.name, battles[-1:], why, datetime.now(UTC))
+        with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
+            page = context.new_page()
+            page.goto(f"{served.url}/leaderboard")
+            page.get_by_role("heading", name="With the votes left out").wait_for()
+            assert_accessible(page)
+            page.get_by_role("link", name="See the leaderboard with them").click()
+            page.get_by_text("Here votes count that the leaderboard leaves out").wait_for()
+            assert_accessible(page)

@@ -5,7 +5,7 @@ from alembic import op
 
 from arena.store.tables import UtcDateTime
 
-revision = "0011"
+revision = "0010"
 down_revision = "0009"
 branch_labels = None
 depends_on = None
