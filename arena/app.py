@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +20,7 @@ from arena.api.battle_routes import battles_router
 from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
+from arena.boards import leaderboard
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
@@ -48,6 +49,8 @@ from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 
+FIRST_BOARD_S = 2.0
+"""How long an arena that begins waits for its leaderboards before it serves without them."""
 STATIC = Path(__file__).parent / "ui" / "static"
 SENT_AS_IT_IS = (
     *DEFAULT_EXCLUDED_CONTENT_TYPES,
@@ -75,6 +78,7 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
+    boards: tuple[Leaderboard, Leaderboard]
     identity: Identity
     addresses: Addresses
     metrics: Metrics
@@ -115,10 +119,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     visit_of = partial(_visit, parts.store)
     problems.install(app, lambda request: missing(visit_of(request)))
-    board, simulated = (
-        Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
-        for policy in (DEFAULT, SIMULATED)
-    )
+    board, simulated = parts.boards
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
     app.include_router(public_router(board.read, check))
@@ -173,11 +174,17 @@ def build(settings: Settings, roster: Roster) -> Parts:
     battles.paces.recall(store.read(log.times, [model.id for model in roster], MEMORY))
     key = settings.signing_key()
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
+    verifier = upkeep.RecordVerifier(store, _now)
+    board, simulated = (
+        Leaderboard(store, policy, _now, record=lambda: verifier.check)
+        for policy in (DEFAULT, SIMULATED)
+    )
     return Parts(
         store=store,
         endpoints=endpoints,
         battles=battles,
-        verifier=upkeep.RecordVerifier(store, _now),
+        verifier=verifier,
+        boards=(board, simulated),
         identity=Identity(key),
         addresses=Addresses(key, _now),
         metrics=metrics,
@@ -269,11 +276,18 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
+        made = asyncio.Event()
+        boards = asyncio.create_task(leaderboard.keep_up(parts.boards, made))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(made.wait(), FIRST_BOARD_S)
         yield
         learning.cancel()
         matching.cancel()
         verifying.cancel()
         labelling.cancel()
+        boards.cancel()
+        for board in parts.boards:
+            board.close()
         parts.verifier.close()
         await parts.battles.close()
         keeping.cancel()

@@ -1,22 +1,24 @@
-"""The board of a policy: read from the log, rated, and put into words."""
+"""The board of a policy: made of the log in the background, rated, and put into words."""
 
-import threading
+import asyncio
+import logging
 import time
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from arena.boards.evidence import fit_check, holds, pair_cells
-from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
+from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
-from arena.store import chain, log
+from arena.errors import StoreError
+from arena.store import blocks, chain, kept_boards, log
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
-from rating.errors import NotIdentifiedError
+from rating.errors import NotIdentifiedError, RatingError
 from rating.sentences import Sentence
 from rating.tables.counts import count_votes
-from rating.tables.sources import LoggedColumns
+from rating.tables.sources import CodedLog
 from rating.uncertainty.spread import on_quasi_errors
 
 METHOD_BY_VOTER = Sentence(
@@ -28,28 +30,39 @@ METHOD_BY_BOTH = Sentence(
 METHOD_BY_VOTE = Sentence(
     "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
 )
+FAILED_FIRST = Sentence(
+    "The leaderboard could not be made, which is tried again. The arena's log says why."
+)
 NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
+
+NOT_YET = Sentence(
+    "The votes are being counted, and no leaderboard has been made yet. Look again in a moment."
+)
 
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
-SLOW_S = 2.0
+LOOK_S = 1.0
+"""How often the log is looked at for new votes."""
 REST = 20
-"""A board that takes more than `SLOW_S` of computing stays for this many times as long."""
+"""A board stays for this many times as long as it took to make."""
+
+logger = logging.getLogger(__name__)
 
 
 class Leaderboard:
-    """Keeps the board of a policy, and makes it anew when the log has grown.
+    """Keeps the board of a policy; who reads it waits for nothing.
 
-    A board that takes long to make is made at most every `REST` times as long, so that a long
-    log costs a twentieth of a processor; who asks meanwhile gets the board that is there,
-    which says how old it is.
+    It is made in the background when the log has grown, and kept in the database, from where other
+    processes take it over: see `keep_up`. A board that takes long to make is made at most every
+    `REST` times as long, so that a long log costs a twentieth of a processor. Where one cannot be
+    made the last one stays, and says so.
 
     Parameters
     ----------
     now : callable
         Time now, in UTC.
-    worked : callable
-        Seconds of computing so far.
+    clock : callable
+        Seconds that pass.
     record : callable
         The last check of the record.
     """
@@ -59,66 +72,168 @@ class Leaderboard:
         store: Store,
         policy: Policy,
         now: Callable[[], datetime],
-        worked: Callable[[], float] = time.thread_time,
+        clock: Callable[[], float] = time.monotonic,
         record: Callable[[], RecordCheck | None] = lambda: None,
     ) -> None:
         self._store = store
         self._policy = policy
         self._now = now
-        self._worked = worked
+        self._clock = clock
         self._record = record
-        self._lock = threading.Lock()
         self._history = History()
-        self._board: Board | None = None
-        self._rests_until: datetime | None = None
+        self._board = _no_board(policy, now())
+        self._written: kept_boards.Written | None = None
+        self._rests_until = 0.0
+        self._failed: str | None = None
+        self._closing = False
 
     def read(self) -> Board:
-        """Give the board of the votes committed so far, or a recent one if it takes long.
+        """Give the board as it was last made, at once."""
+        board, record = self._board, self._record()
+        if self._failed:
+            why = FAILED_FIRST if board.reason == NOT_YET else _on_failure(board.updated)
+            board = replace(board, warnings=(why, *board.warnings))
+        return board if board.record is record else replace(board, record=record)
+
+    def close(self) -> None:
+        """Break off what takes long as soon as that leaves nothing half done."""
+        self._closing = True
+
+    def look(self) -> None:
+        """Refresh the board; what goes wrong is logged, once a reason, and said on the board."""
+        try:
+            self.refresh()
+        except (StoreError, RatingError) as error:
+            self._note(str(error))
+        except Exception as error:
+            logger.exception("A leaderboard was not made for a fault of ours")
+            self._note(repr(error))
+
+    def refresh(self) -> Board:
+        """Take over the board that is kept, or make it if that is not of all votes; may block.
 
         Raises
         ------
         StoreError
-            If the log cannot be read, or the new board not be recorded.
+            If the log cannot be read, or the new board not be kept.
+        rating.errors.RatingError
+            If the votes cannot be rated for another reason than that they are too few.
         """
-        board, record = self._recent(), self._record()
-        return board if board.record is record else replace(board, record=record)
+        self._take_over()
+        if self._board.version == _version(self._store.read(chain.head)):
+            self._failed = None
+        elif self._clock() >= self._rests_until:
+            self._fill()
+            self._make()
+        return self.read()
 
-    def _recent(self) -> Board:
-        recent = self._board if self._rests_until else None
-        locked = self._lock.acquire(blocking=recent is None)
-        if recent is not None and not locked:
-            return recent
-        try:
-            return self._renewed()
-        finally:
-            self._lock.release()
+    def _note(self, reason: str) -> None:
+        if reason != self._failed:
+            logger.error("The leaderboard %s could not be made: %s", self._policy.name, reason)
+        self._failed = reason
 
-    def _renewed(self) -> Board:
-        if self._board is not None and self._rests_until and self._now() < self._rests_until:
-            return self._board
-        began = self._worked()
+    def _take_over(self) -> None:
+        """Show the board that another process has made, and rest as long as it does."""
+        written = self._store.read(kept_boards.written, self._policy.name)
+        if written is None or written == self._written:
+            return
+        board = self._store.read(kept_boards.read, self._policy.name)
+        self._written = written
+        if board is not None:
+            self._board = board
+            self._history.know(board.history)
+            self._rests_until = self._clock() + REST * written.took_s
+
+    def _fill(self) -> None:
+        """Store the blocks of votes that are full and not there yet."""
         with self._store.reading() as session:
-            head = chain.head(session)
-            version = f"{head[:12] or 'empty'}-{__version__}"
-            if self._board is not None and self._board.version == version:
-                return self._board
-            columns = log.columns(session, self._policy)
-            records = log.model_records(session, self._policy.kinds)
-        now = self._now()
-        past = self._history.read(columns, now)
-        board = make_board(columns, records, self._policy, version, now, past)
-        if board.rows:
-            method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
-            with self._store.writing() as session:
+            for block in blocks.lacking(session):
+                with self._store.writing() as writer:
+                    blocks.keep(writer, block)
+                logger.info("Counted the votes up to link %d", block["last"])
+                if self._closing:
+                    return
+
+    def _make(self) -> None:
+        """Make the board of all votes, and then, one by one, the past dates that it lacks."""
+        began = self._clock()
+        try:
+            with self._store.reading() as session:
+                if not kept_boards.is_mine_to_make(session, self._policy.name):
+                    return
+                head = chain.head(session)
+                columns = blocks.coded(session, self._policy)
+                records = log.model_records(session, self._policy.kinds)
+                past = self._history.read(columns, self._now())
+                board = make_board(
+                    columns, records, self._policy, _version(head), self._now(), next(past)
+                )
+                self._keep(board, head, self._clock() - began)
+                for history in past:
+                    if self._closing:
+                        return
+                    self._keep(replace(board, history=history), head, self._clock() - began)
+        finally:
+            self._rests_until = self._clock() + REST * (self._clock() - began)
+
+    def _keep(self, board: Board, head: str, took_s: float) -> None:
+        written = kept_boards.Written(board.version, took_s, self._now())
+        with self._store.writing() as session:
+            kept_boards.keep(session, board, written)
+            if board.rows:
+                method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
                 log.record(session, board, method, __version__, head)
-        took = self._worked() - began
-        self._rests_until = now + timedelta(seconds=REST * took) if took > SLOW_S else None
-        self._board = board
-        return board
+        self._board, self._written, self._failed = board, written, None
+
+
+async def keep_up(boards: Sequence[Leaderboard], ready: asyncio.Event) -> None:
+    """Refresh boards one after another, off the event loop, whenever there are new votes.
+
+    Parameters
+    ----------
+    ready : asyncio.Event
+        Set once each has been looked at.
+    """
+    while True:
+        for board in boards:
+            await asyncio.to_thread(board.look)
+        ready.set()
+        await asyncio.sleep(LOOK_S)
+
+
+def _version(head: str) -> str:
+    return f"{head[:12] or 'empty'}-{__version__}"
+
+
+def _no_board(policy: Policy, now: datetime) -> Board:
+    return Board(
+        policy=policy.name,
+        policy_rules=policy.rules,
+        version="",
+        updated=now,
+        since=None,
+        votes=0,
+        voters=0,
+        left_out={},
+        method=METHOD_BY_VOTER,
+        level=OPTIONS.level,
+        anchor_mean=OPTIONS.mean,
+        waiting=(),
+        pairs=(),
+        reason=NOT_YET,
+    )
+
+
+def _on_failure(updated: datetime) -> str:
+    return Sentence(
+        "Votes since %(when)s are not on this leaderboard: it could not be made anew, which is "
+        "tried again. The arena's log says why.",
+        when=f"{updated:%Y-%m-%d %H:%M:%S} UTC",
+    )
 
 
 def make_board(
-    columns: LoggedColumns,
+    columns: CodedLog,
     records: Sequence[ModelRecord],
     policy: Policy,
     version: str,
@@ -126,9 +241,9 @@ def make_board(
     history: tuple[Moment, ...] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
-    votes = count_votes(columns, reading())
+    votes = count_votes(columns, READING)
     try:
-        fitted, reason = fit_log(columns), None
+        fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
         fitted, reason = None, _why(error)
     report = fitted and fitted.report()
@@ -179,9 +294,9 @@ def _method(kinds: Set[str]) -> str:
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
 
 
-def _since(columns: LoggedColumns) -> datetime | None:
-    counted = zip(columns.created, columns.left_out, strict=True)
-    return next((created for created, why in counted if why is None), None)
+def _since(columns: CodedLog) -> datetime | None:
+    counted = columns.created[columns.counted]
+    return moment_of(counted[0]) if counted.size else None
 
 
 def _why(error: NotIdentifiedError) -> str:
