@@ -201,8 +201,8 @@ class Check:
         self._rows.append(vote)
         if vote.link >= self._block.last:
             packed, new = self._names.pack(self._rows)
-            kept = (self._block.last, self._block.hash, self._block.names, self._block.votes)
-            if kept != (vote.link, vote.hash, new, packed.tobytes()):
+            stored = (self._block.last, self._block.hash, self._block.names, self._block.votes)
+            if stored != (vote.link, vote.hash, new, packed.tobytes()):
                 self.problem = _wrong(self._rows[0].link, self._block.last)
             self._rows, self._block = [], self._after(self._block.last)
 
