@@ -23,7 +23,7 @@ from arena.api.public_routes import Recent, public_router
 from arena.boards import leaderboard
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import Notice, Sampler
-from arena.domain.board_view import ShownBattle, ShownVotes
+from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
@@ -33,7 +33,7 @@ from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.rendering import Visit
+from arena.pages.rendering import Visit, prepare
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.play import upkeep
 from arena.play.battles import Battles
@@ -103,7 +103,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=_lifespan(parts),
+        lifespan=_lifespan(parts, settings),
     )
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
@@ -267,7 +267,13 @@ async def _check(parts: Parts, store: Recent) -> None:
     await store.check()
 
 
-def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _prepare(board: Board, *, linked: bool) -> None:
+    prepare(board, _now(), linked=linked)
+
+
+def _lifespan(
+    parts: Parts, settings: Settings
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         learning = asyncio.create_task(parts.warm_up())
@@ -277,7 +283,8 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         verifying = asyncio.create_task(parts.verifier.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
         made = asyncio.Event()
-        boards = asyncio.create_task(leaderboard.keep_up(parts.boards, made))
+        shown = partial(_prepare, linked=settings.show_battles)
+        boards = asyncio.create_task(leaderboard.keep_up(parts.boards, shown, made))
         with suppress(TimeoutError):
             await asyncio.wait_for(made.wait(), FIRST_BOARD_S)
         yield

@@ -117,18 +117,19 @@ def _fill(url: str, votes: int, n_models: int) -> None:
     with closing(Store(url)) as store:
         roster = [Model(id=m, name=m.title(), endpoint="pocket://x", model=m) for m in models]
         store.register(roster, FIRST)
-        head = ""
     with ExitStack() as stack:
         write, end = _writer(url, stack)
-        for rows, links, head in _batches(votes, models):
+        links, head = 0, ""
+        for rows, done in _batches(votes, models):
             write(rows)
+            links, head = done
             print(f"\r{links:,} votes", end="", flush=True)
         print(end="\r")
         end(head, links)
 
 
-def _batches(votes: int, models: Sequence[str]) -> Iterator[tuple[Rows, int, str]]:
-    """Give the rows of some votes after another, with how many there are and the last hash."""
+def _batches(votes: int, models: Sequence[str]) -> Iterator[tuple[Rows, tuple[int, str]]]:
+    """Give the rows of votes, some at a time, with how many there are now and the last hash."""
     rng = np.random.default_rng(1)
     n_voters = max(2, votes // VOTES_A_VOTER)
     busy = rng.lognormal(0, 1.2, n_voters).cumsum()
@@ -155,7 +156,7 @@ def _batches(votes: int, models: Sequence[str]) -> Iterator[tuple[Rows, int, str
                 seen.add(who)
                 rows["voter"].append((f"{who:032x}", "anonymous", when))
             head = _add(rows, link, f"{who:032x}", vote, when, head)
-        yield rows, link, head
+        yield rows, (link, head)
 
 
 def _add(
@@ -192,36 +193,16 @@ def _add(
     content = chain.vote_content(bound)
     after = chain.link_hash(head, link, "vote", content)
     state = "skipped" if choice is Choice.SKIP else "voted"
-    rows["battle"].append(
-        (
-            link,
-            name,
-            voter,
-            "anonymous",
-            a,
-            b,
-            0,
-            "uniform",
-            "2",
-            0.0002,
-            0,
-            "",
-            "",
-            "paced",
-            state,
-        )
-        + (when, when, "0")
-    )
+    drawn = (link, name, voter, "anonymous", a, b, 0, "uniform", "2", 0.0002, 0, "", "", "paced")
+    rows["battle"].append((*drawn, state, when, when, "0"))
     rows["turn"].append((link, link, 1, "Why?", "n", when))
     for side, model in (("a", a), ("b", b)):
         key = 2 * link + (side == "b")
         rows["answer"].append(
             (key, link, model, 1, side, 1, "So.", "n", "", "complete", _seconds(model), "{}", when)
         )
-    rows["vote"].append(
-        (link, link, voter, 1, 1, 1, choice.value, "k", "ab", 5.0, "{}", "{}", "", "", "f", "f")
-        + (when, link, content, head, after)
-    )
+    cast = (link, link, voter, 1, 1, 1, choice.value, "k", "ab", 5.0, "{}", "{}", "", "", "f", "f")
+    rows["vote"].append((*cast, when, link, content, head, after))
     return after
 
 

@@ -186,19 +186,31 @@ class Leaderboard:
         self._board, self._written, self._failed = board, written, None
 
 
-async def keep_up(boards: Sequence[Leaderboard], ready: asyncio.Event) -> None:
+async def keep_up(
+    boards: Sequence[Leaderboard], prepare: Callable[[Board], object], ready: asyncio.Event
+) -> None:
     """Refresh boards one after another, off the event loop, whenever there are new votes.
 
     Parameters
     ----------
+    prepare : callable
+        Called with each board, again and again, before it is asked for; may block.
     ready : asyncio.Event
         Set once each has been looked at.
     """
     while True:
         for board in boards:
             await asyncio.to_thread(board.look)
+            await asyncio.to_thread(_prepared, board, prepare)
         ready.set()
         await asyncio.sleep(LOOK_S)
+
+
+def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
+    try:
+        prepare(board.read())
+    except Exception:  # the page will say so to whoever asks for it
+        logger.exception("The page of a leaderboard could not be written")
 
 
 def _version(head: str) -> str:

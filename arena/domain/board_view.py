@@ -41,7 +41,8 @@ class Hold:
     lead : float
         Points.
     votes, voters, prompts : Fewest or None
-        What the order would turn without; None where they are not all known, or just one.
+        What the order would turn without; None where they are not all known, just one, or too
+        many to be left out one by one.
     separated : bool
         Whether the lead exceeds what chance explains, this pair by itself.
     more_votes : int or None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -39,6 +39,9 @@ LONGEST_QUERY = 100
 
 MOST_SPACIOUS = 20
 """Models that the standings show in rows of the usual height; of more, rows are compact."""
+
+MOST_WRITTEN = 15
+"""Leaderboards of which the text is kept, in each order and language, beside the newest."""
 
 MOST_BESIDE = 8
 """Models of which the table of pairs leaves room for another beside it."""
@@ -186,10 +189,68 @@ def leaderboard_page(
 
     Without a selection it shows every model by rating.
     """
-    selection, heat = selection or Selection(), heatmap(board)
     return _filled(
         "leaderboard.html",
         visit,
+        board=board,
+        below=BELOW.read(board, selection or Selection(), now, visit.language, linked=linked),
+        linked=linked,
+        simulated=board.policy == SIMULATED.name,
+        now=now,
+    )
+
+
+class _Below:
+    """Keeps what the last leaderboards show below their summaries, which takes long to write.
+
+    It depends on the board, but not on who asks; what does not is written anew for everybody.
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[object, ...], tuple[Board, Markup]] = {}
+
+    def read(
+        self,
+        board: Board,
+        selection: Selection,
+        now: datetime,
+        language: Language,
+        *,
+        linked: bool,
+    ) -> Markup:
+        """Give it as it was written, or write it."""
+        parts = (f.name for f in fields(board) if f.name not in ("record", "warnings"))
+        key = (
+            *(id(getattr(board, name)) for name in parts),
+            selection,
+            now.year,
+            language,
+            linked,
+        )
+        if key not in self._written:
+            written = _below_summary(board, selection, now, language, linked=linked)
+            # The board stays with it: no other part can have the identity of one that is there.
+            latest = [*self._written.items()][-MOST_WRITTEN:]
+            self._written = dict(latest) | {key: (board, written)}
+        return self._written[key][1]
+
+
+BELOW = _Below()
+
+
+def prepare(board: Board, now: datetime, *, linked: bool) -> None:
+    """Write what takes long of a leaderboard's page, before anybody asks for it."""
+    for language in Language:
+        BELOW.read(board, Selection(), now, language, linked=linked)
+
+
+def _below_summary(
+    board: Board, selection: Selection, now: datetime, language: Language, *, linked: bool
+) -> Markup:
+    heat = heatmap(board)
+    page = _filled(
+        "below_summary.html",
+        Visit(language),
         board=board,
         rows=selection.rows(board),
         waiting=selection.waiting(board),
@@ -202,13 +263,13 @@ def leaderboard_page(
         over_time=panels(board),
         even=even(board),
         linked=linked,
-        simulated=board.policy == SIMULATED.name,
         fewest_coloured=FEWEST_COLOURED,
         most_spacious=MOST_SPACIOUS,
         most_beside=MOST_BESIDE,
         longest_query=LONGEST_QUERY,
         now=now,
     )
+    return Markup(page)  # noqa: S704 - a template made it
 
 
 def my_battles_page(
