@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -81,6 +81,9 @@ class Leaderboard:
         self._clock = clock
         self._record = record
         self._history = History()
+        self._records: Mapping[str, ModelRecord] = {}
+        self._counted: datetime | None = None
+        self._records_rest_until = 0.0
         self._board = _no_board(policy, now())
         self._written: kept_boards.Written | None = None
         self._rests_until = 0.0
@@ -142,6 +145,8 @@ class Leaderboard:
         if board is not None:
             self._board = board
             self._history.know(board.history)
+            self._records = {record.id: record for record in board.health}
+            self._counted = board.health_counted
             self._rests_until = self._clock() + REST * written.took_s
 
     def _fill(self) -> None:
@@ -155,7 +160,10 @@ class Leaderboard:
                     return
 
     def _make(self) -> None:
-        """Make the board of all votes, and then, one by one, the past dates that it lacks."""
+        """Make the board of all votes, and after it what takes long and is not of the votes.
+
+        That is the past dates that it lacks, one by one, and how all battles of a model ended.
+        """
         began = self._clock()
         try:
             with self._store.reading() as session:
@@ -163,18 +171,46 @@ class Leaderboard:
                     return
                 head = chain.head(session)
                 columns = blocks.coded(session, self._policy)
-                records = log.model_records(session, self._policy.kinds)
+                if not self._records:
+                    self._count_battles()
+                records = self._known_records()
                 past = self._history.read(columns, self._now())
                 board = make_board(
                     columns, records, self._policy, _version(head), self._now(), next(past)
                 )
-                self._keep(board, head, self._clock() - began)
+                board = replace(board, health_counted=self._counted)
+                took_s = self._clock() - began
+                self._keep(board, head, took_s)
                 for history in past:
                     if self._closing:
                         return
-                    self._keep(replace(board, history=history), head, self._clock() - began)
+                    board = replace(board, history=history)
+                    self._keep(board, head, took_s)
+                if self._clock() >= self._records_rest_until:
+                    self._count_battles()
+                    board = with_records(board, self._known_records())
+                    self._keep(replace(board, health_counted=self._counted), head, took_s)
         finally:
             self._rests_until = self._clock() + REST * (self._clock() - began)
+
+    def _count_battles(self) -> None:
+        """Count how battles ended; that rests as a board does."""
+        began = self._clock()
+        records = self._store.read(log.model_records, self._policy.kinds)
+        self._records = {record.id: record for record in records}
+        self._counted = self._now()
+        self._records_rest_until = self._clock() + REST * (self._clock() - began)
+
+    def _known_records(self) -> list[ModelRecord]:
+        """Give all models that there are, with what was counted of their battles."""
+        return [
+            replace(
+                self._records.get(record.id, record),
+                name=record.name,
+                organisation=record.organisation,
+            )
+            for record in self._store.read(log.models)
+        ]
 
     def _keep(self, board: Board, head: str, took_s: float) -> None:
         written = kept_boards.Written(board.version, took_s, self._now())
@@ -298,6 +334,21 @@ def _with_ratings(
         among=fitted.among_voters(),
         warnings=_warnings(report, fitted.newcomers),
     )
+
+
+def with_records(board: Board, records: Sequence[ModelRecord]) -> Board:
+    """Give a board with battles, prices and times of models as they were counted anew."""
+    known = {record.id: record for record in records}
+    rows = [
+        replace(
+            row,
+            price_per_1000=known[row.model].price_per_1000,
+            median_s=known[row.model].median_s,
+        )
+        for row in board.rows
+    ]
+    health = tuple(record for record in records if record.battles)
+    return replace(board, rows=tuple(rows), health=health)
 
 
 def _method(kinds: Set[str]) -> str:

@@ -293,6 +293,8 @@ class Board:
         are of a few days.
     among : tuple of ModelRating
         Ratings for these voters alone, best first, where they are too few to say much of others.
+    health_counted : datetime or None
+        When battles, prices and times of the models were last counted; None with the votes.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
     record : RecordCheck or None
@@ -322,6 +324,7 @@ class Board:
     history: tuple[Moment, ...] = ()
     among: tuple[ModelRating, ...] = ()
     health: tuple[ModelRecord, ...] = ()
+    health_counted: datetime | None = None
     warnings: tuple[str, ...] = ()
     reason: str | None = None
     record: RecordCheck | None = None

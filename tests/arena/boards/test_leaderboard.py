@@ -13,7 +13,7 @@ from sqlmodel import col, select
 
 from arena.boards.leaderboard import FAILED_FIRST, NOT_YET, REST, Leaderboard, make_board
 from arena.domain.board_view import Board
-from arena.domain.vote import DEFAULT, SIMULATED, Choice
+from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain
 from arena.store.store import Store
 from arena.store.tables import RatingRow, RatingRunRow, StoredBoardRow
@@ -198,30 +198,42 @@ def test_a_win_rate_lies_in_its_interval() -> None:
         assert 0 < row.win_rate_low < row.win_rate < row.win_rate_high < 1
 
 
-def test_a_board_that_takes_long_rests_and_says_how_old_it_is(quick: Served) -> None:
-    clock = Clock()
-    store = Store(quick.database)
-    leaderboard = Leaderboard(store, SIMULATED, clock.now, clock.passes)
-    with quick.visitor() as ada:
-        ada.vote(ada.play(), "tie")
-        first = leaderboard.refresh()
-        ada.vote(ada.play(), "tie")
-    worked_s = clock.passed - clock.STEP_S  # the first moment is of the board that is not there
-    clock.passed += REST * worked_s - 1
-    assert leaderboard.refresh() is first
-    clock.passed += 2
-    assert leaderboard.refresh().left_out == {"anonymous voter": 2}
+@pytest.fixture
+def voted(database_url: str) -> Iterator[Store]:
+    """A log with one vote for each of two models."""
+    store = Store(database_url)
+    store.register(MODELS, NOW)
+    for name, choice in (("b1", Choice.A), ("b2", Choice.B)):
+        store.cast(ballot(ready(store, name), choice))
+    yield store
     store.close()
 
 
-def test_who_asks_while_a_board_is_made_gets_the_last_one(quick: Served) -> None:
+def another_vote(store: Store) -> None:
+    store_vote(store, "b3")
+
+
+def store_vote(store: Store, name: str) -> None:
+    store.cast(ballot(ready(store, name), Choice.TIE))
+
+
+def test_a_board_that_takes_long_rests_and_says_how_old_it_is(voted: Store) -> None:
     clock = Clock()
-    store = Store(quick.database)
-    leaderboard = Leaderboard(store, SIMULATED, clock.now, clock.passes)
-    with quick.visitor() as ada:
-        ada.vote(ada.play(), "tie")
-        first = leaderboard.refresh()
-        ada.vote(ada.play(), "tie")
+    leaderboard = Leaderboard(voted, DEFAULT, clock.now, clock.passes)
+    began = clock.passed
+    first = leaderboard.refresh()
+    another_vote(voted)
+    clock.passed += REST * (clock.passed - began) - 1
+    assert leaderboard.refresh() is first
+    clock.passed += 2
+    assert leaderboard.refresh().votes == 3
+
+
+def test_who_asks_while_a_board_is_made_gets_the_last_one(voted: Store) -> None:
+    clock = Clock()
+    leaderboard = Leaderboard(voted, DEFAULT, clock.now, clock.passes)
+    first = leaderboard.refresh()
+    another_vote(voted)
     clock.passed += REST * clock.passed
     clock.may_go.clear()
     maker = Thread(target=leaderboard.refresh)
@@ -230,8 +242,22 @@ def test_who_asks_while_a_board_is_made_gets_the_last_one(quick: Served) -> None
     assert leaderboard.read() is first
     clock.may_go.set()
     maker.join(20)
-    assert leaderboard.read().left_out == {"anonymous voter": 2}
-    store.close()
+    assert leaderboard.read().votes == 3
+
+
+def test_what_is_counted_of_battles_follows_at_its_own_pace(voted: Store) -> None:
+    passed = [0.0]
+    leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW, lambda: passed[0])
+    leaderboard.refresh()
+    leaderboard._records_rest_until = 10.0
+    another_vote(voted)
+    board = leaderboard.refresh()
+    assert (board.votes, [record.battles for record in board.health]) == (3, [2, 2])
+    passed[0] = 11.0
+    store_vote(voted, "b4")
+    board = leaderboard.refresh()
+    assert (board.votes, [record.battles for record in board.health]) == (4, [4, 4])
+    assert board.health_counted == NOW
 
 
 class Clock:
@@ -253,21 +279,6 @@ class Clock:
 
     def passes(self) -> float:
         return self.passed
-
-
-@pytest.fixture
-def voted(database_url: str) -> Iterator[Store]:
-    """A log with one vote for each of two models."""
-    store = Store(database_url)
-    store.register(MODELS, NOW)
-    for name, choice in (("b1", Choice.A), ("b2", Choice.B)):
-        store.cast(ballot(ready(store, name), choice))
-    yield store
-    store.close()
-
-
-def another_vote(store: Store) -> None:
-    store.cast(ballot(ready(store, "b3"), Choice.TIE))
 
 
 def test_a_board_is_made_by_one_process_and_taken_over_by_the_others(voted: Store) -> None:
