@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,11 +20,12 @@ from arena.api.battle_routes import battles_router
 from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
+from arena.boards import leaderboard
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
-from arena.domain.board_view import ShownBattle, ShownVotes
+from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Roster
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
@@ -36,7 +37,7 @@ from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.oidc import OpenId
-from arena.pages.rendering import Visit
+from arena.pages.rendering import Below, Visit, prepare
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
 from arena.play import upkeep
@@ -54,6 +55,8 @@ from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 
+FIRST_BOARD_S = 2.0
+"""How long an arena that begins waits for its leaderboards before it serves without them."""
 STATIC = Path(__file__).parent / "ui" / "static"
 SENT_AS_IT_IS = (
     *DEFAULT_EXCLUDED_CONTENT_TYPES,
@@ -83,6 +86,7 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
+    boards: Mapping[str, Leaderboard]
     people: People
     labels: Mapping[str, LabelBoards]
     valuation: Valuation
@@ -131,10 +135,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     visit_of = partial(_visit, parts.store)
     problems.install(app, lambda request: missing(visit_of(request)))
-    board, *others = (
-        Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
-        for policy in POLICIES
-    )
+    board = parts.boards[DEFAULT.name]
     provider = settings.provider()
     openid = OpenId(provider, settings.named_roles()) if provider else None
     doors = Doors(parts.people, openid, settings.members_only)
@@ -148,7 +149,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             voter_of=_voter_of,
             visit_of=visit_of,
             labels=parts.labels,
-            others={policy.name: o.read for policy, o in zip(POLICIES[1:], others, strict=True)},
+            others={name: o.read for name, o in parts.boards.items() if name != DEFAULT.name},
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
@@ -197,11 +198,15 @@ def build(settings: Settings, roster: Roster) -> Parts:
     battles.paces.recall(store.read(log.times, [model.id for model in roster], MEMORY))
     key = settings.signing_key()
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
+    verifier = upkeep.RecordVerifier(store, _now)
     return Parts(
         store=store,
         endpoints=endpoints,
         battles=battles,
-        verifier=upkeep.RecordVerifier(store, _now),
+        verifier=verifier,
+        boards={
+            p.name: Leaderboard(store, p, _now, record=lambda: verifier.check) for p in POLICIES
+        },
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(store, DEFAULT, _now),
@@ -286,6 +291,16 @@ async def _check(parts: Parts, store: Recent) -> None:
     await store.check()
 
 
+def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
+    """Write what takes long of a page before anybody asks for it."""
+    of_label = parts.labels.get(board.policy)
+    latest = of_label.latest if of_label else None
+    is_default = board.policy == DEFAULT.name
+    whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
+    labels = latest.labels if latest else None
+    prepare(Below(board, labels, whole, settings.show_battles), _now())
+
+
 def _lifespan(
     parts: Parts, settings: Settings
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -301,6 +316,13 @@ def _lifespan(
         releasing = asyncio.create_task(
             keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
         )
+        made = asyncio.Event()
+        shown = partial(_prepare, parts, settings)
+        refreshing = asyncio.create_task(
+            leaderboard.keep_up([*parts.boards.values()], shown, made)
+        )
+        with suppress(TimeoutError):
+            await asyncio.wait_for(made.wait(), FIRST_BOARD_S)
         yield
         learning.cancel()
         matching.cancel()
@@ -308,6 +330,9 @@ def _lifespan(
         valuing.cancel()
         labelling.cancel()
         releasing.cancel()
+        refreshing.cancel()
+        for board in parts.boards.values():
+            board.close()
         parts.verifier.close()
         for boards in parts.labels.values():
             await asyncio.to_thread(boards.close)

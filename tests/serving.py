@@ -86,6 +86,15 @@ class Visitor:
         body = {"outcome": outcome, "key": key or str(uuid.uuid4())}
         return self.post(f"/api/v1/battles/{battle_id}/vote", json=body)
 
+    def board(self, *, votes: int, within_s: float = 30) -> dict[str, Any]:
+        """Read the leaderboard once it is of so many votes: it is made in the background."""
+        deadline = time.monotonic() + within_s
+        while True:
+            body: dict[str, Any] = self.get("/api/v1/leaderboard").json()
+            if body["votes"] == votes or time.monotonic() > deadline:
+                return body
+            time.sleep(0.05)
+
     def _keep(self, answer: httpx.Response) -> httpx.Response:
         self.received.append(f"{answer.headers!r} {answer.text}")
         return answer

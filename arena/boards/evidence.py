@@ -18,7 +18,7 @@ from rating import (
 from rating.diagnosis.influence import Unit
 from rating.elo import POINTS_PER_NAT
 from rating.typing import Bools, Ints
-from rating.uncertainty.clusters import activity, grouping
+from rating.uncertainty.clusters import Grouping, activity, grouping
 from rating.uncertainty.ranks import MIN_EFFECTIVE_FOR_RANKS
 
 FEWEST_JUDGED = 5
@@ -32,6 +32,17 @@ MOST_PAIRS = 10
 
 MOST_BY_PROMPT = 50_000
 """Votes up to which prompts are taken away: few and heavy, each costs a fit of its own."""
+
+MOST_BY_VOTER = 2_000_000
+"""Votes up to which voters are taken away: each is left out once, which takes minutes of more."""
+
+MOST_COINS = 2048
+"""Groups of voters whose signs change together, where voters are more than `FROM` times as many.
+
+Voters are put together by lot, so that what is in a group by itself cancels on average, as what
+is in different groups does; the variance is as well known as from so many voters.
+"""
+FROM = 8
 
 MOST_TAKEN = 1000
 """Votes, voters or prompts that are taken away together, at most."""
@@ -121,9 +132,17 @@ def _tested(fitted: Fitted, judged: Bools) -> MisfitTest | None:
     few = activity(fitted.data).effective < MIN_EFFECTIVE_FOR_RANKS
     if few or not judged.any():
         return None
-    voters = grouping(fitted.data, "voter")
     rng = np.random.default_rng(OPTIONS.seed)
+    voters = in_groups(grouping(fitted.data, "voter"), MOST_COINS, rng)
     return misfit_test(fitted.fit, fitted.data, voters, judged, rng=rng, far=FAR)
+
+
+def in_groups(clusters: Grouping, most: int, rng: np.random.Generator) -> Grouping:
+    """Put clusters together by lot where they are many: see `MOST_COINS`."""
+    if clusters.size <= FROM * most:
+        return clusters
+    group = rng.integers(0, most, clusters.size)
+    return Grouping(group[clusters.index], most)
 
 
 def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:
@@ -150,7 +169,8 @@ def holds(fitted: Fitted) -> tuple[Hold, ...]:
     pairs = [(models[gap.ahead], models[gap.behind]) for gap in gaps]
     by_prompt = _by_prompt(fitted)
     votes = _fewest(fitted, data, "vote", pairs, data.n_votes)
-    voters = _fewest(fitted, data, "voter", pairs, data.n_voters)
+    few = data.n_votes <= MOST_BY_VOTER
+    voters = _fewest(fitted, data, "voter", pairs, data.n_voters) if few else {}
     prompts = _fewest(fitted, by_prompt, "prompt", pairs, by_prompt.n_prompts)
     return tuple(
         Hold(

@@ -1,7 +1,8 @@
 """The votes of the log as fits, now and at past dates: the numbers of `arena rate` for them."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from rating.errors import NotIdentifiedError
 from rating.report import ModelRating
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.tables.sources import LoggedColumns
+from rating.tables.sources import CodedLog, microseconds
 from rating.uncertainty.ranks import is_small
 from rating.uncertainty.spread import Spread, spread
 
@@ -100,32 +101,31 @@ class Fitted:
         return dict(zip(fit.models, to_points(fit.theta).tolist(), strict=True))
 
 
-def reading(*, until: datetime | None = None) -> Reading:
-    """Say how a board reads the log."""
-    return replace(Reading.of(OPTIONS), until=until)
+READING = Reading.of(OPTIONS)
+"""How a board reads the log."""
 
 
-def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
+def fit_log(log: CodedLog, votes: Votes | None = None) -> Fitted:
     """Fit the votes that count, without the newcomers that would leave the others without one.
 
     Parameters
     ----------
-    until : datetime, optional
-        Only the votes cast before.
+    votes : Votes, optional
+        Those of the log, where they have been counted.
 
     Raises
     ------
     rating.NotIdentifiedError
         If the votes identify no rating.
     """
-    votes = count_votes(log, reading(until=until))
+    votes = votes or count_votes(log, READING)
     try:
         return _fitted(votes, ())
     except NotIdentifiedError as error:
         newcomers = newcomers_of(votes.data, error)
         if not newcomers:
             raise
-    votes = count_votes(log.without(newcomers), reading(until=until))
+    votes = count_votes(log.without(newcomers), READING)
     return _fitted(votes, tuple(sorted(newcomers)))
 
 
@@ -175,28 +175,37 @@ class History:
     def __init__(self) -> None:
         self._known: dict[tuple[datetime, int], Moment] = {}
 
-    def read(self, log: LoggedColumns, now: datetime) -> tuple[Moment, ...]:
-        """Give the board at some past dates.
+    def know(self, past: Iterable[Moment]) -> None:
+        """Take over what somebody else has computed."""
+        self._known |= {(moment.when, moment.votes): moment for moment in past}
+
+    def read(self, log: CodedLog, now: datetime) -> Iterator[tuple[Moment, ...]]:
+        """Give the board at some past dates: those that are known at once, then one more a time.
 
         Parameters
         ----------
-        log : LoggedColumns
+        log : CodedLog
             In the order of the log: votes are only ever added to it, or left out.
         """
-        counted = [
-            created for created, why in zip(log.created, log.left_out, strict=True) if why is None
-        ]
-        if not counted:
-            return ()
-        chosen = moments(min(counted), now)
-        keys = [(when, sum(created < when for created in counted)) for when in chosen]
-        self._known = {key: self._known.get(key) or _moment(log, *key) for key in keys}
-        return tuple(self._known.values())
+        created = log.created[log.counted]
+        chosen = moments(moment_of(created.min()), now) if created.size else ()
+        keys = [(when, int((created < microseconds(when)).sum())) for when in chosen]
+        self._known = {key: self._known[key] for key in keys if key in self._known}
+        yield tuple(self._known.values())
+        for key in keys:
+            if key not in self._known:
+                self._known[key] = _made(log, *key)
+                yield tuple(self._known[key] for key in keys if key in self._known)
 
 
-def _moment(log: LoggedColumns, when: datetime, votes: int) -> Moment:
+def moment_of(created: int) -> datetime:
+    """Give the moment so many microseconds after 1970, in UTC."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(created))
+
+
+def _made(log: CodedLog, when: datetime, votes: int) -> Moment:
     try:
-        ratings = _ratings(fit_log(log, until=when))
+        ratings = _ratings(fit_log(log.before(when)))
     except NotIdentifiedError:
         ratings = ()
     return Moment(when=when, votes=votes, ratings=ratings)

@@ -344,6 +344,11 @@ class LabelBoards:
             work.result()
         return self._snapshot
 
+    @property
+    def latest(self) -> Snapshot | None:
+        """What there is; makes nothing anew."""
+        return self._snapshot
+
     def close(self) -> None:
         """Break off what is under way, and wait for that."""
         with self._lock:

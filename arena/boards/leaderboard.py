@@ -1,23 +1,26 @@
-"""The board of a policy: read from the log, rated, and put into words."""
+"""The board of a policy: made of the log in the background, rated, and put into words."""
 
-import threading
+import asyncio
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import datetime
+from hashlib import sha256
 
 from arena.boards.evidence import fit_check, holds, pair_cells
-from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
+from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
-from arena.store import chain, exclusions, log
+from arena.errors import StoreError
+from arena.store import blocks, kept_boards, log
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
-from rating.errors import NotIdentifiedError
+from rating.errors import NotIdentifiedError, RatingError
 from rating.sentences import Sentence
 from rating.tables.counts import count_votes
-from rating.tables.sources import LoggedColumns
+from rating.tables.sources import CodedLog
 from rating.uncertainty.spread import on_quasi_errors
 
 METHOD_BY_VOTER = Sentence(
@@ -29,31 +32,41 @@ METHOD_BY_BOTH = Sentence(
 METHOD_BY_VOTE = Sentence(
     "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
 )
+FAILED_FIRST = Sentence(
+    "The leaderboard could not be made, which is tried again. The arena's log says why."
+)
 NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
 
 HELD_RULES = {VOTERS: Sentence("single voters"), RINGS: Sentence("rings")}
 """What the rules of `arena.boards.integrity` check, in words."""
+NOT_YET = Sentence(
+    "The votes are being counted, and no leaderboard has been made yet. Look again in a moment."
+)
 
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
-SLOW_S = 2.0
+LOOK_S = 1.0
+"""How often the log is looked at for new votes."""
 REST = 20
-"""A board that takes more than `SLOW_S` of computing stays for this many times as long."""
+"""A board stays for this many times as long as it took to make."""
+
+logger = logging.getLogger(__name__)
 
 
 class Leaderboard:
-    """Keeps the board of a policy, and makes it anew when the log has grown.
+    """Keeps the board of a policy; who reads it waits for nothing.
 
-    A board that takes long to make is made at most every `REST` times as long, so that a long
-    log costs a twentieth of a processor; who asks meanwhile gets the board that is there,
-    which says how old it is.
+    It is made in the background when the log has grown, and kept in the database, from where other
+    processes take it over: see `keep_up`. A board that takes long to make is made at most every
+    `REST` times as long, so that a long log costs a twentieth of a processor. Where one cannot be
+    made the last one stays, and says so.
 
     Parameters
     ----------
     now : callable
         Time now, in UTC.
-    worked : callable
-        Seconds of computing so far.
+    clock : callable
+        Seconds that pass.
     record : callable
         The last check of the record.
     """
@@ -63,69 +76,225 @@ class Leaderboard:
         store: Store,
         policy: Policy,
         now: Callable[[], datetime],
-        worked: Callable[[], float] = time.thread_time,
+        clock: Callable[[], float] = time.monotonic,
         record: Callable[[], RecordCheck | None] = lambda: None,
     ) -> None:
         self._store = store
         self._policy = policy
         self._now = now
-        self._worked = worked
+        self._clock = clock
         self._record = record
-        self._lock = threading.Lock()
         self._history = History()
-        self._board: Board | None = None
-        self._held: dict[str, float] = {}
-        self._rests_until: datetime | None = None
+        self._records: Mapping[str, ModelRecord] = {}
+        self._counted: datetime | None = None
+        self._records_rest_until = 0.0
+        self._board = _no_board(policy, now())
+        self._written: kept_boards.Written | None = None
+        self._rests_until = 0.0
+        self._failed: str | None = None
+        self._closing = False
 
     def read(self) -> Board:
-        """Give the board of the votes committed so far, or a recent one if it takes long.
+        """Give the board as it was last made, at once."""
+        board, record = self._board, self._record()
+        if self._failed:
+            why = FAILED_FIRST if board.reason == NOT_YET else _on_failure(board.updated)
+            board = replace(board, warnings=(why, *board.warnings))
+        return board if board.record is record else replace(board, record=record)
+
+    def close(self) -> None:
+        """Break off what takes long as soon as that leaves nothing half done."""
+        self._closing = True
+
+    def look(self) -> None:
+        """Refresh the board; what goes wrong is logged, once a reason, and said on the board."""
+        try:
+            self.refresh()
+        except (StoreError, RatingError) as error:
+            self._note(str(error))
+        except Exception as error:
+            logger.exception("A leaderboard was not made for a fault of ours")
+            self._note(repr(error))
+
+    def refresh(self) -> Board:
+        """Take over the board that is kept, or make it if that is not of all votes; may block.
 
         Raises
         ------
         StoreError
-            If the log cannot be read, or the new board not be recorded.
+            If the log cannot be read, or the new board not be kept.
+        rating.errors.RatingError
+            If the votes cannot be rated for another reason than that they are too few.
         """
-        board, record = self._recent(), self._record()
-        return board if board.record is record else replace(board, record=record)
+        self._take_over()
+        if self._board.version == _version(self._store.read(kept_boards.state)):
+            self._failed = None
+        elif self._clock() >= self._rests_until:
+            self._fill()
+            self._make()
+        return self.read()
 
-    def _recent(self) -> Board:
-        recent = self._board if self._rests_until else None
-        locked = self._lock.acquire(blocking=recent is None)
-        if recent is not None and not locked:
-            return recent
-        try:
-            return self._renewed()
-        finally:
-            self._lock.release()
+    def _note(self, reason: str) -> None:
+        if reason != self._failed:
+            logger.error("The leaderboard %s could not be made: %s", self._policy.name, reason)
+        self._failed = reason
 
-    def _renewed(self) -> Board:
-        if self._board is not None and self._rests_until and self._now() < self._rests_until:
-            return self._board
-        began = self._worked()
+    def _take_over(self) -> None:
+        """Show the board that another process has made, and rest as long as it does."""
+        written = self._store.read(kept_boards.written, self._policy.name)
+        if written is None or written == self._written:
+            return
+        board = self._store.read(kept_boards.read, self._policy.name)
+        self._written = written
+        if board is not None:
+            self._board = board
+            self._history.know(board.history)
+            self._records = {record.id: record for record in board.health}
+            self._counted = board.health_counted
+            self._rests_until = self._clock() + REST * written.took_s
+
+    def _fill(self) -> None:
+        """Store the blocks of votes that are full and not there yet."""
         with self._store.reading() as session:
-            head = chain.head(session)
-            version = f"{head[:12] or 'empty'}-{__version__}"
-            held = exclusions.held(session)
-            is_same = self._board is not None and self._board.version == version
-            if self._board is not None and is_same and held == self._held:
-                return self._board
-            columns = log.columns(session, self._policy)
-            records = log.model_records(session, self._policy.kinds)
-        now = self._now()
-        past = self._history.read(columns, now)
-        board = make_board(columns, records, self._policy, version, now, past, _on_held(held))
-        if board.rows:
-            method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
-            with self._store.writing() as session:
+            for block in blocks.lacking(session):
+                with self._store.writing() as writer:
+                    blocks.keep(writer, block)
+                logger.info("Counted the votes up to link %d", block["last"])
+                if self._closing:
+                    return
+
+    def _make(self) -> None:
+        """Make the board of all votes, and after it what takes long and is not of the votes.
+
+        That is the past dates that it lacks, one by one, and how all battles of a model ended.
+        """
+        began = self._clock()
+        try:
+            with self._store.reading() as session:
+                if not kept_boards.is_mine_to_make(session, self._policy.name):
+                    return
+                state = kept_boards.state(session)
+                columns = blocks.coded(session, self._policy)
+                if not self._records:
+                    self._count_battles()
+                records = self._known_records()
+                past = self._history.read(columns, self._now())
+                board = make_board(
+                    columns,
+                    records,
+                    self._policy,
+                    _version(state),
+                    self._now(),
+                    next(past),
+                    _on_held(state.held),
+                )
+                board = replace(board, health_counted=self._counted)
+                took_s = self._clock() - began
+                self._keep(board, state.head, took_s)
+                for history in past:
+                    if self._closing:
+                        return
+                    board = replace(board, history=history)
+                    self._keep(board, state.head, took_s)
+                if self._clock() >= self._records_rest_until:
+                    self._count_battles()
+                    board = with_records(board, self._known_records())
+                    self._keep(replace(board, health_counted=self._counted), state.head, took_s)
+        finally:
+            self._rests_until = self._clock() + REST * (self._clock() - began)
+
+    def _count_battles(self) -> None:
+        """Count how battles ended; that rests as a board does."""
+        began = self._clock()
+        records = self._store.read(log.model_records, self._policy.kinds)
+        self._records = {record.id: record for record in records}
+        self._counted = self._now()
+        self._records_rest_until = self._clock() + REST * (self._clock() - began)
+
+    def _known_records(self) -> list[ModelRecord]:
+        """Give all models that there are, with what was counted of their battles."""
+        return [
+            replace(
+                self._records.get(record.id, record),
+                name=record.name,
+                organisation=record.organisation,
+            )
+            for record in self._store.read(log.models)
+        ]
+
+    def _keep(self, board: Board, head: str, took_s: float) -> None:
+        written = kept_boards.Written(board.version, took_s, self._now())
+        with self._store.writing() as session:
+            kept_boards.keep(session, board, written)
+            if board.rows:
+                method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
                 log.record(session, board, method, __version__, head)
-        took = self._worked() - began
-        self._rests_until = now + timedelta(seconds=REST * took) if took > SLOW_S else None
-        self._board, self._held = board, held
-        return board
+        self._board, self._written, self._failed = board, written, None
+
+
+async def keep_up(
+    boards: Sequence[Leaderboard], prepare: Callable[[Board], object], ready: asyncio.Event
+) -> None:
+    """Refresh boards one after another, off the event loop, whenever there are new votes.
+
+    Parameters
+    ----------
+    prepare : callable
+        Called with each board, again and again, before it is asked for; may block.
+    ready : asyncio.Event
+        Set once each has been looked at.
+    """
+    while True:
+        for board in boards:
+            await asyncio.to_thread(board.look)
+            await asyncio.to_thread(_prepared, board, prepare)
+        ready.set()
+        await asyncio.sleep(LOOK_S)
+
+
+def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
+    try:
+        prepare(board.read())
+    except Exception:  # the page will say so to whoever asks for it
+        logger.exception("The page of a leaderboard could not be written")
+
+
+def _version(state: kept_boards.State) -> str:
+    """Name all that a board is made of: votes, held rules, and voters who are known by now."""
+    beside = sha256(repr((sorted(state.held.items()), state.known)).encode()).hexdigest()[:6]
+    marks = f"-{beside}" if state.held or state.known else ""
+    return f"{state.head[:12] or 'empty'}{marks}-{__version__}"
+
+
+def _no_board(policy: Policy, now: datetime) -> Board:
+    return Board(
+        policy=policy.name,
+        policy_rules=policy.rules,
+        version="",
+        updated=now,
+        since=None,
+        votes=0,
+        voters=0,
+        left_out={},
+        method=METHOD_BY_VOTER,
+        level=OPTIONS.level,
+        anchor_mean=OPTIONS.mean,
+        waiting=(),
+        pairs=(),
+        reason=NOT_YET,
+    )
+
+
+def _on_failure(updated: datetime) -> str:
+    return Sentence(
+        "Votes since %(when)s are not on this leaderboard: it could not be made anew, which is "
+        "tried again. The arena's log says why.",
+        when=f"{updated:%Y-%m-%d %H:%M:%S} UTC",
+    )
 
 
 def make_board(
-    columns: LoggedColumns,
+    columns: CodedLog,
     records: Sequence[ModelRecord],
     policy: Policy,
     version: str,
@@ -134,9 +303,9 @@ def make_board(
     held: tuple[str, ...] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
-    votes = count_votes(columns, reading())
+    votes = count_votes(columns, READING)
     try:
-        fitted, reason = fit_log(columns), None
+        fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
         fitted, reason = None, _why(error)
     report = fitted and fitted.report()
@@ -194,15 +363,30 @@ def _on_held(held: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
+def with_records(board: Board, records: Sequence[ModelRecord]) -> Board:
+    """Give a board with battles, prices and times of models as they were counted anew."""
+    known = {record.id: record for record in records}
+    rows = [
+        replace(
+            row,
+            price_per_1000=known[row.model].price_per_1000,
+            median_s=known[row.model].median_s,
+        )
+        for row in board.rows
+    ]
+    health = tuple(record for record in records if record.battles)
+    return replace(board, rows=tuple(rows), health=health)
+
+
 def _method(kinds: Set[str]) -> str:
     if "voter" not in kinds:
         return METHOD_BY_VOTE
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
 
 
-def _since(columns: LoggedColumns) -> datetime | None:
-    counted = zip(columns.created, columns.left_out, strict=True)
-    return next((created for created, why in counted if why is None), None)
+def _since(columns: CodedLog) -> datetime | None:
+    counted = columns.created[columns.counted]
+    return moment_of(counted[0]) if counted.size else None
 
 
 def _why(error: NotIdentifiedError) -> str:

@@ -74,7 +74,8 @@ def verify(
     """Say whether a record of votes is as it was written, or where it first is not.
 
     Every vote carries the hash of the one before it and of all that a leaderboard reads of it.
-    Exit codes: 2 for what cannot be read, 3 for a record that was changed.
+    Of a database also the counts that boards are made of are held against the votes.
+    Exit codes: 2 for what cannot be read, 3 for a record or counts that were changed.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def verify(
         write_json({"whole": verified.problem is None, **asdict(verified)})
     else:
         say(f"{record}: {_in_words(verified)}")
-    if verified.problem:
+    if verified.problem or verified.counts:
         sys.exit(3)
 
 
@@ -193,7 +194,7 @@ def _in_words(verified: "Verified") -> str:
         words += "; of the hash noted before that, votes bind the choice, who and when alone"
     if verified.erased:
         words += f". {verified.erased:,} texts were erased, and their hashes are there"
-    return f"{words}."
+    return f"{words}. {verified.counts}" if verified.counts else f"{words}."
 
 
 def _counts(copied: "Copied") -> str:

@@ -44,7 +44,8 @@ class Hold:
     lead : float
         Points.
     votes, voters, prompts : Fewest or None
-        What the order would turn without; None where they are not all known, or just one.
+        What the order would turn without; None where they are not all known, just one, or too
+        many to be left out one by one.
     separated : bool
         Whether the lead exceeds what chance explains, this pair by itself.
     more_votes : int or None
@@ -295,6 +296,8 @@ class Board:
         are of a few days.
     among : tuple of ModelRating
         Ratings for these voters alone, best first, where they are too few to say much of others.
+    health_counted : datetime or None
+        When battles, prices and times of the models were last counted; None with the votes.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
     record : RecordCheck or None
@@ -324,6 +327,7 @@ class Board:
     history: tuple[Moment, ...] = ()
     among: tuple[ModelRating, ...] = ()
     health: tuple[ModelRecord, ...] = ()
+    health_counted: datetime | None = None
     warnings: tuple[str, ...] = ()
     reason: str | None = None
     record: RecordCheck | None = None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -58,6 +58,9 @@ MOST_CHARACTERS = 200_000
 
 MOST_CHIPS = 3
 """Kinds of prompts above a board; the others are one click away."""
+
+MOST_WRITTEN = 15
+"""Leaderboards of which the text is kept, in each order and language, beside the newest."""
 
 MOST_BESIDE = 8
 """Models of which the table of pairs leaves room for another beside it."""
@@ -222,17 +225,85 @@ def leaderboard_page(
     Without a selection it shows every model by rating; ``labels`` lead to boards by label.
     ``whole`` is the board with the votes that exclusions leave out, shown beside it.
     """
-    selection, heat = selection or Selection(), heatmap(board)
-    others = {row.model: row for row in whole.rows} if whole else {}
     return _filled(
         "leaderboard.html",
         visit,
         board=board,
+        below=BELOW.read(
+            Below(board, labels, whole, linked), selection or Selection(), now, visit.language
+        ),
+        simulated=board.policy == SIMULATED.name,
+        before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
+        now=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What a leaderboard shows below its summary: of the board, and not of who asks."""
+
+    board: Board
+    labels: Labels | None
+    whole: Board | None
+    linked: bool
+
+    def key(self) -> tuple[object, ...]:
+        """Tell it from every other that is still there, without looking at all that is in it."""
+        boards = (board for board in (self.board, self.whole) if board is not None)
+        parts = [
+            id(getattr(board, field.name))
+            for board in boards
+            for field in fields(board)
+            if field.name not in ("record", "warnings")
+        ]
+        labels = tuple((name, *counts) for name, counts in (self.labels or {}).items())
+        return (*parts, labels, self.whole is None, self.linked)
+
+
+class _Texts:
+    """Keeps what the last leaderboards show below their summaries, which takes long to write."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[object, ...], tuple[Below, Markup]] = {}
+
+    def read(
+        self, below: Below, selection: Selection, now: datetime, language: Language
+    ) -> Markup:
+        """Give it as it was written, or write it."""
+        key = (*below.key(), selection, now.year, language)
+        if key not in self._written:
+            written = _below_summary(below, selection, now, language)
+            # The boards stay with it: no other part can have the identity of one that is there.
+            latest = [*self._written.items()][-MOST_WRITTEN:]
+            self._written = dict(latest) | {key: (below, written)}
+        return self._written[key][1]
+
+
+BELOW = _Texts()
+
+
+def prepare(below: Below, now: datetime) -> None:
+    """Write what takes long of a leaderboard's page, before anybody asks for it."""
+    for language in Language:
+        BELOW.read(below, Selection(), now, language)
+
+
+def _below_summary(
+    below: Below, selection: Selection, now: datetime, language: Language
+) -> Markup:
+    board, whole = below.board, below.whole
+    heat = heatmap(board)
+    others = {row.model: row for row in whole.rows} if whole else {}
+    page = _filled(
+        "below_summary.html",
+        Visit(language),
+        board=board,
         rows=selection.rows(board),
         waiting=selection.waiting(board),
         selection=selection,
+        default=DEFAULT.name,
         policy=board.policy,
-        **_chips(labels),
+        **_chips(below.labels),
         axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
         heat=heat,
         names={model: escape(shown(name)) for model, name in heat.names.items()},
@@ -241,15 +312,15 @@ def leaderboard_page(
         even=even(board),
         whole=whole if board.rows else None,
         beside=[(row, others.get(row.model)) for row in board.rows],
-        before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
-        linked=linked,
         simulated=board.policy == SIMULATED.name,
+        linked=below.linked,
         fewest_coloured=FEWEST_COLOURED,
         most_spacious=MOST_SPACIOUS,
         most_beside=MOST_BESIDE,
         longest_query=LONGEST_QUERY,
         now=now,
     )
+    return Markup(page)  # noqa: S704 - a template made it
 
 
 @dataclass(frozen=True, slots=True)

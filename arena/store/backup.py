@@ -26,15 +26,15 @@ from arena.store.engine import (
     snapshot,
     sqlite_file,
 )
-from arena.store.tables import Table
+from arena.store.tables import DERIVED, Table
 from arena.store.verify import verify
 from rating.tables.files import require_file
 
 Progress = Callable[[int, int], None]
 """Called with the rows copied so far and the rows in all."""
 
-TABLES = Table.metadata.sorted_tables
-"""Each after those that it refers to."""
+TABLES = [table for table in Table.metadata.sorted_tables if table.name not in DERIVED]
+"""Each after those that it refers to; what can be made again is left where it is."""
 
 FIRST_START = {"model", "model_event", "vote_chain"}
 """Tables that a first start fills, before anybody played: a restore writes over them."""
@@ -140,7 +140,7 @@ def _empty(write: Connection) -> None:
                 f"{table.name!r}. Restore into a new database."
             )
             raise StoreError(msg)
-    for table in reversed(TABLES):
+    for table in reversed(Table.metadata.sorted_tables):
         write.execute(delete(table))
 
 

@@ -3,10 +3,10 @@
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam
 from sqlalchemy.orm import aliased
@@ -36,6 +36,9 @@ from arena.store.tables import (
 from judge.labels.refusals import REFUSAL
 from rating.tables.sources import LoggedColumns
 
+PER_SECOND = 100
+"""Parts of a second to which answers are timed for a median."""
+
 
 class Figures(NamedTuple):
     """What was measured on the two answers that a vote is about; None where it is not known."""
@@ -46,10 +49,6 @@ class Figures(NamedTuple):
     seconds_b: float | None
     refused_a: float | None
     refused_b: float | None
-
-
-BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
-"""A query for the keys of battles."""
 
 
 def links(session: Session, policy: str) -> list[LoggedLink]:
@@ -130,68 +129,111 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
     )
 
 
-def model_records(
-    session: Session, kinds: Collection[VoterKind] = frozenset(VoterKind)
-) -> list[ModelRecord]:
-    """Every model ever in the roster with how its battles ended, for voters of some kinds."""
-    voters = select(VoterRow.id).where(col(VoterRow.kind).in_(kinds))
-    theirs = select(BattleRow.id).where(col(BattleRow.owner).in_(voters))
-    battles, failed, abandoned = _battle_counts(session, theirs)
-    costs, seconds = _answer_figures(session, theirs)
+def models(session: Session) -> list[ModelRecord]:
+    """Every model ever in the roster, with none of its battles counted."""
     return [
         ModelRecord(
             id=row.id,
             name=row.name,
             organisation=row.organisation,
             kind=Kind(row.kind),
-            battles=battles[row.id],
-            failed=failed[row.id],
-            abandoned=abandoned[row.id],
-            price_per_1000=1000 * statistics.fmean(costs[row.id]) if costs[row.id] else None,
-            median_s=statistics.median(seconds[row.id]) if seconds[row.id] else None,
+            battles=0,
+            failed=0,
+            abandoned=0,
+            price_per_1000=None,
+            median_s=None,
         )
         for row in session.exec(select(ModelRow).order_by(col(ModelRow.id)))
     ]
 
 
+def model_records(
+    session: Session, kinds: Collection[VoterKind] = frozenset(VoterKind)
+) -> list[ModelRecord]:
+    """Every model ever in the roster with how its battles ended, for voters of some kinds.
+
+    This reads every answer: of many millions it takes minutes.
+    """
+    battles, failed, abandoned = _battle_counts(session, kinds)
+    prices, medians = _answer_figures(session, kinds)
+    return [
+        replace(
+            record,
+            battles=battles[record.id],
+            failed=failed[record.id],
+            abandoned=abandoned[record.id],
+            price_per_1000=prices.get(record.id),
+            median_s=medians.get(record.id),
+        )
+        for record in models(session)
+    ]
+
+
 def _battle_counts(
-    session: Session, theirs: BattleIds
+    session: Session, kinds: Collection[VoterKind]
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Count blind battles by model, each once: where it was asked, where it failed, those left."""
-    blind = (col(BattleRow.mode) == Mode.ANONYMOUS, col(BattleRow.id).in_(theirs))
+    blind = (col(BattleRow.mode) == Mode.ANONYMOUS, col(VoterRow.kind).in_(kinds))
+    theirs = col(VoterRow.id) == col(BattleRow.owner)
     same = col(BattleRow.id) == col(AnswerRow.battle_id)
     times = func.count(distinct(col(AnswerRow.battle_id)))
-    per_model = select(AnswerRow.model_id, times).join(BattleRow, same).where(*blind)
-    asked = session.exec(per_model.group_by(col(AnswerRow.model_id)))
+    answers = select(AnswerRow.model_id, times).join(BattleRow, same).join(VoterRow, theirs)
+    per_model = answers.where(*blind).group_by(col(AnswerRow.model_id))
+    asked = session.exec(per_model)
     gone = col(AnswerRow.model_id).not_in((col(BattleRow.model_a), col(BattleRow.model_b)))
     lost = (col(AnswerRow.status) == AnswerStatus.FAILED) & (
         gone | (col(BattleRow.state) == BattleState.FAILED)
     )
-    failed = session.exec(per_model.where(lost).group_by(col(AnswerRow.model_id)))
+    failed = session.exec(per_model.where(lost))
     abandoned: Counter[str] = Counter()
     left = (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED)
-    pairs = select(BattleRow.model_a, BattleRow.model_b).where(
-        col(BattleRow.state).in_(left), *blind
-    )
-    for pair in session.exec(pairs):
-        abandoned.update(pair)
+    sides = (col(BattleRow.model_a), col(BattleRow.model_b))
+    pairs = select(*sides, func.count()).join(VoterRow, theirs).where(*blind).group_by(*sides)
+    for a, b, n in session.exec(pairs.where(col(BattleRow.state).in_(left))):
+        abandoned.update({a: n})
+        abandoned.update({b: n})
     return Counter(dict(asked.all())), Counter(dict(failed.all())), abandoned
 
 
 def _answer_figures(
-    session: Session, theirs: BattleIds
-) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    costs: dict[str, list[float]] = defaultdict(list)
-    seconds: dict[str, list[float]] = defaultdict(list)
-    complete = select(AnswerRow.model_id, AnswerRow.cost, AnswerRow.duration_s).where(
-        col(AnswerRow.status) == AnswerStatus.COMPLETE, col(AnswerRow.battle_id).in_(theirs)
-    )
-    for model_id, cost, duration_s in session.exec(complete):
-        if cost is not None:
-            costs[model_id].append(cost)
-        if duration_s is not None:
-            seconds[model_id].append(duration_s)
-    return costs, seconds
+    session: Session, kinds: Collection[VoterKind]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Give each model's price of 1,000 answers, and the median of its seconds."""
+    of = col(AnswerRow.model_id)
+    seconds = func.round(col(AnswerRow.duration_s) * PER_SECOND)
+
+    def complete(*columns: Any) -> Any:
+        return (
+            select(of, *columns)
+            .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
+            .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+            .where(col(AnswerRow.status) == AnswerStatus.COMPLETE, col(VoterRow.kind).in_(kinds))
+        )
+
+    costs = session.exec(complete(func.avg(col(AnswerRow.cost))).group_by(of))
+    durations: dict[str, Counter[float]] = defaultdict(Counter)
+    timed = complete(seconds, func.count()).where(col(AnswerRow.duration_s).is_not(None))
+    for model, duration, n in session.exec(timed.group_by(of, seconds)):
+        durations[model][duration / PER_SECOND] = n
+    prices = {model: 1000 * cost for model, cost in costs if cost is not None}
+    return prices, {model: _median(counts) for model, counts in durations.items()}
+
+
+def _median(counts: Counter[float]) -> float:
+    """Give the median of numbers by how often they occur.
+
+    >>> _median(Counter({1.0: 2, 2.0: 1, 9.0: 1}))
+    1.5
+    """
+    last, half = counts.total() - 1, []
+    for place in (last // 2, last - last // 2):
+        seen = 0
+        for value in sorted(counts):
+            seen += counts[value]
+            if seen > place:
+                half.append(value)
+                break
+    return statistics.fmean(half)
 
 
 def figures(session: Session, tagger: Tagger) -> dict[str, Figures]:

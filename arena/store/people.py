@@ -183,6 +183,12 @@ def note(
     session.add(ActRow(by=by, act=act, subject=subject, detail=dict(detail), created=now))
 
 
+def adopted(session: Session) -> int:
+    """Count the voters who turned out to be a person whom the arena knows."""
+    known = select(func.count()).select_from(VoterRow).where(col(VoterRow.person).is_not(None))
+    return session.exec(known).one()
+
+
 def acts(session: Session) -> list[ActRow]:
     """Read what those who run the arena did, oldest first."""
     return list(session.exec(select(ActRow).order_by(col(ActRow.id))))

@@ -13,6 +13,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     ForeignKey,
+    LargeBinary,
     MetaData,
     String,
     TypeDecorator,
@@ -397,6 +398,38 @@ class ExclusionRow(Table, table=True):
     content: str = _added()
     previous_hash: str = _added()
     hash: str = _added()
+
+
+class VoteBlockRow(Table, table=True):
+    """Votes that follow one another in the chain, as boards read them: see `arena.store.blocks`.
+
+    Made of the votes, and never changed; ``last`` is the link of the newest of them, with its
+    ``hash``. ``names`` are those that no block before this one holds.
+    """
+
+    __tablename__ = "vote_block"
+    last: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    hash: str
+    names: dict[str, Any] = _json()
+    votes: bytes = Field(sa_type=LargeBinary)
+
+
+class StoredBoardRow(Table, table=True):
+    """The newest board of a policy, for all processes: see `arena.boards.leaderboard`.
+
+    ``took_s`` are the seconds of computing that it took.
+    """
+
+    __tablename__ = "board"
+    policy: str = Field(primary_key=True)
+    version: str
+    board: str
+    took_s: float
+    created: datetime = _moment()
+
+
+DERIVED = frozenset({VoteBlockRow.__tablename__, StoredBoardRow.__tablename__})
+"""Tables that hold nothing of their own: what is lost of them is made again."""
 
 
 class RatingRunRow(Table, table=True):

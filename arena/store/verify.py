@@ -15,7 +15,7 @@ from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
 from arena.domain.vote import Choice
-from arena.store import chain
+from arena.store import blocks, chain
 from arena.store.chain import AnyRow
 from arena.store.records import LinkKind
 from arena.store.tables import (
@@ -89,6 +89,9 @@ class Verified:
         Texts that were erased, with their nonces; their hashes are in the chain.
     problem : str or None
         The first break, in a sentence; None if there is none.
+    counts : str or None
+        Where the counts that boards are made of are not those of the votes; None where they are,
+        and where the chain is broken.
     """
 
     links: int = 0
@@ -97,6 +100,7 @@ class Verified:
     noted: int | None = None
     erased: int = 0
     problem: str | None = None
+    counts: str | None = None
 
 
 def verify(
@@ -104,7 +108,7 @@ def verify(
     noted: str = "",
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verified:
-    """Follow the chain of a database, and hold its end against all that names it.
+    """Follow the chain of a database, and hold against it all that names it or is made of it.
 
     Parameters
     ----------
@@ -113,9 +117,10 @@ def verify(
     progress : callable
         Called with the links that were followed so far, and how many there are.
     """
-    followed = Verified()
+    followed, wrong = Verified(), None
     try:
         connection = session.connection()
+        counts = blocks.Check(connection)
         end = connection.execute(_END).one()
         heads = _heads_of_leaderboards(connection)
 
@@ -123,11 +128,12 @@ def verify(
             heads.pop(link.hash, None)
             progress(link.link, max(link.link, end.links))
 
-        followed = follow(_links(connection), noted, seen)
+        followed = follow(_links(connection, counts), noted, seen)
         problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
+        wrong = None if problem else counts.end()
     except UNREADABLE as error:
         problem = _unreadable(error)
-    return replace(followed, problem=problem)
+    return replace(followed, problem=problem, counts=wrong)
 
 
 def follow(
@@ -246,10 +252,10 @@ def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
     return {head: created for head, created in rows if head}
 
 
-def _links(connection: Connection) -> Iterator[Link]:
+def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
     mark = connection.execute(chain.MARK).one_or_none()
     streams: list[Iterator[Link]] = [
-        _votes(connection, mark.link if mark else 0),
+        _votes(connection, mark.link if mark else 0, counts),
         _exclusions(connection),
     ]
     if mark:
@@ -257,7 +263,7 @@ def _links(connection: Connection) -> Iterator[Link]:
     return heapq.merge(*streams, key=attrgetter("link"))
 
 
-def _votes(connection: Connection, mark: int) -> Iterator[Link]:
+def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[Link]:
     for row, transcript in chained.from_iterable(chain.votes(connection)):
         whole = row._asdict()
         is_old = row.link < mark
@@ -268,6 +274,7 @@ def _votes(connection: Connection, mark: int) -> Iterator[Link]:
             old_hash=_old_hash(whole) if is_old else None,
             erased=transcript.erased,
         )
+        counts.take(row)  # after the link was followed: a changed vote is no wrong count
 
 
 def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:

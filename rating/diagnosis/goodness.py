@@ -292,7 +292,8 @@ def _drawn(
         at = _Cells.of(fit, part)
         place = np.searchsorted(whole.number, at.number)
         shape = (sign.shape[1], len(whole.number))
-        raw += sign @ scipy.sparse.csr_array((at.raw, (cluster, place)), shape=shape)
+        sums = scipy.sparse.csr_array((at.raw, (cluster, place)), shape=shape)
+        raw += sign @ (sums.toarray() if len(place) > sums.shape[0] * sums.shape[1] / 8 else sums)
         gradient -= sign @ at.cells.scores(cluster, shape[0])
     return np.asarray(raw - gradient @ whole.moves.T)
 

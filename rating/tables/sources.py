@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import compress
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,15 @@ import numpy as np
 
 from rating.errors import DataError
 from rating.tables import peers, weights
-from rating.tables.coding import Frame, Table, coded_list, compact, fetch, one_row_an_outcome
+from rating.tables.coding import (
+    Coded,
+    Frame,
+    Table,
+    coded_list,
+    compact,
+    fetch,
+    one_row_an_outcome,
+)
 from rating.tables.columns import (
     COUNTS,
     KNOWN,
@@ -40,6 +48,7 @@ from rating.tables.duckdb_engine import (
 )
 from rating.tables.escaping import literal, quoted
 from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
+from rating.typing import Bools, Ints
 
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
@@ -306,7 +315,7 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
 
     The source stays open, so that an error can say in which row of it something is missing.
     """
-    if isinstance(source, LoggedColumns):
+    if isinstance(source, LoggedColumns | CodedLog):
         yield source.read(reading)
         return
 
@@ -501,3 +510,67 @@ class LoggedColumns:
         figures = [f"{name}_{side}" for name in reading.figures for side in "ab"]
         numbers += [name for name in figures if name in self.figures]
         return compact(self.table([*texts, "left_out"], numbers, reading.columns.by))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedLog:
+    """The votes of an arena's log as numbers, skips among them, in its order.
+
+    What a board of many votes is made of, where `LoggedColumns` would hold an object for each
+    value.
+
+    Attributes
+    ----------
+    left_out : Coded
+        Why the policy leaves the vote out; -1 where it counts.
+    created : ndarray of int64
+        Microseconds since 1970, UTC.
+    """
+
+    model_a: Coded
+    model_b: Coded
+    winner: Coded
+    voter: Coded
+    prompt: Coded
+    left_out: Coded
+    created: Ints
+
+    @property
+    def counted(self) -> Bools:
+        """Whether each vote counts."""
+        return self.left_out.codes < 0
+
+    def before(self, moment: datetime) -> "CodedLog":
+        """Leave out what was cast at a moment, or later."""
+        return self._rows(self.created < microseconds(moment))
+
+    def without(self, models: Set[str]) -> "CodedLog":
+        """Leave out the battles of some models."""
+        sides = (self.model_a, self.model_b)
+        gone = [np.array([*(name in models for name in s.names), False])[s.codes] for s in sides]
+        return self._rows(~(gone[0] | gone[1]))
+
+    def read(self, reading: Reading) -> Table:
+        """Return the columns that a reading without weights, styles and a window takes."""
+        people = {"voter": reading.voters, "prompt": reading.prompts}
+        roles = ["model_a", "model_b", "winner", *(role for role in people if people[role])]
+        texts = {role: getattr(self, role) for role in (*roles, "left_out")}
+        return compact(Table(texts, {}, None, lambda _: None))
+
+    def _rows(self, rows: Bools) -> "CodedLog":
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        created = columns.pop("created")[rows]
+        texts = {role: Coded(column.names, column.codes[rows]) for role, column in columns.items()}
+        return CodedLog(created=created, **texts)
+
+
+def microseconds(moment: datetime) -> int:
+    """Count the microseconds since 1970, without rounding.
+
+    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, 5, UTC))
+    1000005
+    """
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -52,6 +52,7 @@ def test_every_number_of_the_board_opens_its_battles(arena: Served) -> None:
     with arena.visitor() as ada:
         for _ in range(3):
             ada.vote(ada.play(), "model_a")
+        ada.board(votes=3)
         board = ada.get("/leaderboard").text
         addresses = {unescape(a) for a in re.findall(r'href="(/battles[^"]*)"', board)}
         assert {"model=" in a for a in addresses} == {True, False}

@@ -52,7 +52,7 @@ def test_three_recordings_of_805_instructions_play_vote_and_rank(
             for side in ("a", "b"):
                 text = recorded_answer(outputs, receipt["models"][side]["name"], instruction)
                 assert shown[side]["text"] == text
-        board = ada.get("/api/v1/leaderboard").json()
+        board = ada.board(votes=30)
         page = ada.get("/leaderboard").text
     assert board["votes"] == 30
     assert {row["model"] for row in board["ratings"]} == set(names), board["warnings"]
@@ -87,7 +87,7 @@ def board_of(published_data: Path, tmp_path: Path, *, voters: int, upset: Upset)
         with ThreadPoolExecutor(10) as pool:
             list(pool.map(lambda n: vote_ten_times(served, prompts, n, upset), range(voters)))
         with served.visitor() as ada:
-            board = ada.get("/api/v1/leaderboard").json()
+            board = ada.board(votes=10 * voters)
         votes = export(served, tmp_path / "votes.parquet")
     assert board["votes"] == len(votes["winner"]) == 10 * voters
     columns = (votes["model_a"], votes["model_b"], votes["winner"])

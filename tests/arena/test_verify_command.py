@@ -68,6 +68,7 @@ def test_a_record_that_is_whole_is_said_to_be(
         "noted": 2,
         "erased": 0,
         "problem": None,
+        "counts": None,
     }
     assert (tmp_path / "b.db").read_bytes() == before
     page = httpx.get(f"{played.url}/leaderboard").text
@@ -128,3 +129,18 @@ def test_what_is_no_record_is_one_clear_line(command: Command, tmp_path: Path) -
     refused(command("verify", "notes.txt"), "notes.txt", "not a database")
     (tmp_path / "votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\n")
     refused(command("verify", "votes.csv"), "no column 'battle_id'")
+
+
+def test_counts_that_are_not_those_of_the_votes_are_said_to_be_wrong(
+    command: Command, played: Served
+) -> None:
+    change(
+        played.database,
+        "INSERT INTO vote_block (last, hash, names, votes) VALUES (2, 'x', '{}', 'x')",
+    )
+    result = command("verify", played.database, "--format", "json")
+    verified = json.loads(result.stdout)
+    assert (result.returncode, verified["whole"], verified["problem"]) == (3, True, None)
+    words = command("verify", played.database).stdout
+    assert f"with hash {verified['head']}. {verified['counts']}" in words
+    assert verified["counts"].startswith("The counts of boards for links 1 to 2 are not those")

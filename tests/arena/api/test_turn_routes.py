@@ -36,7 +36,7 @@ def test_a_turn_after_the_vote_is_409_and_going_on_is_a_battle_of_its_own(quick:
         names = {side: models[side]["name"] for side in ("a", "b")}
         assert {side: shown["models"][side]["name"] for side in ("a", "b")} == names
         assert ada.vote(more["battle_id"], "model_a").status_code == 409
-        assert ada.get("/api/v1/leaderboard").json()["votes"] == 1
+        assert ada.board(votes=1)["votes"] == 1
 
 
 def test_regenerated_answers_are_streamed_from_their_beginning(quick: Served) -> None:

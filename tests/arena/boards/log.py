@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from arena.domain.board_view import ModelRecord
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink
-from rating.tables.sources import LoggedColumns
+from rating.tables.coding import coded_list
+from rating.tables.sources import CodedLog, microseconds
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -100,19 +103,15 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
     return links
 
 
-def logged(votes: Sequence[Vote]) -> LoggedColumns:
-    return LoggedColumns(
-        name="the log",
-        battle=[str(i) for i in range(len(votes))],
-        model_a=[v.a for v in votes],
-        model_b=[v.b for v in votes],
-        outcome=[v.outcome.value for v in votes],
-        voter=[v.voter for v in votes],
-        prompt=[v.prompt for v in votes],
-        created=[v.created for v in votes],
-        pair_probability=[1.0 for _ in votes],
-        repicks=[0 for _ in votes],
-        left_out=[v.left_out for v in votes],
+def logged(votes: Sequence[Vote]) -> CodedLog:
+    return CodedLog(
+        model_a=coded_list("model_a", [v.a for v in votes]),
+        model_b=coded_list("model_b", [v.b for v in votes]),
+        winner=coded_list("winner", [v.outcome.value for v in votes]),
+        voter=coded_list("voter", [v.voter for v in votes]),
+        prompt=coded_list("prompt", [v.prompt for v in votes]),
+        left_out=coded_list("left_out", [v.left_out for v in votes]),
+        created=np.array([microseconds(v.created) for v in votes], dtype=np.int64),
     )
 
 

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from arena.boards import evidence
-from arena.boards.evidence import fit_check, holds, pair_cells
+from arena.boards.evidence import FROM, fit_check, holds, in_groups, pair_cells
 from arena.boards.fitted import fit_log
 from arena.domain.board_view import Fewest
 from arena.domain.vote import Choice
 from rating import fewest_to_flip, win_rates
+from rating.diagnosis.goodness import goodness_of_fit, misfit_test
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
+from rating.uncertainty.clusters import Grouping, grouping
 from tests.arena.boards.log import Vote, logged, many
 
 
@@ -169,3 +171,47 @@ def test_a_long_board_is_looked_at_from_the_top(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(evidence, "MOST_PAIRS", 1)
     (hold,) = holds(fit_log(logged(many())))
     assert hold.above == "m0"
+
+
+def of_tastes(seed: int, taste: float, voters: int = 4000, models: int = 6) -> list[Vote]:
+    """Three votes a voter, each voter with strengths of their own around a common line."""
+    rng = np.random.default_rng(seed)
+    votes = []
+    for voter in range(voters):
+        own = np.linspace(0, 1, models) + taste * rng.normal(size=models)
+        for _ in range(3):
+            a, b = rng.choice(models, 2, replace=False)
+            won = rng.random() < 1 / (1 + np.exp(own[b] - own[a]))
+            votes.append(Vote(f"m{a}", f"m{b}", Choice.A if won else Choice.B, voter=f"v{voter}"))
+    return votes
+
+
+@pytest.mark.parametrize("taste", [0.0, 1.0])
+def test_voters_whose_signs_change_together_say_what_each_by_itself_does(taste: float) -> None:
+    fitted = fit_log(logged(of_tastes(5, taste)))
+    judged = ~np.isnan(goodness_of_fit(fitted.fit, fitted.data).residual)
+    alone = grouping(fitted.data, "voter")
+    together = in_groups(alone, 400, np.random.default_rng(1))
+    assert (alone.size, together.size) == (4000, 400)
+    apart, grouped = (
+        misfit_test(
+            fitted.fit, fitted.data, voters, judged, rng=np.random.default_rng(2), draws=2000
+        )
+        for voters in (alone, together)
+    )
+    # Of 15 pairs .68 are far by themselves; the variance of 400 groups is known to 7 %.
+    assert grouped.n_far == pytest.approx(apart.n_far, abs=0.15)
+    assert grouped.p == pytest.approx(apart.p, abs=0.06)
+
+
+def test_few_voters_have_signs_of_their_own() -> None:
+    few = Grouping(np.arange(8 * FROM), 8 * FROM)
+    assert in_groups(few, 8, np.random.default_rng(0)) is few
+
+
+def test_of_very_many_votes_voters_are_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = fit_log(logged(many()))
+    assert all(hold.voters for hold in holds(fitted))
+    monkeypatch.setattr(evidence, "MOST_BY_VOTER", 59)
+    assert [hold.voters for hold in holds(fitted)] == [None, None]
+    assert all(hold.votes for hold in holds(fitted))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arena.boards.fitted import DAY, LEAST_DAYS, MOST_MOMENTS, Fitted, History, fit_log, moments
 from arena.domain.vote import Choice
 from rating import to_points
-from rating.tables.sources import LoggedColumns
+from rating.tables.sources import CodedLog
 from tests.arena.boards.log import NOW, Vote, logged, many
 
 FIRST = datetime(2026, 5, 3, 9, tzinfo=UTC)
@@ -42,13 +42,13 @@ def test_the_dates_stay_for_as_long_as_they_reach() -> None:
 
 
 def test_votes_of_a_few_days_have_no_history() -> None:
-    assert History().read(logged(over(1.5)), NOW) == ()
-    assert History().read(logged([]), NOW) == ()
+    assert [*History().read(logged(over(1.5)), NOW)] == [()]
+    assert [*History().read(logged([]), NOW)] == [()]
 
 
 def test_a_past_board_is_a_fit_of_the_votes_before_it() -> None:
     votes = over(9)
-    past = History().read(logged(votes), NOW)
+    *_, past = History().read(logged(votes), NOW)
     last = past[-1]
     before = [v for v in votes if v.created < last.when]
     fitted = fit_log(logged(before))
@@ -67,23 +67,36 @@ def test_a_past_board_is_a_fit_of_the_votes_before_it() -> None:
 
 def test_a_date_without_ratings_has_none() -> None:
     early = Vote("m0", "m1", Choice.A, voter="v0", created=NOW - timedelta(days=30))
-    past = History().read(logged([early, *over(2)]), NOW)
+    *_, past = History().read(logged([early, *over(2)]), NOW)
     assert past[0].votes == 1
     assert past[0].ratings == ()
 
 
-def test_the_past_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[datetime] = []
+def test_the_past_is_computed_once_and_date_by_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[CodedLog] = []
 
-    def counted(log: LoggedColumns, *, until: datetime) -> Fitted:
-        asked.append(until)
-        return fit_log(log, until=until)
+    def counted(log: CodedLog) -> Fitted:
+        asked.append(log)
+        return fit_log(log)
 
     monkeypatch.setattr("arena.boards.fitted.fit_log", counted)
     history, votes = History(), over(9)
-    first = history.read(logged(votes), NOW)
+    steps = [*history.read(logged(votes), NOW)]
+    first = steps[-1]
+    assert steps == [first[:n] for n in range(len(first) + 1)]
     late = Vote("m0", "m1", Choice.TIE, voter="v0", created=NOW)
-    assert history.read(logged([*votes, late]), NOW) == first
+    assert [*history.read(logged([*votes, late]), NOW)] == [first]
     assert len(asked) == len(first)
     votes[1] = replace(votes[1], left_out="told who it was")
-    assert history.read(logged(votes), NOW)[0].votes == first[0].votes - 1
+    *_, changed = history.read(logged(votes), NOW)
+    assert changed[0].votes == first[0].votes - 1
+
+
+def test_the_past_that_another_process_computed_is_taken_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    *_, past = History().read(logged(over(9)), NOW)
+    monkeypatch.setattr("arena.boards.fitted.fit_log", None)
+    history = History()
+    history.know(past)
+    assert [*history.read(logged(over(9)), NOW)] == [past]

@@ -1,22 +1,27 @@
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 from sqlmodel import col, select
 
-from arena.boards.leaderboard import REST, SLOW_S, Leaderboard, make_board
+from arena.boards.leaderboard import FAILED_FIRST, NOT_YET, REST, Leaderboard, make_board
 from arena.domain.board_view import Board
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain
 from arena.store.store import Store
-from arena.store.tables import RatingRow, RatingRunRow
+from arena.store.tables import RatingRow, RatingRunRow, StoredBoardRow
 from rating import Comparisons, RateOptions, Report, rate
+from rating.sentences import Sentence
 from rating.tables.counts import rate_source
-from tests.arena.boards.log import NOW, Vote, logged, many, records
+from tests.arena.boards.log import Vote, logged, many, records
+from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.serving import Served
 
 
@@ -125,7 +130,7 @@ def test_the_board_s_version_follows_the_newest_vote(quick: Served) -> None:
         assert before["ratings"] == []
         assert before["warnings"] == ["There are no votes yet. Play a battle and be the first."]
         ada.vote(ada.play(), "tie")
-        after = ada.get("/api/v1/leaderboard").json()
+        after = ada.board(votes=1)
         assert ada.get("/api/v1/leaderboard").json() == after
     assert before["version"] != after["version"]
     assert {"policy", "updated", "version", "votes", "ratings", "warnings"} <= set(after)
@@ -136,7 +141,7 @@ def test_a_rated_board_has_the_promised_fields(quick: Served) -> None:
     with quick.visitor() as ada:
         for outcome in ("tie",) * 6:
             ada.vote(ada.play(), outcome)
-        body = ada.get("/api/v1/leaderboard").json()
+        body = ada.board(votes=6)
     fields = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
     rows = body["ratings"]
     assert rows
@@ -154,11 +159,13 @@ def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) 
     with quick.visitor() as ada:
         for _ in range(8):
             ada.vote(ada.play(), "tie")
-        rows = ada.get("/api/v1/leaderboard").json()["ratings"]
+        rows = ada.board(votes=8)["ratings"]
         ada.get("/leaderboard")
     store = Store(quick.database)
     with store.reading() as session:
-        (run,) = session.exec(select(RatingRunRow)).all()
+        runs = session.exec(select(RatingRunRow).order_by(col(RatingRunRow.id))).all()
+        assert len({one.head for one in runs}) == len(runs)
+        run = runs[-1]
         recorded = session.exec(select(RatingRow).where(col(RatingRow.run_id) == run.id)).all()
         assert run.head == chain.head(session)
     store.close()
@@ -191,61 +198,204 @@ def test_a_win_rate_lies_in_its_interval() -> None:
         assert 0 < row.win_rate_low < row.win_rate < row.win_rate_high < 1
 
 
-def test_a_board_that_takes_long_rests_and_says_how_old_it_is(quick: Served) -> None:
-    clock = Clock()
-    store = Store(quick.database)
-    leaderboard = Leaderboard(store, DEFAULT, clock.now, clock.worked)
-    with quick.visitor() as ada:
-        ada.vote(ada.play(), "tie")
-        first = leaderboard.read()
-        ada.vote(ada.play(), "tie")
-    clock.moment += timedelta(seconds=REST * Clock.STEP_S - 1)
-    assert leaderboard.read() is first
-    clock.moment += timedelta(seconds=2)
-    assert leaderboard.read().votes == 2
+@pytest.fixture
+def voted(database_url: str) -> Iterator[Store]:
+    """A log with one vote for each of two models."""
+    store = Store(database_url)
+    store.register(MODELS, NOW)
+    for name, choice in (("b1", Choice.A), ("b2", Choice.B)):
+        store.cast(ballot(ready(store, name), choice))
+    yield store
     store.close()
 
 
-def test_who_asks_while_a_slow_board_is_made_gets_the_last_one(quick: Served) -> None:
+def another_vote(store: Store) -> None:
+    store_vote(store, "b3")
+
+
+def store_vote(store: Store, name: str) -> None:
+    store.cast(ballot(ready(store, name), Choice.TIE))
+
+
+def test_a_board_that_takes_long_rests_and_says_how_old_it_is(voted: Store) -> None:
     clock = Clock()
-    store = Store(quick.database)
-    leaderboard = Leaderboard(store, DEFAULT, clock.now, clock.worked)
-    with quick.visitor() as ada:
-        ada.vote(ada.play(), "tie")
-        first = leaderboard.read()
-        ada.vote(ada.play(), "tie")
-    clock.moment += timedelta(seconds=REST * Clock.STEP_S + 1)
+    leaderboard = Leaderboard(voted, DEFAULT, clock.now, clock.passes)
+    began = clock.passed
+    first = leaderboard.refresh()
+    another_vote(voted)
+    clock.passed += REST * (clock.passed - began) - 1
+    assert leaderboard.refresh() is first
+    clock.passed += 2
+    assert leaderboard.refresh().votes == 3
+
+
+def test_who_asks_while_a_board_is_made_gets_the_last_one(voted: Store) -> None:
+    clock = Clock()
+    leaderboard = Leaderboard(voted, DEFAULT, clock.now, clock.passes)
+    first = leaderboard.refresh()
+    another_vote(voted)
+    clock.passed += REST * clock.passed
     clock.may_go.clear()
-    maker = Thread(target=leaderboard.read)
+    maker = Thread(target=leaderboard.refresh)
     maker.start()
     assert clock.began.wait(20)
     assert leaderboard.read() is first
     clock.may_go.set()
     maker.join(20)
-    assert leaderboard.read().votes == 2
-    store.close()
+    assert leaderboard.read().votes == 3
+
+
+def test_what_is_counted_of_battles_follows_at_its_own_pace(voted: Store) -> None:
+    passed = [0.0]
+    leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW, lambda: passed[0])
+    leaderboard.refresh()
+    leaderboard._records_rest_until = 10.0
+    another_vote(voted)
+    board = leaderboard.refresh()
+    assert (board.votes, [record.battles for record in board.health]) == (3, [2, 2])
+    passed[0] = 11.0
+    store_vote(voted, "b4")
+    board = leaderboard.refresh()
+    assert (board.votes, [record.battles for record in board.health]) == (4, [4, 4])
+    assert board.health_counted == NOW
 
 
 class Clock:
-    """A time that stands still, and work that takes long and can be held up."""
+    """A time that stands still but for work, which takes long and can be held up."""
 
-    STEP_S = 2 * SLOW_S
+    STEP_S = 4.0
 
     def __init__(self) -> None:
-        self.moment = NOW
-        self.spent = 0.0
+        self.passed = 0.0
         self.began, self.may_go = Event(), Event()
         self.may_go.set()
 
     def now(self) -> datetime:
-        return self.moment
-
-    def worked(self) -> float:
         if not self.may_go.is_set():
             self.began.set()
             assert self.may_go.wait(20)
-        self.spent += self.STEP_S
-        return self.spent
+        self.passed += self.STEP_S
+        return NOW
+
+    def passes(self) -> float:
+        return self.passed
+
+
+def test_a_board_is_made_by_one_process_and_taken_over_by_the_others(voted: Store) -> None:
+    one, other = (Leaderboard(voted, DEFAULT, lambda: NOW) for _ in range(2))
+    assert other.read().reason == NOT_YET
+    made = one.refresh()
+    taken = other.refresh()
+    assert (taken.votes, taken.version) == (2, made.version)
+    assert repr(taken) == repr(made)  # NaN equals nothing, itself neither
+    assert_sentences(taken, made)
+    with voted.reading() as session:
+        assert len(session.exec(select(RatingRunRow)).all()) == 1
+    another_vote(voted)
+    assert other.refresh().votes == 2, "who takes a board over rests as long as its maker"
+
+
+def assert_sentences(one: object, other: object) -> None:
+    """Both have the same sentences in the same places, which can be put into other languages."""
+    assert type(one) is type(other)
+    if isinstance(one, Sentence) and isinstance(other, Sentence):
+        assert (one.template, one.many) == (other.template, other.many)
+        assert_sentences(one.values, other.values)
+    elif isinstance(one, Mapping) and isinstance(other, Mapping):
+        assert_sentences([*one.items()], [*other.items()])
+    elif is_dataclass(one) and is_dataclass(other):
+        for part in fields(one):
+            assert_sentences(getattr(one, part.name), getattr(other, part.name))
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        for a, b in zip(one, other, strict=True):
+            assert_sentences(a, b)
+
+
+def test_a_board_is_kept_over_a_restart(voted: Store) -> None:
+    made = Leaderboard(voted, DEFAULT, lambda: NOW).refresh()
+    later = Leaderboard(voted, DEFAULT, lambda: NOW + timedelta(days=1)).refresh()
+    assert later.updated == made.updated == NOW
+
+
+def test_of_two_processes_one_makes_the_board(voted: Store) -> None:
+    if voted.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has no such locks; two processes would make the same board")
+    other = Leaderboard(voted, DEFAULT, lambda: NOW)
+    in_the_middle: list[Board] = []
+
+    def now() -> datetime:
+        in_the_middle.append(other.refresh())
+        return NOW
+
+    one = Leaderboard(voted, DEFAULT, lambda: NOW)
+    one._now = now
+    assert one.refresh().votes == 2
+    assert in_the_middle[0].reason == NOT_YET, "the other leaves it to the one"
+    assert other.refresh().votes == 2
+
+
+@contextmanager
+def without_blocks(store: Store) -> Iterator[None]:
+    """Take away a table that every board is made of."""
+    rename = "ALTER TABLE {} RENAME TO {}"
+    with store.engine.begin() as connection:
+        connection.execute(text(rename.format("vote_block", "gone")))
+    yield
+    with store.engine.begin() as connection:
+        connection.execute(text(rename.format("gone", "vote_block")))
+
+
+def test_a_board_that_cannot_be_made_keeps_the_last_one_and_says_so(
+    voted: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    time = [0.0]
+    leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW, lambda: time[0])
+    leaderboard.look()
+    good = leaderboard.read()
+    another_vote(voted)
+    with without_blocks(voted):
+        for _ in range(3):
+            time[0] += 1e6
+            leaderboard.look()
+        old = leaderboard.read()
+    assert (old.votes, old.updated, old.rows) == (2, NOW, good.rows)
+    assert old.warnings[0].startswith(
+        "Votes since 2026-11-20 12:00:00 UTC are not on this leaderboard"
+    )
+    assert old.warnings[1:] == good.warnings
+    (reason,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
+    assert reason.startswith("The leaderboard default-v1 could not be made: The database")
+    assert "vote_block" in reason
+    time[0] += 1e6
+    leaderboard.look()
+    assert leaderboard.read().votes == 3
+    assert leaderboard.read().warnings == good.warnings
+
+
+def test_a_first_board_that_cannot_be_made_says_so(voted: Store) -> None:
+    leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW)
+    with without_blocks(voted):
+        leaderboard.look()
+    assert leaderboard.read().all_warnings == (NOT_YET, FAILED_FIRST)
+
+
+def test_a_board_is_read_without_the_database(voted: Store) -> None:
+    leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW)
+    leaderboard.look()
+    voted.close()
+    assert leaderboard.read().votes == 2
+    leaderboard.look()
+    assert "not on this leaderboard" in leaderboard.read().warnings[0]
+
+
+def test_a_board_of_other_code_is_made_anew(voted: Store) -> None:
+    Leaderboard(voted, DEFAULT, lambda: NOW).refresh()
+    with voted.writing() as session:
+        board = session.exec(select(StoredBoardRow)).one()
+        board.board = board.board.replace('"since"', '"begun"')
+        board.version = "of another"
+    later = NOW + timedelta(days=1)
+    assert Leaderboard(voted, DEFAULT, lambda: later).refresh().updated == later
 
 
 def team(prompt: str | None = None) -> list[Vote]:

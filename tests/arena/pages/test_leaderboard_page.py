@@ -9,6 +9,7 @@ import pytest
 from arena.domain.board_view import Board, FitCheck, Misfit
 from arena.domain.model import Kind
 from arena.domain.words import Language
+from arena.pages.rendering import BELOW, MOST_WRITTEN, Selection, Visit, leaderboard_page
 from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
 
@@ -273,3 +274,28 @@ def test_a_ring_is_named_in_the_language_of_the_page(make_board: MakeBoard) -> N
     german = text(board_page(board, language=Language.DE))
     assert "Ring für quartz-8b 189" in german
     assert "immer die linke Seite 3" in german
+
+
+def test_what_is_kept_of_a_page_is_of_this_board_this_order_and_this_language(
+    make_board: MakeBoard, make_row: MakeRow
+) -> None:
+    now = datetime(2026, 5, 9, tzinfo=UTC)
+    one = make_board()
+    other = replace(one, rows=(replace(one.rows[0], rating=1234.0), *one.rows[1:]))
+    shown = [
+        leaderboard_page(board, linked=linked, now=now, selection=by, visit=Visit(language))
+        for board in (one, other)
+        for linked in (True, False)
+        for by in (Selection(), Selection("name"))
+        for language in Language
+    ]
+    assert len(set(shown)) == len(shown)
+    again = leaderboard_page(
+        replace(one, warnings=("This one is old.",)), linked=True, now=now, visit=Visit(votes=3)
+    )
+    assert "This one is old." in again
+    assert "3 votes</a>" in again
+    for n in range(40):
+        leaderboard_page(make_board(votes=5000 + n), linked=True, now=now)
+    assert leaderboard_page(one, linked=True, now=now, selection=Selection()) == shown[0]
+    assert len(BELOW._written) == MOST_WRITTEN + 1

@@ -92,11 +92,11 @@ async def test_the_default_board_leaves_them_out_and_their_own_finds_the_tastes(
     store: Store,
 ) -> None:
     await vote(store, 150)
-    default = Leaderboard(store, DEFAULT, lambda: NOON).read()
+    default = Leaderboard(store, DEFAULT, lambda: NOON).refresh()
     assert default.votes == 0
     assert default.left_out["simulated voter"] == 150
     assert default.health == ()
-    board = Leaderboard(store, SIMULATED, lambda: NOON).read()
+    board = Leaderboard(store, SIMULATED, lambda: NOON).refresh()
     assert board.votes == 150
     order = [row.model for row in board.rows]
     assert order[0] == "pocket-retrieval"

@@ -59,7 +59,7 @@ def played(url: str) -> Store:
     store.cast(ballot("b4", Choice.TIE, voter="bob"))
     ready(store, "b5", Voter("bob"))
     store.cast(ballot("b5", Choice.A, voter="bob"))
-    Leaderboard(store, DEFAULT, lambda: NOW).read()
+    Leaderboard(store, DEFAULT, lambda: NOW).refresh()
     return store
 
 
@@ -368,7 +368,7 @@ def golden() -> dict[str, Any]:
 
 
 def test_an_arena_of_before_is_upgraded_with_the_same_leaderboard(upgraded: Store) -> None:
-    board = Leaderboard(upgraded, DEFAULT, lambda: NOW + timedelta(hours=2)).read()
+    board = Leaderboard(upgraded, DEFAULT, lambda: NOW + timedelta(hours=2)).refresh()
     old = golden()
     assert (board.votes, dict(board.left_out)) == (old["votes"], old["left_out"])
     for row, before in zip(board.rows, old["rows"], strict=True):

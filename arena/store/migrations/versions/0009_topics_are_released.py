@@ -6,7 +6,7 @@ from alembic import op
 from arena.store.tables import UtcDateTime
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 

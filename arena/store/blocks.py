@@ -1,0 +1,272 @@
+"""Votes in columns, as boards read them: in blocks that are made once, and the newest from rows.
+
+A vote is never changed, and becomes visible only after all before it in the chain. So a block of
+votes that follow one another is final as soon as it is full, whoever makes it, and what is made of
+blocks and of the rows after the last of them is what all rows would give.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Select, bindparam, delete, select
+from sqlalchemy.dialects import postgresql
+from sqlmodel import Session, col, func
+
+from arena.domain.vote import Choice, Policy, VoterKind
+from arena.errors import BrokenRecordError
+from arena.store import exclusions
+from arena.store.chain import AnyRow
+from arena.store.tables import BattleRow, ChainRow, ExclusionRow, VoteBlockRow, VoteRow, VoterRow
+from rating.counting import narrowest
+from rating.tables.coding import Coded
+from rating.tables.sources import CodedLog, microseconds
+from rating.typing import Integers
+
+BLOCK = 1 << 15
+"""Votes of a block: as many rows at most are read by each refresh of a board."""
+
+VOTE = np.dtype(
+    [
+        ("link", "<i8"),
+        ("model_a", "<i4"),
+        ("model_b", "<i4"),
+        ("winner", "i1"),
+        ("voter", "<i4"),
+        ("prompt", "<i4"),
+        ("created", "<i8"),
+    ]
+)
+"""A vote of a block: names by their places among all names, -1 for none; microseconds of UTC."""
+
+Packed = NDArray[np.void]
+
+CHOICES, KINDS = tuple(Choice), tuple(VoterKind)
+_CHOICE = {choice.value: code for code, choice in enumerate(CHOICES)}
+_KIND = {kind.value: code for code, kind in enumerate(KINDS)}
+
+_ROWS: Select[*tuple[Any, ...]] = (
+    select(
+        col(VoteRow.link),
+        col(VoteRow.hash),
+        col(BattleRow.model_a),
+        col(BattleRow.model_b),
+        col(VoteRow.outcome).label("winner"),
+        col(VoteRow.voter_id).label("voter"),
+        col(VoterRow.kind).label("voter_kind"),
+        col(BattleRow.prompt_id),
+        col(VoteRow.created).label("ts"),
+    )
+    .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+    .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+    .where(col(VoteRow.link) > bindparam("after"))
+    .order_by(col(VoteRow.link))
+)
+_BLOCKS = select(
+    col(VoteBlockRow.last),
+    col(VoteBlockRow.hash),
+    col(VoteBlockRow.names),
+    col(VoteBlockRow.votes),
+).order_by(col(VoteBlockRow.last))
+_NEXT = _BLOCKS.where(col(VoteBlockRow.last) > bindparam("after")).limit(1)
+_NAMES = select(col(VoteBlockRow.last), col(VoteBlockRow.names)).order_by(col(VoteBlockRow.last))
+_PERSONS = select(col(VoterRow.id), col(VoterRow.person)).where(col(VoterRow.person).is_not(None))
+_HASH = select(col(VoteRow.hash)).where(col(VoteRow.link) == bindparam("last"))
+_KEEP = postgresql.insert(VoteBlockRow).on_conflict_do_nothing()
+"""SQLite writes it in the same words."""
+
+
+class Names:
+    """Names of models, voters and prompts, numbered as they first occur in the chain."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, int] = {}
+        self.voters: dict[str, int] = {}
+        self.prompts: dict[str, int] = {}
+        self.kinds: list[str] = []
+
+    def take(self, block: dict[str, Any]) -> None:
+        """Go on by the names that a block adds."""
+        for role in ("models", "voters", "prompts"):
+            known = getattr(self, role)
+            known |= {name: place for place, name in enumerate(block[role], len(known))}
+        self.kinds += block["kinds"]
+
+    def pack(self, rows: Sequence[AnyRow]) -> tuple[Packed, dict[str, list[str]]]:
+        """Write votes as numbers; also give the names that occur for the first time."""
+        before = [len(self.models), len(self.voters), len(self.prompts)]
+        packed = np.array([self._vote(row) for row in rows], dtype=VOTE)
+        known = {"models": self.models, "voters": self.voters, "prompts": self.prompts}
+        new = {
+            role: [*islice(names, n, None)]
+            for (role, names), n in zip(known.items(), before, strict=True)
+        }
+        return packed, new | {"kinds": self.kinds[before[1] :]}
+
+    def _vote(self, row: AnyRow) -> tuple[int, ...]:
+        if row.winner not in _CHOICE or row.voter_kind not in _KIND:
+            msg = f"a vote of {row.voter_kind!r} for {row.winner!r}"
+            raise ValueError(msg)
+        if row.voter not in self.voters:
+            self.kinds.append(row.voter_kind)
+        return (
+            row.link,
+            self.models.setdefault(row.model_a, len(self.models)),
+            self.models.setdefault(row.model_b, len(self.models)),
+            _CHOICE[row.winner],
+            self.voters.setdefault(row.voter, len(self.voters)),
+            -1
+            if row.prompt_id is None
+            else self.prompts.setdefault(row.prompt_id, len(self.prompts)),
+            microseconds(row.ts),
+        )
+
+
+def coded(session: Session, policy: Policy) -> CodedLog:
+    """Read every vote, skips among them, and why a policy leaves it out.
+
+    Raises
+    ------
+    BrokenRecordError
+        If the blocks are not those of this chain.
+    """
+    connection = session.connection()
+    names, parts, last, end = Names(), [np.empty(0, dtype=VOTE)], 0, ""
+    for block in connection.execute(_BLOCKS.execution_options(yield_per=20)):
+        names.take(block.names)
+        parts.append(np.frombuffer(block.votes, dtype=VOTE))
+        last, end = block.last, block.hash
+    if last and connection.scalar(_HASH, {"last": last}) != end:
+        msg = f"The counts of votes up to link {last} are not of this chain: see arena verify."
+        raise BrokenRecordError(msg)
+    parts.append(names.pack(connection.execute(_ROWS, {"after": last}).all())[0])
+    votes = np.concatenate(parts)
+    reasons, why = _left_out(connection, policy, votes, names)
+    return CodedLog(
+        model_a=_column(names.models, votes["model_a"]),
+        model_b=_column(names.models, votes["model_b"]),
+        winner=Coded(tuple(choice.value for choice in CHOICES), votes["winner"].copy()),
+        voter=_in_order(*_as_people(connection, names.voters, votes["voter"])),
+        prompt=_in_order(names.prompts, votes["prompt"]),
+        left_out=Coded(reasons, why),
+        created=votes["created"].copy(),
+    )
+
+
+def lacking(session: Session, most: int = BLOCK) -> Iterator[dict[str, Any]]:
+    """Make the blocks that the votes fill and that are not there yet, one after another."""
+    connection = session.connection()
+    names, last = Names(), 0
+    for block in connection.execute(_NAMES):
+        names.take(block.names)
+        last = block.last
+    votes = _ROWS.limit(most)
+    while len(rows := connection.execute(votes, {"after": last}).all()) == most:
+        last = rows[-1].link
+        packed, new = names.pack(rows)
+        yield {"last": last, "hash": rows[-1].hash, "names": new, "votes": packed.tobytes()}
+
+
+def keep(session: Session, block: dict[str, Any]) -> None:
+    """Store a block, unless another process has: it made the same."""
+    session.connection().execute(_KEEP, block)
+
+
+def drop(session: Session) -> None:
+    """Delete all blocks, to be made anew of the votes."""
+    session.connection().execute(delete(VoteBlockRow))
+
+
+def links(session: Session) -> tuple[int, int]:
+    """Give the newest link in a block, and that of the chain."""
+    done = session.connection().scalar(select(func.max(col(VoteBlockRow.last)))) or 0
+    return done, session.connection().scalars(select(col(ChainRow.links))).one()
+
+
+class Check:
+    """Holds the blocks against the votes, as these are gone through in the order of the chain."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._names = Names()
+        self._rows: list[AnyRow] = []
+        self.problem: str | None = None
+        self._block = self._after(0)
+
+    def take(self, vote: AnyRow) -> None:
+        """Go on by a vote, which has the columns that a block is made of."""
+        if self._block is None or self.problem is not None:
+            return
+        self._rows.append(vote)
+        if vote.link >= self._block.last:
+            packed, new = self._names.pack(self._rows)
+            stored = (self._block.last, self._block.hash, self._block.names, self._block.votes)
+            if stored != (vote.link, vote.hash, new, packed.tobytes()):
+                self.problem = _wrong(self._rows[0].link, self._block.last)
+            self._rows, self._block = [], self._after(self._block.last)
+
+    def end(self) -> str | None:
+        """Say what is wrong after the last vote, if anything."""
+        if self.problem is None and self._block is not None:
+            first = self._rows[0].link if self._rows else self._block.last
+            self.problem = _wrong(first, self._block.last)
+        return self.problem
+
+    def _after(self, last: int) -> AnyRow | None:
+        return self._connection.execute(_NEXT, {"after": last}).one_or_none()
+
+
+def _wrong(first: int, last: int) -> str:
+    return (
+        f"The counts of boards for links {first} to {last} are not those of the votes. A serving "
+        "arena makes them anew."
+    )
+
+
+def _column(names: Iterable[str], codes: Integers) -> Coded:
+    held = tuple(names)
+    return Coded(held, codes.astype(narrowest(len(held))))
+
+
+def _in_order(names: Iterable[str], codes: Integers) -> Coded:
+    """Sort names, so that what counts them need not."""
+    held = np.array([name.encode() for name in names], dtype=np.bytes_)
+    order = np.argsort(held)  # of UTF-8, which is that of the text
+    place = np.empty(len(held) + 1, dtype=narrowest(len(held)))
+    place[order], place[-1] = np.arange(len(held)), -1  # of a name that is missing, the last
+    return Coded(tuple(name.decode() for name in held[order].tolist()), place[codes])
+
+
+def _as_people(
+    connection: Connection, names: Iterable[str], codes: Integers
+) -> tuple[Sequence[str], Integers]:
+    """Give the votes of voters who turned out to be one person to that person."""
+    persons = dict(connection.execute(_PERSONS).all())
+    own = [persons.get(name, name) for name in names]
+    places = {name: place for place, name in enumerate(dict.fromkeys(own))}
+    return [*places], np.array([places[name] for name in own], dtype=np.int32)[codes]
+
+
+def _left_out(
+    connection: Connection, policy: Policy, votes: Packed, names: Names
+) -> tuple[tuple[str, ...], Integers]:
+    """Give reasons, and for each vote the place of its own; -1 where it counts."""
+    query = (
+        select(col(VoteRow.link), col(ExclusionRow.reason))
+        .join(VoteRow, col(VoteRow.id) == col(ExclusionRow.vote_id))
+        .where(exclusions.is_standing(policy.name))
+    )
+    logged = dict(connection.execute(query).all())
+    places: dict[str | None, int] = defaultdict(lambda: len(places) - 1, {None: -1})
+    rules = np.array(
+        [[places[policy.why_not(choice, kind, ())] for choice in CHOICES] for kind in KINDS]
+    )
+    kinds = np.array([_KIND[kind] for kind in names.kinds], dtype=np.int8)
+    why = rules[kinds[votes["voter"]], votes["winner"]].astype(np.int32)
+    at = np.searchsorted(votes["link"], [*logged])
+    codes = np.array([places[reason] for reason in logged.values()], dtype=np.int32)
+    why[at] = np.where(why[at] < 0, codes, why[at])
+    return tuple(name for name in places if name is not None), why
