@@ -5,12 +5,14 @@
     python -m benchmarks.boards --votes 1000000 --database postgresql    # a server of its own
 
 Fills an empty database: battles of two short answers, with votes whose hashes hold (`--verify`
-follows all of them). Then an arena is served. While somebody reads the leaderboard over and over,
-blocks of votes and the first board are made, one more vote is cast, and the board is made again.
+follows all of them). A process then makes the board step by step. Last an arena is served, which
+also follows the chain and labels prompts: somebody reads the leaderboard over and over, one more
+vote is cast, and the board is made again.
 """
 
 import argparse
 import hashlib
+import resource
 import sqlite3
 import statistics
 import tempfile
@@ -21,6 +23,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +32,12 @@ import psycopg
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
+from arena.boards.fitted import History
+from arena.boards.leaderboard import Leaderboard, make_board
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice
-from arena.store import chain, kept_boards
+from arena.store import blocks, chain, kept_boards, log
 from arena.store.engine import opened, sqlite_file
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -48,6 +53,7 @@ DAYS = 90
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 CHOICES = (Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD, Choice.SKIP)
 READ_EVERY_S = 0.05
+IDLE_S = 30.0
 PATIENCE_S = 3600.0
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -78,13 +84,18 @@ def main() -> None:
     with ExitStack() as stack:
         url = _database(options.database, stack)
         began = time.monotonic()
-        _fill(url, options.votes, options.models)
-        print(f"filled in {time.monotonic() - began:.0f} s, {_size(url) / 1e9:.2f} GB", flush=True)
+        if not options.filled:
+            _fill(url, options.votes, options.models)
+            took = time.monotonic() - began
+            print(f"filled in {took:.0f} s, {_size(url) / 1e9:.2f} GB", flush=True)
         if options.verify:
             began = time.monotonic()
             with closing(Store(url)) as store, store.reading() as session:
                 print(verify(session), f"in {time.monotonic() - began:.0f} s", flush=True)
-        _serve(url, options, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        child = get_context("spawn").Process(target=_make, args=(url,))
+        child.start()
+        child.join()
+        _serve(url, Path(stack.enter_context(tempfile.TemporaryDirectory())))
         print(f"database {_size(url) / 1e9:.2f} GB")
 
 
@@ -95,6 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--votes", type=int, default=1_000_000)
     parser.add_argument("--models", type=int, default=100)
     parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or the URL")
+    parser.add_argument("--filled", action="store_true", help="the database was filled before")
     parser.add_argument("--verify", action="store_true", help="follow the chain once it is filled")
     return parser.parse_args()
 
@@ -317,32 +329,66 @@ class Reader:
         return f"p50 {p50:.0f} ms, p95 {p95:.0f} ms, longest {1000 * max(times):.0f} ms"
 
 
-def _serve(url: str, options: argparse.Namespace, folder: Path) -> None:
-    settings = {"ARENA_LOG_LEVEL": "warning"}
+def _make(url: str) -> None:
+    """Make a board step by step, and print what each takes; in a process of its own."""
+    with closing(Store(url)) as store:
+        stage = _Stage()
+        board = Leaderboard(store, DEFAULT, _now)
+        board._fill()
+        stage.ends("blocks of all votes")
+        records = store.read(log.model_records, DEFAULT.kinds)
+        stage.ends("how battles ended")
+        columns = store.read(blocks.coded, DEFAULT)
+        stage.ends("votes read")
+        made = make_board(columns, records, DEFAULT, "benchmark", _now())
+        stage.ends("board made of them")
+        print(f"{made.votes:,} votes by {made.voters:,} people count, memory {stage.memory}")
+        *_, past = History().read(columns, _now())
+        stage.ends(f"{len(past)} past dates")
+        board.refresh()
+
+
+@dataclass(slots=True)
+class _Stage:
+    """How long a step takes, by the clock and on the processor."""
+
+    wall: float = field(default_factory=time.monotonic)
+    cpu: float = field(default_factory=time.process_time)
+
+    def ends(self, name: str) -> None:
+        wall, cpu = time.monotonic(), time.process_time()
+        print(f"{name}: {wall - self.wall:.1f} s, {cpu - self.cpu:.1f} s of processor", flush=True)
+        self.wall, self.cpu = wall, cpu
+
+    @property
+    def memory(self) -> str:
+        return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _serve(url: str, folder: Path) -> None:
+    """Read the leaderboard of an arena over and over, before a vote and until it is there."""
     words = ["serve", "--port", "0", "--database", url]
-    with Process(words, folder, settings) as arena, closing(Store(url)) as store:
-        began = time.monotonic()
+    quiet = {"ARENA_LOG_LEVEL": "error"}
+    with Process(words, folder, quiet) as arena, closing(Store(url)) as store:
         reader = Reader(arena.url())
         thread = threading.Thread(target=reader.read)
         thread.start()
         try:
-            before = _next_board(store, None)
-            first = time.monotonic()
-            print(f"first board: {before.took_s:.1f} s, {first - began:.1f} s with all blocks")
-            print(f"pages meanwhile: {reader.between(began, first)}", flush=True)
-            time.sleep(30)
-            idle = time.monotonic()
-            whole = store.read(kept_boards.written, DEFAULT.name)
-            print(f"with its past dates: {whole.took_s if whole else 0:.1f} s")
-            times = reader.between(first + 15, idle)
-            print(f"pages from cache: {times}, {reader.bytes / 1e3:.0f} kB")
+            began = time.monotonic()
+            time.sleep(IDLE_S)
+            voted = time.monotonic()
+            print(f"pages: {reader.between(began, voted)}, {reader.bytes / 1e3:.0f} kB")
+            before = store.read(kept_boards.written, DEFAULT.name)
             _vote(store)
-            again = _next_board(store, before.version)
-            after_s = time.monotonic() - idle
-            print(f"board made again: {again.took_s:.1f} s, shown {after_s:.0f} s after the vote")
+            again = _next_board(store, before.version if before else None)
             made = time.monotonic()
+            print(f"made anew in {again.took_s:.1f} s, {made - voted:.0f} s after a vote")
             print(f"pages while it is made: {reader.between(made - again.took_s, made)}")
-            print(f"memory of the arena at most: {_peak(arena.pid) / 1e6:.0f} MB")
+            print(f"memory of the arena at most: {_peak(arena.pid) / 1e6:.0f} MB", flush=True)
         finally:
             reader.ends.set()
             thread.join()

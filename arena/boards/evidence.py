@@ -33,8 +33,8 @@ MOST_PAIRS = 10
 MOST_BY_PROMPT = 50_000
 """Votes up to which prompts are taken away: few and heavy, each costs a fit of its own."""
 
-MOST_BY_VOTER = 2_000_000
-"""Votes up to which voters are taken away: each is left out once, which takes minutes of more."""
+MOST_BY_VOTER = 500_000
+"""Votes up to which voters are taken away: each is left out once, five seconds a million votes."""
 
 MOST_COINS = 2048
 """Groups of voters whose signs change together, where voters are more than `FROM` times as many.

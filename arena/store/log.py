@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
@@ -35,6 +35,9 @@ from arena.store.tables import (
 )
 from judge.labels.refusals import REFUSAL
 from rating.tables.sources import LoggedColumns
+
+BATTLES_AT_ONCE = 50_000
+"""Battles whose answers are counted by one statement."""
 
 PER_SECOND = 100
 """Parts of a second to which answers are timed for a median."""
@@ -169,53 +172,81 @@ def model_records(
     ]
 
 
+def _some_battles(session: Session) -> Iterator[ColumnElement[bool]]:
+    """Give conditions on battles, some at a time, that together hold for all."""
+    newest = session.exec(select(func.max(BattleRow.id))).one() or 0
+    for first in range(0, newest + 1, BATTLES_AT_ONCE):
+        # Of answers, too: their rows are then read in the order in which they lie.
+        yield and_(
+            *(
+                (key >= first) & (key < first + BATTLES_AT_ONCE)
+                for key in (col(BattleRow.id), col(AnswerRow.battle_id))
+            )
+        )
+
+
+def _answers(*columns: Any) -> Any:
+    """Begin a query for columns of answers, with their battles and those who asked."""
+    return (
+        select(col(AnswerRow.model_id), *columns)
+        .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+    )
+
+
 def _battle_counts(
     session: Session, kinds: Collection[VoterKind]
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Count blind battles by model, each once: where it was asked, where it failed, those left."""
     blind = (col(BattleRow.mode) == Mode.ANONYMOUS, col(VoterRow.kind).in_(kinds))
-    theirs = col(VoterRow.id) == col(BattleRow.owner)
-    same = col(BattleRow.id) == col(AnswerRow.battle_id)
     times = func.count(distinct(col(AnswerRow.battle_id)))
-    answers = select(AnswerRow.model_id, times).join(BattleRow, same).join(VoterRow, theirs)
-    per_model = answers.where(*blind).group_by(col(AnswerRow.model_id))
-    asked = session.exec(per_model)
+    per_model = _answers(times).where(*blind).group_by(col(AnswerRow.model_id))
     gone = col(AnswerRow.model_id).not_in((col(BattleRow.model_a), col(BattleRow.model_b)))
     lost = (col(AnswerRow.status) == AnswerStatus.FAILED) & (
         gone | (col(BattleRow.state) == BattleState.FAILED)
     )
-    failed = session.exec(per_model.where(lost))
-    abandoned: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    for some in _some_battles(session):
+        asked.update(dict(session.exec(per_model.where(some)).all()))
+        failed.update(dict(session.exec(per_model.where(some, lost)).all()))
     left = (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED)
     sides = (col(BattleRow.model_a), col(BattleRow.model_b))
-    pairs = select(*sides, func.count()).join(VoterRow, theirs).where(*blind).group_by(*sides)
-    for a, b, n in session.exec(pairs.where(col(BattleRow.state).in_(left))):
+    pairs = (
+        select(*sides, func.count())
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(*blind, col(BattleRow.state).in_(left))
+        .group_by(*sides)
+    )
+    abandoned: Counter[str] = Counter()
+    for a, b, n in session.exec(pairs):
         abandoned.update({a: n})
         abandoned.update({b: n})
-    return Counter(dict(asked.all())), Counter(dict(failed.all())), abandoned
+    return asked, failed, abandoned
 
 
 def _answer_figures(
     session: Session, kinds: Collection[VoterKind]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Give each model's price of 1,000 answers, and the median of its seconds."""
-    of = col(AnswerRow.model_id)
-    seconds = func.round(col(AnswerRow.duration_s) * PER_SECOND)
-
-    def complete(*columns: Any) -> Any:
-        return (
-            select(of, *columns)
-            .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
-            .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-            .where(col(AnswerRow.status) == AnswerStatus.COMPLETE, col(VoterRow.kind).in_(kinds))
-        )
-
-    costs = session.exec(complete(func.avg(col(AnswerRow.cost))).group_by(of))
+    of, seconds = col(AnswerRow.model_id), func.round(col(AnswerRow.duration_s) * PER_SECOND)
+    cost, n = col(AnswerRow.cost), func.count()
+    alike = (
+        _answers(seconds, n, func.count(cost), func.sum(cost))
+        .where(col(AnswerRow.status) == AnswerStatus.COMPLETE, col(VoterRow.kind).in_(kinds))
+        .group_by(of, seconds)
+    )
     durations: dict[str, Counter[float]] = defaultdict(Counter)
-    timed = complete(seconds, func.count()).where(col(AnswerRow.duration_s).is_not(None))
-    for model, duration, n in session.exec(timed.group_by(of, seconds)):
-        durations[model][duration / PER_SECOND] = n
-    prices = {model: 1000 * cost for model, cost in costs if cost is not None}
+    paid: Counter[str] = Counter()
+    dollars: dict[str, float] = defaultdict(float)
+    for some in _some_battles(session):
+        for model, duration, answers, priced, total in session.exec(alike.where(some)):
+            if duration is not None:
+                durations[model][duration / PER_SECOND] += answers
+            if priced:
+                paid[model] += priced
+                dollars[model] += total
+    prices = {model: 1000 * dollars[model] / paid[model] for model in paid}
     return prices, {model: _median(counts) for model, counts in durations.items()}
 
 

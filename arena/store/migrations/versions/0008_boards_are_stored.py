@@ -1,4 +1,4 @@
-"""Boards are kept for all processes, and the votes in the columns that boards read."""
+"""Boards are stored for all processes, and the votes in the columns that boards read."""
 
 import sqlalchemy as sa
 from alembic import op
