@@ -22,7 +22,7 @@ from rating.errors import NotIdentifiedError
 from rating.report import ModelRating
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.tables.sources import CodedLog, microseconds
+from rating.tables.sources import CodedLog, LoggedColumns, microseconds
 from rating.uncertainty.ranks import is_small
 from rating.uncertainty.spread import Spread, spread
 
@@ -105,7 +105,7 @@ READING = Reading.of(OPTIONS)
 """How a board reads the log."""
 
 
-def fit_log(log: CodedLog, votes: Votes | None = None) -> Fitted:
+def fit_log(log: CodedLog | LoggedColumns, votes: Votes | None = None) -> Fitted:
     """Fit the votes that count, without the newcomers that would leave the others without one.
 
     Parameters

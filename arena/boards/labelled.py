@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from arena.boards.fitted import OPTIONS, newcomers_of
-from arena.boards.leaderboard import REST, SLOW_S
 from arena.domain.board_view import ModelRecord
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
 from arena.domain.vote import Policy
@@ -293,6 +292,11 @@ def _with_rare(columns: LoggedColumns, name: str) -> list[str | None]:
         return values
     stays = {value for value, _ in counted.most_common(most - 1)}
     return [value if value in stays or value is None else RARE for value in values]
+
+
+SLOW_S = 2.0
+REST = 20
+"""Boards that take more than `SLOW_S` of computing stay for this many times as long."""
 
 
 class LabelBoards:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import numpy as np
 
-from arena.boards.fitted import OPTIONS, fit_log, reading
+from arena.boards.fitted import OPTIONS, READING, fit_log
 from arena.boards.leaderboard import NO_VOTES
 from arena.boards.source import with_figures
 from arena.domain.vote import Policy
@@ -114,7 +114,7 @@ def _worked_out(votes: LoggedColumns) -> tuple[Value | None, Terms | None, str |
         return None, None, NO_VOTES
     try:
         newcomers = frozenset(fit_log(votes).newcomers)
-        board = value(*read_figures(votes.without(newcomers), reading()), OPTIONS)
+        board = value(*read_figures(votes.without(newcomers), READING), OPTIONS)
     except (DataError, NotIdentifiedError) as error:
         return None, None, error.args[0]
     return board, Terms.of(board.draws, np.random.default_rng([OPTIONS.seed, 4])), None
