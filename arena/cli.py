@@ -40,6 +40,7 @@ COMMANDS = {
     "value": "value:value",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "safety": "safety:safety",
     "label": "label:label",
     "overlap": "label:overlap",
     "referee": "referee:referee",

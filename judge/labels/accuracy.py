@@ -92,7 +92,7 @@ def _share(right: int, wrong: int) -> Share:
     return share((str(row), row < right) for row in range(right + wrong))
 
 
-def _compared(facet: str, pairs: Iterable[tuple[bool, bool]]) -> Accuracy:
+def compared(facet: str, pairs: Iterable[tuple[bool, bool]]) -> Accuracy:
     """Count rows by what a person and the tagger say of them."""
     counts = Counter(pairs)
     return Accuracy(
@@ -121,7 +121,7 @@ def accuracies() -> Mapping[str, Accuracy]:
     }
     answers = _sample("answers.tsv")
     measured[REFUSAL] = [(truth == "yes", refuses(_unescaped(text))) for truth, text in answers]
-    return {name: _compared(name, pairs) for name, pairs in measured.items()}
+    return {name: compared(name, pairs) for name, pairs in measured.items()}
 
 
 def _says(name: str, labels: Mapping[str, Label]) -> bool:
