@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,29 +20,34 @@ from arena.api.battle_routes import battles_router
 from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
+from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import ShownBattle, ShownVotes
 from arena.domain.model import Roster
-from arena.domain.vote import DEFAULT, SIMULATED, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import ClosingError, SettingsError, UnknownBattleError
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
+from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
+from arena.pages.oidc import OpenId
 from arena.pages.rendering import Visit
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
+from arena.pages.sign_in import Doors, sign_in_router
 from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
+from arena.play.topics import keep_releasing
 from arena.settings import Settings, read_cards, read_keys, read_roster
-from arena.store import log, single_battles
+from arena.store import log, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
@@ -58,6 +63,8 @@ SENT_AS_IT_IS = (
 )
 """What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
 the length of an answer. Events are sent as they come, and what the API answers is short."""
+POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
+"""Whose leaderboards are shown, the first without being asked for."""
 EXAMPLES = (
     Sentence("Explain how vaccines work to a ten-year-old"),
     Sentence("Write a Python function that finds duplicate files"),
@@ -76,8 +83,9 @@ class Parts:
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
+    people: People
+    labels: Mapping[str, LabelBoards]
     valuation: Valuation
-    identity: Identity
     addresses: Addresses
     metrics: Metrics
     stop_metrics: Callable[[], None]
@@ -101,15 +109,21 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=_lifespan(parts),
+        lifespan=_lifespan(parts, settings),
     )
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(
         Visitors,
-        identity=parts.identity,
+        people=parts.people,
         addresses=parts.addresses,
-        trust=Trust(settings.host, settings.host_names(), settings.proxy_networks()),
+        trust=Trust(
+            settings.host,
+            settings.host_names(),
+            settings.proxy_networks(),
+            settings.user_header.lower(),
+            settings.members_only,
+        ),
     )
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
@@ -117,10 +131,13 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     visit_of = partial(_visit, parts.store)
     problems.install(app, lambda request: missing(visit_of(request)))
-    board, simulated = (
+    board, *others = (
         Leaderboard(parts.store, policy, _now, record=lambda: parts.verifier.check)
-        for policy in (DEFAULT, SIMULATED)
+        for policy in POLICIES
     )
+    provider = settings.provider()
+    openid = OpenId(provider, settings.named_roles()) if provider else None
+    doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
     app.include_router(public_router(board.read, check))
@@ -130,14 +147,18 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             my_battles=lambda voter: parts.store.read(single_battles.past_battles, voter.id),
             voter_of=_voter_of,
             visit_of=visit_of,
-            others={SIMULATED.name: simulated.read},
+            labels=parts.labels,
+            others={policy.name: o.read for policy, o in zip(POLICIES[1:], others, strict=True)},
             cards=read_cards(settings.cards) if settings.cards else (),
             exhibits=_exhibits(parts.store) if settings.show_battles else None,
             study=settings.study,
+            topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
             pacing=settings.pacing,
+            can_sign_in=doors.openid is not None,
         )
     )
+    app.include_router(sign_in_router(doors))
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
     app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts, settings, visit_of) if settings.page else app
@@ -181,8 +202,9 @@ def build(settings: Settings, roster: Roster) -> Parts:
         endpoints=endpoints,
         battles=battles,
         verifier=upkeep.RecordVerifier(store, _now),
+        people=People(store, Identity(key), settings.named_roles(), _now),
+        labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(store, DEFAULT, _now),
-        identity=Identity(key),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
@@ -264,7 +286,9 @@ async def _check(parts: Parts, store: Recent) -> None:
     await store.check()
 
 
-def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(
+    parts: Parts, settings: Settings
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         learning = asyncio.create_task(parts.warm_up())
@@ -274,13 +298,19 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
+        releasing = asyncio.create_task(
+            keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
+        )
         yield
         learning.cancel()
         matching.cancel()
         verifying.cancel()
         valuing.cancel()
         labelling.cancel()
+        releasing.cancel()
         parts.verifier.close()
+        for boards in parts.labels.values():
+            await asyncio.to_thread(boards.close)
         await parts.battles.close()
         keeping.cancel()
         await parts.endpoints.aclose()
@@ -321,7 +351,7 @@ def _visit(store: Store, request: Request) -> Visit:
 
 
 def _exhibits(store: Store) -> Exhibits:
-    policies = {policy.name: policy for policy in (DEFAULT, SIMULATED)}
+    policies = {policy.name: policy for policy in POLICIES}
 
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
         if policy not in policies:

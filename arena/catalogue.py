@@ -108,6 +108,11 @@ class Words:
         """Write a number, given with commas and a point as Python has it."""
         return written.translate(self._signs) if self._signs else written
 
+    def language_name(self, code: str) -> str:
+        """Name a language by its ISO 639 code; one that is not known by the code itself."""
+        name = str(self.locale.languages.get(code, code))
+        return name[:1].upper() + name[1:]
+
     def day(self, when: datetime, *, year: bool) -> str:
         """Write a date in words."""
         if year:

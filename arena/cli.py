@@ -20,6 +20,7 @@ UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 
 GROUPS = {
     "export": "Write what the arena holds to files.",
+    "people": "Whom the arena knows, and who may do what.",
     "judge": "Scores and verdicts of models that judge.",
     "study": "How judges, and scores from elsewhere, agree with people.",
     "probe": "Is the measure itself any good: cards to read.",
@@ -31,6 +32,9 @@ COMMANDS = {
     "models": "serving:models",
     "models check": "serving:check_models",
     "export votes": "data:votes",
+    "people list": "people:roll",
+    "people invite": "people:invite",
+    "people change": "people:change",
     "verify": "data:verify",
     "migrate": "data:migrate",
     "backup": "data:backup",
@@ -41,8 +45,12 @@ COMMANDS = {
     "plan": "rating:plan",
     "voters": "rating:voters",
     "safety": "safety:safety",
+    "attack": "integrity:attack",
+    "exclude": "integrity:exclude",
+    "readmit": "integrity:readmit",
     "label": "label:label",
     "overlap": "label:overlap",
+    "topics": "topics:topics",
     "referee": "referee:referee",
     "judge run": "judge_run:run",
     "judge work": "judge_run:work",
@@ -57,6 +65,7 @@ COMMANDS = {
     "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
     "probe duplicates": "label:duplicates",
+    "probe memory": "memory:memory",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

@@ -7,6 +7,7 @@
     ├── StoreError              the database cannot be used
     │   ├── SchemaError         ... because its schema is not the one of this version
     │   └── BrokenRecordError   ... because its votes are not as they were recorded
+    ├── UnknownPersonError      the arena knows nobody of this name or id
     ├── EndpointError           a model did not answer (carries a FailureClass)
     └── PlayError               the visitor asked for something that cannot be done
         ├── BadPromptError      empty, too long, or not in the recordings
@@ -46,6 +47,10 @@ class SchemaError(StoreError):
 
 class BrokenRecordError(StoreError):
     """The chain of votes does not hold: names the first break."""
+
+
+class UnknownPersonError(ArenaError):
+    """The arena knows nobody of this name or id, or more than one."""
 
 
 class EndpointError(ArenaError):

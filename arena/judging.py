@@ -96,6 +96,19 @@ class EndpointJudge:
         except EndpointError as error:
             raise _as_call_error(error) from error
 
+    async def log_likelihoods(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return how likely each text is, in nats, as a vector of one number.
+
+        Raises
+        ------
+        judge.errors.CallError
+            If one could not be given.
+        """
+        try:
+            return [[await self._endpoints.log_likelihood(self._model, text)] for text in texts]
+        except EndpointError as error:
+            raise _as_call_error(error) from error
+
 
 def _decoding(sent: Parameters) -> dict[str, object]:
     json_object = {"response_format": {"type": "json_object"}} if sent.json_object else {}

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.model import Model, Roster
+from arena.domain.people import Known, Provider
 from arena.domain.words import Language
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
@@ -63,6 +64,15 @@ class Settings(BaseSettings):
         Addresses or networks, separated by commas, whose forwarded headers are believed.
     metrics_port : int or None
         Port of the figures for Prometheus; None serves none.
+    members_only : bool
+        Whether only people whom the arena knows may come in.
+    user_header : str
+        Header in which a trusted proxy names who has logged in there; empty if none does.
+    oidc_issuer : str or None
+        Address of a provider of OpenID Connect; with `oidc_client_id` people sign in there.
+    admins, researchers : str
+        Who has that role at the least, separated by commas: the names that the proxy gives, or
+        addresses of mail that the provider has verified.
     """
 
     model_config = SettingsConfigDict(env_prefix="ARENA_", extra="ignore", frozen=True)
@@ -117,6 +127,14 @@ class Settings(BaseSettings):
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = Field(None, ge=1, le=65535)
     shutdown_grace_s: float = Field(10.0, ge=0)
+    members_only: bool = False
+    user_header: str = Field("", pattern="^[A-Za-z0-9-]*$")
+    oidc_issuer: str | None = Field(None, pattern="^https?://[^ ]+$")
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    oidc_name: str = "OpenID"
+    admins: str = ""
+    researchers: str = ""
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -135,6 +153,26 @@ class Settings(BaseSettings):
                 msg = f"{host!r} must be a name or an address alone, without scheme and port"
                 raise ValueError(msg)
         return value
+
+    def named_roles(self) -> Known:
+        """Give who has a role by the settings."""
+        admins, researchers = (
+            frozenset(name.casefold() for name in _items(names))
+            for names in (self.admins, self.researchers)
+        )
+        return Known(admins, researchers)
+
+    def provider(self) -> Provider | None:
+        """Give where people sign in; None if nowhere."""
+        if self.oidc_issuer is None or self.oidc_client_id is None:
+            return None
+        secret = self.oidc_client_secret
+        return Provider(
+            issuer=self.oidc_issuer.rstrip("/"),
+            client_id=self.oidc_client_id,
+            client_secret=secret.get_secret_value() if secret else None,
+            name=self.oidc_name,
+        )
 
     def host_names(self) -> frozenset[str]:
         """Give the names by which visitors call the arena, as a browser writes them."""
@@ -168,7 +206,7 @@ def read_settings(**given: object) -> Settings:
         Naming the setting and its value.
     """
     try:
-        return Settings.model_validate({name: v for name, v in given.items() if v is not None})
+        settings = Settings.model_validate({name: v for name, v in given.items() if v is not None})
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
@@ -179,6 +217,27 @@ def read_settings(**given: object) -> Settings:
         )
         msg = f"{where}: {_plain_message(first['msg'])}, got {first['input']!r}."
         raise SettingsError(msg) from error
+    _check_sign_in(settings)
+    return settings
+
+
+def _check_sign_in(settings: Settings) -> None:
+    """Refuse ways in that could not work, or that anybody could take."""
+    if settings.user_header and not settings.trusted_proxies:
+        msg = (
+            f"ARENA_USER_HEADER={settings.user_header!r} is believed of trusted proxies alone, "
+            "and there is none: name yours in ARENA_TRUSTED_PROXIES."
+        )
+        raise SettingsError(msg)
+    if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
+        msg = "ARENA_OIDC_ISSUER and ARENA_OIDC_CLIENT_ID belong together: set both or neither."
+        raise SettingsError(msg)
+    if settings.secret_key is None and (settings.user_header or settings.oidc_issuer):
+        msg = (
+            "People are known again by a hash that ARENA_SECRET_KEY makes, and it is not set: "
+            "set it before they sign in."
+        )
+        raise SettingsError(msg)
 
 
 def read_roster(path: Path, *, to_battle: bool = True) -> Roster:

@@ -2,13 +2,18 @@
 
 Starts the arena with two recorded models of 200 characters a second (about 50 tokens) for
 five seconds, and drives it over raw HTTP from the same machine, so the figures share the
-processor with the load. ``bare.py``, the least that could stream, is driven alike beside it.
+processor with the load. ``bare.py``, the least that could stream, is driven alike beside it, once
+without and once with what any arena does: to read two models, and to store what they write.
+``parts.py`` says what the arena's time goes to.
 ``make bench`` runs it; ``--battles`` and ``--seconds`` change the size.
 """
 
 import argparse
 import asyncio
+import json
+import os
 import re
+import signal
 import socket
 import statistics
 import subprocess
@@ -16,7 +21,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
     AsyncExitStack,
@@ -29,7 +34,7 @@ from typing import TypeVar
 
 import httpx
 
-from benchmarks.recordings import Server, serving_recordings
+from benchmarks.recordings import ARENA, Server, serving_recordings
 
 T = TypeVar("T")
 TEXT = re.compile('"(text|tail)": ?"[^"]')
@@ -44,6 +49,11 @@ def largest(numbers, k):
 ```
 
 """
+PARTS = (
+    *("recordings", "model streams", "pace", "battles", "events", "rendering", "HTTP"),
+    *("event loop", "storing"),
+)
+"""As ``parts.py`` calls them."""
 TICK_S = 0.1
 RATE = 200
 """Characters a second: as the floor streams, too."""
@@ -82,12 +92,13 @@ Act = Callable[[httpx.AsyncClient, str], Awaitable[Updates]]
 
 
 @contextmanager
-def bare(seconds: float) -> Iterator[Server]:
+def bare(seconds: float, *with_what: str) -> Iterator[Server]:
     """Run the least that could stream."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, str(Path(__file__).with_name("bare.py")), str(port), str(seconds)]
+    script = str(Path(__file__).with_name("bare.py"))
+    command = [sys.executable, script, str(port), str(seconds), *with_what]
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(command, cwd=folder) as process,
@@ -99,11 +110,16 @@ def bare(seconds: float) -> Iterator[Server]:
             process.kill()
 
 
+def bare_with_models(seconds: float) -> AbstractContextManager[Server]:
+    """Run the least that could stream what two models write, and store it."""
+    return bare(seconds, "models")
+
+
 @contextmanager
-def serving(seconds: float) -> Iterator[Server]:
+def serving(seconds: float, command: Sequence[str] = (ARENA,)) -> Iterator[Server]:
     """Run the arena with two recordings that speak for so many seconds."""
     text = (MARKDOWN * 100)[: int(RATE * seconds)]
-    with serving_recordings({"Go": text}, RATE, **MANY) as server:
+    with serving_recordings({"Go": text}, RATE, command, **MANY) as server:
         _wait_for(server.url)
         yield server
 
@@ -202,6 +218,23 @@ async def measure(serve: Serve, name: str, act: Act, n: int, seconds: float) -> 
     )
 
 
+async def measure_parts(name: str, act: Act, n: int, seconds: float) -> str:
+    """Stream so many battles, and say what the arena's processor time goes to."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "parts.json"
+        command = [sys.executable, str(Path(__file__).with_name("parts.py")), str(report)]
+        with serving(seconds, command) as server:
+            async with visitors(2, server.url) as clients:
+                await at_once(clients, act, server.url)
+            async with visitors(n, server.url) as clients:
+                os.kill(server.pid, signal.SIGUSR1)
+                await at_once(clients, act, server.url)
+                os.kill(server.pid, signal.SIGUSR1)
+        spent: dict[str, float] = json.loads(report.read_text())
+    cells = " | ".join(f"{1000 * spent.get(part, 0) / n:.1f}" for part in PARTS)
+    return f"| {name} | {n} | {1000 * sum(spent.values()) / n:.1f} | {cells} |"
+
+
 async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds: float) -> str:
     """Time votes, one after another, while other battles stream."""
     with serve(seconds) as server:
@@ -236,12 +269,18 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for n in options.battles:
-        for name, serve, act in (
+        rows: tuple[tuple[str, Serve, Act], ...] = (
             ("bare", bare, as_text),
+            ("bare, models and storing", bare_with_models, as_text),
             ("text", serving, as_text),
             ("rendered", serving, rendered),
-        ):
+        )
+        for name, serve, act in rows:
             print(asyncio.run(measure(serve, name, act, n, options.seconds)), flush=True)
+    print(f"\n| ms each | battles | all | {' | '.join(PARTS)} |\n{'|---' * (len(PARTS) + 3)}|")
+    for n in options.battles:
+        for name, act in (("text", as_text), ("rendered", rendered)):
+            print(asyncio.run(measure_parts(name, act, n, options.seconds)), flush=True)
     print("\n| | battles streaming | votes | p50 | p95 |\n|---|---|---|---|---|")
     for streaming in (0, 120):
         for name, serve in SERVERS.items():

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,10 @@ def write_recordings(folder: Path, answers: Mapping[str, str], characters_per_s:
 
 @contextmanager
 def serving_recordings(
-    answers: Mapping[str, str], characters_per_s: float, **env: str
+    answers: Mapping[str, str],
+    characters_per_s: float,
+    command: Sequence[str] = (ARENA,),
+    **env: str,
 ) -> Iterator[Server]:
     """Serve them as fast as they speak."""
     with tempfile.TemporaryDirectory() as name:
@@ -62,7 +65,7 @@ def serving_recordings(
             "ARENA_LOG_LEVEL": "error",
         }
         with subprocess.Popen(
-            [ARENA, "serve"],
+            [*command, "serve"],
             cwd=name,
             env=os.environ | settings | env,
             stdout=subprocess.PIPE,

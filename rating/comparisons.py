@@ -283,12 +283,16 @@ class Comparisons:
         ndarray of shape (n_models, n_models, 4)
         """
         k, m = self.n_models, len(OUTCOMES)
+        sums = np.bincount(self.codes(), self.weight if value is None else value, k * k * m)
+        return np.asarray(sums, dtype=np.float64).reshape(k, k, m)
+
+    def codes(self) -> Ints:
+        """Return the place of every cell in `table`, flattened."""
         code = self.pairs[:, 0].astype(np.int64)
-        for size, key in ((k, self.pairs[:, 1]), (m, self.outcome)):
+        for size, key in ((self.n_models, self.pairs[:, 1]), (len(OUTCOMES), self.outcome)):
             code *= size
             code += key
-        sums = np.bincount(code, self.weight if value is None else value, k * k * m)
-        return np.asarray(sums, dtype=np.float64).reshape(k, k, m)
+        return code
 
     def votes_per_model(self) -> Ints:
         """Return the number of votes each model took part in, on either side."""

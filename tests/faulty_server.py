@@ -215,6 +215,7 @@ def faulty_server(behaviours: Mapping[str, Behaviour | Chosen]) -> Iterator[Faul
         routes = [
             Route("/v1/chat/completions", faulty.chat, methods=["POST"]),
             Route("/v1/embeddings", faulty.chat, methods=["POST"]),
+            Route("/v1/completions", faulty.chat, methods=["POST"]),
             Route("/v1/models", faulty.models),
         ]
         app = Starlette(routes=routes)

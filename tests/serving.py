@@ -8,8 +8,9 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self
@@ -17,8 +18,12 @@ from typing import IO, Any, Self
 import httpx
 
 from arena.app import create_app
+from arena.domain.people import Invitation, Role
+from arena.guard.people import new_token, token_hash
 from arena.server import configured
 from arena.settings import read_settings
+from arena.store import people
+from arena.store.store import Store
 from tests.faulty_server import Behaviour, FaultyServer, PromptServer, faulty_server
 from tests.process import Process
 from tests.sqlite import new_sqlite
@@ -100,6 +105,15 @@ def parse_events(text: str) -> list[StreamEvent]:
     blocks = [block.splitlines() for block in text.replace("\r\n", "\n").split("\n\n")]
     fields = [dict(line.split(": ", 1) for line in block if line[:1] != ":") for block in blocks]
     return [StreamEvent(f["event"], json.loads(f["data"]), f["id"]) for f in fields if f]
+
+
+def invited(served: Served, role: Role, name: str = "Ada Lovelace") -> str:
+    """Invite somebody; gives the path of the link."""
+    token, now = new_token(), datetime.now(UTC)
+    with closing(Store(served.database)) as store, store.writing() as session:
+        invitation, expires = Invitation(role, name, 1), now + timedelta(days=1)
+        people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
+    return f"/join/{token}"
 
 
 def side_text(events: Sequence[StreamEvent], side: str) -> str:

@@ -5,17 +5,22 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from http.cookies import SimpleCookie
+from urllib.parse import quote
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from arena.api.origins import RequestFacts, Trust, decide, take_forwarded
 from arena.api.problems import from_http, language_of, too_large
+from arena.domain.people import Person
+from arena.domain.vote import Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language, chosen_language
-from arena.guard.identity import COOKIE, MAX_AGE_S, SECURE_COOKIE, Addresses, Identity
+from arena.guard.identity import Addresses, Claim, Identity, cookie_header, cookie_name
+from arena.guard.people import People
 
 POLICY = "; ".join(
     (
@@ -96,13 +101,14 @@ class BodyLimit:
 
 
 class Visitors:
-    """Lets in whom `decide` lets in, as ``request.state.voter``, with a new cookie at need."""
+    """Lets in whom `decide` lets in, as ``request.state.voter``, with a new cookie at need.
 
-    def __init__(
-        self, app: ASGIApp, identity: Identity, addresses: Addresses, trust: Trust
-    ) -> None:
+    Whom the arena knows is ``request.state.person`` besides.
+    """
+
+    def __init__(self, app: ASGIApp, people: People, addresses: Addresses, trust: Trust) -> None:
         self.app = app
-        self.identity = identity
+        self.people = people
         self.addresses = addresses
         self.trust = trust
 
@@ -115,9 +121,9 @@ class Visitors:
             await self.app(scope, receive, send)
             return
         try:
-            header = self._let_in(scope)
+            header = await self._let_in(scope)
         except HTTPException as refusal:
-            await from_http(refusal, language_of(scope))(scope, receive, send)
+            await _refused(refusal, scope)(scope, receive, send)
             return
 
         async def greeting(message: Message) -> None:
@@ -130,7 +136,7 @@ class Visitors:
 
         await self.app(scope, receive, greeting)
 
-    def _let_in(self, scope: Scope) -> str | None:
+    async def _let_in(self, scope: Scope) -> str | None:
         """Write down who asks; gives the header that sets the cookie of somebody new.
 
         Raises
@@ -138,27 +144,51 @@ class Visitors:
         HTTPException
             If the request is refused.
         """
-        take_forwarded(scope, self.trust)
-        name = SECURE_COOKIE if scope["scheme"] == "https" else COOKIE
-        cookies = cookies_called(name, Headers(scope=scope))
-        # Of two, one may have been laid there by somebody else: then neither says who comes.
-        voter = self.identity.read(*cookies) if len(cookies) == 1 else None
-        decision = decide(RequestFacts.of(scope, known=voter is not None), self.trust)
+        user = take_forwarded(scope, self.trust)
+        claim = _claim_of(scope, self.people.identity)
+        person = await self._person(user, claim)
+        if claim and claim.sessions is not None and person is None:
+            claim = None  # signed out elsewhere, or kept out: then the cookie says nothing
+        known = person is not None or claim is not None
+        decision = decide(
+            RequestFacts.of(scope, known=known, role=person.role if person else None), self.trust
+        )
         if decision.refusal:
             raise decision.refusal
         header = None
         if decision.greets:
-            cookie = self.identity.issue()
-            voter = self.identity.read(cookie)
-            header = _set_cookie(name, cookie)
-        if voter and (client := scope.get("client")):
-            voter = replace(
-                voter,
-                address=self.addresses.pseudonym(client[0]),
-                network=self.addresses.network_pseudonym(client[0]),
-            )
-        scope.setdefault("state", {})["voter"] = voter
+            cookie = self.people.identity.issue()
+            claim = self.people.identity.read(cookie)
+            header = cookie_header(scope["scheme"], cookie)
+        state = scope.setdefault("state", {})
+        state["voter"], state["person"] = self._voter(scope, person, claim), person
         return header
+
+    async def _person(self, user: str | None, claim: Claim | None) -> Person | None:
+        """Find whom the arena knows: by the proxy's word before the cookie's."""
+        if user is not None:
+            before = claim.voter if claim and claim.sessions is None else None
+            return await run_in_threadpool(self.people.of_proxy, user, before)
+        if claim is None or claim.sessions is None:
+            return None
+        if self.people.held(claim.voter)[1]:
+            return self.people.of_claim(claim)
+        return await run_in_threadpool(self.people.of_claim, claim)
+
+    def _voter(self, scope: Scope, person: Person | None, claim: Claim | None) -> Voter | None:
+        if person is not None:
+            voter = Voter(person.id, person.kind)
+        elif claim is not None:
+            voter = Voter(claim.voter)
+        else:
+            return None
+        if not (client := scope.get("client")):
+            return voter
+        return replace(
+            voter,
+            address=self.addresses.pseudonym(client[0]),
+            network=self.addresses.network_pseudonym(client[0]),
+        )
 
 
 class Languages:
@@ -260,15 +290,22 @@ def cookies_called(name: str, headers: Headers) -> set[str]:
     return {value.strip() for key, _, value in pairs if key.strip() == name}
 
 
-def _set_cookie(name: str, value: str) -> str:
-    cookie: SimpleCookie = SimpleCookie({name: value})
-    morsel = cookie[name]
-    morsel["path"] = "/"
-    morsel["max-age"] = MAX_AGE_S
-    morsel["httponly"] = True
-    morsel["samesite"] = "Lax"
-    morsel["secure"] = name == SECURE_COOKIE
-    return morsel.OutputString()
+def _claim_of(scope: Scope, identity: Identity) -> Claim | None:
+    """Read who somebody is by their cookie.
+
+    Of two, one may have been laid there by somebody else: then neither says who comes.
+    """
+    cookies = cookies_called(cookie_name(scope["scheme"]), Headers(scope=scope))
+    return identity.read(*cookies) if len(cookies) == 1 else None
+
+
+def _refused(refusal: HTTPException, scope: Scope) -> Response:
+    """Answer why somebody is not let in; who heads for a page is led to the way in."""
+    headers = Headers(scope=scope)
+    if refusal.status_code == 401 and "text/html" in headers.get("accept", ""):
+        wanted = quote(scope["path"] + (f"?{q.decode()}" if (q := scope["query_string"]) else ""))
+        return RedirectResponse(f"/sign-in?to={wanted}", 303, {"Cache-Control": "no-store"})
+    return from_http(refusal, language_of(scope))
 
 
 def _template(scope: Scope) -> str:

@@ -8,6 +8,9 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from arena.domain.people import Role
+from rating.sentences import Sentence
+
 SAFE = {"GET", "HEAD", "OPTIONS"}
 """Methods that change nothing."""
 PROBES = "/health/"
@@ -15,11 +18,22 @@ PROBES = "/health/"
 FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
 """Where a visitor without a cookie is given one; the reading pages stay cacheable."""
 
+OPEN = ("/sign-in", "/join/", "/sign-out", "/look/", "/language/", "/favicon.ico")
+"""What anybody may reach where only members come in: the way in, and how it looks."""
+ROOMS = {"/admin": Role.ADMIN}
+"""Who may reach what lies below a path."""
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 ADDRESS_AND_PORT = re.compile(r"\[(?P<v6>.+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+")
 CLAIMS = re.compile(r"forwarded|x-forwarded-.+|x-real-ip|x-gradio-server")
 """Headers in which somebody says for whom they ask; behind us only `Host` and the scope count."""
+
+NEEDS = {
+    Role.VOTER: Sentence("This is for members of the arena."),
+    Role.RESEARCHER: Sentence("This is for researchers of the arena."),
+    Role.ADMIN: Sentence("This is for those who run the arena."),
+}
 
 Network = IPv4Network | IPv6Network
 
@@ -37,11 +51,17 @@ class Trust:
         elsewhere can have its name resolve to this machine, but it cannot become an address.
     proxies : tuple of networks
         Whose forwarded headers are believed.
+    user_header : str
+        Header in which they name who has logged in there; empty if they do not.
+    members_only : bool
+        Whether only people whom the arena knows may come in.
     """
 
     host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
     proxies: tuple[Network, ...] = ()
+    user_header: str = ""
+    members_only: bool = False
 
     def is_ours(self, host: str | None) -> bool:
         """Tell whether a `Host` header, with or without a port, names this arena."""
@@ -72,6 +92,8 @@ class RequestFacts:
         None where they are missing.
     known : bool
         Whether the request carries a cookie of ours.
+    role : Role or None
+        Of the person who asks; None of somebody whom the arena does not know.
     """
 
     method: str
@@ -83,9 +105,10 @@ class RequestFacts:
     mode: str | None = None
     destination: str | None = None
     known: bool = False
+    role: Role | None = None
 
     @classmethod
-    def of(cls, scope: Scope, *, known: bool) -> "RequestFacts":
+    def of(cls, scope: Scope, *, known: bool, role: Role | None = None) -> "RequestFacts":
         """Read a request, after `take_forwarded` has written the visitor's view into it."""
         headers = Headers(scope=scope)
         return cls(
@@ -98,6 +121,7 @@ class RequestFacts:
             mode=_joined(headers, "sec-fetch-mode"),
             destination=_joined(headers, "sec-fetch-dest"),
             known=known,
+            role=role,
         )
 
     @property
@@ -155,14 +179,26 @@ def decide(request: RequestFacts, trust: Trust) -> Decision:
     changes = request.method not in SAFE
     if changes and not request.from_own_page:
         return Decision(refusal=_not_from_here(request))
+    wanted = _needed(request.path, trust)
+    if wanted and (request.role is None or not request.role.covers(wanted)):
+        return Decision(refusal=_not_let_in(request.role, wanted))
     first = not request.known and (request.method, request.path) in FIRST_CONTACT
     return Decision(greets=first and (request.from_own_page or request.followed_link))
 
 
-def take_forwarded(scope: Scope, trust: Trust) -> None:
+def _needed(path: str, trust: Trust) -> Role | None:
+    """Give the role that a path needs; None if anybody may come."""
+    for room, role in ROOMS.items():
+        if path == room or path.startswith(f"{room}/"):
+            return role
+    return Role.VOTER if trust.members_only and not path.startswith(OPEN) else None
+
+
+def take_forwarded(scope: Scope, trust: Trust) -> str | None:
     """Write who asks, how and under which name into the scope, as a trusted proxy says.
 
-    The headers that say so go, whoever sent them: nothing behind reads them again.
+    The headers that say so go, whoever sent them: nothing behind reads them again. Given is who
+    has logged in at the proxy, if it is one that says so.
 
     Raises
     ------
@@ -171,10 +207,12 @@ def take_forwarded(scope: Scope, trust: Trust) -> None:
     """
     headers = Headers(scope=scope)
     scope["headers"] = [
-        (name, value) for name, value in headers.raw if not CLAIMS.fullmatch(name.decode("latin1"))
+        (name, value)
+        for name, value in headers.raw
+        if not CLAIMS.fullmatch(name.decode("latin1")) and name != trust.user_header.encode()
     ]
     if not (peer := scope.get("client")) or not trust.believes(peer[0]):
-        return
+        return None
     if addresses := _joined(headers, "x-forwarded-for"):
         scope["client"] = (_visitor(addresses, trust), 0)
     if scheme := _joined(headers, "x-forwarded-proto"):
@@ -186,6 +224,21 @@ def take_forwarded(scope: Scope, trust: Trust) -> None:
             raise _unreadable("X-Forwarded-Host", host, "one host, with its port if it has one")
         others = [(name, value) for name, value in scope["headers"] if name != b"host"]
         scope["headers"] = [*others, (b"host", host.encode())]
+    return _user(headers, trust)
+
+
+def _user(headers: Headers, trust: Trust) -> str | None:
+    """Read who has logged in at the proxy.
+
+    Raises
+    ------
+    HTTPException
+        If it names two people.
+    """
+    users = headers.getlist(trust.user_header) if trust.user_header else []
+    if len(users) > 1:
+        raise _unreadable(trust.user_header, ", ".join(users), "one name")
+    return users[0].strip() or None if users else None
 
 
 def _visitor(addresses: str, trust: Trust) -> str:
@@ -236,6 +289,12 @@ def _not_from_here(request: RequestFacts) -> HTTPException:
         f"Only the arena's own page at {request.own_origin!r} may ask for this, "
         f"and a page of {asker} did. Open the arena itself.",
     )
+
+
+def _not_let_in(role: Role | None, wanted: Role) -> HTTPException:
+    if role is None:
+        return HTTPException(401, Sentence("Sign in first."))
+    return HTTPException(403, NEEDS[wanted])
 
 
 def _unreadable(header: str, value: str, wanted: str) -> HTTPException:

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from arena.domain.vote import DEFAULT, Choice, Policy, VoterKind
+from arena.domain.vote import DEFAULT, INHERITS, READMITTED, Choice, Policy, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
@@ -68,6 +68,9 @@ COLUMNS = {
 
 The last five are of the chain: see `export_votes`. ``links`` is how many there are in all.
 """
+
+READS = INHERITS[DEFAULT.name]
+"""Policies whose exclusions the default one reads."""
 
 LABELS = ("category", "language", "intent", "turns", "chars", "hard")
 """Columns that say what was asked for, by the policy's tagger; no hash binds them."""
@@ -352,8 +355,9 @@ def _wrongly_left_out(rows: Sequence[Row]) -> str | None:
     """Say which vote is left out, or is not, against the rules of the policy, if any."""
     reasons: dict[int, list[str]] = defaultdict(list)
     for row in rows:
-        if row["exclusion"] is not None and (bound := _exclusion(row))["policy"] == DEFAULT.name:
-            reasons[bound["vote"]].append(bound["reason"])
+        if row["exclusion"] is not None and (bound := _exclusion(row))["policy"] in READS:
+            is_counter = bound["rule"] == READMITTED
+            reasons[bound["vote"]] = [] if is_counter else [bound["reason"]]
     for row in rows:
         if row["link_kind"] == "vote" and row["winner"] is not None:
             why = _why_not(row, DEFAULT, tuple(reasons[row["link"]]))

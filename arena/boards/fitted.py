@@ -122,7 +122,7 @@ def fit_log(log: LoggedColumns, *, until: datetime | None = None) -> Fitted:
     try:
         return _fitted(votes, ())
     except NotIdentifiedError as error:
-        newcomers = _newcomers(votes.data, error)
+        newcomers = newcomers_of(votes.data, error)
         if not newcomers:
             raise
     votes = count_votes(log.without(newcomers), reading(until=until))
@@ -136,7 +136,7 @@ def _fitted(votes: Votes, newcomers: tuple[str, ...]) -> Fitted:
     return Fitted(votes, fit, off, newcomers)
 
 
-def _newcomers(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:
+def newcomers_of(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:
     """Name the models outside the largest group, if they are few enough to set aside."""
     core = frozenset(error.groups[0] if error.groups else ())
     inside = np.array([model in core for model in data.models], dtype=bool)

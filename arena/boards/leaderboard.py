@@ -2,15 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
+from arena.boards.integrity import RINGS, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
-from arena.store import chain, log
+from arena.store import chain, exclusions, log
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError
@@ -29,6 +30,9 @@ METHOD_BY_VOTE = Sentence(
     "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
 )
 NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
+
+HELD_RULES = {VOTERS: Sentence("single voters"), RINGS: Sentence("rings")}
+"""What the rules of `arena.boards.integrity` check, in words."""
 
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
@@ -70,6 +74,7 @@ class Leaderboard:
         self._lock = threading.Lock()
         self._history = History()
         self._board: Board | None = None
+        self._held: dict[str, float] = {}
         self._rests_until: datetime | None = None
 
     def read(self) -> Board:
@@ -100,20 +105,22 @@ class Leaderboard:
         with self._store.reading() as session:
             head = chain.head(session)
             version = f"{head[:12] or 'empty'}-{__version__}"
-            if self._board is not None and self._board.version == version:
+            held = exclusions.held(session)
+            is_same = self._board is not None and self._board.version == version
+            if self._board is not None and is_same and held == self._held:
                 return self._board
             columns = log.columns(session, self._policy)
             records = log.model_records(session, self._policy.kinds)
         now = self._now()
         past = self._history.read(columns, now)
-        board = make_board(columns, records, self._policy, version, now, past)
+        board = make_board(columns, records, self._policy, version, now, past, _on_held(held))
         if board.rows:
             method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
             with self._store.writing() as session:
                 log.record(session, board, method, __version__, head)
         took = self._worked() - began
         self._rests_until = now + timedelta(seconds=REST * took) if took > SLOW_S else None
-        self._board = board
+        self._board, self._held = board, held
         return board
 
 
@@ -124,6 +131,7 @@ def make_board(
     version: str,
     now: datetime,
     history: tuple[Moment, ...] = (),
+    held: tuple[str, ...] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, reading())
@@ -149,6 +157,7 @@ def make_board(
         pairs=pair_cells(votes.data, fitted),
         history=history,
         health=tuple(record for record in records if record.battles),
+        warnings=held,
         reason=reason,
     )
     return _with_ratings(board, fitted, report, records) if fitted and report else board
@@ -169,7 +178,19 @@ def _with_ratings(
         holds=holds(fitted),
         fit_check=fit_check(fitted, [row.model for row in report.ratings]),
         among=fitted.among_voters(),
-        warnings=_warnings(report, fitted.newcomers),
+        warnings=(*board.warnings, *_warnings(report, fitted.newcomers)),
+    )
+
+
+def _on_held(held: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(
+        Sentence(
+            "The check of %(rule)s would leave out %(share)s %% of the votes. So many are a "
+            "reason to doubt the check: it is held, and leaves out none.",
+            rule=HELD_RULES.get(rule, rule),
+            share=round(100 * share),
+        )
+        for rule, share in held.items()
     )
 
 

@@ -53,6 +53,20 @@ def labels(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, str], ...]:
     return _pairs(words, "THEIRS=OURS, such as left=model_a", str.rpartition)
 
 
+@Parameter(n_tokens=1)
+def shares(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, float], ...]:
+    """Read the value of ``--mix``."""
+    given = []
+    for part in words[-1].value.split(","):
+        name, _, share = part.rpartition("=")
+        try:
+            given.append((name.strip(), float(share if name.strip() else "")))
+        except ValueError as error:
+            msg = f"cannot read {part!r}: write CATEGORY=SHARE, such as coding=.5,writing=.5."
+            raise ValueError(msg) from error
+    return tuple(given)
+
+
 def _pairs(
     words: Sequence[Token],
     how: str,
@@ -101,6 +115,10 @@ Columns = Annotated[
 Labels = Annotated[
     tuple[tuple[str, str], ...],
     Parameter(name="--label", metavar="THEIRS=OURS", converter=labels, allow_leading_hyphen=True),
+]
+Shares = Annotated[
+    tuple[tuple[str, float], ...],
+    Parameter(name="--mix", metavar="CATEGORY=SHARE,...", converter=shares),
 ]
 Anchor = Annotated[
     tuple[str, float] | None, Parameter(metavar="MODEL=POINTS", converter=model_and_points)

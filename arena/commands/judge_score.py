@@ -13,7 +13,10 @@ HEADINGS = {
     "model": "Model",
     "version": "Version",
     "judge": "Judge",
+    "strategy": "Asked",
+    "subset": "Part",
     "n": "Rows",
+    "n_unread": "Unread",
     "n_wins": "Wins",
     "n_ties": "Ties",
     "n_losses": "Losses",
@@ -24,6 +27,10 @@ HEADINGS = {
     "score": "Score",
     "adjusted": "Adjusted",
     "task_macro": "Task macro",
+    "correct_mean": "Right",
+    "correct_both": "Right in both orders",
+    "equal": "Same in both",
+    "kappa_agreement": "Kappa of both",
 }
 """Columns of the table on a terminal; JSON has the others too."""
 
@@ -34,7 +41,7 @@ ERRORS = {
 }
 """Columns that are shown with their standard error behind them."""
 
-TEXTS = ("model", "version", "judge")
+TEXTS = ("model", "version", "judge", "strategy", "subset")
 
 
 def score(
@@ -42,7 +49,7 @@ def score(
     /,
     *,
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
-    method: Annotated[str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|pairwise")],
+    method: Annotated[str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|llmbar|pairwise")],
     items: File = None,
     regularisation: File = None,
     compat: Annotated[str | None, Parameter(metavar="row-position")] = None,

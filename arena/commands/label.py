@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from arena import terminal
-from arena.commands.arguments import Columns, File, TableOrJson
+from arena.commands.arguments import Columns, File, RosterFile, TableOrJson
 from arena.errors import SettingsError
 from arena.terminal import plain, say, show, working, write_json
 from judge.labels.shares import LabelShare, shares
@@ -15,7 +17,10 @@ from judge.labels.taggers import VERSION
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
-    from judge.labels.overlap import Gain
+    from judge.labels.files import DownSampled
+    from judge.labels.overlap import Change, Gain, Overlap
+    from judge.studies.estimates import Estimate
+    from rating.diagnosis.reweighting import Move
     from rating.tables.sources import LoggedColumns
     from rating.typing import Floats
 
@@ -68,6 +73,7 @@ def duplicates(
     source: str,
     /,
     *,
+    board: bool = False,
     columns: Columns = (),
     form: TableOrJson = "table",
 ) -> None:
@@ -80,6 +86,9 @@ def duplicates(
     ----------
     source
         Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
+    board
+        Also rate the votes with prompts that are asked most counted less: each as often as one
+        at the 99.9th percentile.
     columns
         Read prompt or time from the column of this name, as in prompt=question.
     form
@@ -97,18 +106,57 @@ def duplicates(
         groups = alike.duplicates(texts, advance)
     freshness = None if seconds is None else alike.fresh(groups, seconds)
     result = alike.to_dict(texts, groups, freshness)
+    sampled = _down_sampled(source, columns) if board else None
+    if sampled:
+        result["down_sampled"] = sampled.to_dict()
     if form == "json":
         write_json(result)
         return
     rows = [(f"{one['n']:,}", one["prompt"][:SHOWN]) for one in result["largest"]]
     show(*map(plain, _in_words(result)), terminal.table(("Times", "Prompt"), rows, right=(0,)))
+    if sampled:
+        _show_sampled(sampled)
+
+
+def _down_sampled(source: str, columns: Roles) -> "DownSampled":
+    from judge.labels.duplicates import duplicates as groups_of
+    from judge.labels.files import down_sampled, prompts_of
+
+    with working("Rating"):
+        votes: Files | LoggedColumns
+        if "://" in source:
+            votes, prompts = _logged(source)
+        else:
+            votes = Files((source,))
+            prompts = prompts_of(votes, dict(columns).get("prompt"))
+        return down_sampled(votes, groups_of(["\n\n".join(texts) for texts in prompts]))
+
+
+def _show_sampled(sampled: "DownSampled") -> None:
+    words = (
+        f"{sampled.prompts:,} prompts with more than {sampled.most:,} votes each, "
+        f"{sampled.votes:,} together, counted for {sampled.most:,}. Kendall's tau with the board "
+        f"as it is: {sampled.board.kendall or 0:.2f}."
+    )
+    rows = [
+        (one.model, f"{one.rank_default}", f"{one.rank}", _moved(one))
+        for one in sampled.board.moves
+    ]
+    head = ("Model", "Rank", "Rank then", "Points moved")
+    show(plain(words), terminal.table(head, rows, right=(1, 2)))
+
+
+def _moved(one: "Move") -> str:
+    if one.lower is None or one.upper is None:
+        return f"{one.moved:+.1f}"
+    return f"{one.moved:+.1f} ({one.lower:+.1f} to {one.upper:+.1f})"
 
 
 def overlap(
-    benchmark: str,
-    source: str,
+    files: Annotated[tuple[str, ...], Parameter(metavar="[BENCHMARK] VOTES")],
     /,
     *,
+    roster: RosterFile = None,
     columns: Columns = (),
     level: float = 0.95,
     form: TableOrJson = "table",
@@ -116,17 +164,19 @@ def overlap(
     """Rate models on prompts that a benchmark holds against all others.
 
     A prompt overlaps if it has 13 words in a row of an item, or is a shorter item as such. Who
-    does better there may have learnt the benchmark by heart.
+    does better there may have learnt the benchmark by heart. With a roster, also rate each model
+    with a cutoff on prompts like one of before that day against later ones.
     Exit code 3: one of the two kinds of prompts identifies no rating.
 
     Parameters
     ----------
-    benchmark
-        File, folder or pattern of its items (.parquet, .csv, .jsonl).
-    source
-        Votes: database URL, or files with the words of the prompts beside them.
+    files
+        A benchmark, a file, folder or pattern of items (.parquet, .csv, .jsonl), unless only
+        cutoffs are asked for; and votes: database URL, or files with the prompts beside them.
+    roster
+        TOML file of models, of which some say their cutoff.
     columns
-        Read the prompts of the votes from the column of this name, as in prompt=question.
+        Read prompt or time of the votes from the column of this name, as in prompt=question.
     level
         Of each interval.
     form
@@ -135,8 +185,30 @@ def overlap(
     Examples
     --------
     arena overlap gsm8k.jsonl sqlite:///arena.db
-    arena overlap gsm8k.jsonl votes.parquet --column prompt=question
+    arena overlap sqlite:///arena.db --roster roster.toml
     """
+    if len(files) not in (1, 2) or (len(files) == 1 and roster is None):
+        raise SettingsError("Name a benchmark and votes, or votes alone with --roster.")
+    *benchmark, source = files
+    result = _of_benchmark(benchmark[0], source, columns, level) if benchmark else None
+    changes = _around_cutoffs(source, roster, columns, level) if roster else None
+    if form == "json":
+        values = result.to_dict() if result else {}
+        if changes is not None:
+            values |= {"cutoffs": [one.to_dict() for one in changes[0]], "not_rated": changes[1]}
+        write_json(values)
+        return
+    if result:
+        head = ("Model", "Overlapping", "Others", "Difference", "p, after Holm")
+        words = (
+            f"{result.overlapping:,} of {result.votes:,} votes are on prompts of the benchmark."
+        )
+        show(plain(words), terminal.table(head, map(_gain, result.gains)))
+    if changes is not None:
+        _show_changes(*changes)
+
+
+def _of_benchmark(benchmark: str, source: str, columns: Roles, level: float) -> "Overlap":
     from judge.labels.files import prompts_of, rated_apart
     from judge.labels.overlap import Benchmark, overlapping
 
@@ -146,22 +218,68 @@ def overlap(
         )
         if "://" in source:
             votes, prompts = _logged(source)
-            result = rated_apart(votes, overlapping(prompts, items), level)
+            return rated_apart(votes, overlapping(prompts, items), level)
+        file = Files((source,))
+        asked = prompts_of(file, dict(columns).get("prompt"))
+        return rated_apart(file, overlapping(asked, items), level)
+
+
+def _around_cutoffs(
+    source: str, roster: Path, columns: Roles, level: float
+) -> "tuple[tuple[Change, ...], dict[str, str]]":
+    from arena.settings import read_roster
+    from judge.labels.duplicates import duplicates, first_written
+    from judge.labels.files import before_and_after, timed_prompts
+
+    models = read_roster(roster, to_battle=False)
+    cutoffs = {model.id: model.cutoff for model in models if model.cutoff is not None}
+    if not cutoffs:
+        msg = f"{roster}: no model has a cutoff. Write cutoff = 2026-03-01 into its table."
+        raise SettingsError(msg)
+    with working("Comparing") as advance:
+        votes: Files | LoggedColumns
+        if "://" in source:
+            votes, prompts = _logged(source)
+            texts = ["\n\n".join(part) for part in prompts]
+            seconds = _seconds(votes.created)
         else:
-            file = Files((source,))
-            asked = prompts_of(file, dict(columns).get("prompt"))
-            result = rated_apart(file, overlapping(asked, items), level)
-    if form == "json":
-        write_json(result.to_dict())
-        return
-    head = ("Model", "Overlapping", "Others", "Difference", "p, after Holm")
-    words = f"{result.overlapping:,} of {result.votes:,} votes are on prompts of the benchmark."
-    show(plain(words), terminal.table(head, map(_gain, result.gains)))
+            votes, named = Files((source,)), dict(columns)
+            texts, known = timed_prompts(votes, named.get("prompt"), named.get("time"))
+            if known is None:
+                msg = (
+                    f"There is no column of times in {source!r}: name it with --column time=NAME."
+                )
+                raise SettingsError(msg)
+            seconds = known
+        first = first_written(duplicates(texts, advance), seconds)
+    with working("Rating") as advance:
+        return before_and_after(votes, first, cutoffs, level, advance)
+
+
+def _show_changes(changes: "Sequence[Change]", not_rated: Mapping[str, str]) -> None:
+    head = ("Model", "Cutoff", "Votes before", "Later", "Before less later", "p, after Holm")
+    rows = [
+        (
+            *(one.model, one.cutoff.isoformat(), f"{one.before:,}", f"{one.after:,}"),
+            *(_ends_of(one.difference), f"{one.p:.3f}"),
+        )
+        for one in changes
+    ]
+    about = (
+        "Ratings on prompts like one that was there before the cutoff, less those on later "
+        "prompts, less the same of the other models on average."
+    )
+    show(plain(about), terminal.table(head, rows, right=(2, 3)))
+    for model, why in not_rated.items():
+        say(f"{model}: {why}")
+
+
+def _ends_of(gap: "Estimate") -> str:
+    return f"{gap.value:+.0f} ({gap.lower:+.0f} to {gap.upper:+.0f})"
 
 
 def _gain(one: "Gain") -> tuple[str, ...]:
-    gap = one.difference
-    ends = f"{gap.value:+.0f} ({gap.lower:+.0f} to {gap.upper:+.0f})"
+    ends = _ends_of(one.difference)
     return one.model, f"{one.overlapping:.0f}", f"{one.others:.0f}", ends, f"{one.p:.3f}"
 
 
@@ -182,14 +300,18 @@ def _timed_prompts(source: str, columns: Roles) -> "tuple[list[str], Floats | No
 
         named = dict(columns)
         return timed_prompts(Files((source,)), named.get("prompt"), named.get("time"))
-    import numpy as np
-
     from arena.store.engine import reading_existing
     from arena.store.labels import prompts
 
     with reading_existing(source) as session:
         rows = prompts(session)
-    return [text for text, _ in rows], np.array([moment.timestamp() for _, moment in rows])
+    return [text for text, _ in rows], _seconds([moment for _, moment in rows])
+
+
+def _seconds(moments: Sequence[datetime]) -> "Floats":
+    import numpy as np
+
+    return np.array([moment.timestamp() for moment in moments])
 
 
 def _in_words(result: Mapping[str, Any]) -> list[str]:

@@ -1,12 +1,11 @@
 """`arena mix`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
-from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, require_folder_of
+from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, Shares, require_folder_of
 from arena.commands.rating import Options, write_board
 from arena.terminal import working
 from rating.errors import DataError
@@ -16,26 +15,6 @@ TAKEN = "^(options|both_bad|cluster|half_life|since|until|columns|seed|level|sca
 """What of a rating's options a mix takes."""
 
 DEFAULTS = Options()
-
-
-@Parameter(n_tokens=1)
-def shares(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, float], ...]:
-    """Read the value of ``--mix``."""
-    given = []
-    for part in words[-1].value.split(","):
-        name, _, share = part.rpartition("=")
-        try:
-            given.append((name.strip(), float(share if name.strip() else "")))
-        except ValueError as error:
-            msg = f"cannot read {part!r}: write CATEGORY=SHARE, such as coding=.5,writing=.5."
-            raise ValueError(msg) from error
-    return tuple(given)
-
-
-Shares = Annotated[
-    tuple[tuple[str, float], ...],
-    Parameter(name="--mix", metavar="CATEGORY=SHARE,...", converter=shares),
-]
 
 
 def mix(
@@ -59,8 +38,9 @@ def mix(
     Parameters
     ----------
     source
-        A file of your own prompts with a column of their category, and then files, folders or
-        patterns of votes with the same column; with --mix votes alone.
+        A file of your own prompts, and then files, folders or patterns of votes with a column of
+        their category; with --mix votes alone. Prompts have that column too, or are labelled by
+        rules here: a text of a prompt a line, or a table with a column prompt.
     given
         Shares of categories, instead of prompts, such as coding=.5,writing=.5; of any sum.
     by
@@ -86,12 +66,13 @@ def mix(
     if not given and len(source) < 2:
         msg = "Name a file of your own prompts before the votes, or say --mix CATEGORY=SHARE,..."
         raise DataError(msg)
-    from rating.pooling.mix import KAPPAS, Mix  # numpy takes a quarter of a second
-    from rating.tables.mixes import rate_mix_of, read_mix
+    from judge.labels.files import mix_of  # numpy takes a quarter of a second
+    from rating.pooling.mix import KAPPAS, Mix
+    from rating.tables.mixes import rate_mix_of
 
     options = replace(options, by=by, pool=True)
     with working("Rating"):
-        own = Mix.of_shares(dict(given)) if given else read_mix(source[0], by)
+        own = Mix.of_shares(dict(given)) if given else mix_of(source[0], by)
         votes = chosen.source(source if given else source[1:], options.columns)
         board = rate_mix_of(
             votes, own, options, kappas=kappa or KAPPAS, reweighted=weights == "mix"

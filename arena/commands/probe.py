@@ -1,9 +1,7 @@
 """`arena probe`: is a measure of similarity, a judge or a board any good, and the arena blind."""
 
-import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,22 +20,21 @@ from arena.commands.arguments import (
     Flat,
     Renamed,
     RosterFile,
+    Shares,
     TableOrJson,
     require_folder_of,
 )
+from arena.commands.embedding import embedded_by
 from arena.commands.judge_work import (
     ARENA,
     PROBED,
     JudgeOptions,
     Task,
     done,
-    opened,
     prepared,
     show_estimate,
 )
 from arena.domain.battle import Pacing
-from arena.domain.model import Model
-from arena.errors import SettingsError
 from arena.terminal import plain, say, show, table, warnings, working, write, write_json
 from rating import __version__
 from rating.errors import DataError
@@ -46,11 +43,8 @@ from rating.tables.files import Files
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from arena.endpoints.sse import Budgets
     from arena.play.blindness import Sight
     from arena.play.rules import Rules
-    from arena.store.store import Store
-    from judge.probe.embedding import Vectors
     from judge.probe.similarity import Measure
     from judge.report.cards import ProbePage
     from judge.verdict import Run
@@ -113,7 +107,7 @@ def similarity(
     form = _chosen(form, out)
     from judge.probe.cards import probe_similarity  # help would wait for scipy
 
-    embed = None if embeddings is None else _embedding_of(embeddings, database, roster)
+    embed = None if embeddings is None else _measure_of(embeddings, database, roster)
     with working("Probing") as advance:
         result = probe_similarity(
             files,
@@ -207,6 +201,7 @@ def prompts(
     prompts: File = None,
     value: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
     right: Annotated[float | None, Parameter(metavar="ABOVE")] = None,
+    mix: Shares = (),
     draws: Annotated[int, Parameter(validator=Number(gte=19))] = 999,
     sample: int = 400,
     seed: Seed = 0,
@@ -230,6 +225,9 @@ def prompts(
         Column of results: right, correct, win, score, preference or value by default.
     right
         Above it a result is right, else wrong; 1.5 for preference.
+    mix
+        Shares of your own of the groups of the first --by, such as coding=.5,writing=.5: what
+        the board is where groups weigh so.
     draws
         Of each null.
     sample
@@ -239,15 +237,18 @@ def prompts(
     --------
     arena probe prompts votes.parquet --by category
     arena probe prompts marks.csv --by topic --prompts prompts.csv --out prompts.html
+    arena probe prompts votes.parquet --by category --mix coding=.7,writing=.3
     """
     form = _chosen(form, out)
     from judge.probe.prompts import Asked, probe_prompts
+    from rating.pooling.mix import Mix
 
     asked = Asked(
         by,
         None if prompts is None else Files((prompts,)),
         value,
         right,
+        Mix.of_shares(dict(mix)) if mix else None,
         draws=draws,
         sample=sample,
         seed=seed,
@@ -408,57 +409,14 @@ def _require_whole(run: "Run") -> None:
         sys.exit(1)
 
 
-def _embedding_of(
+def _measure_of(
     name: str, database: str | None, roster: Path | None
 ) -> "Callable[[Sequence[str]], Measure]":
     """Return what makes a measure of texts: it asks for those that the database does not hold."""
-    from arena.settings import read_settings
-    from arena.store.store import Store
     from judge.probe.embedding import embedding_measure
 
-    settings = read_settings(database=database, roster=roster)
-    model = _model(name, settings.roster)
-
-    def measure(texts: Sequence[str]) -> "Measure":
-        with closing(Store(settings.database)) as store:
-            asked = _asked(model, settings.budgets(), store, texts)
-            return embedding_measure(model.id, asyncio.run(asked))
-
-    return measure
-
-
-def _model(name: str, file: Path | None) -> Model:
-    from arena.settings import read_roster
-
-    models = read_roster(file, to_battle=False) if file else ()
-    model = next((one for one in models if one.id == name), None)
-    if model is None:
-        known = ", ".join(one.id for one in models) or "none: name its file with --roster"
-        msg = f"--embeddings: there is no model {name!r} in the roster. There are {known}."
-        raise SettingsError(msg)
-    return model
-
-
-async def _asked(
-    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str]
-) -> "Vectors":
-    import numpy as np
-
-    from arena.judging import journal_of, revision_of
-    from judge.probe.embedding import embed_all
-
-    revision = revision_of(model)
-    with working("Embedding") as advance:
-        async with opened(model, budgets) as judge:
-            return await embed_all(
-                texts,
-                judge.embed,
-                journal_of(store, revision, None),
-                model=revision,
-                sleep=asyncio.sleep,
-                rng=np.random.default_rng(),
-                progress=advance,
-            )
+    vectors_of = embedded_by(name, database, roster)
+    return lambda texts: embedding_measure(name, vectors_of(texts))
 
 
 def _chosen(form: str | None, out: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -163,10 +164,12 @@ def voters(
     form: Annotated[str | None, Parameter(name="--format", choices=VOTERS_FORMATS)] = None,
     out: File = None,
     weighted: File = None,
+    apply: bool = False,
 ) -> None:
     """Say which voters vote as somebody with a taste of their own would not.
 
     Evidence, a suggested weight of 0 or 1 and the reason, for each voter; nothing is deleted.
+    All voters together are searched for rings: accounts that push one model, or vote it down.
     The chance of a false flag holds on average over voters whose tastes follow the fitted law.
     Exit code 2: options or votes that cannot be used.
 
@@ -187,6 +190,10 @@ def voters(
         File to write.
     weighted
         Write the votes there, with a column voter_weight to rate by.
+    apply
+        Leave the votes of voters flagged jointly, and of rings on their models, out of the
+        leaderboard of this database, by rows that arena readmit takes back. A rule that would
+        leave out more than a fifth of the votes is held.
 
     Examples
     --------
@@ -198,9 +205,14 @@ def voters(
 
     form = _form_of_voters(form, out)
     named = Named.named(columns)
+    if apply and (len(source) != 1 or "://" not in source[0]):
+        msg = f"--apply writes to a database, and {' '.join(source)!r} is none: name its URL."
+        raise DataError(msg)
     with working("Examining the voters"):
         votes = chosen.source(source, columns)
         report = check_source(votes, named, alpha=alpha, least=least)
+    if apply:
+        _apply(source[0], report)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)
     result = report.to_dict()
@@ -256,6 +268,26 @@ def _form_of_voters(form: str | None, out: Path | None) -> str:
         msg = f"A table is for a terminal: write {str(out)!r} as json, csv, parquet."
         raise DataError(msg)
     return chosen
+
+
+def _apply(url: str, report: "VotersReport") -> None:
+    from arena.boards.integrity import apply
+    from arena.store.store import Store
+    from rating.tables.voter_report import MOST
+
+    with closing(Store(url)) as store:
+        applied = apply(store, report, datetime.now(UTC))
+    for done in applied:
+        words = f"{done.votes:,} votes of {done.voters:,} voters"
+        if done.held:
+            say(
+                f"Rule {done.rule!r} is held: with these {words} it would leave out "
+                f"{100 * done.share:.0f} % of all, more than {100 * MOST:.0f} %. Look at them "
+                "first, and at arena exclude.",
+                error=True,
+            )
+        else:
+            say(f"Rule {done.rule!r}: {words} are left out from here on.", error=True)
 
 
 def _show_voters(report: "VotersReport") -> None:

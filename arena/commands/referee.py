@@ -26,7 +26,9 @@ def referee(
     *,
     columns: Columns = (),
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
-    model: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = (),
+    model: Annotated[
+        tuple[str, ...], Parameter(name=("--model", "--models"), metavar="NAME,...")
+    ] = (),
     hold_out: Literal["voter", "prompt", "time", "vote"] = "voter",
     folds: int = 5,
     both_bad: Literal["tie", "drop", "outcome"] = "tie",
@@ -53,8 +55,8 @@ def referee(
     columns
         Read a role from the column of this name, as in voter=user; again for more.
     model
-        base, half, davidson, rao-kupper, grounded, prompt, category, style or elo; again for
-        more. All that the votes allow by default.
+        base, half, davidson, rao-kupper, grounded, prompt, category, style, elo or pooled; with
+        commas, or again, for more. All that the votes allow by default, but for pooled.
     hold_out
         Whole voters, whole prompts, later votes, or any votes.
     folds
@@ -62,7 +64,7 @@ def referee(
     both_bad
         What a vote for neither counts as; grounded ties need outcome.
     by
-        Column of categories: ties are then likelier in some of them.
+        Column of categories, for category and pooled.
     style
         Adjust for COLUMN, or COLUMN_a and COLUMN_b; log2:COLUMN: per doubling. Again for more.
     ridge
@@ -79,7 +81,8 @@ def referee(
     Examples
     --------
     arena referee votes.parquet
-    arena referee votes.parquet --hold-out prompt --model half --model prompt --format json
+    arena referee votes.parquet --hold-out prompt --models half,davidson,prompt --format json
+    arena referee votes.parquet --hold-out prompt --by category --models half,category,pooled
     """
     if form == "table" and out is not None and out.suffix != ".json":
         raise DataError(f"Cannot write {str(out)!r}: name a file that ends in .json.")
@@ -95,7 +98,7 @@ def referee(
         result = referee_source(
             chosen.source(source, columns),
             reading,
-            models=model,
+            models=[name for names in model for name in names.split(",")],
             hold_out=hold_out,
             folds=folds,
             ridge=ridge,

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import Kind
-from arena.domain.vote import Choice
+from arena.domain.vote import LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
+
+if TYPE_CHECKING:
+    from judge.labels.released import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +329,12 @@ class Board:
     record: RecordCheck | None = None
 
     @property
+    def excluded(self) -> int:
+        """Votes left out by exclusions, each logged for itself, and not by a rule for all."""
+        rules = {SKIPPED, *LEFT_OUT.values()}
+        return sum(n for reason, n in self.left_out.items() if reason not in rules)
+
+    @property
     def ranks_claimed(self) -> bool:
         """Whether the votes rule out any rank of any model."""
         return any(row.rank_low is not None for row in self.rows)
@@ -466,6 +475,21 @@ class ShownVotes:
     of: tuple[ShownModel, ...]
     votes: tuple[ShownVote, ...]
     older_than: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTopics:
+    """What people ask about, as it was published.
+
+    Attributes
+    ----------
+    number : int
+        Of the release, from 1.
+    """
+
+    number: int
+    created: datetime
+    release: "Release"
 
 
 @dataclass(frozen=True, slots=True)

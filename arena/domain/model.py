@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from typing import ClassVar
 
@@ -39,6 +40,8 @@ class Model:
         File of recorded outputs that a ``recorded://`` endpoint replays.
     characters_per_s : float
         Pace of that replay.
+    cutoff : date or None
+        Day after which nothing that was written can have been learnt; None when unknown.
     """
 
     id: str
@@ -55,6 +58,7 @@ class Model:
     licence: str = ""
     recording: str | None = None
     characters_per_s: float = 400.0
+    cutoff: date | None = None
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

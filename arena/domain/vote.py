@@ -1,5 +1,6 @@
 """A vote, who casts it, and the named rules by which a board counts it."""
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -97,6 +98,25 @@ KIND_RULES = {
 }
 
 
+def ring_reason(direction: str, model: str) -> Sentence:
+    """Say why a vote on a model is left out whose voter is in a ring for it, or against it."""
+    if direction == "for":
+        return Sentence("ring for %(model)s", model=model)
+    return Sentence("ring against %(model)s", model=model)
+
+
+def as_sentence(reason: str) -> str:
+    """Make a `ring_reason` that was logged a sentence again; other reasons stay as they are.
+
+    Examples
+    --------
+    >>> as_sentence("ring for quartz").values
+    {'model': 'quartz'}
+    """
+    ring = re.fullmatch("ring (for|against) (.+)", reason)
+    return ring_reason(*ring.groups()) if ring else reason
+
+
 class Tagger(NamedTuple):
     """Whose labels of prompts are read; labels of two versions are never mixed."""
 
@@ -149,8 +169,17 @@ class Policy:
         return exclusions[0] if exclusions else None
 
 
-DEFAULT = Policy("default-v1", frozenset(VoterKind) - {VoterKind.SIMULATED})
+DEFAULT = Policy("default-v2", frozenset(VoterKind) - {VoterKind.SIMULATED})
 """Every vote of a person, once, unless an exclusion is logged for it."""
+
+BEFORE_EXCLUSIONS = Policy("default-v1", DEFAULT.kinds)
+"""The same without what was left out since `DEFAULT` came: shown beside it where there is any."""
+
+INHERITS = {DEFAULT.name: (BEFORE_EXCLUSIONS.name, DEFAULT.name)}
+"""Under whose names a policy reads exclusions, where not under its own alone."""
+
+READMITTED = "readmitted"
+"""Rule of the counter row of an exclusion: of the rows on a vote the newest decides."""
 
 SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
 """Votes of a program with planted tastes: to try the arena, never to rank models by."""

@@ -22,6 +22,7 @@ from judge.completion import TokenLogprob
 from rating.tables.escaping import UNSTORABLE, storable
 
 Json = Mapping[str, Any]
+_DECODE = json.JSONDecoder().decode
 T = TypeVar("T")
 
 MOST_COUNT = 2**31 - 1
@@ -178,10 +179,10 @@ def decoded(data: str) -> Json:
     The detail quotes ``data`` whole: cut before the key is taken out, it could show half.
     """
     try:
-        value = json.loads(data)
+        value = _DECODE(data)
     except ValueError:
         raise EndpointError(FailureClass.MALFORMED, f"not JSON: {data}") from None
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):  # no Mapping: to ask for that takes as long as all else here
         raise EndpointError(FailureClass.MALFORMED, f"not a JSON object: {data}")
     if value.get("error") or value.get("object") == "error":
         raise from_error(value, status=500)
@@ -274,6 +275,36 @@ def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:
             FailureClass.MALFORMED, f"{key} should be {kind.__name__}, not {actual}"
         )
     return value
+
+
+def likelihood_body(model: Model, text: str) -> bytes:
+    """Body of a request for the log-probabilities of a text: the model is to echo it.
+
+    One token is written after it, as not every server allows for none.
+    """
+    asked = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
+    return json.dumps({**asked, "model": model.model}).encode()
+
+
+def read_log_likelihood(body: str, text: str) -> float:
+    """Add up the log-probabilities of the tokens of a text that was echoed, but the first.
+
+    Raises
+    ------
+    EndpointError
+        If it is no JSON object of the format, carries an error, or has no finite log-probability
+        for each token from the second on.
+    """
+    logprobs = _object(_first(decoded(body), "choices"), "logprobs")
+    values, starts = logprobs.get("token_logprobs"), logprobs.get("text_offset")
+    if not isinstance(values, list) or not isinstance(starts, list) or len(values) < 3:
+        detail = "no log-probabilities of the prompt: the endpoint does not echo it"
+        raise EndpointError(FailureClass.MALFORMED, detail)
+    rows = zip(values, starts, strict=False)
+    inside = [value for value, start in rows if isinstance(start, int) and start < len(text)][1:]
+    if not inside or not all(isinstance(v, int | float) and math.isfinite(v) for v in inside):
+        raise EndpointError(FailureClass.MALFORMED, "unreadable log-probabilities of the prompt")
+    return math.fsum(inside)
 
 
 Vector = tuple[float, ...]

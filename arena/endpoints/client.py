@@ -19,8 +19,10 @@ from arena.endpoints.chat import (
     Vector,
     embedding_body,
     label,
+    likelihood_body,
     read_completion,
     read_embeddings,
+    read_log_likelihood,
     request_body,
 )
 from arena.endpoints.connections import Connections
@@ -206,6 +208,21 @@ class Endpoints:
             async with self._reply(model, body, patience, path="/embeddings") as response:
                 most = self._budgets.numbers_bytes
                 return read_embeddings(await patience.wait(read_json(response, most)), len(texts))
+
+    async def log_likelihood(self, model: Model, text: str) -> float:
+        """Ask how likely a text is to a model, in nats.
+
+        Raises
+        ------
+        EndpointError
+            With the `FailureClass`; also if it does not give the log-probabilities of a prompt.
+        """
+        body = likelihood_body(model, text)
+        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
+        with self._typed_failures(model):
+            async with self._reply(model, body, patience, path="/completions") as response:
+                answer = await patience.wait(read_json(response, self._budgets.numbers_bytes))
+                return read_log_likelihood(answer, text)
 
     @asynccontextmanager
     async def _reply(

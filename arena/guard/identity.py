@@ -6,11 +6,12 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from http.cookies import SimpleCookie
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from itsdangerous import BadSignature, URLSafeSerializer
 
-from arena.domain.vote import Voter
+from arena.domain.people import Person
 
 COOKIE = "arena_voter"
 SECURE_COOKIE = f"__Host-{COOKIE}"
@@ -22,11 +23,28 @@ MAX_AGE_S = 365 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """Who somebody is by their cookie.
+
+    Attributes
+    ----------
+    voter : str
+        Id as a voter.
+    sessions : int or None
+        Number that a person's devices carried when they signed in; None of the anonymous.
+    """
+
+    voter: str
+    sessions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """Signs and reads visitors' cookies.
 
-    The cookie holds a random id; the log holds its HMAC. So the log cannot forge a cookie,
-    and without the secret a cookie cannot be matched to the log.
+    That of an anonymous visitor holds a random id; the log holds its HMAC. So the log cannot
+    forge a cookie, and without the secret a cookie cannot be matched to the log. That of a person
+    whom the arena knows holds their id as a voter, and the number of their sessions.
     """
 
     secret: str
@@ -35,13 +53,24 @@ class Identity:
         """Make a new visitor's cookie."""
         return self._signer.dumps(uuid.uuid4().hex)
 
-    def read(self, cookie: str) -> Voter | None:
+    def issue_to(self, person: Person) -> str:
+        """Make the cookie of a person's device."""
+        return self._signer.dumps([person.id, person.sessions])
+
+    def read(self, cookie: str) -> Claim | None:
         """Tell whose cookie it is; None when it was not signed by us."""
         try:
-            visitor = self._signer.loads(cookie)
+            content = self._signer.loads(cookie)
         except BadSignature:
             return None
-        return Voter(self._pseudonym(str(visitor)))
+        if isinstance(content, list):
+            return Claim(*content)
+        return Claim(self._pseudonym(str(content)))
+
+    def subject(self, issuer: str, name: str) -> str:
+        """Hash whom an issuer knows somebody as, so that the log cannot tell."""
+        key = hmac.digest(self.secret.encode(), b"arena.person", hashlib.sha256)
+        return hmac.new(key, f"{issuer}\n{name}".encode(), hashlib.sha256).hexdigest()
 
     @property
     def _signer(self) -> URLSafeSerializer:
@@ -49,6 +78,28 @@ class Identity:
 
     def _pseudonym(self, visitor: str) -> str:
         return hmac.new(self.secret.encode(), visitor.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def cookie_name(scheme: str) -> str:
+    """Give the name of visitors' cookies over http or https."""
+    return SECURE_COOKIE if scheme == "https" else COOKIE
+
+
+def cookie_header(scheme: str, value: str, max_age_s: int = MAX_AGE_S) -> str:
+    """Write the header that sets a visitor's cookie; an age of 0 ends it."""
+    return set_cookie(cookie_name(scheme), value, max_age_s, secure=scheme == "https")
+
+
+def set_cookie(name: str, value: str, max_age_s: int, *, secure: bool) -> str:
+    """Write the header that sets a cookie that only the arena itself reads."""
+    cookie: SimpleCookie = SimpleCookie({name: value})
+    morsel = cookie[name]
+    morsel["path"] = "/"
+    morsel["max-age"] = max_age_s
+    morsel["httponly"] = True
+    morsel["samesite"] = "Lax"
+    morsel["secure"] = secure
+    return morsel.OutputString()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,28 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
+LABELS = {
+    "code": Sentence("Code"),
+    "maths": Sentence("Maths"),
+    "creative": Sentence("Creative writing"),
+    "translation": Sentence("Translation"),
+    "extraction": Sentence("Extraction"),
+    "roleplay": Sentence("Role play"),
+    "other": Sentence("Everything else"),
+    "asking": Sentence("Asking"),
+    "quizzing": Sentence("Quizzing"),
+    "playing": Sentence("Playing"),
+    "unknown": Sentence("Language not recognised"),
+    "rare": Sentence("Rarer languages"),
+}
+"""What people read for the value of a label; a language is called by its name."""
+FACETS = {
+    "category": Sentence("Category"),
+    "language": Sentence("Language"),
+    "intent": Sentence("Intent"),
+}
+
+
 def rank_range(low: int | None, high: int | None) -> str:
     """Ranks that the votes allow: ``2–4``, or one number.
 
@@ -74,8 +96,8 @@ class Filters:
     ('−0,13', '0.00')
     >>> english.about(7), english.about(287), german.about(12_345)
     ('7', '290', '12.000')
-    >>> english.signed(8.6), english.signed(-12.2), english.signed(0.2)
-    ('+9', '−12', '0')
+    >>> [english.signed(x) for x in (8.6, -12.2, 0.2, float("inf"), -float("inf"))]
+    ['+9', '−12', '0', '+∞', '−∞']
     >>> english.half_width(1000, 988.2, 1012.1).replace(SPACE, " ")
     '± 12'
     >>> english.half_width(1000, 989, 1014).replace(SPACE, " ")
@@ -86,6 +108,8 @@ class Filters:
     ['0,41 $', '<0,01 $', '1.284 $']
     >>> [english.seconds(x).replace(SPACE, " ") for x in (0.91, 9.96, 11.2, 0.01)]
     ['0.9 s', '10 s', '11 s', '<0.1 s']
+    >>> english.label("creative"), english.label("fr"), german.label("fr"), english.label("zz")
+    ('Creative writing', 'French', 'Französisch', 'Zz')
     >>> then, now = datetime(2026, 5, 3, tzinfo=UTC), datetime(2026, 6, 14, 14, 20, tzinfo=UTC)
     >>> english.day(then, now), german.day(then, now), english.moment(now)
     ('3 May', '3. Mai', '14 June 2026, 14:20 UTC')
@@ -95,6 +119,11 @@ class Filters:
 
     def __init__(self, words: Words) -> None:
         self._words = words
+
+    def label(self, value: str) -> str:
+        """Name the value of a label."""
+        sentence = LABELS.get(value)
+        return self._words(sentence) if sentence else self._words.language_name(value)
 
     def number(self, value: float, digits: int = 0) -> str:
         """Write a number, with so many digits after the point."""
@@ -120,12 +149,25 @@ class Filters:
 
     def signed(self, value: float) -> str:
         """Points gained or lost."""
-        return f"+{self.points(value)}" if round(value) > 0 else self.points(value)
+        written = self.points(value)
+        return f"+{written}" if value > 0 and written != "0" else written
 
     def half_width(self, rating: float, lower: float, upper: float) -> str:
         """Interval around a rating: one number where both sides round to the same."""
         above, below = self.points(upper - rating), self.points(rating - lower)
         return f"±{SPACE}{above}" if above == below else f"+{above}{SPACE}{MINUS}{below}"
+
+    def difference(self, value: float) -> str:
+        """Write a small difference, in thousandths.
+
+        >>> from arena.catalogue import words_in
+        >>> from arena.domain.words import Language
+        >>> Filters(words_in(Language.EN)).difference(-0.0029)
+        '−0.003'
+        """
+        written = self.number(abs(value), 3)
+        sign = "" if round(value, 3) == 0 else "+" if value > 0 else MINUS
+        return f"{sign}{written}"
 
     def money(self, dollars: float | None) -> str:
         """US dollars, in cents below 100."""

@@ -1,9 +1,9 @@
 """Each page as HTML, from plain values: all that touches Jinja."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
@@ -18,18 +18,24 @@ from arena.domain.board_view import (
     Board,
     BoardRow,
     PastBattle,
+    ReleasedTopics,
     ShownBattle,
     ShownVotes,
     Waiting,
 )
-from arena.domain.vote import DEFAULT, SIMULATED, Choice
+from arena.domain.label_view import LabelBoard, Labels, MixView
+from arena.domain.people import Invitation, Person, Role
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import FEWEST_COLOURED, bar, heatmap, panels, per_pair, shared_axis
 from arena.pages.value import scatter, sliders, tornado
+from judge.labels.released import ShownTopic
+from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
 from rating.errors import NotIdentifiedError
+from rating.pooling.mix import FEW
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
 from rating.value.board import NEAR, SURE
@@ -46,6 +52,13 @@ LONGEST_QUERY = 100
 MOST_SPACIOUS = 20
 """Models that the standings show in rows of the usual height; of more, rows are compact."""
 
+MOST_PROMPTS = 1000
+MOST_CHARACTERS = 200_000
+"""Of one's own prompts, that a mix is counted from."""
+
+MOST_CHIPS = 3
+"""Kinds of prompts above a board; the others are one click away."""
+
 MOST_BESIDE = 8
 """Models of which the table of pairs leaves room for another beside it."""
 
@@ -59,6 +72,13 @@ WITHOUT_VOTE = {
 }
 """How a battle stands that has no vote."""
 
+INVITED_AS = {
+    Role.VOTER: Sentence("You can ask questions, and vote, as somebody whom this arena knows."),
+    Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
+    Role.ADMIN: Sentence("You can run this arena: models, people and data."),
+}
+"""What somebody may do who opens a link."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -70,11 +90,14 @@ class Visit:
         Stands before the address of the picture for previews of links.
     votes : int
         Votes that the visitor has cast so far.
+    person : Person or None
+        Who asks, if the arena knows them.
     """
 
     language: Language = Language.EN
     origin: str = ""
     votes: int = 0
+    person: Person | None = None
 
 
 @cache
@@ -83,23 +106,13 @@ def environment(language: Language) -> pages.Environment:
     env = pages.environment(TEMPLATES, language)
     words = words_in(language)
     forms = filters.Filters(words)
-    names = (
-        "number",
-        "points",
-        "money",
-        "seconds",
-        "day",
-        "moment",
-        "ago",
-        "about",
-        "signed",
-        "short",
-        "worth",
-    )
-    env.filters.update({name: getattr(forms, name) for name in names})
+    names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
+    more = ("difference", "label", "short", "worth")
+    env.filters.update({name: getattr(forms, name) for name in (*names, *more)})
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
     )
+    env.filters["ground"] = lambda reason: _translated(words, as_sentence(reason))
     env.globals.update(
         gettext=words.gettext,
         ngettext=words.ngettext,
@@ -110,6 +123,8 @@ def environment(language: Language) -> pages.Environment:
         percent_range=filters.percent_range,
         bar=bar,
         arena_name=ARENA_NAME,
+        facets=filters.FACETS,
+        default=DEFAULT.name,
     )
     return env
 
@@ -198,13 +213,17 @@ def leaderboard_page(
     linked: bool,
     now: datetime,
     selection: Selection | None = None,
+    labels: Labels | None = None,
     visit: Visit = Visit(),
+    whole: Board | None = None,
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
-    Without a selection it shows every model by rating.
+    Without a selection it shows every model by rating; ``labels`` lead to boards by label.
+    ``whole`` is the board with the votes that exclusions leave out, shown beside it.
     """
     selection, heat = selection or Selection(), heatmap(board)
+    others = {row.model: row for row in whole.rows} if whole else {}
     return _filled(
         "leaderboard.html",
         visit,
@@ -212,13 +231,17 @@ def leaderboard_page(
         rows=selection.rows(board),
         waiting=selection.waiting(board),
         selection=selection,
-        default=DEFAULT.name,
+        policy=board.policy,
+        **_chips(labels),
         axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
         heat=heat,
         names={model: escape(shown(name)) for model, name in heat.names.items()},
         per_pair=per_pair(board),
         over_time=panels(board),
         even=even(board),
+        whole=whole if board.rows else None,
+        beside=[(row, others.get(row.model)) for row in board.rows],
+        before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         linked=linked,
         simulated=board.policy == SIMULATED.name,
         fewest_coloured=FEWEST_COLOURED,
@@ -227,6 +250,145 @@ def leaderboard_page(
         longest_query=LONGEST_QUERY,
         now=now,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLabel:
+    """The board by label that somebody asks for.
+
+    Attributes
+    ----------
+    facet, value : str
+    also : tuple of (str, str)
+        Labels that were asked for as well: there is a board for one at a time.
+    """
+
+    policy: str
+    facet: str
+    value: str
+    also: tuple[tuple[str, str], ...] = ()
+
+
+def _chips(
+    labels: Labels | None, facet: str | None = None, value: str | None = None
+) -> dict[str, Any]:
+    """Choose which labels stand above a board: the most frequent categories, and the one shown."""
+    every = {
+        (name, count.value): (name, count)
+        for name, counts in (labels or {}).items()
+        for count in counts
+        if len(counts) > 1
+    }
+    first = [chip for chip in every.values() if chip[0] == "category" and chip[1].value != "other"]
+    shown = first[:MOST_CHIPS]
+    chosen = every.get((facet or "", value or ""))
+    shown += [chosen] if chosen and chosen not in shown else []
+    return {
+        "labels": labels,
+        "chips": shown or [*every.values()][:MOST_CHIPS],
+        "chosen_facet": facet,
+        "chosen_value": value,
+    }
+
+
+def label_page(
+    asked: AskedLabel,
+    board: LabelBoard | None,
+    *,
+    labels: Labels | None,
+    reason: str | None = None,
+    now: datetime,
+    visit: Visit = Visit(),
+) -> str:
+    """Page of the board of one label.
+
+    Parameters
+    ----------
+    board : LabelBoard or None
+        None while there is none: for the reason that is given, or as it is being made.
+    """
+    return _filled(
+        "label.html",
+        visit,
+        board=board,
+        reason=reason,
+        waits=board is None and reason is None,
+        policy=asked.policy,
+        **_chips(labels, asked.facet, asked.value),
+        also=asked.also,
+        axis=shared_axis(board.rows, board.anchor_mean) if board else None,
+        simulated=asked.policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        now=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """Two models, by their ids, that somebody wants to compare; empty or unknown for the best."""
+
+    a: str
+    b: str
+
+    def among(self, order: Sequence[str]) -> Self:
+        """Put the best models in the place of those that are not on the board."""
+        if self.a in order and self.b in order and self.a != self.b:
+            return self
+        a = self.a if self.a in order else order[0]
+        return type(self)(a, next(model for model in order if model != a))
+
+
+def mix_page(
+    view: MixView | None,
+    policy: str,
+    pair: AskedPair,
+    *,
+    reason: str = "",
+    now: datetime,
+    visit: Visit = Visit(),
+) -> str:
+    """Page of one's own mix.
+
+    Parameters
+    ----------
+    view : MixView or None
+        None while there is none: for the reason that is given, or as it is being made.
+    """
+    of_view: dict[str, Any] = {}
+    if view:
+        board, pair = view.board, pair.among(list(view.names))
+        of_view = {
+            "hint": board.n_effective < FEW,
+            "axis": shared_axis(board.report.ratings, board.report.options.mean),
+            "preference": view.preference(pair.a, pair.b),
+            "kappas": sorted({one.kappa for one in board.envelope}),
+            "json_address": _mix_json(view),
+        }
+    return _filled(
+        "mix.html",
+        visit,
+        view=view,
+        policy=policy,
+        pair=pair,
+        reason=reason,
+        waits=view is None and not reason,
+        few=round(FEW),
+        simulated=policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        most_prompts=MOST_PROMPTS,
+        most_characters=MOST_CHARACTERS,
+        now=now,
+        **of_view,
+    )
+
+
+def _mix_json(view: MixView) -> str:
+    """Give where the board of a mix is JSON."""
+    mix = view.board.mix
+    asked = {name: f"{share:.6g}" for name, share in mix.shares.items()}
+    asked |= {"prompts": str(mix.prompts)} if mix.prompts else {}
+    asked |= {"policy": view.policy} if view.policy != DEFAULT.name else {}
+    return "/mix.json?" + urlencode(asked)
 
 
 def value_page(
@@ -258,7 +420,12 @@ def value_page(
 
 
 def my_battles_page(
-    past: Sequence[PastBattle] | None, *, linked: bool, now: datetime, visit: Visit = Visit()
+    past: Sequence[PastBattle] | None,
+    *,
+    linked: bool,
+    now: datetime,
+    can_sign_in: bool = False,
+    visit: Visit = Visit(),
 ) -> str:
     """Page of one's own battles, newest first; ``past`` is None when nobody is known.
 
@@ -270,6 +437,7 @@ def my_battles_page(
         "my_battles.html",
         visit,
         past=newest_first,
+        can_sign_in=can_sign_in,
         votes=choices.total() - choices[Choice.SKIP],
         skips=choices[Choice.SKIP],
         linked=linked,
@@ -281,6 +449,34 @@ def my_battles_page(
     )
 
 
+def sign_in_page(
+    provider: str | None, to: str, problem: Sentence | None, visit: Visit = Visit()
+) -> str:
+    """Page of the ways in.
+
+    Parameters
+    ----------
+    provider : str or None
+        What people know the provider as at which they sign in; None if there is none.
+    to : str
+        Where they were heading.
+    problem : Sentence or None
+        Why somebody who tried is not inside.
+    """
+    return _filled("sign_in.html", visit, provider=provider, to=to, problem=problem)
+
+
+def join_page(invitation: Invitation, token: str, visit: Visit = Visit()) -> str:
+    """Page of a link that lets somebody in, once they say so."""
+    return _filled("join.html", visit, invitation=invitation, token=token, roles=INVITED_AS)
+
+
+def device_page(link: str, holds: timedelta, visit: Visit = Visit()) -> str:
+    """Page that shows the link for a further device, and how long it lets in."""
+    minutes = int(holds.total_seconds() // 60)
+    return _filled("device.html", visit, link=link, minutes=minutes)
+
+
 def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit = Visit()) -> str:
     """Page of the votes behind a number; ``newest`` if it begins with the newest."""
     return _filled(
@@ -289,7 +485,6 @@ def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit
         shown=shown,
         newest=newest,
         simulated=shown.policy == SIMULATED.name,
-        default=DEFAULT.name,
         choice_words=_choice_words(visit.language),
         Choice=Choice,
         now=now,
@@ -321,7 +516,13 @@ def _choice_words(language: Language) -> dict[Choice, str]:
 
 
 def method_page(
-    board: Board, *, pacing: Pacing, linked: bool, studied: bool = False, visit: Visit = Visit()
+    board: Board,
+    *,
+    pacing: Pacing,
+    linked: bool,
+    studied: bool = False,
+    has_topics: bool = False,
+    visit: Visit = Visit(),
 ) -> str:
     """Page on how the arena works.
 
@@ -331,6 +532,8 @@ def method_page(
         Whether battles can be read once they were voted on.
     studied : bool
         Whether there is a study of a judge against the votes.
+    has_topics : bool
+        Whether a release of topics is there.
     """
     return _filled(
         "method.html",
@@ -339,8 +542,34 @@ def method_page(
         pacing=pacing,
         linked=linked,
         studied=studied,
+        has_topics=has_topics,
         Pacing=Pacing,
     )
+
+
+def topics_page(released: ReleasedTopics, *, now: datetime, visit: Visit = Visit()) -> str:
+    """Page of what people ask about."""
+    rows = list(_rows_of(released.release.topics, 0))
+    largest = max((topic.prompts for _, topic in rows), default=1)
+    return _filled(
+        "topics.html",
+        visit,
+        created=released.created,
+        release=released.release,
+        rows=rows,
+        largest=largest,
+        gates=PRIVATE,
+        stable=STABLE,
+        seeds=SEEDS,
+        now=now,
+    )
+
+
+def _rows_of(topics: Sequence[ShownTopic], depth: int) -> Iterator[tuple[int, ShownTopic]]:
+    """Give topics in the order in which they stand below one another, and how deep."""
+    for topic in topics:
+        yield depth, topic
+        yield from _rows_of(topic.within, depth + 1)
 
 
 def missing_page(advice: str, visit: Visit = Visit()) -> str:

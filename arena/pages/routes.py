@@ -17,21 +17,28 @@ from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from arena.boards.labelled import FACETS, LabelBoards
 from arena.boards.value import Valued
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, PastBattle, ShownBattle, ShownVotes
-from arena.domain.vote import DEFAULT, Voter
+from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
+from arena.domain.label_view import LabelBoard
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
+from arena.pages.mix_routes import mix_router
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
+    LONGEST_QUERY,
+    AskedLabel,
     Selection,
     Visit,
     battle_page,
     battles_page,
+    label_page,
     leaderboard_page,
     method_page,
     missing_page,
     my_battles_page,
+    topics_page,
     value_page,
     with_site_head,
 )
@@ -42,7 +49,9 @@ from judge.report.files import cards_as_html
 from rating.sentences import Sentence
 from rating.tables import formats
 
-STYLESHEETS = (Path(__file__).parent / "static" / "pages.css", *pages.STYLESHEETS)
+STATIC = Path(__file__).parent / "static"
+FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
+FILES |= {STATIC / "mix.js": "text/javascript"}
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
 A_YEAR_S = 365 * 86_400
@@ -52,6 +61,10 @@ DOWNLOADS = {
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
 }
+SHORTLY_S, PATIENCE_S = 0.3, 2.0
+"""How long a page waits for boards by label that were never made before: with and without them."""
+SAME = {"coding": "code", "math": "maths"}
+"""Labels by the names that other arenas have for them."""
 NO_PAGE = Sentence("The address may be mistyped, or what was here has moved.")
 NO_RATINGS = Sentence("No model of this board is rated yet, so there is nothing to download.")
 NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard without one.")
@@ -61,6 +74,9 @@ NO_BATTLE = Sentence(
 )
 NO_STUDY = Sentence(
     "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
+)
+NO_TOPICS = Sentence(
+    "There are no topics yet: they need more prompts that were voted on. Come back in a week."
 )
 NO_SUCH_LIST = Sentence(
     "There is no such model, policy or place. Open the leaderboard, and start from there."
@@ -99,7 +115,12 @@ def origin_of(request: Request) -> str:
 
 def visit_to(request: Request, votes: int = 0) -> Visit:
     """Say what a page takes from who asks for it, and has voted so often."""
-    return Visit(getattr(request.state, "language", Language.EN), origin_of(request), votes)
+    return Visit(
+        getattr(request.state, "language", Language.EN),
+        origin_of(request),
+        votes,
+        getattr(request.state, "person", None),
+    )
 
 
 def revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:
@@ -122,11 +143,14 @@ def pages_router(
     voter_of: Callable[[Request], Voter | None],
     visit_of: Callable[[Request], Visit] = visit_to,
     others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
+    labels: Mapping[str, LabelBoards] = MappingProxyType({}),
     cards: Sequence[ProbePage] = (),
     exhibits: Exhibits | None = None,
     study: Path | None = None,
+    topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
+    can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
     """Routes of the reading pages, their stylesheets, pictures and the font of formulas.
@@ -143,16 +167,22 @@ def pages_router(
         What a page takes from who asks for it; may block.
     others : mapping of str to callable
         Boards that are shown only when asked for, by the name of their policy.
+    labels : mapping of str to LabelBoards
+        Boards by what prompts ask for, by the name of their policy.
     cards : sequence of ProbePage
         What probes show of the measures in use.
     exhibits : Exhibits, optional
         Battles behind the numbers; None shows none to anybody.
     study : Path, optional
         Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
+    topics : callable
+        The newest release of what people ask about; None before the first.
     value : callable
         Quality against cost as it was last worked out, shown at ``/value``; None before that.
     pacing : Pacing
         How battles release their answers, for the method page.
+    can_sign_in : bool
+        Whether there is a provider at which people sign in.
     """
     router = APIRouter(include_in_schema=False)
 
@@ -167,11 +197,32 @@ def pages_router(
         chosen = board_of(policy)
         if chosen is None:
             return _missing(visit_of(request), NO_POLICY)
+        by_label = labels.get(chosen.policy)
+        if by_label and (asked := _asked_label(request, chosen.policy)):
+            return label(request, by_label, asked)
+        made = by_label.read(SHORTLY_S) if by_label else None
         page = leaderboard_page(
             chosen,
             linked=exhibits is not None,
             now=now(),
             selection=Selection.of(sort, q),
+            labels=made.labels if made else None,
+            visit=visit_of(request),
+            whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
+        )
+        return revalidated(request, page)
+
+    def label(request: Request, by_label: LabelBoards, asked: AskedLabel) -> Response:
+        made = by_label.read(PATIENCE_S)
+        reason = made.facets[asked.facet].reason if made else None
+        if made and not reason and not made.has(asked.facet, asked.value):
+            return _missing(visit_of(request), _no_label(asked))
+        page = label_page(
+            asked,
+            made.board(asked.facet, asked.value) if made and not reason else None,
+            labels=made.labels if made else None,
+            reason=reason,
+            now=now(),
             visit=visit_of(request),
         )
         return revalidated(request, page)
@@ -182,10 +233,15 @@ def pages_router(
         def download(
             request: Request, policy: str | None = None, ending: str = ending
         ) -> Response:
-            chosen = board_of(policy)
+            chosen: Board | LabelBoard | None = board_of(policy)
             if chosen is None:
                 return _missing(visit_of(request), NO_POLICY)
-            if not chosen.rows:
+            by_label = labels.get(chosen.policy)
+            if by_label and (asked := _asked_label(request, chosen.policy)):
+                made = by_label.read(PATIENCE_S)
+                there = made and made.has(asked.facet, asked.value)
+                chosen = made.board(asked.facet, asked.value) if made and there else None
+            if chosen is None or not chosen.rows:
                 return _missing(visit_of(request), NO_RATINGS)
             return Response(
                 _in_file(chosen, ending),
@@ -213,6 +269,7 @@ def pages_router(
             my_battles(voter) if voter else None,
             linked=exhibits is not None,
             now=now(),
+            can_sign_in=can_sign_in,
             visit=visit_of(request),
         )
         return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})
@@ -224,6 +281,7 @@ def pages_router(
             pacing=pacing,
             linked=exhibits is not None,
             studied=_is_there(study),
+            has_topics=topics() is not None,
             visit=visit_of(request),
         )
         return revalidated(request, page)
@@ -236,6 +294,13 @@ def pages_router(
             request, with_site_head(study.read_text(encoding="utf-8"), "/study", visit_of(request))
         )
 
+    @router.api_route("/topics", methods=READ)
+    def asked_about(request: Request) -> Response:
+        released = topics()
+        if released is None:
+            return _missing(visit_of(request), NO_TOPICS)
+        return revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
+
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, voter_of, visit_of, now))
 
@@ -247,19 +312,38 @@ def pages_router(
             request, with_site_head(cards_as_html(cards), "/cards", visit_of(request))
         )
 
+    if labels:
+        router.include_router(mix_router(labels, visit_of, now, _missing))
     router.include_router(_look_router())
     router.add_api_route("/language/{language}", choose_language, methods=["POST"])
 
     @router.api_route("/leaderboard/", methods=READ)
+    @router.api_route("/mix/", methods=READ)
     @router.api_route("/value/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
     @router.api_route("/study/", methods=READ)
     @router.api_route("/cards/", methods=READ)
+    @router.api_route("/topics/", methods=READ)
     def without_slash(request: Request) -> Response:
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 
     return router
+
+
+def _asked_label(request: Request, policy: str) -> AskedLabel | None:
+    """Read which board by label an address asks for: the first, as there is one at a time."""
+    given = request.query_params
+    asked = [(facet, SAME.get(given[facet], given[facet])) for facet in FACETS if given.get(facet)]
+    return AskedLabel(policy, *asked[0], tuple(asked[1:])) if asked else None
+
+
+def _no_label(asked: AskedLabel) -> Sentence:
+    return Sentence(
+        "No counted vote is on prompts with the label “%(value)s”. Open the leaderboard, and "
+        "choose one of its kinds of prompts.",
+        value=asked.value[:LONGEST_QUERY],
+    )
 
 
 def choose_language(request: Request, language: str) -> Response:
@@ -322,11 +406,11 @@ def _exhibits_router(
 def _look_router() -> APIRouter:
     router = APIRouter(prefix="/look")
     one_at_a_time = Lock()
-    for path in STYLESHEETS:
+    for path, kind in FILES.items():
 
         @router.api_route(f"/{path.name}", methods=READ)
-        def stylesheet(request: Request, path: Path = path) -> Response:
-            return revalidated(request, path.read_text(encoding="utf-8"), "text/css")
+        def file(request: Request, path: Path = path, kind: str = kind) -> Response:
+            return revalidated(request, path.read_text(encoding="utf-8"), kind)
 
     @router.api_route("/preview.png", methods=READ)
     def preview() -> Response:
@@ -362,7 +446,7 @@ def _missing(visit: Visit, advice: str) -> Response:
     return HTMLResponse(missing_page(advice, visit), status_code=404)
 
 
-def _in_file(board: Board, ending: str) -> bytes:
+def _in_file(board: Board | LabelBoard, ending: str) -> bytes:
     """Write the ratings of a board, and how they were made, as a file of some kind."""
     if ending == "json":
         return formats.as_json(board.to_dict()).encode()

@@ -17,7 +17,6 @@ from arena.errors import (
     ClosingError,
     NotReadyError,
     PlayError,
-    UnknownBattleError,
 )
 from arena.play.live import Ask
 from arena.play.matchmaking import Matchmaker, draw_one
@@ -212,11 +211,11 @@ class Battles:
     async def _source(self, battle_id: str, voter: Voter) -> Running | Relayed | Snapshot:
         """Find what shows a battle to its owner: here, in another process, or from the log."""
         source = self._runner.get(battle_id) or self.relay.get(battle_id)
-        if source is not None:
-            if source.owner != voter.id:
-                raise UnknownBattleError
+        if source is not None and source.owner == voter.id:
             return source
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
+        if source is not None:  # begun before its visitor signed in
+            return source
         return await self.relay.join(stored) or stored_snapshot(stored)
 
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:

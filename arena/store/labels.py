@@ -125,6 +125,15 @@ def of_votes(
     return labels
 
 
+def newest(session: Session, tagger: Tagger) -> int:
+    """Give a number that grows with every label of a tagger; 0 before the first."""
+    query = select(func.max(col(PromptLabelRow.id))).where(
+        col(PromptLabelRow.tagger) == tagger.name,
+        col(PromptLabelRow.tagger_version) == tagger.version,
+    )
+    return session.connection().execute(query).scalar_one() or 0
+
+
 def counts(session: Session, tagger: Tagger) -> dict[tuple[str, str], int]:
     """Count the labels of a tagger, by facet and value."""
     query = (

@@ -10,6 +10,7 @@ import os
 import secrets
 import threading
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, func, select, text
@@ -52,11 +53,21 @@ class AdvisoryLock:
                 self._connection.execute(text("SELECT 1"))
                 return
         except SQLAlchemyError:
-            self.drop()
+            self._close()
         self._connection = self._take()
 
     def drop(self) -> None:
-        """Give the lock up."""
+        """Give the lock up; others see that at once.
+
+        Only to close the connection leaves the lock until the server has seen it: whoever begins
+        in that moment would take this process for one that lives.
+        """
+        if self._connection is not None:
+            with suppress(SQLAlchemyError):  # lost with its connection
+                self._connection.execute(select(func.pg_advisory_unlock(self._process)))
+            self._close()
+
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -17,7 +17,7 @@ from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord
 from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
-from arena.store import chain
+from arena.store import chain, exclusions
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
     AnswerRow,
@@ -55,9 +55,11 @@ BattleIds = SelectOfScalar[int] | SelectOfScalar[None]
 def links(session: Session, policy: str) -> list[LoggedLink]:
     """Every link of the chain, in its order: votes, exclusions, and the mark if there is one."""
     connection = session.connection()
-    reasons = _exclusions(session, policy)
+    reasons = exclusions.reasons(session, policy)
     logged = [
-        _link(row, "vote", row._asdict() | {"transcript_hash": transcript.hash}, reasons[row.id])
+        _link(
+            row, "vote", row._asdict() | {"transcript_hash": transcript.hash}, reasons.get(row.id)
+        )
         for batch in chain.votes(connection)
         for row, transcript in batch
     ]
@@ -70,7 +72,7 @@ def links(session: Session, policy: str) -> list[LoggedLink]:
 
 
 def _link(
-    row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object], reasons: Sequence[str] = ()
+    row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object], reason: str | None = None
 ) -> LoggedLink:
     return LoggedLink(
         kind=kind,
@@ -78,13 +80,13 @@ def _link(
         content=row.content,
         hash=row.hash,
         bound=binds,
-        exclusions=tuple(reasons),
+        exclusions=() if reason is None else (reason,),
     )
 
 
 def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedColumns:
     """Every vote in the order of the log, skips among them, and why the policy leaves it out."""
-    reasons = _exclusions(session, policy.name)
+    reasons = exclusions.reasons(session, policy.name)
     query = (
         select(
             VoteRow.id,
@@ -93,7 +95,7 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
             BattleRow.model_a,
             BattleRow.model_b,
             VoteRow.outcome,
-            VoteRow.voter_id,
+            func.coalesce(VoterRow.person, VoteRow.voter_id),
             BattleRow.prompt_id,
             VoteRow.created,
             BattleRow.pair_probability,
@@ -112,7 +114,7 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
     left_out = [why[choice, kind] for choice, kind in zip(outcomes, kinds, strict=True)]
     excluded = ((place, reasons[key]) for place, key in enumerate(keys) if key in reasons)
     for place, logged in excluded:
-        left_out[place] = left_out[place] or logged[0]
+        left_out[place] = left_out[place] or logged
     return LoggedColumns(
         name=name,
         battle=battles,
@@ -126,14 +128,6 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
         repicks=repicks,
         left_out=left_out,
     )
-
-
-def _exclusions(session: Session, policy: str) -> dict[int, list[str]]:
-    reasons: dict[int, list[str]] = defaultdict(list)
-    query = select(ExclusionRow).where(col(ExclusionRow.policy) == policy)
-    for row in session.exec(query.order_by(col(ExclusionRow.link))):
-        reasons[row.vote_id].append(row.reason)
-    return reasons
 
 
 def model_records(
@@ -293,8 +287,16 @@ def outcomes_between(session: Session, after: int, until: int) -> list[PairOutco
 
 def excluded_outcomes(session: Session, policy: str, until: int) -> list[PairOutcome]:
     """Count the votes up to one that have an exclusion logged under a policy."""
-    excluded = select(ExclusionRow.vote_id).where(col(ExclusionRow.policy) == policy)
-    return _counted(session, col(VoteRow.id).in_(excluded), col(VoteRow.id) <= until)
+    return _counted(session, col(VoteRow.id).in_(_excluded(policy)), col(VoteRow.id) <= until)
+
+
+def excluded_votes(session: Session, policy: str) -> set[int]:
+    """Give the keys of votes that have an exclusion logged under a policy."""
+    return {*session.exec(_excluded(policy))}
+
+
+def _excluded(policy: str) -> SelectOfScalar[int]:
+    return select(ExclusionRow.vote_id).where(exclusions.is_standing(policy))
 
 
 def _counted(session: Session, *which: object) -> list[PairOutcome]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row, bindparam
+from sqlalchemy import ColumnElement, Connection, Row, bindparam
 from sqlmodel import Session, col, func, or_, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
@@ -20,6 +20,7 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
+from arena.store.exclusions import is_standing
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.tables import (
     AnswerRow,
@@ -34,12 +35,17 @@ from arena.store.tables import (
 PAGE = 50
 """Votes read at a time."""
 
+OWNER = func.coalesce(col(VoterRow.person), col(VoterRow.id))
+"""Whose a voter's battles and votes are: a person's, where they turned out to be one."""
+
 _BATTLE = (
     sa.select(
-        *map(col, (BattleRow.id, BattleRow.owner, BattleRow.mode, BattleRow.state)),
+        OWNER.label("owner"),
+        *map(col, (BattleRow.id, BattleRow.mode, BattleRow.state)),
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
         col(BattleRow.process),
     )
+    .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
 )
@@ -188,7 +194,8 @@ def votes_of(session: Session, owner: str) -> int:
     cast = (
         select(func.count())
         .select_from(VoteRow)
-        .where(VoteRow.voter_id == owner, VoteRow.outcome != Choice.SKIP)
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(_is(owner), VoteRow.outcome != Choice.SKIP)
     )
     return session.exec(cast).one()
 
@@ -200,10 +207,16 @@ def past_battles(session: Session, owner: str) -> list[PastBattle]:
         select(BattleRow, TurnRow.prompt, VoteRow)
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
-        .where(BattleRow.owner == owner, TurnRow.turn == 1)
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(_is(owner), TurnRow.turn == 1)
         .order_by(col(BattleRow.id).desc())
     ).all()
     return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
+
+
+def _is(owner: str) -> ColumnElement[bool]:
+    """Select the voters that somebody is, or was before they were known."""
+    return or_(col(VoterRow.id) == owner, col(VoterRow.person) == owner)
 
 
 def _past(
@@ -234,7 +247,7 @@ def _votes() -> Any:
 
 def _counted(policy: Policy) -> Any:
     """Return a query for the votes that `Policy.why_not` does not leave out."""
-    excluded = select(ExclusionRow.vote_id).where(ExclusionRow.policy == policy.name)
+    excluded = select(ExclusionRow.vote_id).where(is_standing(policy.name))
     return (
         _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))

@@ -92,12 +92,61 @@ def _json() -> Any:
 
 
 class VoterRow(Table, table=True):
-    """A voter by keyed hash."""
+    """A voter by keyed hash; ``person`` is the voter that this one turned out to be, if any."""
 
     __tablename__ = "voter"
     id: str = Field(primary_key=True)
     kind: str
     consent_version: str | None = None
+    person: str | None = Field(default=None, index=True)
+    created: datetime = _moment()
+
+
+class PersonRow(Table, table=True):
+    """Somebody whom the arena knows: see `arena.domain.people.Person`.
+
+    ``subject`` is a keyed hash of whom the issuer knows them as.
+    """
+
+    __tablename__ = "person"
+    __table_args__ = (UniqueConstraint("issuer", "subject"),)
+    voter_id: str = Field(primary_key=True, foreign_key="voter.id")
+    issuer: str
+    subject: str
+    name: str = _prose()
+    role: str
+    sessions: int
+    blocked: bool
+    created: datetime = _moment()
+
+
+class InvitationRow(Table, table=True):
+    """A link that lets people in, by the hash of what it holds; used so often of so many times."""
+
+    __tablename__ = "invitation"
+    id: int | None = Field(default=None, primary_key=True)
+    token_hash: str = Field(unique=True)
+    role: str
+    name: str = _prose()
+    person: str | None = Field(default=None, foreign_key="person.voter_id")
+    uses: int
+    used: int
+    expires: datetime = _moment()
+    created: datetime = _moment()
+
+
+class ActRow(Table, table=True):
+    """What somebody who runs the arena did: never changed, never deleted.
+
+    ``by`` is a person's id, or ``terminal``.
+    """
+
+    __tablename__ = "act"
+    id: int | None = Field(default=None, primary_key=True)
+    by: str
+    act: str
+    subject: str
+    detail: dict[str, Any] = _json()
     created: datetime = _moment()
 
 
@@ -206,6 +255,26 @@ class PromptLabelRow(Table, table=True):
     score: float | None = None
     tagger: str
     tagger_version: str
+    created: datetime = _moment()
+
+
+class TopicReleaseRow(Table, table=True):
+    """What was published of the topics of prompts, and what the next release goes on from.
+
+    Only private releases go on: see `judge.labels.released`. ``topics`` is their hierarchy, which
+    stands in the first one alone.
+    """
+
+    __tablename__ = "topic_release"
+    __table_args__ = (UniqueConstraint("private", "number"),)
+    id: int | None = Field(default=None, primary_key=True)
+    private: bool
+    number: int
+    shown: dict[str, Any] = _json()
+    until: int
+    counts: dict[str, int] = _json()
+    waiting: list[int] = Field(default_factory=list, sa_type=JSON)
+    topics: bytes | None = None
     created: datetime = _moment()
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
@@ -18,7 +17,13 @@ from arena.store.records import Ballot
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
 from rating.sentences import Sentence
 
-_A, _B = aliased(ModelRow), aliased(ModelRow)
+
+def _fingerprint(model: Any) -> Any:
+    """Read a model beside its battle: a join would lose a battle whose model changed meanwhile."""
+    read = select(col(ModelRow.fingerprint)).where(col(ModelRow.id) == col(model))
+    return read.correlate(BattleRow).scalar_subquery()
+
+
 _BATTLE = (
     select(
         col(BattleRow.id),
@@ -27,12 +32,11 @@ _BATTLE = (
         col(BattleRow.ready),
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
-        col(_A.fingerprint).label("fingerprint_a"),
-        col(_B.fingerprint).label("fingerprint_b"),
+        col(VoterRow.person),
+        _fingerprint(BattleRow.model_a).label("fingerprint_a"),
+        _fingerprint(BattleRow.model_b).label("fingerprint_b"),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-    .join(_A, col(_A.id) == col(BattleRow.model_a))
-    .join(_B, col(_B.id) == col(BattleRow.model_b))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
     .with_for_update(of=BattleRow)
 )
@@ -59,7 +63,7 @@ def cast(session: Session, ballot: Ballot) -> bool:
     """
     connection = session.connection()
     battle = connection.execute(_BATTLE, {"public_id": ballot.battle_id}).one_or_none()
-    if battle is None or battle.owner != ballot.voter:
+    if battle is None or ballot.voter not in (battle.owner, battle.person):
         raise UnknownBattleError
     vote = connection.execute(_VOTE, {"battle": battle.id}).one_or_none()
     if vote is None:
@@ -118,13 +122,13 @@ def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballo
         "fingerprint_b": battle.fingerprint_b,
         "seconds_to_vote": max(0.0, (ballot.cast - battle.ready).total_seconds()),
     }
-    choice = {"winner": ballot.choice, "voter": ballot.voter, "ts": ballot.cast}
+    choice = {"winner": ballot.choice, "voter": battle.owner, "ts": ballot.cast}
     whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}
     link = chain.extend(connection, "vote", chain.vote_content(whole))
     unsaid = {"tags_a": {}, "tags_b": {}, "comment_a": "", "comment_b": ""}
     rest = {
         "battle_id": battle.id,
-        "voter_id": ballot.voter,
+        "voter_id": battle.owner,
         "outcome": ballot.choice,
         "key": ballot.key,
         "created": ballot.cast,

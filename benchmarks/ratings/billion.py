@@ -1,18 +1,20 @@
 """Votes by the billion: made in pieces, counted, and rated with everybody left out once.
 
-`python -m benchmarks.ratings.billion --folder FOLDER --votes 1000000000` makes ``votes.parquet``
-there unless it is there, and then runs three programs, each in a process of its own: duckdb's
+`python -m benchmarks.ratings.billion --folder FOLDER --votes 1000000000` runs four programs, each
+in a process of its own: one that makes ``votes.parquet`` there unless it is there, duckdb's
 GROUP BY of the three columns, `arena rate --interval none`, and `arena rate` with the default
 intervals; with ``--programs board spark`` the last of these and the same in a local Spark of two
 workers. Printed are wall time, processor time of all processes, peak memory of the program and of
-all its processes together, and the most disk that the work folder took.
+all its processes together, and the most disk that it took besides its result. Stopped and begun
+again with the same ``--folder``, `arena rate` goes on with the part that it was at, and the row is
+of what was left; ``--programs`` leaves out what was measured.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -44,17 +46,18 @@ def main() -> None:
     options = _options()
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / "votes.parquet"
-    if not path.exists():
-        began = time.perf_counter()
+    if options.only_make:
         _make(path, options.votes, options.models, options.seed)
-        print(f"made in {time.perf_counter() - began:.0f} s, {path.stat().st_size / 1e9:.2f} GB")
+        return
 
     def rate(name: str, source: str, *words: str) -> list[str]:
         start = "from arena.cli import main; main()"
         out = str(options.folder / f"{name}.json")
         return [sys.executable, "-c", start, "rate", source, *words, "--out", out]
 
+    again = [sys.executable, "-m", "benchmarks.ratings.billion", *sys.argv[1:], "--only-make"]
     programs = {
+        "made": again,
         "duckdb": [sys.executable, "-c", COUNT, str(path)],
         "none": rate("none", str(path), "--interval", "none"),
         "board": rate("board", str(path)),
@@ -63,9 +66,12 @@ def main() -> None:
     print("| votes | program | wall | processor | memory | of all processes | disk |")
     print("|---|---|---|---|---|---|---|")
     cpu = {}
-    for name in options.programs:
-        row, cpu[name] = _measured(programs[name])
+    for name in [*([] if path.exists() else ["made"]), *options.programs]:
+        row, cpu[name], status = _measured(programs[name], options.folder / "work")
         print(f"| {options.votes:,} | {name} | {row} |", flush=True)
+        if status:
+            sys.exit(f"{name} ended with status {status}; its work is kept for another run.")
+    print(f"votes.parquet: {path.stat().st_size / 1e9:.2f} GB")
     if {"board", "spark"} <= {*cpu}:
         print(f"spark / board, processor: {cpu['spark'] / cpu['board']:.1f}")
 
@@ -78,32 +84,39 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     names = ["duckdb", "none", "board"]
     parser.add_argument("--programs", nargs="*", choices=[*names, "spark"], default=names)
+    parser.add_argument("--only-make", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _measured(command: list[str]) -> tuple[str, float]:
-    """Run a program; what it took in words, and its processor time."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
-        began = time.perf_counter()
-        run = subprocess.Popen(
-            command,
-            env=os.environ | {"TMPDIR": scratch},
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        watch = _Watch(run.pid, Path(scratch))
-        watch.start()
+def _measured(command: list[str], scratch: Path) -> tuple[str, float, int]:
+    """Run a program; what it took in words, its processor time, and how it ended."""
+    scratch.mkdir(exist_ok=True)
+    began = time.perf_counter()
+    run = subprocess.Popen(
+        command,
+        env=os.environ | {"TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    watch = _Watch(run.pid, scratch)
+    watch.start()
+    try:
         _, status, used = os.wait4(run.pid, 0)
-        wall = time.perf_counter() - began
+    except KeyboardInterrupt:
+        run.terminate()
+        raise
+    finally:
         watch.ended.set()
         watch.join()
+    wall = time.perf_counter() - began
+    if not status:
+        shutil.rmtree(scratch)
     cpu = max(watch.cpu_s, used.ru_utime + used.ru_stime)
-    failed = f" (failed: {status})" if status else ""
     row = (
-        f"{wall:.1f} s | {cpu:.1f} s | {used.ru_maxrss / 1024:.0f} MB | "
-        f"{watch.memory / 1e6:.0f} MB | {watch.disk / 1e9:.2f} GB{failed}"
+        f"{wall:.1f} s | {cpu:.1f} s | {watch.own / 1e6:.0f} MB | "
+        f"{watch.memory / 1e6:.0f} MB | {watch.disk / 1e9:.2f} GB"
     )
-    return row, cpu
+    return row, cpu, status
 
 
 class _Watch(threading.Thread):
@@ -117,7 +130,7 @@ class _Watch(threading.Thread):
         self.ended = threading.Event()
         self._session, self._folder = session, folder
         self._ticks: dict[int, int] = {}
-        self.memory = self.disk = 0
+        self.own = self.memory = self.disk = 0
 
     @property
     def cpu_s(self) -> float:
@@ -137,11 +150,25 @@ class _Watch(threading.Thread):
                 continue
             if int(words[3]) == self._session and words[0] != "Z":
                 there = True
+                if stat.parent.name == str(self._session):
+                    self.own = max(self.own, _peak(stat.with_name("status")))
                 self._ticks[int(stat.parent.name)] = int(words[11]) + int(words[12])
                 pages += int(words[21])
         self.memory = max(self.memory, pages * os.sysconf("SC_PAGE_SIZE"))
         self.disk = max(self.disk, sum(map(_size, self._folder.rglob("*"))))
         return there
+
+
+def _peak(status: Path) -> int:
+    """Return the largest memory that a process has had, in bytes.
+
+    What `wait4` says of it may be the memory of the process that started it.
+    """
+    try:
+        lines = [line.split() for line in status.read_text().splitlines()]
+    except OSError:  # ended a moment ago
+        return 0
+    return next((int(words[1]) * 1024 for words in lines if words[0] == "VmHWM:"), 0)
 
 
 def _size(file: Path) -> int:

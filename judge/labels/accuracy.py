@@ -1,10 +1,13 @@
 """How right the taggers are, on samples labelled by hand, and what that does to shares."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+import numpy as np
 
 from judge.ifeval.accuracy import Share, share
 from judge.labels.refusals import REFUSAL
@@ -13,10 +16,13 @@ from judge.refusals import refuses
 from judge.studies.corrected import Counted, corrected_rate
 from judge.studies.estimates import Estimate
 from rating.errors import NotIdentifiedError
+from rating.typing import Floats
 
 INTENTS = ("quizzing", "playing")
 LEAST = 100
-"""Labelled rows from which a share is corrected."""
+"""Labelled rows from which a share, or a difference, is corrected."""
+ROUNDS = 4000
+"""Draws behind the interval of a corrected difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,62 @@ class Accuracy:
         except NotIdentifiedError:
             return None
 
+    def unattenuated(
+        self, effect: float, se: float, *, tagged: float, df: float = math.inf, level: float = 0.95
+    ) -> Estimate | None:
+        """Correct a difference between tagged and untagged prompts for the tagger's errors.
+
+        With sensitivity s and false positives f of the sample, p = (t - f) / (s - f) of the
+        prompts carry the label where t are tagged (Rogan and Gladen), and a difference d between
+        those with it and those without shows as ``(precision - leak) d``, which is
+        ``p (1 - p) (s - f) / (t (1 - t)) d``. The interval is of `ROUNDS` draws: s and f from
+        their Beta posteriors (Jeffreys), the effect from Student's t; a draw that leaves nothing
+        of the difference counts as infinite.
+
+        Parameters
+        ----------
+        effect, se : float
+            The difference as it shows, and its standard error.
+        tagged : float
+            Share of tagged prompts, t: their mix need not be that of the sample.
+        df : float
+            Degrees of freedom of ``se``.
+
+        Returns
+        -------
+        Estimate or None
+            Of n labelled rows. None with fewer than `LEAST` of them, where none carries the
+            label, and where the tagger says it less often than it errs.
+
+        References
+        ----------
+        .. [1] W. J. Rogan and B. Gladen, "Estimating prevalence from the results of a screening
+           test", American Journal of Epidemiology 107(1), 1978, pp. 71-76.
+        """
+        n_true = self.true_positives + self.false_negatives
+        n_false = self.true_negatives + self.false_positives
+        if self.rows < LEAST or not n_true or not n_false or not 0 < tagged < 1:
+            return None
+        rng = np.random.default_rng(0)
+        s = _estimated(self.true_positives, n_true, rng)
+        f = _estimated(self.false_positives, n_false, rng)
+        share = np.clip((tagged - f) / (s - f), 0.0, 1.0)
+        left = share * (1 - share) * (s - f) / (tagged * (1 - tagged))
+        if left[0] <= 0:
+            return None
+        off = rng.standard_normal(ROUNDS) if df == math.inf else rng.standard_t(df, ROUNDS)
+        drawn, share = effect + se * off, left[1:]
+        known = np.where(share > 0, share, 1.0)
+        corrected = np.where(share > 0, drawn / known, np.copysign(np.inf, drawn))
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        lower, upper = np.quantile(corrected, ends, method="nearest").tolist()
+        return Estimate(effect / float(left[0]), lower, upper, self.rows)
+
+
+def _estimated(hits: int, n: int, rng: np.random.Generator) -> Floats:
+    """Return a share, and draws from what is known of it."""
+    return np.asarray(np.r_[hits / n, rng.beta(hits + 0.5, n - hits + 0.5, ROUNDS)])
+
 
 def _share(right: int, wrong: int) -> Share:
     return share((str(row), row < right) for row in range(right + wrong))
@@ -126,6 +188,35 @@ def accuracies() -> Mapping[str, Accuracy]:
 
 def _says(name: str, labels: Mapping[str, Label]) -> bool:
     return labels["intent"].value == name if name in INTENTS else labels[name].value == "yes"
+
+
+@cache
+def accuracy_of(facet: str, value: str) -> Accuracy:
+    """Hold one value of ``category``, ``language`` or ``intent`` against the labelled prompts.
+
+    Of several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with
+    the tagger.
+
+    Examples
+    --------
+    >>> code = accuracy_of("category", "code")
+    >>> code.rows, code.true_positives
+    (312, 32)
+    """
+    by_hand = [
+        _by_hand(facet, language, {*labels.split()})
+        for language, labels, _ in _sample("prompts.tsv")
+    ]
+    named = [labels[facet].value for labels in _tagged()]
+    same = [(a == value, b == value) for a, b in zip(by_hand, named, strict=True)]
+    return compared(value, same)
+
+
+def _by_hand(facet: str, language: str, labels: Set[str]) -> str:
+    if facet == "language":
+        return language
+    names, rest = (INTENTS, "asking") if facet == "intent" else (CATEGORIES, "other")
+    return next((name for name in names if name in labels), rest)
 
 
 def labelled_prompts() -> list[str]:

@@ -100,12 +100,24 @@ def fresh(groups: Duplicates, seconds: Floats, *, level: float = 0.95) -> Share:
     """
     timed = np.isfinite(seconds)
     group, moment = groups.group[timed], seconds[timed]
-    oldest = np.full(int(group.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(oldest, group, moment)
-    is_fresh = moment - oldest[group] < DAY_S
+    is_fresh = moment - first_written(groups, seconds)[timed] < DAY_S
     late = moment >= moment.min(initial=np.inf) + DAY_S
     rows = zip(group[late].tolist(), is_fresh[late].tolist(), strict=True)
     return share(((str(group), new) for group, new in rows), level=level)
+
+
+def first_written(groups: Duplicates, seconds: Floats) -> Floats:
+    """Give when the first prompt of each one's group was written; infinity if not known.
+
+    Parameters
+    ----------
+    seconds : ndarray, shape (n,)
+        When each was written; NaN where that is not known.
+    """
+    timed = np.isfinite(seconds)
+    oldest = np.full(int(groups.group.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(oldest, groups.group[timed], seconds[timed])
+    return oldest[groups.group]
 
 
 def _signatures(texts: Sequence[str], progress: Progress | None) -> NDArray[np.uint32]:

@@ -2,23 +2,34 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime, time
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from judge.labels.overlap import Overlap, compared
+from judge.labels.duplicates import Duplicates
+from judge.labels.overlap import Change, Overlap, changed, compared, corrected
+from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
+from rating import Report
+from rating.diagnosis.reweighting import Reweighted, weighed
 from rating.errors import DataError, NotIdentifiedError
 from rating.options import RateOptions
+from rating.pooling.mix import Mix
 from rating.tables.coding import Frame
-from rating.tables.columns import Columns, quoted_names, require
+from rating.tables.columns import Columns, Reading, quoted_names, require
 from rating.tables.counts import Groups, rate_source
 from rating.tables.files import Files, json_or_text
+from rating.tables.mixes import read_mix
 from rating.tables.rewriting import require_target, write_beside
+from rating.tables.rows import read_rows
 from rating.tables.sources import LoggedColumns, opened
 from rating.tables.weights import parse_moments
 from rating.typing import Bools, Floats
@@ -26,13 +37,44 @@ from rating.typing import Bools, Floats
 PROMPTS = ("prompt", "instruction", "question", "text", "turns", "conversation")
 """Columns of prompts, the first that is there."""
 
+TEXT = ".txt"
+
+SIDES_OF_A_BENCHMARK = ("overlap with the benchmark", "do not overlap")
+SIDES_OF_A_CUTOFF = ("were there before the cutoff", "were not there before the cutoff")
+FREQUENT = 0.999
+"""Share of prompts than which one is asked more often that counts less."""
+OTHERS = "others"
 OVERLAP = "overlap"
 """Column by which votes are parted."""
 
 STEP = 2_000
-"""Rows between two looks at the progress."""
+"""Prompts that a process labels at a time."""
+MANY = 20_000
+"""Prompts from which several processes are worth their start."""
 
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DownSampled:
+    """What counting frequent prompts less does to the board.
+
+    Attributes
+    ----------
+    most : int
+        Votes that a prompt counts for at most.
+    prompts, votes : int
+        Prompts with more, and the votes on them.
+    """
+
+    most: int
+    prompts: int
+    votes: int
+    board: Reweighted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
 
 
 @contextmanager
@@ -76,14 +118,46 @@ def label_file(
         require_target(to, source)
     with opened_prompts(source, column) as (frame, prompts):
         labels = {facet: np.empty(len(prompts), dtype=object) for facet in FACETS}
-        for row, texts in enumerate(prompts):
-            for facet, label in tag(texts).items():
-                labels[facet][row] = label.value
-            if row % STEP == 0:
-                progress(row, len(prompts))
+        for row, values in enumerate(tagged(prompts, progress)):
+            for facet, value in zip(FACETS, values, strict=True):
+                labels[facet][row] = value
         if to:
             write_beside(frame.to_native(), labels, to)
     return Counter((facet, value) for facet, values in labels.items() for value in values.tolist())
+
+
+def tagged(
+    prompts: Sequence[Sequence[str]], progress: Progress = lambda done, of: None
+) -> Iterator[tuple[str, ...]]:
+    """Give the values of `FACETS` for the prompts of each row.
+
+    The same prompts are labelled once; many, on every processor.
+    """
+    place: dict[tuple[str, ...], int] = {}
+    rows = [place.setdefault(tuple(texts), len(place)) for texts in prompts]
+    values: list[tuple[str, ...]] = []
+    for part in _tagged_parts(list(place)):
+        values += part
+        progress(len(values), len(place))
+    return (values[row] for row in rows)
+
+
+def _tagged_parts(prompts: Sequence[Sequence[str]]) -> Iterator[list[tuple[str, ...]]]:
+    parts = [prompts[start : start + STEP] for start in range(0, len(prompts), STEP)]
+    if len(prompts) < MANY:
+        yield from map(_values_of, parts)
+        return
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_values_of, parts)
+
+
+def _values_of(prompts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    return [_values(texts) for texts in prompts]
+
+
+def _values(texts: Sequence[str]) -> tuple[str, ...]:
+    labels = tag(texts)
+    return tuple(labels[facet].value for facet in FACETS)
 
 
 def _prompts(cell: object, row: int, source: Files) -> list[str]:
@@ -104,6 +178,74 @@ def _texts(value: Sequence[Any]) -> list[str] | None:
     return [*value] if len(value) and all(isinstance(one, str) for one in value) else None
 
 
+def mix_of(source: str, by: str) -> Mix:
+    """Count one's own prompts by a column; without it by what the taggers say of them.
+
+    Parameters
+    ----------
+    source : str
+        A file of text, see `prompts_in`, or one that `rating.read_votes` reads.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or has neither the column nor prompts to label.
+    """
+    if Path(source).suffix.lower() == TEXT:
+        prompts = prompts_in(_read_text(Path(source)))
+    else:
+        with opened(source, list, holds="prompts", as_peers=False) as frame:
+            there = frame.collect_schema().names()
+        if by not in FACETS or by in there or not {*PROMPTS} & {*there}:
+            return read_mix(source, by)
+        prompts = prompts_of(Files.of(source) or Files((source,)), None)
+    return mix_of_prompts(prompts, by)
+
+
+def mix_of_prompts(prompts: Iterable[Sequence[str]], by: str) -> Mix:
+    """Label prompts, and count them by one of `FACETS`; raises `DataError` for another name."""
+    if by not in FACETS:
+        msg = f"Prompts as text have no {by!r}: they are labelled by {', '.join(FACETS)}."
+        raise DataError(msg)
+    return Mix.of_counts(Counter(tag(texts)[by].value for texts in prompts))
+
+
+def prompts_in(text: str) -> list[list[str]]:
+    """Give the prompts of a text: one a line, or a line of JSON each; empty lines are none.
+
+    A line of JSON is a text, a list of texts or messages, or an object with one of `PROMPTS`.
+
+    Examples
+    --------
+    >>> prompts_in('Why?' + chr(10) + chr(10) + '{"prompt": "Write a poem"}')
+    [['Why?'], ['Write a poem']]
+    """
+    return [
+        _of_line(line.strip(), row)
+        for row, line in enumerate(text.splitlines(), 1)
+        if line.strip()
+    ]
+
+
+def _of_line(line: str, row: int) -> list[str]:
+    value = json_or_text(line) if line[0] in '{["' else line
+    if isinstance(value, dict):
+        name = next((name for name in PROMPTS if name in value), None)
+        value = value[name] if name else None
+    texts = _texts(value if isinstance(value, list) else [value])
+    if texts is None:
+        msg = f"Line {row} has no prompt, but {line[:40]!r}: write it as text, or with 'prompt'."
+        raise DataError(msg)
+    return texts
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"Cannot read the prompts of {str(path)!r}: {error}") from error
+
+
 def prompts_of(source: Files, column: str | None) -> list[list[str]]:
     """Give the prompts of each row of a file; raises as `opened_prompts`."""
     with opened_prompts(source, column) as (_, prompts):
@@ -120,16 +262,83 @@ def timed_prompts(
     DataError
         As `opened_prompts`, or if a moment cannot be read.
     """
-    with opened_prompts(source, column) as (frame, prompts):
-        there = frame.collect_schema().names()
-        name = require(time, there) if time else Columns().find("time", there)
-        texts = ["\n\n".join(part) for part in prompts]
-        if name is None:
-            return texts, None
-        values = frame.select(name).to_native().fetchnumpy()[name]
+    texts, values = _with_column(source, column, "time", time)
+    if values is None:
+        return texts, None
     if values.dtype.kind == "M":
         return texts, values.astype("datetime64[us]").astype(np.float64) / 1e6
     return texts, np.asarray(parse_moments([str(value) for value in values.tolist()]))
+
+
+def asked_by(source: Files, column: str | None, voter: str | None) -> list[Asked]:
+    """Give the prompts of a file with who wrote each; nobody can without a column of voters.
+
+    Raises
+    ------
+    DataError
+        As `opened_prompts`, or if there is no such column.
+    """
+    texts, people = _with_column(source, column, "voter", voter)
+    if people is None:
+        msg = f"There is no column of voters in {str(source)!r}: name it with --column voter=NAME."
+        raise DataError(msg)
+    rows = zip(people.tolist(), texts, strict=True)
+    return [Asked(row, str(person), text) for row, (person, text) in enumerate(rows, 1)]
+
+
+def _with_column(
+    source: Files, column: str | None, role: str, named: str | None
+) -> tuple[list[str], NDArray[Any] | None]:
+    """Give the prompts of a file, and a column of it if it has such a one."""
+    with opened_prompts(source, column) as (frame, prompts):
+        there = frame.collect_schema().names()
+        name = require(named, there) if named else Columns().find(role, there)
+        texts = ["\n\n".join(part) for part in prompts]
+        if name is None:
+            return texts, None
+        values: NDArray[Any] = frame.select(name).to_native().fetchnumpy()[name]
+    return texts, values
+
+
+def before_and_after(
+    source: Files | LoggedColumns,
+    first_written: Floats,
+    cutoffs: Mapping[str, date],
+    level: float,
+    progress: Progress = lambda done, of: None,
+) -> tuple[tuple[Change, ...], dict[str, str]]:
+    """Rate votes on prompts that were there before each model's cutoff against later ones.
+
+    Parameters
+    ----------
+    first_written : ndarray, shape (n_rows,)
+        When a prompt like that of each vote was first written, in seconds; infinity if not known:
+        such votes count as later ones.
+    cutoffs : mapping of str to date
+        By model; the day itself is before.
+
+    Returns
+    -------
+    changes : tuple of Change
+    not_rated : dict
+        Why there is none, by model.
+    """
+    changes, not_rated = [], {}
+    for done, (model, cutoff) in enumerate(cutoffs.items()):
+        progress(done, len(cutoffs))
+        end = datetime.combine(cutoff, time.max, UTC).timestamp()
+        try:
+            boards = _boards_apart(source, first_written <= end, level, SIDES_OF_A_CUTOFF)
+            both = compared(*boards, level, only=model)
+        except (NotIdentifiedError, DataError) as error:
+            not_rated[model] = str(error)
+            continue
+        if not both.gains:
+            not_rated[model] = "It has no votes."
+            continue
+        n_models = len(boards[0].to_dict()["ratings"])
+        changes.append(changed(model, cutoff, both, n_models))
+    return corrected(changes), not_rated
 
 
 def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) -> Overlap:
@@ -144,22 +353,65 @@ def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) ->
     NotIdentifiedError
         If votes of one of the two kinds identify no rating.
     """
-    options = RateOptions(by=OVERLAP, level=level)
-    marks = np.where(overlaps, "yes", "no").astype(object)
+    return compared(*_boards_apart(source, overlaps, level, SIDES_OF_A_BENCHMARK), level)
+
+
+@contextmanager
+def _marked(source: Files | LoggedColumns, marks: NDArray[Any]) -> Iterator[Path | LoggedColumns]:
+    """Give votes with a column `OVERLAP` beside them."""
     if isinstance(source, LoggedColumns):
-        groups = rate_source(replace(source, labels={OVERLAP: marks.tolist()}), options)
-    else:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            opened(source, list, as_peers=False) as frame,
-        ):
-            file = Path(folder) / "votes.parquet"
-            write_beside(frame.to_native(), {OVERLAP: marks}, file)
-            groups = rate_source(file, options)
+        yield replace(source, labels={OVERLAP: marks.tolist()})
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        opened(source, list, as_peers=False) as frame,
+    ):
+        file = Path(folder) / "votes.parquet"
+        write_beside(frame.to_native(), {OVERLAP: marks}, file)
+        yield file
+
+
+def down_sampled(
+    source: Files | LoggedColumns, groups: Duplicates, level: float = 0.95
+) -> DownSampled:
+    """Rate votes with prompts that are asked most counted less, beside the board as it is.
+
+    A prompt that is asked more often than 99.9 % of prompts counts as one that is asked as often
+    as those at most: each of its votes weighs that number over its own, which is what drawing so
+    many of them gives on average.
+
+    Parameters
+    ----------
+    groups : Duplicates
+        Of the prompts of the votes, in their order.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes identify no rating.
+    """
+    sizes = np.bincount(groups.group)
+    most = int(np.quantile(sizes, FREQUENT, method="higher"))
+    frequent = sizes > most
+    marks = np.where(frequent[groups.group], groups.group.astype(str), OTHERS).astype(object)
+    with _marked(source, marks) as votes:
+        rows = read_rows(votes, Reading(Columns(by=OVERLAP), both_bad="tie"))
+    share = {str(group): most / sizes[group] for group in np.flatnonzero(frequent).tolist()}
+    weights = np.array([share.get(name, 1.0) for name in rows.names["by"]])
+    board = weighed(rows, "frequent prompts less", weights[rows.groups["by"]], level=level)
+    return DownSampled(most, int(frequent.sum()), int(sizes[frequent].sum()), board)
+
+
+def _boards_apart(
+    source: Files | LoggedColumns, marked: Bools, level: float, sides: tuple[str, str]
+) -> tuple[Report, Report]:
+    """Rate the votes that are marked, and the others."""
+    with _marked(source, np.where(marked, "yes", "no").astype(object)) as votes:
+        groups = rate_source(votes, RateOptions(by=OVERLAP, level=level))
     assert isinstance(groups, Groups)
-    for kind, words in (("yes", "overlap with the benchmark"), ("no", "do not overlap")):
+    for kind, words in zip(("yes", "no"), sides, strict=True):
         if kind not in groups.reports:
             why = groups.not_rated.get(kind, "There are none.")
             msg = f"The votes on prompts that {words} identify no rating. {why}"
             raise NotIdentifiedError(msg)
-    return compared(groups.reports["yes"], groups.reports["no"], level)
+    return groups.reports["yes"], groups.reports["no"]

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from math import hypot
 from typing import Any
 
@@ -110,12 +111,19 @@ class Overlap:
         }
 
 
-def compared(overlapping: Report, others: Report, level: float) -> Overlap:
+def compared(
+    overlapping: Report, others: Report, level: float, only: str | None = None
+) -> Overlap:
     """Compare two boards on the same models; the largest gain comes first.
 
     Ratings are relative to the mean of a board, so a gain is one over the other models. The two
     boards are taken as independent: where the same people voted for both, and have tastes, the
     interval is wider than it need be.
+
+    Parameters
+    ----------
+    only : str, optional
+        The one model to compare; all by default.
 
     Raises
     ------
@@ -129,7 +137,9 @@ def compared(overlapping: Report, others: Report, level: float) -> Overlap:
     if odd := sorted(boards[0].keys() ^ boards[1].keys()):
         msg = f"{odd[0]!r} has votes on one kind of prompt alone: leave it out, or collect more."
         raise DataError(msg)
-    rows = [(model, row, boards[1][model]) for model, row in boards[0].items()]
+    rows = [
+        (model, row, boards[1][model]) for model, row in boards[0].items() if only in (None, model)
+    ]
     gaps = [_gap(one, other, level) for _, one, other in rows]
     adjusted = _holm([p for _, p in gaps])
     gains = [
@@ -138,6 +148,63 @@ def compared(overlapping: Report, others: Report, level: float) -> Overlap:
     ]
     n = [report.to_dict()["votes"]["used"] for report in (overlapping, others)]
     return Overlap(sum(n), n[0], tuple(sorted(gains, key=_largest_first)))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a model loses on prompts that nobody had written before its cutoff, in points.
+
+    Attributes
+    ----------
+    before, after : int
+        Votes, of all models, on prompts that were there before the cutoff, and on later ones.
+    difference : Estimate
+        Its rating before the cutoff less that after it, less the same of the others' mean.
+    p : float
+        Two-sided, after Holm's correction for all models with a cutoff.
+    """
+
+    model: str
+    cutoff: date
+    before: int
+    after: int
+    difference: Estimate
+    p: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        ends = {"lower": self.difference.lower, "upper": self.difference.upper}
+        return {
+            "model": self.model,
+            "cutoff": self.cutoff.isoformat(),
+            "before": self.before,
+            "after": self.after,
+            "difference": self.difference.value,
+            **ends,
+            "p": self.p,
+        }
+
+
+def changed(model: str, cutoff: date, overlap: Overlap, n_models: int) -> Change:
+    """Read the difference in differences of a model off two boards, compared for it alone.
+
+    Points are relative to the mean of all models, the model among them. Against the others' mean
+    its difference is the same times K / (K - 1).
+    """
+    (gain,) = overlap.gains
+    times, gap = n_models / (n_models - 1), gain.difference
+    assert gap.value is not None
+    assert gap.lower is not None
+    assert gap.upper is not None
+    scaled = Estimate(times * gap.value, times * gap.lower, times * gap.upper, gap.n)
+    after = overlap.votes - overlap.overlapping
+    return Change(model, cutoff, overlap.overlapping, after, scaled, gain.p)
+
+
+def corrected(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Correct the p-values of several models after Holm."""
+    adjusted = _holm([change.p for change in changes])
+    return tuple(replace(change, p=p) for change, p in zip(changes, adjusted, strict=True))
 
 
 def _largest_first(gain: Gain) -> float:

@@ -61,6 +61,71 @@ class Explained:
         return asdict(self)
 
 
+MOST_CELLS = 24
+"""Of a side of a map, and so groups of which there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LikenessMap:
+    """How alike prompts are, those of a group beside each other, a few prompts a cell.
+
+    Attributes
+    ----------
+    by : str
+        What groups them.
+    within, between : float or None
+        Mean likeness of two prompts of the same group, and of different ones, over the mean of a
+        prompt with itself: a correlation across models. None without such a pair.
+    groups : tuple of (str, int)
+        Names, and how many rows of cells each has.
+    cells : tuple of tuple of float or None
+        That of two cells.
+    """
+
+    by: str
+    within: float | None
+    between: float | None
+    groups: tuple[tuple[str, int], ...]
+    cells: tuple[tuple[float | None, ...], ...]
+
+
+def map_of(by: str, alike: Floats, codes: Ints, names: Sequence[str]) -> LikenessMap | None:
+    """Lay out how alike prompts are by group; None of more than `MOST_CELLS` groups.
+
+    Parameters
+    ----------
+    alike : ndarray of shape (n_prompts, n_prompts)
+        Symmetric; a prompt with itself on the diagonal.
+    codes : ndarray of shape (n_prompts,), int64
+        Positions in ``names``.
+    """
+    there, sizes = np.unique(codes, return_counts=True)
+    if len(there) > MOST_CELLS or not np.trace(alike) > 0:
+        return None
+    rows = np.maximum(1, np.floor(sizes * min(1.0, MOST_CELLS / len(codes)))).astype(np.int64)
+    cell = np.empty(len(codes), dtype=np.int64)
+    for code, first, size, n in zip(there, np.cumsum(rows) - rows, sizes, rows, strict=True):
+        cell[codes == code] = first + np.arange(size) * n // size
+    side = (cell[:, None] == np.arange(rows.sum())).astype(np.float64)
+    likeness = (alike - np.diag(np.diag(alike))) / float(np.diag(alike).mean())
+    in_cell = side.sum(axis=0)
+    pairs = np.outer(in_cell, in_cell) - np.diag(in_cell)
+    sums = side.T @ likeness @ side
+    same = codes[:, None] == codes[None, :]
+    n_same = int(same.sum()) - len(codes)
+    n_other = int((~same).sum())
+    return LikenessMap(
+        by,
+        float(likeness[same].sum()) / n_same if n_same else None,
+        float(likeness[~same].sum()) / n_other if n_other else None,
+        tuple((names[code], int(n)) for code, n in zip(there, rows, strict=True)),
+        tuple(
+            tuple(round(s / n, 4) if n else None for s, n in zip(*line, strict=True))
+            for line in zip(sums.tolist(), pairs.tolist(), strict=True)
+        ),
+    )
+
+
 def explain(
     alike: Floats,
     terms: Mapping[str, Floats],

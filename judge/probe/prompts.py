@@ -1,7 +1,7 @@
 """The audit of a benchmark's prompts: do they hang together, does it matter, what explains it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,25 @@ from judge.probe.coherence import (
     p_value,
     varying,
 )
-from judge.probe.explained import Explained, explain, terms_of
+from judge.probe.explained import Explained, LikenessMap, explain, map_of, terms_of
+from judge.probe.ranking import (
+    MOST_CLUSTERED,
+    Ranking,
+    boards_of_table,
+    by_words,
+    clusters_of,
+    own_mix,
+    reach_of_table,
+    reach_of_votes,
+)
+from judge.probe.similarity import tf_idf, words
 from judge.studies.alignment import ASKED, PROMPTS
 from judge.tables.annotations import Annotations, read_annotations
 from rating.diagnosis.nesting import Nested, nested_test
-from rating.diagnosis.reweighting import Reweighted, Scored, compared, reweighted
-from rating.errors import DataError
+from rating.diagnosis.reweighting import Weighting, reweighted
+from rating.errors import DataError, RatingError
 from rating.fitting import fit
+from rating.pooling.mix import Mix, RankReach
 from rating.rows import VoteRows
 from rating.tables.columns import Columns, Reading, quoted_names
 from rating.tables.duckdb_engine import columns_in_file
@@ -63,14 +75,17 @@ class PromptsProbe:
         The data.
     together : tuple of Coherence
         Of the groups asked for, then of the others that can be asked for.
-    ranking : tuple of Reweighted
+    ranking : Ranking
+    map : LikenessMap or None
+        How alike prompts are, by the first of the groups, or else by their words.
     explained : Explained or None
         None where prompts are not named.
     """
 
     about: Mapping[str, Any]
     together: tuple[Coherence, ...]
-    ranking: tuple[Reweighted, ...]
+    ranking: Ranking
+    map: LikenessMap | None
     explained: Explained | None
     warnings: tuple[str, ...] = ()
 
@@ -79,8 +94,9 @@ class PromptsProbe:
         first, *others = [one.to_dict() for one in self.together]
         return {
             "about": dict(self.about),
-            "together": first | {"also": others},
-            "ranking": {"boards": [one.to_dict() for one in self.ranking]},
+            "together": first
+            | {"also": others, "map": None if self.map is None else asdict(self.map)},
+            "ranking": self.ranking.to_dict(),
             "explained": None if self.explained is None else self.explained.to_dict(),
             "warnings": list(self.warnings),
         }
@@ -100,12 +116,15 @@ class Asked:
         Column of a table of results.
     right : float or None
         Above it a result is right.
+    mix : Mix or None
+        Shares of the first of ``by`` to weigh groups by.
     """
 
     by: tuple[str, ...] = ()
     prompts: Files | None = None
     value: str | None = None
     right: float | None = None
+    mix: Mix | None = None
     draws: int = 999
     sample: int = SAMPLE
     seed: int = 0
@@ -231,6 +250,26 @@ def _of_results(
     ordered = (*together[1:], together[0])
     graded = not np.isin(values, (0, 1)).all()
     texts = _Known.of(known, results.prompts).texts(results.prompts)
+    ranking = Ranking(
+        tuple(
+            boards_of_table(
+                results.models,
+                results.values,
+                results.groups,
+                [*_others(asked, texts, np.arange(len(results.prompts)), results.groups)],
+                level=asked.level,
+            )
+        ),
+        {
+            by: reach_of_table(results.models, results.values, one)
+            for by, (one, _) in results.groups.items()
+        },
+    )
+    alike, some = _alike_results(values, asked)
+    texts_of_some = None if texts is None else [texts[at] for at in some]
+    failed = (varying(values)[:, some] == 0).all(axis=0).astype(np.float64)
+    of_some = {by: one[some] for by, one in codes.items()}
+    terms = terms_of(texts_of_some, of_some, failed)
     return PromptsProbe(
         {
             "results": int(results.values.size),
@@ -243,9 +282,10 @@ def _of_results(
             "seed": asked.seed,
         },
         ordered,
-        tuple(_boards(results, asked.level)),
-        _explained_results(values, codes, texts, asked, progress),
-        (GRADED,) if graded else (),
+        ranking,
+        _map(alike, some, results.groups, texts_of_some),
+        _explained(alike, terms, asked, progress),
+        (*((GRADED,) if graded else ()), *_not_clustered(texts)),
     )
 
 
@@ -303,66 +343,81 @@ def _from_0_to_1(values: Floats, right: float | None) -> Floats:
     return (values - low) / (high - low)
 
 
-def _boards(results: _Results, level: float) -> Iterator[Reweighted]:
-    n = len(results.prompts)
-    default = _scored(results, np.full(n, 1 / n), np.zeros(n, dtype=np.int64))
-    for by, (codes, names) in results.groups.items():
-        sizes = np.bincount(codes)
-        same = _scored(results, 1 / (len(sizes) * sizes[codes]), codes)
-        yield compared(f"each {by} the same", default, same, level=level)
-        for code, name in enumerate(names):
-            own = (codes == code).astype(np.int64)
-            alone = _scored(results, own / sizes[code], own)
-            yield compared(f"{by} {name} alone", default, alone, level=level)
-
-
-def _scored(results: _Results, weight: Floats, group: Ints) -> Scored:
-    """Return mean results with weights, in hundredths of their range.
-
-    What a prompt has a part in is its distance from the mean of its group, whose weight stays.
-    """
-    values = 100 * results.values / (float(np.ptp(results.values)) or 1.0)
-    side = group[:, None] == np.arange(int(group.max()) + 1)
-    of_group = (values @ side) / side.sum(axis=0)
-    return Scored(results.models, values @ weight, ((values - of_group[:, group]) * weight).T)
-
-
-def _explained_results(
-    values: Floats,
-    groups: Mapping[str, Ints],
-    texts: Sequence[str] | None,
-    asked: Asked,
-    progress: Progress,
-) -> Explained | None:
+def _alike_results(values: Floats, asked: Asked) -> tuple[Floats, Ints]:
+    """Return how alike some prompts are in who does better on them than expected, and which."""
     table = varying(values)
     p = margins(table, SWEEPS)
     z = (table - p) / np.sqrt(p * (1 - p) + LEAST)
-    rng = np.random.default_rng([asked.seed, 1])
-    some = _some(z.shape[1], asked.sample, rng)
-    failed = (table == 0).all(axis=0)[some]
-    terms = terms_of(
-        None if texts is None else [texts[at] for at in some],
-        {name: codes[some] for name, codes in groups.items()},
-        failed.astype(np.float64),
-    )
-    return _explained(z[:, some].T @ z[:, some] / len(z), terms, asked.draws, rng, progress)
+    some = _some(z.shape[1], asked)
+    return z[:, some].T @ z[:, some] / len(z), some
+
+
+# Both
+
+
+def _some(n: int, asked: Asked) -> Ints:
+    return np.sort(np.random.default_rng([asked.seed, 1]).permutation(n)[: asked.sample])
+
+
+def _others(
+    asked: Asked,
+    texts: Sequence[str] | None,
+    codes: Ints,
+    groups: Mapping[str, tuple[Ints, tuple[str, ...]]],
+) -> Iterator[Weighting]:
+    """Weigh by one's own mix, where there is one, and by words, where they are known.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,), int64
+        The prompt of each row.
+    groups : mapping of str to (ndarray of shape (n,), tuple of str)
+    """
+    if asked.mix is not None:
+        if not groups:
+            raise DataError("A mix is one of groups: name their column with --by.")
+        by, (of_row, names) = next(iter(groups.items()))
+        yield own_mix(asked.mix, by, names, of_row)
+    if texts is not None:
+        yield from by_words(texts, codes)
+
+
+def _not_clustered(texts: Sequence[str] | None) -> Iterator[str]:
+    if texts is not None and len(texts) > MOST_CLUSTERED:
+        yield (
+            f"{len(texts):,} prompts are more than {MOST_CLUSTERED:,}, and are not put into "
+            "clusters by their words."
+        )
+
+
+CELLS_BY_WORDS = 8
+
+
+def _map(
+    alike: Floats,
+    some: Ints,
+    groups: Mapping[str, tuple[Ints, tuple[str, ...]]],
+    texts: Sequence[str] | None,
+) -> LikenessMap | None:
+    """Lay out how alike some prompts are by the first of the groups, or else by their words."""
+    if groups:
+        by, (codes, names) = next(iter(groups.items()))
+        return map_of(by, alike, codes[some], names)
+    if texts is None or len(texts) <= CELLS_BY_WORDS or not any(map(words, texts)):
+        return None
+    cosine = tf_idf(texts).matrix(texts, texts)
+    codes = clusters_of(cosine, (CELLS_BY_WORDS,))[CELLS_BY_WORDS]
+    return map_of("words", alike, codes, [f"{n}" for n in range(1, CELLS_BY_WORDS + 1)])
 
 
 def _explained(
-    alike: Floats,
-    terms: Mapping[str, Floats],
-    draws: int,
-    rng: np.random.Generator,
-    progress: Progress,
+    alike: Floats, terms: Mapping[str, Floats], asked: Asked, progress: Progress
 ) -> Explained | None:
+    rng = np.random.default_rng([asked.seed, 2])
     try:
-        return explain(alike, terms, draws=draws, rng=rng, progress=progress)
+        return explain(alike, terms, draws=asked.draws, rng=rng, progress=progress)
     except DataError:
         return None
-
-
-def _some(n: int, sample: int, rng: np.random.Generator) -> Ints:
-    return np.sort(rng.permutation(n)[:sample])
 
 
 # Votes
@@ -391,12 +446,34 @@ def _of_votes(
     if not together:
         msg = "Nothing tells whether prompts hang together: name them, or give --by a column."
         raise DataError(" ".join([msg, *warnings]))
+    texts = given.texts(prompts) if prompts else None
+    own_groups = {by: (own.groups["by"], own.names["by"]) for by, own in grouped.items()}
+    of_row = rows.groups.get("prompt", np.arange(rows.n))
+    others = [*_others(asked, texts, of_row, own_groups)]
     boards = {
         one.weighting: one
         for by, own in (grouped or {"group": rows}).items()
-        for one in reweighted(own, by, level=asked.level)
+        for one in reweighted(own, by, others=others, level=asked.level)
     }
-    groups = {by: own for by, own in grouped.items() if _by_prompt(own) is not None}
+    reach: dict[str, tuple[RankReach, ...]] = {}
+    for by, own in grouped.items():
+        try:
+            reach[by] = reach_of_votes(own)
+        except RatingError as error:
+            warnings.append(f"Ranks in other mixes of {by}: {error}")
+    of_prompts = {
+        by: (of, own.names["by"])
+        for by, own in grouped.items()
+        if (of := _by_prompt(own)) is not None
+    }
+    likeness: LikenessMap | None = None
+    explained: Explained | None = None
+    if prompts:
+        alike, some = _alike_votes(rows, asked)
+        texts_of_some = None if texts is None else [texts[at] for at in some]
+        terms = terms_of(texts_of_some, {by: of[some] for by, (of, _) in of_prompts.items()})
+        likeness = _map(alike, some, of_prompts, texts_of_some)
+        explained = _explained(alike, terms, asked, progress)
     return PromptsProbe(
         {
             "votes": rows.n_votes,
@@ -407,9 +484,10 @@ def _of_votes(
             "seed": asked.seed,
         },
         tuple(together),
-        tuple(boards.values()),
-        _explained_votes(rows, groups, given, asked, progress) if prompts else None,
-        tuple(warnings),
+        Ranking(tuple(boards.values()), reach),
+        likeness,
+        explained,
+        (*warnings, *_not_clustered(texts)),
     )
 
 
@@ -495,26 +573,13 @@ def _by_prompt(rows: VoteRows) -> Ints | None:
     return first if (first[prompt] == group).all() else None
 
 
-def _explained_votes(
-    rows: VoteRows,
-    grouped: Mapping[str, VoteRows],
-    given: _Known,
-    asked: Asked,
-    progress: Progress,
-) -> Explained | None:
+def _alike_votes(rows: VoteRows, asked: Asked) -> tuple[Floats, Ints]:
+    """Return how alike some prompts are in whom their votes put ahead, and which they are."""
     names, prompt = rows.names["prompt"], rows.groups["prompt"]
     data = rows.comparisons(prompt=prompt)
     fitted = fit(data)
     assert data.prompt is not None
     sums = fitted.scored(data).scores(data.prompt.astype(np.int64), len(names))
     sums /= np.sqrt(np.bincount(prompt, rows.times, len(names)))[:, None]
-    rng = np.random.default_rng([asked.seed, 1])
-    some = _some(len(names), asked.sample, rng)
-    texts = given.texts(names)
-    groups = {by: of for by, own in grouped.items() if (of := _by_prompt(own)) is not None}
-    terms = terms_of(
-        None if texts is None else [texts[at] for at in some],
-        {by: codes[some] for by, codes in groups.items()},
-    )
-    alike = sums[some] @ fitted.inverse_information @ sums[some].T
-    return _explained(alike, terms, asked.draws, rng, progress)
+    some = _some(len(names), asked)
+    return sums[some] @ fitted.inverse_information @ sums[some].T, some

@@ -37,9 +37,12 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
             for words, suffix in (("", ""), (", noise-freed", NOISE_FREED))
             for kind in KINDS
         },
-        "Pairs that people separate": [percent(one.separated_by_people) for one in comparisons],
-        "Pairs that the judge separates": [percent(one.separated_by_judge) for one in comparisons],
-        "Agreement where both are sure": [_two(one.confident_agreement) for one in comparisons],
+        "Pairs that people separate": [
+            percent(one.overlap.separated_by_reference) for one in comparisons
+        ],
+        "Pairs that the judge separates": [percent(one.overlap.separated) for one in comparisons],
+        "Agreement where both are sure": [_two(one.overlap.agreement) for one in comparisons],
+        "Agreement over all pairs": [_two(one.overlap.agreement_over_all) for one in comparisons],
         "Brier score of the order": [_two(one.order_brier) for one in comparisons],
     }
     table = Table.of(
@@ -52,7 +55,8 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
             "for these models. A pair is "
             "separated where intervals do not overlap. Agreement where both are sure: over the "
             "pairs that people separate, 1 where the judge does too, −1 where it has them the "
-            "other way round, 0 where it cannot tell."
+            "other way round, 0 where it cannot tell; over all pairs those that people do not "
+            "separate count 0, as in Arena-Hard's paper. The JSON names them (left_out)."
         ),
     )
     figures = tuple(figure for judge in judges if (figure := _board_figure(judge)) is not None)

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from judge.report.plots import Slope, heat_map, slopes
+
 Plain = Mapping[str, Any]
 State = Literal["met", "failed", "open", "plain"]
 
@@ -36,6 +38,8 @@ class Scale:
     ----------
     unit : str
         What is laid off on it.
+    bar : bool
+        Draw values as bars from its low end.
     """
 
     unit: str
@@ -43,6 +47,7 @@ class Scale:
     high: float
     good: tuple[float, float] | None
     ticks: tuple[tuple[float, str], ...]
+    bar: bool = False
 
     def at(self, value: float) -> float:
         """Place a value in a picture, cut off at the ends."""
@@ -113,6 +118,10 @@ class CardView:
         Whether it failed: it is shown, but not to be used.
     verdict : str
         Why, or that nothing failed.
+    picture : str
+        SVG, to be seen first; empty without one.
+    legend : str
+        How to read it.
     """
 
     title: str
@@ -120,6 +129,8 @@ class CardView:
     greyed: bool
     verdict: str
     rows: tuple[Row, ...]
+    picture: str = ""
+    legend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +193,8 @@ TOGETHER, RANKING, EXPLAINED = (
     "What explains it?",
 )
 PROMPTS_LEVEL = 0.05
-_KENDALL = Scale(
-    "rank correlation with the board as it is", 0, 1, None, ((0, "0"), (0.5, ".5"), (1, "1"))
-)
+TWICE = 2.0
+MOST_SLOPES = 30
 READING_PROMPTS = (
     "A board is an average over prompts. If prompts were one kind, with nothing but luck between "
     "them, a line of the first card would lie in its shaded range. Where it does not, groups of "
@@ -339,7 +349,7 @@ def _prompts(plain: Plain) -> ProbePage:
 
 def _together(plain: Plain) -> CardView:
     first = plain["together"]
-    tests = [{name: first[name] for name in first if name != "also"}, *first["also"]]
+    tests = [first, *first["also"]]
     bar = PROMPTS_LEVEL / len(tests)
     rows = tuple(_coherence(one, bar) for one in tests)
     hang = [one["of"] for one in tests if one["p"] <= bar]
@@ -347,7 +357,27 @@ def _together(plain: Plain) -> CardView:
         verdict = f"Prompts hang together: by {', '.join(hang)}."
     else:
         verdict = "It is not shown that prompts hang together."
-    return CardView(TOGETHER, "all lines together at 5 %", False, verdict, rows)
+    of = first.get("map")  # cards of earlier versions have none
+    picture = legend = ""
+    if of is not None:
+        title = f"How alike prompts are, by {of['by']}"
+        picture = heat_map(of["cells"], of["groups"], title=title)
+        legend = _legend_of(of)
+    subtitle = "all lines together at 5 %"
+    return CardView(TOGETHER, subtitle, False, verdict, rows, picture, legend)
+
+
+def _legend_of(of: Plain) -> str:
+    means = [
+        f"{of[name]:z.3f} {words}"
+        for name, words in (("within", "in one group"), ("between", "between groups"))
+        if of[name] is not None
+    ]
+    return (
+        f"A cell is a few prompts against a few, those of one {of['by']} beside each other: how "
+        "far the same models do better on both than expected (blue), or others (orange). As a "
+        f"correlation it is {' and '.join(means)}."
+    )
 
 
 def _coherence(one: Plain, bar: float) -> Row:
@@ -379,7 +409,7 @@ def _coherence(one: Plain, bar: float) -> Row:
 
 def _ranking(plain: Plain) -> CardView:
     boards = plain["ranking"]["boards"]
-    rows = tuple(_reweighted(one) for one in boards)
+    rows = (*map(_reweighted, boards), *_reaches(plain["ranking"].get("envelope", [])))
     most = max(
         (one for one in boards if one["places"]), key=lambda one: one["places"], default=None
     )
@@ -388,8 +418,63 @@ def _ranking(plain: Plain) -> CardView:
     elif most is None:
         verdict = "No model changes its place, whatever the weights."
     else:
-        verdict = f"A model moves by up to {most['places']} places: {most['weighting']}."
-    return CardView(RANKING, "beside the board as it is", False, verdict, rows)
+        verdict = f"A model moves by up to {_places(most)}: {most['weighting']}. {_sure(boards)}"
+    subtitle = "beside the board as it is"
+    if most is None:
+        return CardView(RANKING, subtitle, False, verdict, rows)
+    picture = slopes(
+        [Slope(x["model"], x["rank_default"], x["rank"], _is_sure(x)) for x in _drawn(most)],
+        title=f"Ranks as it is, and with {most['weighting']}",
+    )
+    legend = (
+        f"Ranks as it is, on the left, and with the board that moves a model most: "
+        f"{most['weighting']}. Blue: the points of the model move by an interval that leaves out "
+        "0; grey: that may be luck."
+    )
+    return CardView(RANKING, subtitle, False, verdict, rows, picture, legend)
+
+
+def _drawn(board: Plain) -> list[Plain]:
+    """Return the best models, so many that their lines can be told apart."""
+    best = sorted(board["moves"], key=lambda move: move["rank_default"])
+    return best[:MOST_SLOPES]
+
+
+def _sure(boards: list[Plain]) -> str:
+    moves = [x for board in boards for x in board["moves"] if x["rank"] != x["rank_default"]]
+    sure = sum(map(_is_sure, moves))
+    return (
+        f"Of {len(moves)} changes of place, {sure} go with points whose 95 % interval, each by "
+        "itself, leaves out 0."
+    )
+
+
+def _is_sure(move: Plain) -> bool:
+    return move["lower"] is not None and move["lower"] * move["upper"] > 0
+
+
+def _places(board: Plain) -> str:
+    return f"{board['places']} place{'' if board['places'] == 1 else 's'}"
+
+
+def _reaches(envelope: list[Plain]) -> Iterator[Row]:
+    """Give a line a column of groups, with the ranks that models reach in mixes of them."""
+    for by in dict.fromkeys(row["by"] for row in envelope):
+        own = [row for row in envelope if row["by"] == by]
+        twice = [row for row in own if row["kappa"] == TWICE]
+        fixed = sum(row["best"] == row["worst"] for row in twice)
+        note = (
+            f"In any mix where no {by} has more than {TWICE:g} times its share, {fixed} of "
+            f"{len(twice)} models have one rank, by strengths as estimated: the range has no "
+            "interval. Of the others, best and worst:"
+        )
+        parts = tuple(
+            (f"{row['kappa']:g} times", row["model"], f"{row['best']} to {row['worst']}")
+            for row in own
+            if row["best"] < row["worst"]
+        )
+        text = f"{fixed} of {len(twice)} keep their rank"
+        yield Row(f"Any mix of {by}", "plain", text, None, (note,), shown=False, parts=parts)
 
 
 def _reweighted(one: Plain) -> Row:
@@ -397,9 +482,8 @@ def _reweighted(one: Plain) -> Row:
     if one["why_not"] is not None or one["kendall"] is None:
         why = one["why_not"] or "Fewer than two models are on both boards, or all are equal."
         return Row(name, "open", "–", None, (why,), shown=True)
-    places = f"{one['places']} place{'' if one['places'] == 1 else 's'}"
     moves = [move for move in one["moves"] if move["rank"] != move["rank_default"]]
-    sure = sum(1 for move in moves if move["lower"] and move["lower"] * move["upper"] > 0)
+    sure = sum(map(_is_sure, moves))
     note = (
         f"{len(moves)} of {len(one['moves'])} models change their place; of these, {sure} by "
         "points whose 95 % interval leaves out 0."
@@ -408,9 +492,8 @@ def _reweighted(one: Plain) -> Row:
         ("", move["model"], f"{move['rank_default']} → {move['rank']}, {_points(move)}")
         for move in moves
     )
-    mark = Mark(_KENDALL, one["kendall"], None, None)
-    text = f"Kendall {one['kendall']:z.2f}, {places}"
-    return Row(name, "plain", text, mark, (note,), shown=False, parts=parts)
+    text = f"Kendall {one['kendall']:z.2f}, {_places(one)}"
+    return Row(name, "plain", text, None, (note,), shown=False, parts=parts)
 
 
 def _points(move: Plain) -> str:
@@ -428,7 +511,7 @@ def _explained(plain: Plain) -> CardView:
     bar = PROMPTS_LEVEL / max(1, len(known))
     top = max((one["partial_r2"] for one in known), default=0.0) or 1.0
     ticks = ((0.0, "0"), (top, f"{100 * top:.2g} %"))
-    scale = Scale("share of what the others leave", 0.0, top, None, ticks)
+    scale = Scale("share of what the others leave", 0.0, top, None, ticks, bar=True)
     rows = tuple(_term(one, scale, bar) for one in terms)
     sure = [one["name"] for one in known if one["p"] <= bar]
     verdict = f"Alike where: {', '.join(sure)}." if sure else "Nothing is shown to explain it."

@@ -169,6 +169,7 @@ def cards_as_html(pages: Sequence[ProbePage]) -> str:
         contents=contents,
         tops=[part[0] for part in anchors],
         reading=READING,
+        svg=Markup,
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
 from unicodedata import east_asian_width
@@ -21,6 +21,10 @@ LABELS = 240.0
 LABEL_HEIGHT = 17.0
 EDGE = 28.0
 RADIUS = 3.5
+CARD, ROW, FONT = 300.0, 17.0, 12.0
+"""Width of a card, and heights of a row and of letters in it."""
+TONES = 5
+"""Shades on each side of none."""
 NEAR, STEP, FAR = 6.0, 4.0, 14.0
 """From a point to its label, and between the places that are tried, and where a line is needed."""
 
@@ -301,10 +305,99 @@ def _mark(mark: Mark, axis: Axis, left: float, right: float, y: float) -> list[s
     return [*parts, _circle(mark.kind, axis.at(mark.value, left, right), y, 4.5)]
 
 
-def _svg(parts: Sequence[str], height: float, title: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A model's rank on two boards, and whether what moves it is shown to be more than luck."""
+
+    name: str
+    left: int
+    right: int
+    sure: bool
+
+
+def slopes(models: Sequence[Slope], *, title: str) -> str:
+    """Draw ranks on two boards, a line a model, in the width of a card."""
+    ends = [
+        sorted(models, key=lambda one: (one.left, one.name)),
+        sorted(models, key=lambda one: (one.right, one.left, one.name)),
+    ]
+    left, right = CARD - 115.0, CARD - 24.0
+    heights = [{one.name: ROW * (i + 0.5) for i, one in enumerate(end)} for end in ends]
+    parts = []
+    for one in sorted(models, key=lambda one: (one.sure, one.left != one.right)):
+        moved = one.left != one.right
+        kind = "judge" if moved and one.sure else "other" if moved else "grid"
+        y, z = heights[0][one.name], heights[1][one.name]
+        parts.append(_line(kind, left + 8, y, right - 6, z, width=1.5))
+        parts += [_circle(kind, x, at, 2.5) for x, at in ((left + 8, y), (right - 6, z))]
+        parts.append(_text(left - 22, y + 4, _cut(one.name, left - 22), "end"))
+        parts.append(_text(left, y + 4, f"{one.left}", "end"))
+        parts.append(_text(right + 4, z + 4, f"{one.right}", "start"))
+    return _svg(parts, ROW * len(models), title, CARD)
+
+
+def heat_map(
+    cells: Sequence[Sequence[float | None]], groups: Sequence[tuple[str, int]], *, title: str
+) -> str:
+    """Draw a square of values, blue above 0 and orange below, in the width of a card.
+
+    Parameters
+    ----------
+    groups : sequence of (str, int)
+        Names of rows, and how many rows each has, from the top.
+    """
+    names = [name for name, _ in groups]
+    left = min(CARD / 3, max(map(width_of, names)) + 12)
+    side = (CARD - left) / len(cells)
+    known = sorted(abs(x) for row in cells for x in row if x is not None)
+    most = known[int(0.98 * (len(known) - 1))] if known else 0.0
+    parts = [*_toned(cells, most or 1.0, left, side)]
+    top = 0.0
+    for name, rows in groups:
+        middle, below = top + side * rows / 2, top + side * rows
+        if side * rows >= FONT:
+            parts.append(_text(left - 6, middle + 4, _cut(name, left - 8), "end"))
+        if below < CARD - left - 0.1:
+            parts.append(_line("cut", left, below, CARD, below))
+            parts.append(_line("cut", left + below, 0, left + below, CARD - left))
+        top = below
+    return _svg([*parts, *_tones(most, left, CARD - left)], CARD - left + 34, title, CARD)
+
+
+def _toned(
+    cells: Sequence[Sequence[float | None]], most: float, left: float, side: float
+) -> Iterator[str]:
+    """Draw cells as one path a tone."""
+    paths: dict[int, list[str]] = {}
+    for i, row in enumerate(cells):
+        for j, value in enumerate(row):
+            if value is not None and (tone := round(TONES * min(max(value / most, -1), 1))):
+                at = f"M{left + side * j:.1f} {side * i:.1f}"
+                paths.setdefault(tone, []).append(f"{at}h{side:.2f}v{side:.2f}h-{side:.2f}z")
+    for tone, drawn in sorted(paths.items()):
+        kind = "over" if tone > 0 else "under"
+        yield f'<path class="{kind}" opacity="{abs(tone) / TONES:g}" d="{"".join(drawn)}"/>'
+
+
+def _tones(most: float, left: float, top: float) -> Iterator[str]:
+    """Draw the scale of tones under a square."""
+    wide = (CARD - left) / (2 * TONES + 1)
+    for tone in range(-TONES, TONES + 1):
+        kind = "over" if tone > 0 else "under"
+        box = f'x="{left + wide * (tone + TONES):.1f}" y="{top + 8:.1f}" height="8"'
+        yield f'<rect class="{kind}" opacity="{abs(tone) / TONES:g}" {box} width="{wide:.2f}"/>'
+    for x, text, anchor in (
+        (left, f"−{most:.2f}", "start"),
+        ((left + CARD) / 2, "0", "middle"),
+        (CARD, f"{most:.2f}", "end"),
+    ):
+        yield _text(x, top + 30, text, anchor, "soft")
+
+
+def _svg(parts: Sequence[str], height: float, title: str, width: float = WIDTH) -> str:
     body = "\n".join(parts)
     return (
-        f'<svg viewBox="0 0 {WIDTH:g} {height:g}" width="{WIDTH:g}" height="{height:g}" '
+        f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
         f'role="img" aria-label="{in_html(title)}">\n{body}\n</svg>'
     )
 

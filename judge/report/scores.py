@@ -11,9 +11,9 @@ import numpy as np
 from judge.report.files import Figure, Page, Section, Table, write_forms
 from judge.report.plots import Mark, scatter, spanning
 from judge.studies.correlations import FIGURES, KINDS, NOISE_FREED
-from judge.studies.estimates import NONE, minus, number_of
-from judge.studies.scores import TOP, Scored
-from judge.studies.separability import RULES
+from judge.studies.estimates import NONE, minus, number_of, plural
+from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
+from judge.studies.separability import RULES, Pair
 from rating import __version__
 
 NAME = "scores"
@@ -80,7 +80,7 @@ def correlation_section(scored: Scored) -> Section:
     others = {name: [_ends(*one.other_models[kind]) for kind in KINDS] for name, one in columns}
     return Section(
         "How far they go together",
-        points=scored.on_columns,
+        points=(*scored.on_columns, *_on_pairs(scored)),
         table=Table.of(
             ("Score", *kinds, f"Pearson, best {scored.n_top}", "Models"),
             as_found,
@@ -101,7 +101,49 @@ def correlation_section(scored: Scored) -> Section:
                 "may move a correlation.",
             ),
             *_pairs(scored),
+            *_win_rates(scored),
         ),
+    )
+
+
+def _on_pairs(scored: Scored) -> Iterator[str]:
+    """Name pairs of models on which agreement rests, or does not."""
+    for name, one in scored.separability.items():
+        if one is None or one.overlap.agreement_over_all is None:
+            continue
+        left_out, opposite = one.overlap.left_out, one.overlap.opposite
+        if left_out:
+            yield (
+                f"{name}: {plural(len(left_out), 'pair')} that the ratings do not tell apart are "
+                f"left out of the agreement, and count 0 over all pairs: {_named(left_out)}."
+            )
+        if opposite:
+            yield (
+                f"{name}: scores and ratings are sure of opposite orders of "
+                f"{plural(len(opposite), 'pair')}, the first being ahead by the ratings: "
+                f"{_named(opposite)}."
+            )
+
+
+MOST_PAIRS = 5
+
+
+def _named(pairs: tuple[Pair, ...]) -> str:
+    names = ", ".join(f"{a} and {b}" for a, b in pairs[:MOST_PAIRS])
+    return names if len(pairs) <= MOST_PAIRS else f"{names} (all of them are in the JSON)"
+
+
+def _win_rates(scored: Scored) -> Iterator[Table]:
+    """Say how often models have higher scores than others, where there are several columns."""
+    if len(scored.scores.columns) < 2:
+        return
+    yield Table.of(
+        ("Mean win rate over the columns", "Win rate", "Columns"),
+        {
+            one.model: (f"{100 * one.value:.1f} %", f"{one.n:,}")
+            for one in mean_win_rates(scored.scores)
+        },
+        f"How often a model has a higher score than another, equal ones half. {MEAN_WIN_RATE}",
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
-from judge.scoring.pairwise import pairwise_scores
+from judge.scoring.pairwise import pairwise_scores, swap_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.native import for_score
@@ -21,7 +21,7 @@ from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
-METHODS = ("alpaca_eval", "wildbench", "arena_hard", "pairwise")
+METHODS = ("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise")
 COMPATS = ("row-position",)
 
 _TAGS = ("tags", "task_tags")
@@ -87,7 +87,7 @@ def _check_options(
     if method != "alpaca_eval" and for_alpaca:
         msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
         raise DataError(msg)
-    if method in ("pairwise", "arena_hard") and items is not None:
+    if method in ("pairwise", "arena_hard", "llmbar") and items is not None:
         msg = f"--items {str(items)!r} has no use with --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
@@ -219,6 +219,37 @@ def _arena_hard(data: Annotations, _: ScoreOptions) -> Scored:
     return models, warnings + _on_parts(parts)
 
 
+_LLMBAR = (
+    *("n", "n_unread", "correct_as_is", "correct_swapped", "correct_mean", "correct_both"),
+    *("equal", "kappa_agreement"),
+)
+
+
+def _llmbar(data: Annotations, _: ScoreOptions) -> Scored:
+    judge = next((name for name in ("judge", "llm") if data.has(name)), "model")
+    verdicts = {name: _choices(data, name) for name in ("label", "w_ab", "w_ba")}
+    parts = _parts(data, ("strategy", "subset"))
+    keys = list(zip(data.texts(judge), *parts.values(), strict=True))
+    models = []
+    for key, rows in groups(keys).items():
+        label, *both = ([values[row] for row in rows] for values in verdicts.values())
+        one = swap_scores([str(value) for value in label], *both)
+        named = dict(zip(("model", *parts), key, strict=True))
+        models.append(named | {name: getattr(one, name) for name in _LLMBAR})
+    return models, _on_parts(parts)
+
+
+def _choices(data: Annotations, column: str) -> list[str | None]:
+    """Read which response is the better one; None where a verdict was not read."""
+    values = [None if one is None else str(one).strip() for one in data.need(column)]
+    known = ("1", "2") if column == "label" else ("1", "2", "None", "", None)
+    for row, value in enumerate(values, 1):
+        if value not in known:
+            allowed = "1 or 2" if column == "label" else "1, 2, or None where it was not read"
+            raise data.wrong(column, row, value, allowed)
+    return [None if one in ("None", "") else one for one in values]
+
+
 def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     data = _one_row_a_case(data)
     outcomes = [_outcome(data, row, value) for row, value in enumerate(data.need("winner"), 1)]
@@ -283,5 +314,6 @@ _SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
     "alpaca_eval": _alpaca_eval,
     "wildbench": _wildbench,
     "arena_hard": _arena_hard,
+    "llmbar": _llmbar,
     "pairwise": _pairwise,
 }

@@ -170,11 +170,8 @@ class BoardsCompared(Figures):
     ----------
     models : tuple of str
         Those on both boards.
-    separated_by_people, separated_by_judge : float or None
-        Share of the pairs of models whose intervals do not overlap.
-    confident_agreement : float or None
-        Over the pairs that people separate: 1 where the judge separates them the same way, -1
-        the other way, 0 where it does not; the mean. None where people separate none.
+    overlap : Confidence
+        How far the judge tells models apart whom people do, by intervals that do not overlap.
     order_brier : float or None
         Mean squared distance of the judge's probability that one model of a pair is the better one
         from the order by people; pairs of the same strength without an error are left out, None
@@ -185,26 +182,16 @@ class BoardsCompared(Figures):
     """
 
     models: tuple[str, ...]
-    separated_by_people: float | None
-    separated_by_judge: float | None
-    confident_agreement: float | None
+    overlap: Confidence
     order_brier: float | None
     pairwise: Confidence
     warnings: tuple[str, ...]
 
     def pairs_to_dict(self) -> dict[str, Any]:
         """Return plain values of how the two boards tell models apart, for JSON."""
-        people, judge = self.separated_by_people, self.separated_by_judge
         return {
             "n": len(self.models),
-            "overlap": {
-                "separated": judge,
-                "separated_by_reference": people,
-                "agreement": self.confident_agreement,
-                "agreement_over_all": (self.confident_agreement or 0.0) * people
-                if people is not None
-                else None,
-            },
+            "overlap": asdict(self.overlap),
             "pairwise": asdict(self.pairwise),
             "order_brier": self.order_brier,
         }
@@ -232,15 +219,16 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
     moved = moved_boards((people, judge), names, draws)
     estimates = both_correlations(moved, 0, 1, draws.level)
     sides = [board.of_models(names) for board in (people, judge)]
-    apart = [_separated(theta, influence, draws.level) for theta, influence in sides]
+    apart, different = (
+        confidence(names, *(rule(*side, draws.level) for side in reversed(sides)))
+        for rule in (_separated, _different)
+    )
     return BoardsCompared(
         **estimates,
         models=names,
-        separated_by_people=_share(apart[0] != 0),
-        separated_by_judge=_share(apart[1] != 0),
-        confident_agreement=_share((apart[0] * apart[1])[apart[0] != 0]),
+        overlap=apart,
         order_brier=_order_brier(sides[0][0], *sides[1]),
-        pairwise=confidence(*(_different(*side, draws.level) for side in reversed(sides))),
+        pairwise=different,
         warnings=_warnings(len(names), _prompts(people, judge)),
     )
 

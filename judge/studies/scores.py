@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +253,53 @@ def _number(value: object) -> float | None:
     return None if math.isinf(number) else number
 
 
+MEAN_WIN_RATE = (
+    "A mean win rate changes with the models it is taken over: a copy of one that is already "
+    "there moves the others, and may change their order."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanWinRate:
+    """How often a model has a higher score than another, as a mean over columns.
+
+    Attributes
+    ----------
+    value : float
+    n : int
+        Columns in which the model and another have a score.
+    """
+
+    model: str
+    value: float
+    n: int
+
+
+def mean_win_rates(scores: Scores) -> tuple[MeanWinRate, ...]:
+    """Take for each column the share of other models with a lower score, equal ones half.
+
+    Higher scores count as better. Best first; a model without such a column is left out.
+
+    References
+    ----------
+    .. [1] P. Liang et al., "Holistic Evaluation of Language Models", TMLR 2023 (arXiv:2211.09110),
+       section 8, whose mean win rate this is; we count equal scores as half.
+    """
+    table = np.array([*scores.columns.values()])
+    apart = np.sign(table[:, :, None] - table[:, None, :])
+    other = ~np.eye(len(scores.models), dtype=bool)
+    n = (~np.isnan(apart) & other).sum(axis=2)
+    won = np.nansum((apart + 1) / 2 * other, axis=2)
+    rate = np.divide(won, n, out=np.zeros(won.shape), where=n > 0)
+    columns = (n > 0).sum(axis=0)
+    rates = [
+        MeanWinRate(model, float(total / used), int(used))
+        for model, total, used in zip(scores.models, rate.sum(axis=0), columns, strict=True)
+        if used
+    ]
+    return tuple(sorted(rates, key=lambda one: (-one.value, one.model)))
+
+
 TOP = 6
 """Models that WildBench's first correlation is over: the best by the reference."""
 
@@ -326,6 +373,10 @@ class Scored:
                 name: one.to_dict() | self._of_pairs(name) for name, one in self.columns.items()
             },
             "top": self.n_top,
+            "mean_win_rate": {
+                "models": [asdict(one) for one in mean_win_rates(self.scores)],
+                "warning": MEAN_WIN_RATE,
+            },
             "unmatched": {"scores": self.only_scores, "board": self.only_board},
             "warnings": list(self.warnings),
         }
@@ -459,6 +510,7 @@ def _pairs(table: Scores, name: str, rated: RatedBoard, level: float) -> Separab
         reach = quantile(level, np.inf) * np.sqrt(np.diag(rated.covariance))
         quasi = Ends(rated.ratings, rated.ratings - reach, rated.ratings + reach)
     return separability(
+        rated.models,
         table.ends_of(name, rated.models),
         rated.ratings,
         {"overlap": own, "pairwise": quasi} if known else None,

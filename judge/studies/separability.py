@@ -1,7 +1,8 @@
 """How well scores tell models apart, and whether as a reference does: pairs of models."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from rating.typing import Bools, Floats
 from rating.uncertainty.covariance import quantile
 
 Rule = Literal["overlap", "pairwise"]
+Pair = tuple[str, str]
 RULES: tuple[Rule, ...] = ("overlap", "pairwise")
 
 
@@ -76,12 +78,19 @@ class Confidence:
     agreement_over_all : float or None
         The same sum over all pairs, as Arena-Hard's paper: pairs that the reference does not tell
         apart count 0.
+    left_out : tuple of (str, str)
+        Pairs that the reference does not tell apart: left out of ``agreement``, and 0 in
+        ``agreement_over_all``.
+    opposite : tuple of (str, str)
+        Pairs that both tell apart, and each the other way; the reference has the first ahead.
     """
 
     separated: float | None
     separated_by_reference: float | None
     agreement: float | None
     agreement_over_all: float | None
+    left_out: tuple[Pair, ...]
+    opposite: tuple[Pair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,7 @@ class Separability:
 
 
 def separability(
+    models: Sequence[str],
     scores: Ends | None,
     reference: Floats,
     ends: Mapping[Rule, Ends] | None,
@@ -119,6 +129,7 @@ def separability(
 
     Parameters
     ----------
+    models : sequence of str
     scores : Ends or None
         Of the benchmark; None where it has no intervals.
     reference : ndarray of shape (n_models,)
@@ -143,27 +154,39 @@ def separability(
     for one in (scores, *(ends or {}).values()):
         known = known & (True if one is None else one.known())
     mine = None if scores is None else scores.of(known)
+    names = [name for name, there in zip(models, known, strict=True) if there]
     rules = {
-        rule: _confidence(mine, None if ends is None else ends[rule].of(known), rule)
+        rule: _confidence(names, mine, None if ends is None else ends[rule].of(known), rule)
         for rule in RULES
     }
     brier = None if mine is None else _order_brier(mine, reference[known], level)
     return Separability(int(known.sum()), rules["overlap"], rules["pairwise"], brier)
 
 
-def _confidence(scores: Ends | None, reference: Ends | None, rule: Rule) -> Confidence:
+def _confidence(
+    models: Sequence[str], scores: Ends | None, reference: Ends | None, rule: Rule
+) -> Confidence:
     mine, theirs = (None if x is None else separated(x, rule) for x in (scores, reference))
-    return confidence(mine, theirs)
+    return confidence(models, mine, theirs)
 
 
-def confidence(mine: Floats | None, theirs: Floats | None) -> Confidence:
+def confidence(models: Sequence[str], mine: Floats | None, theirs: Floats | None) -> Confidence:
     """Compare separated pairs, as `separated` gives them, with those of a reference."""
-    shares = [None if x is None else _mean(x != 0) for x in (mine, theirs)]
-    if mine is None or theirs is None:
-        return Confidence(shares[0], shares[1], None, None)
-    return Confidence(
-        shares[0], shares[1], _mean((mine * theirs)[theirs != 0]), _mean(mine * theirs)
+    own = None if mine is None else _mean(mine != 0)
+    if theirs is None:
+        return Confidence(own, None, None, None, (), ())
+    of_reference, pairs = _mean(theirs != 0), list(combinations(models, 2))
+    left_out = tuple(pair for pair, sign in zip(pairs, theirs, strict=True) if sign == 0)
+    if mine is None:
+        return Confidence(None, of_reference, None, None, left_out, ())
+    both = mine * theirs
+    opposite = tuple(
+        pair if sign > 0 else pair[::-1]
+        for pair, sign, product in zip(pairs, theirs, both, strict=True)
+        if product < 0
     )
+    agreement = _mean(both[theirs != 0])
+    return Confidence(own, of_reference, agreement, _mean(both), left_out, opposite)
 
 
 def _order_brier(scores: Ends, reference: Floats, level: float) -> float | None:

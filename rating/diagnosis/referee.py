@@ -276,7 +276,12 @@ def possible(rows: VoteRows, *, style: bool) -> list[str]:
 
 
 def forecasts_of(
-    names: Sequence[str], *, ridge: float, outcomes: Sequence[int], rng: np.random.Generator
+    names: Sequence[str],
+    *,
+    ridge: float,
+    outcomes: Sequence[int],
+    rng: np.random.Generator,
+    others: Mapping[str, Forecast] | None = None,
 ) -> dict[str, Forecast]:
     """Return the forecasts by name.
 
@@ -295,6 +300,8 @@ def forecasts_of(
     ----------
     ridge : float
         Inverse variance of the prior of strengths, as in `rating.fit`.
+    others : mapping of str to callable, optional
+        Forecasts that are known as well.
 
     Raises
     ------
@@ -311,6 +318,7 @@ def forecasts_of(
         "category": partial(_by_group, outcomes=outcomes, role="by", ridge=ridge),
         "style": partial(_fitted, outcomes=outcomes, ties="davidson", ridge=ridge, style=True),
         "elo": partial(_elo, outcomes=outcomes, rng=rng),
+        **(others or {}),
     }
     for name in names:
         if name not in known:
@@ -334,7 +342,7 @@ def _half(train: VoteRows, test: VoteRows, *, outcomes: Sequence[int], ridge: fl
     decisive = train.taken(train.outcome < TIE)
     fitted = fit(decisive.comparisons(), ridge=ridge)
     theta = train.placed(fitted.models, fitted.theta)
-    return _with_constant_ties(theta[test.a] - theta[test.b], train, outcomes)
+    return with_constant_ties(_first(theta[test.a] - theta[test.b]), train, outcomes)
 
 
 def _elo(
@@ -344,15 +352,24 @@ def _elo(
     if votes.moment is None:
         votes = votes.taken(rng.permutation(votes.n))
     theta = to_nats(online_elo(votes.a, votes.b, SCORE_A[votes.outcome], len(train.models)))
-    return _with_constant_ties(theta[test.a] - theta[test.b], train, outcomes)
+    return with_constant_ties(_first(theta[test.a] - theta[test.b]), train, outcomes)
 
 
-def _with_constant_ties(gap: Floats, train: VoteRows, outcomes: Sequence[int]) -> Floats:
-    """Part what the shares of ties leave between the sides."""
+def _first(gap: Floats) -> Floats:
+    return np.asarray(np.exp(-np.logaddexp(0.0, -gap)))
+
+
+def with_constant_ties(first: Floats, train: VoteRows, outcomes: Sequence[int]) -> Floats:
+    """Part what the shares of ties leave between the sides.
+
+    Parameters
+    ----------
+    first : ndarray of shape (n,)
+        The probability of side A where a side wins.
+    """
     share = _shares(train, outcomes)
-    first = np.exp(-np.logaddexp(0.0, -gap))
     decisive = share[A] + share[B]
-    others = np.tile(share[TIE:], (len(gap), 1))
+    others = np.tile(share[TIE:], (len(first), 1))
     return np.column_stack([decisive * first, decisive * (1 - first), others])
 
 

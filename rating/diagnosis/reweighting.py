@@ -1,7 +1,7 @@
 """How far the ranking hangs on whose votes, and which prompts, count how much."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -116,13 +116,48 @@ def compared(weighting: str, default: Scored, other: Scored, *, level: float) ->
     return Reweighted(weighting, _kendall(mine.scores, theirs.scores), places, tuple(moves))
 
 
-def reweighted(rows: VoteRows, by: str = "group", *, level: float = 0.95) -> list[Reweighted]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighting:
+    """What groups of votes, or of prompts, weigh.
+
+    Attributes
+    ----------
+    name : str
+    codes : ndarray of shape (n,), int64
+        The group of each row.
+    totals : ndarray of shape (n_groups,)
+        What each group weighs, all of it together; what weighs 0 is left out.
+    """
+
+    name: str
+    codes: Ints
+    totals: Floats
+
+    def each(self, times: Floats | Ints) -> Floats:
+        """Return the weight of each row, shape (n,), the mean over what rows stand for being 1.
+
+        Examples
+        --------
+        >>> Weighting("", np.array([0, 0, 1]), np.ones(2)).each(np.ones(3)).tolist()
+        [0.75, 0.75, 1.5]
+        """
+        sizes = np.bincount(self.codes, times, len(self.totals))
+        weight = np.divide(self.totals, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+        weight = weight[self.codes]
+        return np.asarray(weight * times.sum() / float(weight @ times))
+
+
+def reweighted(
+    rows: VoteRows, by: str = "group", *, others: Sequence[Weighting] = (), level: float = 0.95
+) -> list[Reweighted]:
     """Rate votes with other weights: prompts, groups, voters and days equal; each group alone.
 
     Parameters
     ----------
     by : str
         What the role ``by`` is called.
+    others : sequence of Weighting
+        Other ways to weigh.
 
     Raises
     ------
@@ -133,44 +168,65 @@ def reweighted(rows: VoteRows, by: str = "group", *, level: float = 0.95) -> lis
     -----
     Clusters are voters where known, else prompts, else votes. Ties are half.
     """
-    roles = ("voter", "prompt")
-    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
-    n = int(cluster.max()) + 1
-    default = _rated(rows, None, cluster, n)
+    cluster, n = _clusters(rows)
+    default = _rated(rows, None, None, cluster, n)
     boards = []
-    for weighting, weight, group in _weightings(rows, by):
-        own = None if group is cluster else group  # a cluster takes its own weight with it
+    for weighting in (*_weightings(rows, by), *others):
         try:
-            board = _rated(rows, weight, cluster, n, own)
+            own = None if weighting.codes is cluster else weighting.codes
+            board = _rated(rows, weighting.each(rows.times), own, cluster, n)
         except (NotIdentifiedError, ConvergenceError) as error:
-            boards.append(Reweighted(weighting, None, None, (), str(error)))
+            boards.append(Reweighted(weighting.name, None, None, (), str(error)))
         else:
-            boards.append(compared(weighting, default, board, level=level))
+            boards.append(compared(weighting.name, default, board, level=level))
     return boards
 
 
-def _weightings(rows: VoteRows, by: str) -> Iterator[tuple[str, Floats, Ints | None]]:
-    """Give weights by name, and the groups by whose size votes are weighed."""
+def weighed(rows: VoteRows, weighting: str, weight: Floats, *, level: float = 0.95) -> Reweighted:
+    """Rate votes with weights that are given, and taken as fixed; raises as `reweighted`.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,)
+        Of one vote of each row.
+    """
+    cluster, n = _clusters(rows)
+    default = _rated(rows, None, None, cluster, n)
+    return compared(weighting, default, _rated(rows, weight, None, cluster, n), level=level)
+
+
+def _clusters(rows: VoteRows) -> tuple[Ints, int]:
+    roles = ("voter", "prompt")
+    cluster = next((rows.groups[r] for r in roles if r in rows.groups), np.arange(rows.n))
+    return cluster, int(cluster.max()) + 1
+
+
+def _weightings(rows: VoteRows, by: str) -> Iterator[Weighting]:
+    """Weigh all groups of a kind the same, and each of the role ``by`` alone."""
     groups = dict(rows.groups)
     if rows.moment is not None:
         groups["day"] = np.unique(rows.moment // DAY, return_inverse=True)[1]
     for role, title in {"prompt": "prompt", "by": by, "voter": "voter", "day": "day"}.items():
         if role in groups and len(np.unique(groups[role])) > 1:
             codes = groups[role]
-            weight = 1 / np.bincount(codes, rows.times)[codes]
-            weight *= rows.n_votes / float(weight @ rows.times)
-            yield f"each {title} the same", weight, codes
-    for code, name in enumerate(rows.names.get("by", ())):
-        yield f"{by} {name} alone", (groups["by"] == code).astype(np.float64), None
+            yield Weighting(f"each {title} the same", codes, np.ones(int(codes.max()) + 1))
+    names = rows.names.get("by", ())
+    for name, alone in zip(names, np.eye(len(names)), strict=True):
+        yield Weighting(f"{by} {name} alone", groups["by"], alone)
 
 
 def _rated(
-    rows: VoteRows, weight: Floats | None, cluster: Ints, n: int, group: Ints | None = None
+    rows: VoteRows, weight: Floats | None, group: Ints | None, cluster: Ints, n: int
 ) -> Scored:
-    """Rate votes with weights; those by the size of a group change with the votes in it."""
-    if weight is not None and (weight == 0).any():
+    """Rate votes with weights; those by the size of a group change with the votes in it.
+
+    A cluster takes its own weight with it, and so is no group.
+    """
+    if weight is not None:
         used = weight > 0
-        rows, weight, cluster = rows.taken(used), None, cluster[used]
+        if group is not None:
+            group = np.unique(group[used], return_inverse=True)[1]
+        rows, weight, cluster = rows.taken(used), weight[used], cluster[used]
     data = rows.comparisons(weight=weight, voter=cluster, prompt=group)
     fitted = fit(data)
     assert data.voter is not None

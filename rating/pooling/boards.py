@@ -17,6 +17,7 @@ from rating.pooling.model import Categorised, Pooled, Tree
 from rating.pooling.spread import Spread, borrowed, spread
 from rating.pooling.variance import Variance, fitted_variance
 from rating.report import DesignEffect, ModelRating, Provenance, Report, VotesUsed
+from rating.sentences import Sentence
 from rating.typing import Bools, Floats
 from rating.uncertainty.clusters import activity
 from rating.uncertainty.covariance import difference_variances, quantile
@@ -122,6 +123,20 @@ class PooledFit:
 
 
 def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
+    """Fit the votes of all categories together, with the spread of the strengths.
+
+    Raises
+    ------
+    DataError, NotIdentifiedError, ConvergenceError
+        As `pooled_strengths`.
+    """
+    votes, variance = pooled_strengths(groups, options)
+    return PooledFit(votes, variance, spread(variance, votes))
+
+
+def pooled_strengths(
+    groups: Mapping[str, Votes], options: RateOptions
+) -> tuple[Categorised, Variance]:
     """Fit the votes of all categories together.
 
     Prompts are a level of their own where they are known and repeat, or where clusters of both
@@ -153,8 +168,7 @@ def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
             "leave these models out."
         )
     tree = Tree.of(votes, nested=_is_nested(data, options))
-    variance = fitted_variance(tree, level=options.level)
-    return PooledFit(votes, variance, spread(variance, votes))
+    return votes, fitted_variance(tree, level=options.level)
 
 
 def _is_of_one(data: Comparisons) -> bool:
@@ -183,7 +197,7 @@ def rate_pooled(groups: Mapping[str, Votes], options: RateOptions) -> PooledBoar
     Raises
     ------
     DataError, NotIdentifiedError, ConvergenceError
-        As `pooled_fit`.
+        As `pooled_strengths`.
     """
     there = {name: votes for name, votes in groups.items() if votes.data.weight.any()}
     empty = {name: "No vote counts." for name in groups if name not in there}
@@ -254,6 +268,18 @@ def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOpt
         quasi_se_error=None,
         warnings=(*votes.warnings, *_warnings(pooled, share)),
     )
+
+
+def contrast(pooled: PooledFit, weights: Floats) -> tuple[Floats, Floats]:
+    """Weigh each model's strengths by category; returns values and standard errors, in nats.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_categories,)
+        Shares of a mix, or a difference of two mixes.
+    """
+    variance = np.einsum("c,cidi,d->i", weights, pooled.spread.covariance, weights)
+    return weights @ pooled.best.strengths, np.sqrt(variance)
 
 
 def cluster_of(pooled: PooledFit) -> Clusters:
@@ -335,23 +361,28 @@ def _rows(
     return tuple(sorted(rows, key=lambda row: (row.rank, row.model)))
 
 
-def _warnings(pooled: PooledFit, share: Floats) -> Iterator[str]:
+def _warnings(pooled: PooledFit, share: Floats) -> Iterator[Sentence]:
     low, high = 100 * share.min(), 100 * share.max()
     if high >= 1:
-        yield (
-            f"Shrunk towards the whole board: {low:.0f} to {high:.0f} % of each rating comes from "
-            "votes in other categories."
+        yield Sentence(
+            "Shrunk towards the whole board: %(low)s to %(high)s %% of each rating comes from "
+            "votes in other categories.",
+            low=round(low),
+            high=round(high),
         )
     data = pooled.votes.data
     if data.voter is None:
-        yield (
+        yield Sentence(
             "The intervals treat votes as independent, and are too narrow where people voted "
             "often."
         )
     elif pooled.spread.df + 1 < MIN_EFFECTIVE_FOR_RANKS:
-        yield f"{pooled.spread.df + 1:.1f} effective voters are too few to claim a rank."
+        yield Sentence(
+            "%(voters)s effective voters are too few to claim a rank.",
+            voters=float(pooled.spread.df + 1),
+        )
     if data.prompt is None:
-        yield (
+        yield Sentence(
             "Prompts are not known: the intervals are too narrow where people voted on the same "
             "prompts."
         )

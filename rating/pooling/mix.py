@@ -16,6 +16,7 @@ from rating.fitting import fit
 from rating.options import RateOptions
 from rating.pooling.boards import PooledFit, Pooling, pooled_fit, pooling_of, report_of_mix
 from rating.report import Report
+from rating.sentences import counted
 from rating.typing import Floats
 from rating.uncertainty.covariance import quantile
 from rating.uncertainty.spread import spread
@@ -185,8 +186,27 @@ def rate_mix(
         As `rating.rate_pooled`.
     """
     pooled = pooled_fit(groups, options)
+    whole = whole_of(groups, pooled)
+    return board_of_mix(pooled, whole, mix, options, kappas=kappas, reweighted=reweighted)
+
+
+def board_of_mix(
+    pooled: PooledFit,
+    whole: Votes,
+    mix: Mix,
+    options: RateOptions,
+    *,
+    kappas: Sequence[float] = KAPPAS,
+    reweighted: bool = False,
+) -> MixBoard:
+    """Rate every model on a mix as `rate_mix` does, from a fit that is there.
+
+    Parameters
+    ----------
+    whole : Votes
+        See `whole_of`.
+    """
     shares = mix.along(pooled.votes.categories)
-    whole = _whole(groups, pooled)
     if reweighted:
         report, pairs = _reweighted(pooled, whole, shares, options)
     else:
@@ -201,7 +221,9 @@ def rate_mix(
         pairs=tuple(sorted(_turned(pairs, place), key=lambda x: (place[x.a], place[x.b]))),
         envelope=tuple(
             sorted(
-                envelope(pooled, kappas),
+                envelope(
+                    pooled.votes.data.models, pooled.best.strengths, pooled.votes.votes, kappas
+                ),
                 key=lambda reach: (reach.kappa, place[reach.model]),
             )
         ),
@@ -219,7 +241,7 @@ def n_effective(shares: Floats, votes: Floats) -> float:
     return float(1 / (shares[used] ** 2 / votes[used]).sum())
 
 
-def _whole(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
+def whole_of(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
     """Put together what became of the votes of all categories."""
     dropped: Counter[str] = Counter()
     for votes in groups.values():
@@ -239,9 +261,11 @@ def _whole(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
 
 def _warnings(effective: float) -> Iterator[str]:
     if effective < FEW:
-        yield (
-            f"Effectively {effective:.0f} votes stand behind this mix: under {FEW:.0f} it is only "
-            "a hint."
+        yield counted(
+            "Effectively %(n)s vote stands behind this mix: under %(few)s it is only a hint.",
+            "Effectively %(n)s votes stand behind this mix: under %(few)s it is only a hint.",
+            round(effective),
+            few=round(FEW),
         )
 
 
@@ -271,7 +295,7 @@ def _preferences(
     rows = []
     for i in range(len(models)):
         for j in range(i + 1, len(models)):
-            p, slope = _on_new_prompts(strengths[:, i] - strengths[:, j], scatter)
+            p, slope = on_new_prompts(strengths[:, i] - strengths[:, j], scatter)
             own = covariance[:, i] - covariance[:, j]
             own = own[:, :, i] - own[:, :, j]
             mean = float(q @ p)
@@ -285,26 +309,32 @@ def _preferences(
     return rows
 
 
-def _on_new_prompts(gap: Floats, scatter: float) -> tuple[Floats, Floats]:
+def on_new_prompts(gap: Floats, scatter: float) -> tuple[Floats, Floats]:
     """Return the probability of a win, and its slope, over normal differences between prompts."""
     p = 1 / (1 + np.exp(-(gap[:, None] + scatter * _NODES)))
     weight = _WEIGHTS / _WEIGHTS.sum()
     return p @ weight, (p * (1 - p)) @ weight
 
 
-def envelope(pooled: PooledFit, kappas: Sequence[float] = KAPPAS) -> list[RankReach]:
+def envelope(
+    models: Sequence[str], strengths: Floats, votes: Floats, kappas: Sequence[float] = KAPPAS
+) -> list[RankReach]:
     """Bound every model's rank over all mixes near that of the votes.
 
     Mixes q with ``q_c <= kappa p_c``, p_c the share of category c among the votes. The least and
     the largest difference of two models are exact: the best categories are filled up in turn.
     With kappa 1 there is one such mix, that of the votes.
 
+    Parameters
+    ----------
+    strengths : ndarray of shape (n_categories, n_models)
+    votes : ndarray of shape (n_categories,)
+
     Raises
     ------
     DataError
         If a kappa is under 1 or not finite.
     """
-    votes, strengths = pooled.votes.votes, pooled.best.strengths
     reached = []
     for kappa in kappas:
         if not 1 <= kappa < math.inf:
@@ -312,7 +342,7 @@ def envelope(pooled: PooledFit, kappas: Sequence[float] = KAPPAS) -> list[RankRe
         least = least_differences(strengths, kappa * votes / votes.sum())
         ahead = (least > 1e-12).sum(axis=0)  # of each column: rows above it in every mix
         below_somewhere = (least < -1e-12).sum(axis=1)
-        for number, model in enumerate(pooled.votes.data.models):
+        for number, model in enumerate(models):
             best, worst = int(ahead[number]), int(below_somewhere[number])
             reached.append(RankReach(model, 1 + best, 1 + worst, float(kappa)))
     return reached

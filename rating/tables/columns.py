@@ -60,6 +60,9 @@ class Columns:
     ----------
     by : str or None
         Column whose values part the votes into groups; there is no known name for it.
+    trait : str or None
+        Column of true and false: whether a vote was cast as accounts of a ring cast theirs (in a
+        burst, in no time). There is no known name for it.
     """
 
     model_a: str | None = None
@@ -69,6 +72,7 @@ class Columns:
     prompt: str | None = None
     time: str | None = None
     probability: str | None = None
+    trait: str | None = None
     by: str | None = None
 
     @classmethod

@@ -37,6 +37,8 @@ class OrderedVotes:
         Score of the left side.
     by_time : bool
         Whether the order is that of a column of times; else, that of the source.
+    trait : ndarray of shape (n_voters,), bool, or None
+        Voters of whose votes more than half have the trait; None where no column says so.
     dropped : dict of str to int
         Votes left out, by reason.
     """
@@ -50,6 +52,7 @@ class OrderedVotes:
     by_time: bool
     self_battles: int
     dropped: dict[str, int]
+    trait: Bools | None = None
 
     def of(self, rows: Bools) -> Self:
         """Give some of the votes."""
@@ -77,7 +80,7 @@ def read_ordered(source: str | Path | Files | LoggedColumns, columns: Columns) -
 
 def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
     needed = [columns.need(role, there) for role in NEEDED]
-    optional = [columns.find(role, there) for role in ("time", "left_out")]
+    optional = [columns.find(role, there) for role in ("time", "left_out", "trait")]
     known = [name for name in optional if name is not None]
     return sorted({*needed, *known, *order_columns(there).values()})
 
@@ -92,6 +95,9 @@ def _fetched(frame: Frame, columns: Columns) -> Table:
     if (time := columns.find("time", there)) is not None:
         kind = frame.collect_schema()[time]
         (numbers if kind.is_temporal() or kind.is_numeric() else texts)["time"] = time
+    if (trait := columns.find("trait", there)) is not None:
+        kind = frame.collect_schema()[trait]
+        (numbers if kind == nw.Boolean or kind.is_numeric() else texts)["trait"] = trait
     lazy: nw.LazyFrame[Any] = nw.from_native(numbered(frame))
     return fetch(lazy, only_of_text(frame, texts), numbers, group=False)
 
@@ -117,17 +123,46 @@ def _counting(table: Table, source: str) -> OrderedVotes:
     moments = _moments(table)
     order = np.lexsort((table.numbers["row"], *([] if moments is None else [moments])))
     order = order[rows.live[order]]
+    codes = voter.codes[order].astype(np.int64)
     return OrderedVotes(
         models=models,
         voters=voter.names,
         left=left[order].astype(np.int64),
         right=right[order].astype(np.int64),
         score=SCORES[outcome[order]],
-        voter=voter.codes[order].astype(np.int64),
+        voter=codes,
         by_time=moments is not None,
         self_battles=rows.self_battles,
         dropped=dict(sorted(rows.dropped.items())),
+        trait=_trait(table, order, codes, len(voter.names)),
     )
+
+
+def _trait(table: Table, order: Ints, voter: Ints, n_voters: int) -> Bools | None:
+    """Return who has the trait in more than half of the votes; a missing value is none.
+
+    Raises
+    ------
+    DataError
+        If a text is neither true nor false.
+    """
+    values = table.numbers.get("trait")
+    if column := table.texts.get("trait"):
+        values = np.array([*map(_truth, column.names), 0.0])[column.codes]
+    if values is None:
+        return None
+    has = np.nan_to_num(values[order]) != 0
+    times = np.bincount(voter[has], minlength=n_voters)
+    return np.asarray(2 * times > np.bincount(voter, minlength=n_voters))
+
+
+def _truth(text: str) -> float:
+    known = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0, "": 0.0}
+    try:
+        return known[text.strip().lower()]
+    except KeyError:
+        msg = f"A column of a trait holds {text!r}: it takes true, false, 1 or 0."
+        raise DataError(msg) from None
 
 
 def _moments(table: Table) -> Floats | None:

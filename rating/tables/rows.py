@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rating.diagnosis.referee import (
     referee,
 )
 from rating.errors import DataError
+from rating.pooling.forecast import pooled_forecast
 from rating.rows import VoteRows
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import Reading
@@ -123,7 +125,9 @@ def referee_source(
     Parameters
     ----------
     models : sequence of str
-        Of `rating.diagnosis.referee.forecasts_of`; all that the votes allow by default.
+        Of `rating.diagnosis.referee.forecasts_of`, or ``pooled``: see
+        `rating.pooling.forecast.pooled_forecast`. By default all of the former that the votes
+        allow.
 
     Raises
     ------
@@ -136,7 +140,8 @@ def referee_source(
     rng, outcomes = np.random.default_rng(seed), outcomes_of(rows)
     names = [*models] or possible(rows, style=bool(reading.style))
     drawn = np.random.default_rng([seed, 1])
-    forecasts = forecasts_of(names, ridge=ridge, outcomes=outcomes, rng=drawn)
+    pooled = {"pooled": partial(pooled_forecast, outcomes=outcomes)}
+    forecasts = forecasts_of(names, ridge=ridge, outcomes=outcomes, rng=drawn, others=pooled)
     result = referee(
         rows, forecasts, hold_out=hold_out, folds=folds, rng=rng, level=level, progress=progress
     )

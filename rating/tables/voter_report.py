@@ -1,20 +1,27 @@
 """Which voters do not vote as somebody with a taste of their own would: evidence, not deletion."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import inf, log
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import duckdb
 import numpy as np
 
-from rating import Comparisons, Outcome, __version__, fit
+from rating import __version__
+from rating.diagnosis.rings import (
+    Ring,
+    RingCheck,
+    Strengths,
+    TasteGroups,
+    find_rings,
+    fit_strengths,
+)
 from rating.diagnosis.taste import fit_taste_sd
 from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
-from rating.errors import DataError, NotIdentifiedError
-from rating.likelihood.design import ORDER_EFFECT
+from rating.errors import DataError
 from rating.tables import vote_filter
 from rating.tables.coding import ROW, numbered
 from rating.tables.columns import Columns
@@ -24,19 +31,19 @@ from rating.tables.formats import write_parquet
 from rating.tables.ordered import OrderedVotes, read_ordered
 from rating.tables.rewriting import require_target, write_rows
 from rating.tables.sources import LoggedColumns, opened
-from rating.typing import Floats
 
 ALPHA = 0.05
 LEAST = 20
 """Decisive votes from which a voter is examined; a coin takes about a hundred to be seen."""
 
+SURE = 0.8
+"""Probability of membership from which the votes of a ring's member are to be left out."""
+
+MOST = 1 / 5
+"""Share of the votes that a rule may leave out: more are a reason to doubt the rule."""
+
 HEAVY = 0.05
 """Share of the votes from which a voter is held against strengths fitted without their own."""
-
-RIDGE = 0.1
-"""Gives every model a strength, also one that has not lost yet: strengths of sd 3.2 nats."""
-
-_A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,22 @@ class CheckedVoter:
 
 
 @dataclass(frozen=True, slots=True)
+class RingMember:
+    """An account that is more likely than not a member of a ring.
+
+    Attributes
+    ----------
+    weight : float
+        Suggested for the account's votes on the model; the rest of its votes stays as it is.
+    """
+
+    voter: str
+    model: str
+    weight: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class VotersReport:
     """Every voter of a source, those first against whom there is most evidence.
 
@@ -115,6 +138,12 @@ class VotersReport:
         Whether votes were taken in the order of their times; else, in that of the source.
     dropped : dict of str to int
         Votes left out, by reason.
+    rings : tuple of Ring
+        Accounts that vote for one model, or against it, together.
+    groups : tuple of TasteGroups
+        Models on which two groups of honest voters differ.
+    members : tuple of RingMember
+        Of all rings.
     """
 
     alpha: float
@@ -126,6 +155,9 @@ class VotersReport:
     self_battles: int
     dropped: dict[str, int]
     voters: tuple[CheckedVoter, ...]
+    rings: tuple[Ring, ...] = ()
+    groups: tuple[TasteGroups, ...] = ()
+    members: tuple[RingMember, ...] = ()
 
     @property
     def flagged(self) -> tuple[CheckedVoter, ...]:
@@ -133,10 +165,23 @@ class VotersReport:
         return tuple(voter for voter in self.voters if voter.flagged)
 
     @property
+    def charges(self) -> dict[str, set[tuple[str, str | None]]]:
+        """Whose votes are to be left out, by rule: voters, and on which model; None for all."""
+        return {
+            "voters": {(one.voter, None) for one in self.voters if one.flagged_jointly},
+            "rings": {(one.voter, one.model) for one in self.members if one.weight <= 1 - SURE},
+        }
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the flags mean and what they do not, in sentences."""
         single = self.dropped.get(vote_filter.IN_BOTH, 0)
-        return (*((vote_filter.warning(single),) if single else ()), *self._on_flags)
+        return (
+            *((vote_filter.warning(single),) if single else ()),
+            *self._on_flags,
+            *map(_on_ring, self.rings),
+            *map(_on_groups, self.groups),
+        )
 
     @property
     def _on_flags(self) -> tuple[str, ...]:
@@ -176,8 +221,27 @@ class VotersReport:
             "flagged": len(self.flagged),
             "flagged_jointly": sum(voter.flagged_jointly for voter in self.voters),
             "voters": [asdict(voter) for voter in self.voters],
+            "rings": [ring.to_dict() for ring in self.rings],
+            "groups": [asdict(group) for group in self.groups],
             "notes": list(self.notes),
         }
+
+
+def _on_ring(ring: Ring) -> str:
+    points, ranks = ring.gained.points, ring.gained.ranks
+    return (
+        f"A ring {ring.direction} {ring.model}: {ring.accounts} accounts cast their votes on it "
+        f"alike, with a log-evidence of {ring.log_evidence:.1f} against honest tastes. By their "
+        f"votes it moves {points:+.0f} points and {ranks:+d} ranks; these votes weigh "
+        "less, the others of the same accounts stay."
+    )
+
+
+def _on_groups(group: TasteGroups) -> str:
+    return (
+        f"Two groups of voters differ on {group.model}: {100 * group.share:.0f} % like it better, "
+        f"by {group.gap:.1f} nats. Tastes are no fraud: their votes count."
+    )
 
 
 def check_source(
@@ -189,10 +253,12 @@ def check_source(
 ) -> VotersReport:
     """Examine the voters of a file or a log.
 
-    The strengths and the advantage of the left side are those of a Bradley-Terry fit with a ridge
-    of `RIDGE` to all votes, without the voter's own where these are `HEAVY` of all; the taste sd
-    is fitted on the voters examined (`rating.diagnosis.taste.fit_taste_sd`), the evidence is that
-    of `rating.diagnosis.voters.check_voters`.
+    The strengths and the advantage of the left side are those of
+    `rating.diagnosis.rings.fit_strengths` on all votes, without the voter's own where these are
+    `HEAVY` of all; the taste sd is fitted on the voters examined
+    (`rating.diagnosis.taste.fit_taste_sd`), the evidence is that of
+    `rating.diagnosis.voters.check_voters`. Rings of all voters are those of
+    `rating.diagnosis.rings.find_rings`.
 
     Parameters
     ----------
@@ -216,8 +282,14 @@ def check_source(
     if not 0 < alpha < 1:
         msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
         raise DataError(msg)
-    votes = read_ordered(source, columns or Columns())
-    return _report(votes, _examined(votes, alpha, least), alpha, least)
+    return check_votes(read_ordered(source, columns or Columns()), alpha=alpha, least=least)
+
+
+def check_votes(votes: OrderedVotes, *, alpha: float = ALPHA, least: int = LEAST) -> VotersReport:
+    """Examine the voters of votes that were read: see `check_source`."""
+    columns = (votes.left, votes.right, votes.score, votes.voter)
+    rings = find_rings(*columns, votes.models, trait=votes.trait, alpha=alpha)
+    return _report(votes, _examined(votes, alpha, least), rings, alpha, least)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,13 +299,6 @@ class _Examined:
     taste_sd: float | None
     order_effect: float | None
     checks: dict[int, VoterCheck]
-
-
-class _Strengths(NamedTuple):
-    """Of every model, 0 without a vote, and of the left side, in nats."""
-
-    theta: Floats
-    order_effect: float
 
 
 def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
@@ -254,23 +319,12 @@ def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
     return _Examined(taste_sd, all_votes.order_effect, checks)
 
 
-def _strengths(votes: OrderedVotes) -> _Strengths:
-    theta = np.zeros(len(votes.models))
-    if not len(votes.voter):  # of one voter's votes without that voter
-        return _Strengths(theta, 0.0)
-    outcome = np.select([votes.score == 1, votes.score == 0], [_A, _B], _TIE)
-    data = Comparisons.from_codes(votes.models, votes.left, votes.right, outcome)
-    try:
-        fitted = fit(data, ridge=RIDGE, order_effect=True)
-    except NotIdentifiedError:  # the sides are the models, or foretell every vote
-        fitted = fit(data, ridge=RIDGE)
-    theta[[votes.models.index(model) for model in fitted.models]] = fitted.theta
-    order = [one.value for one in fitted.parameters if one.name == ORDER_EFFECT]
-    return _Strengths(theta, sum(order))
+def _strengths(votes: OrderedVotes) -> Strengths:
+    return fit_strengths(votes.left, votes.right, votes.score, votes.models)
 
 
 def _check(
-    votes: OrderedVotes, strengths: _Strengths, taste_sd: float, alpha: float
+    votes: OrderedVotes, strengths: Strengths, taste_sd: float, alpha: float
 ) -> dict[int, VoterCheck]:
     columns = (votes.left, votes.right, votes.score, votes.voter)
     checks = check_voters(
@@ -284,7 +338,9 @@ def _check(
     return {check.voter: check for check in checks}
 
 
-def _report(votes: OrderedVotes, examined: _Examined, alpha: float, least: int) -> VotersReport:
+def _report(
+    votes: OrderedVotes, examined: _Examined, rings: RingCheck, alpha: float, least: int
+) -> VotersReport:
     cast = np.bincount(votes.voter, minlength=len(votes.voters))
     ties = np.bincount(votes.voter[votes.score == 0.5], minlength=len(votes.voters))
     joint = len(examined.checks) / alpha
@@ -305,7 +361,23 @@ def _report(votes: OrderedVotes, examined: _Examined, alpha: float, least: int) 
         self_battles=votes.self_battles,
         dropped=votes.dropped,
         voters=tuple(sorted(voters, key=_by_evidence)),
+        rings=rings.rings,
+        groups=rings.groups,
+        members=tuple(_members(votes, rings)),
     )
+
+
+def _members(votes: OrderedVotes, rings: RingCheck) -> Iterator[RingMember]:
+    for ring in rings.rings:
+        probability = rings.member[ring.model, ring.direction]
+        for code in np.flatnonzero(probability > 0.5):
+            yield RingMember(
+                voter=votes.voters[code],
+                model=ring.model,
+                weight=1 - float(probability[code]),
+                reason=f"In a ring {ring.direction} {ring.model} with a probability of "
+                f"{probability[code]:.2f}.",
+            )
 
 
 def _by_evidence(voter: CheckedVoter) -> tuple[float, str]:
@@ -357,27 +429,46 @@ def write_weighted(
                     "from."
                 )
                 raise DataError(msg)
-        voters = Path(folder) / "voters.parquet"
-        write_parquet([_row(voter) for voter in report.voters], voters)
-        write_rows(
-            _joined(numbered(frame), (columns or Columns()).need("voter", there), voters), path
-        )
+        weights = Path(folder) / "weights.parquet"
+        write_parquet([*_weights(report)], weights)
+        names = columns or Columns()
+        roles = {role: names.need(role, there) for role in ("voter", "model_a", "model_b")}
+        write_rows(_joined(numbered(frame), roles, weights), path)
 
 
-def _row(voter: CheckedVoter) -> Mapping[str, object]:
-    return {"voter": voter.voter, "weight": voter.weight, "reason": voter.reason}
+def _weights(report: VotersReport) -> Iterator[Mapping[str, object]]:
+    """Yield what the votes of a voter weigh, on every model (``model`` is empty) or on one."""
+    for voter in report.voters:
+        yield {"voter": voter.voter, "model": "", "weight": voter.weight, "reason": voter.reason}
+    yield from map(asdict, report.members)
 
 
-def _joined(rows: duckdb.DuckDBPyRelation, voter: str, weights: Path) -> duckdb.DuckDBPyRelation:
+def _joined(
+    rows: duckdb.DuckDBPyRelation, roles: Mapping[str, str], weights: Path
+) -> duckdb.DuckDBPyRelation:
     file = str(weights).replace("'", "''")
+    voter, a, b = (quoted(roles[role]) for role in ("voter", "model_a", "model_b"))
     query = f"""
+        WITH weighed AS (
+            SELECT voter, model, product(weight) AS weight, string_agg(reason, ' ') AS reason
+            FROM read_parquet('{file}') GROUP BY voter, model
+        )
         SELECT votes.* EXCLUDE {ROW},
-               coalesce(weighed.weight, 1.0) AS {WEIGHT},
-               weighed.reason AS {REASON}
-        FROM votes LEFT JOIN read_parquet('{file}') AS weighed
-          ON CAST(votes.{quoted(voter)} AS VARCHAR) = weighed.voter
+               coalesce(own.weight, 1.0) * coalesce(a.weight, 1.0) * coalesce(b.weight, 1.0)
+                   AS {WEIGHT},
+               nullif(concat_ws(' ', own.reason, a.reason, b.reason), '') AS {REASON}
+        FROM votes
+          {_weight_of("own", voter, "''")} {_weight_of("a", voter, a)} {_weight_of("b", voter, b)}
         ORDER BY votes.{ROW}
     """  # noqa: S608 - the names are quoted
     joined = rows.query("votes", query)
     assert joined is not None  # a SELECT has rows
     return joined
+
+
+def _weight_of(name: str, voter: str, model: str) -> str:
+    of_model = model if model == "''" else f"CAST(votes.{model} AS VARCHAR)"
+    return (
+        f"LEFT JOIN weighed AS {name} ON CAST(votes.{voter} AS VARCHAR) = {name}.voter "
+        f"AND {of_model} = {name}.model"
+    )

@@ -1,12 +1,14 @@
 """Bootstrap: strengths refitted to votes drawn anew, many rounds at a time."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
+from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError
@@ -16,38 +18,76 @@ from rating.likelihood.newton import minimise
 from rating.likelihood.objective import solve
 from rating.likelihood.ties import HALF_WIN
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.clusters import Cluster, grouping
+from rating.uncertainty.clusters import Cluster, Grouping, compiled_loops, grouping
 
 NORMAL_FROM = 10
 """Votes from which their number in a round is drawn from its normal expansion."""
 
+_LARGEST_SUM = 2**31 / 16
+"""Weight from which whole weights, each drawn less than 16 times, may not fit in 32 bits."""
+
+Words = NDArray[np.uint16]
+"""Random numbers of 16 bits, each a probability: all that a round is drawn from."""
+
 _LEVELS = 2**16
 
 
-def poisson_sums(mean: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Draw Poisson numbers, shape (len(mean), n).
+def random_words(n_rows: int, n: int, rng: np.random.Generator) -> Words:
+    """Draw words, shape (n_rows, n)."""
+    drawn = rng.integers(2**64, size=-(-n_rows * n // 4), dtype=np.uint64)
+    return drawn.view(np.uint16)[: n_rows * n].reshape(n_rows, n)
 
-    From a mean of 10 on as ``m + sqrt(m) z + (z^2 - 1) / 6`` with z standard
-    normal: not whole, but of the same mean, and of the same variance and
-    skewness to a relative 1/(18 m). It takes a fifth of the time.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoissonTable:
+    """Poisson numbers of some means, from words: to 16 bits of probability.
+
+    From a mean of 10 on as ``m + sqrt(m) z + (z^2 - 1) / 6`` with z standard normal: not whole,
+    but of the same mean, and of the same variance and skewness to a relative 1/(18 m).
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n,)
+    last : ndarray of shape (n, n_steps), uint16
+        The largest word that gives each number or less, 0 first; of no use for large means.
+    z : ndarray of shape (65536,)
+        Standard normal numbers, by word.
     """
-    drawn = np.empty((len(mean), n))
-    large = mean >= NORMAL_FROM
-    drawn[~large] = rng.poisson(mean[~large, None], (int((~large).sum()), n))
-    z = rng.standard_normal((int(large.sum()), n))
-    m = mean[large, None]
-    drawn[large] = (m + np.sqrt(m) * z + (z * z - 1) / 6).clip(min=0)
-    return drawn
 
+    mean: Floats
+    last: Words
+    z: Floats
 
-def poisson_ones(n_clusters: int, n: int, rng: np.random.Generator) -> Floats:
-    """Draw Poisson numbers of mean one, to 16 bits of probability, shape (n_clusters, n)."""
-    return _table_of_ones()[rng.integers(_LEVELS, size=(n_clusters, n), dtype=np.uint16)]
+    @classmethod
+    def of(cls, mean: Floats) -> "PoissonTable":
+        """Tabulate the distributions, by the middle of each word's probability."""
+        small = np.where(mean < NORMAL_FROM, mean, 0.0)
+        n_steps = int(np.max(small + 6 * np.sqrt(small), initial=0)) + 8  # up to 1 - 2^-17
+        ratio = small[:, None] / np.arange(n_steps).clip(min=1)
+        ratio[:, 0] = np.exp(-small)
+        upto = np.cumsum(np.cumprod(ratio, axis=1), axis=1)
+        last = np.floor(_LEVELS * upto + 0.5) - 1
+        z = scipy.special.ndtri((np.arange(_LEVELS) + 0.5) / _LEVELS)
+        return cls(mean, last.astype(np.uint16), z / z.std())
 
+    @property
+    def large(self) -> Bools:
+        """Which means are drawn by normal numbers."""
+        return self.mean >= NORMAL_FROM
 
-def _table_of_ones() -> Floats:
-    upto = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(16)])
-    return np.searchsorted(upto, (np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float64)
+    def sums(self, words: Words) -> Floats:
+        """Return the number that each word gives: a row of words for a mean, or all for one."""
+        counts = np.zeros(words.shape, dtype=np.uint8)
+        for last in self.last.T:
+            more = words > last[:, None]
+            if not more.any():
+                break
+            counts += more
+        sums = counts.astype(np.float64)
+        if self.large.any():
+            z, m = self.z[words[self.large]], self.mean[self.large, None]
+            sums[self.large] = (m + np.sqrt(m) * z + (z * z - 1) / 6).clip(min=0)
+        return sums
 
 
 MAX_CHORD_STEPS = 25
@@ -75,6 +115,8 @@ class PairRounds:
         Weight of the votes, and the first model's score in them.
     total : ndarray of shape (n_models, n_rounds)
         Score of each model against all others.
+    loops : module, optional
+        Compiled loops to use, from `compiled_loops`.
     """
 
     first: Ints
@@ -83,14 +125,24 @@ class PairRounds:
     games: Floats
     score: Floats
     total: Floats
+    loops: ModuleType | None = None
 
     @classmethod
     def of(
-        cls, first: Ints, second: Ints, n_models: int, games: Floats, score: Floats
+        cls,
+        first: Ints,
+        second: Ints,
+        n_models: int,
+        games: Floats,
+        score: Floats,
+        loops: ModuleType | None = None,
     ) -> "PairRounds":
         """Add up the scores of each model."""
         starts = np.searchsorted(first, np.arange(n_models + 1))
         total = np.zeros((n_models, games.shape[1]))
+        if loops is not None:
+            loops.add_scores(first, second, games, score, total)
+            return cls(first, second, starts, games, score, total, loops)
         for i in range(n_models):
             own = slice(starts[i], starts[i + 1])
             total[i] += score[own].sum(axis=0)
@@ -101,6 +153,9 @@ class PairRounds:
         """Return expected less observed scores at strengths of shape (n_models, n_rounds)."""
         slope = -self.total
         odds = np.exp(theta - theta.max(axis=0))
+        if self.loops is not None:
+            self.loops.add_expected(self.first, self.second, self.games, odds, slope)
+            return slope
         for i in range(len(theta)):
             own = slice(self.starts[i], self.starts[i + 1])
             others = self.second[own]
@@ -123,14 +178,8 @@ class PairRounds:
 
     def pick(self, chosen: Ints) -> "PairRounds":
         """Return some of the rounds."""
-        return PairRounds(
-            self.first,
-            self.second,
-            self.starts,
-            self.games[:, chosen],
-            self.score[:, chosen],
-            self.total[:, chosen],
-        )
+        games, score, total = (x.take(chosen, 1) for x in (self.games, self.score, self.total))
+        return replace(self, games=games, score=score, total=total)
 
 
 def spanning_pairs(first: Ints, second: Ints, games: Floats, n_models: int) -> Ints:
@@ -165,7 +214,8 @@ def chord_newton(rounds: PairRounds, start: Floats, bread: Floats, *, ridge: flo
     active, at = np.arange(len(done)), rounds
     for _ in range(MAX_CHORD_STEPS):
         with np.errstate(over="ignore", invalid="ignore"):  # a round may run away: it stays undone
-            step = bread @ (at.gradient(theta[:, active]) + ridge * theta[:, active])
+            here = theta.take(active, 1)
+            step = bread @ (at.gradient(here) + ridge * here)
         theta[:, active] -= step
         settled = (np.abs(step) <= close).all(axis=0)
         done[active[settled]] = True
@@ -176,7 +226,7 @@ def chord_newton(rounds: PairRounds, start: Floats, bread: Floats, *, ridge: flo
     return Solved(theta, done)
 
 
-ROUNDS_AT_ONCE = 100
+ROUNDS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,19 +318,41 @@ def bootstrap(
 def _plain_rounds(
     fit: Fit, data: Comparisons, rounds: int, cluster: Cluster | None, rng: np.random.Generator
 ) -> Iterator[Floats]:
+    """Yield some rounds at a time, each with a generator of its own: threads change nothing."""
     table = _PairTable.of(data)
-    draw = table.votes_drawn if cluster is None else table.clusters_drawn(data, cluster)
-    bread = fit.inverse_information
-    games = table.mean.reshape(3, -1).sum(axis=0)
-    tree = spanning_pairs(table.first, table.second, games, table.n_models)
-    for first in range(0, rounds, ROUNDS_AT_ONCE):
-        n = min(ROUNDS_AT_ONCE, rounds - first)
-        drawn = table.rounds(draw(n, rng))
-        theta, done = chord_newton(drawn, fit.theta, bread, ridge=fit.ridge)
+    n_cells = 0 if cluster is None else len(data.votes)
+    loops = compiled_loops(fit, rounds * (len(table.first) // 10 + n_cells // 1000))
+    if cluster is None:
+        draw = table.votes_drawn(loops)
+    else:
+        draw = table.clusters_drawn(data, grouping(data, cluster), loops)
+    met = table.mean.reshape(3, -1).sum(axis=0)
+    tree = spanning_pairs(table.first, table.second, met, table.n_models)
+
+    def work(n: int, rng: np.random.Generator) -> Floats:
+        games, score = draw(n, rng)
+        drawn = PairRounds.of(table.first, table.second, table.n_models, games, score, loops)
+        theta, done = chord_newton(drawn, fit.theta, fit.inverse_information, ridge=fit.ridge)
         joined = (drawn.games[tree] > 0).all(axis=0) | (fit.ridge > 0)
         for r in np.flatnonzero(~(done & joined)):
             theta[:, r] = _refit(drawn.wins(int(r)), fit)
-        yield theta.T
+        return theta.T
+
+    sizes = [min(ROUNDS_AT_ONCE, rounds - first) for first in range(0, rounds, ROUNDS_AT_ONCE)]
+    if loops is None:
+        yield from map(work, sizes, rng.spawn(len(sizes)))
+        return
+    with ThreadPoolExecutor() as pool:
+        yield from pool.map(work, sizes, rng.spawn(len(sizes)))
+
+
+_KIND, _TURNED = np.array([0, 1, 2, 2]), np.array([1, 0, 2, 2])
+"""Kinds of the outcomes, with the first model on side A and on side B."""
+
+GamesAndScore = tuple[Floats, Floats]
+"""Of every pair in some rounds, as `PairRounds` has them."""
+
+Draw = Callable[[int, np.random.Generator], GamesAndScore]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,52 +366,78 @@ class _PairTable:
     first: Ints
     second: Ints
     n_models: int
-    entry: Ints
     mean: Floats
     scale: Floats
-    weight: Floats
 
     @classmethod
     def of(cls, data: Comparisons) -> "_PairTable":
         """Fold the sides of all cells together."""
-        a, b = data.pairs.T.astype(np.int64)  # they may be narrow, and their products are not
-        k = data.n_models
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        present = np.bincount(low * k + high, minlength=k * k) > 0
-        place = np.cumsum(present) - 1
-        n_pairs = int(present.sum())
-        score = np.where(a < b, data.score_a, 1 - data.score_a)
-        kind = np.array([1, 2, 0])[(2 * score).astype(np.int64)]  # 0, 1/2, 1
-        entry = kind * n_pairs + place[low * k + high]
-        total = np.bincount(entry, data.weight, 3 * n_pairs).astype(np.float64)
-        square = np.bincount(entry, data.weight_sq, 3 * n_pairs).astype(np.float64)
-        first, second = np.divmod(np.flatnonzero(present), k)
-        mean = _effective_votes(total, square)
-        scale = total / np.where(mean > 0, mean, 1.0)
-        return cls(first, second, k, entry, mean, scale, data.weight)
+        total = _by_pair(data.table())
+        square = total if data.weight_sq is data.weight else _by_pair(data.table(data.weight_sq))
+        first, second = np.nonzero(total.any(axis=0))
+        weight = total[:, first, second].ravel()
+        mean = _effective_votes(weight, square[:, first, second].ravel())
+        scale = weight / np.where(mean > 0, mean, 1.0)
+        return cls(first, second, data.n_models, mean, scale)
 
-    def votes_drawn(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw the weight of every entry in n rounds, shape (n_entries, n)."""
-        return poisson_sums(self.mean, n, rng) * self.scale[:, None]
+    def entries(self, data: Comparisons) -> Ints:
+        """Return the entry of every cell."""
+        n_pairs = len(self.first)
+        number = np.zeros((self.n_models, self.n_models, len(_KIND)), dtype=np.int64)
+        pair = np.arange(n_pairs)[:, None]
+        number[self.first, self.second] = _KIND * n_pairs + pair
+        number[self.second, self.first] = _TURNED * n_pairs + pair
+        return number.ravel()[data.codes()]
 
-    def clusters_drawn(self, data: Comparisons, cluster: Cluster) -> Any:
-        """Return a function like `votes_drawn` that draws whole clusters."""
-        groups = grouping(data, cluster)
-        by_cluster = scipy.sparse.csr_array(
-            (self.weight, (self.entry, groups.index)), (len(self.mean), groups.size)
-        )
+    def votes_drawn(self, loops: ModuleType | None) -> Draw:
+        """Return a function that draws the votes of every entry in n rounds."""
+        poisson = PoissonTable.of(self.mean)
 
-        def draw(n: int, rng: np.random.Generator) -> Floats:
-            return np.asarray(by_cluster @ poisson_ones(groups.size, n, rng))
+        def draw(n: int, rng: np.random.Generator) -> GamesAndScore:
+            words = random_words(len(self.mean), n, rng)
+            if loops is None:
+                return _folded(poisson.sums(words) * self.scale[:, None])
+            args = (poisson.mean, poisson.large, self.scale, poisson.last, poisson.z)
+            return loops.draw_votes(words, *args)  # type: ignore[no-any-return]
 
         return draw
 
-    def rounds(self, drawn: Floats) -> PairRounds:
-        """Turn the weights of the entries into games and scores of the pairs."""
-        won, lost, tied = drawn.reshape(3, len(self.first), -1)
-        return PairRounds.of(
-            self.first, self.second, self.n_models, won + lost + tied, won + tied / 2
+    def clusters_drawn(
+        self, data: Comparisons, groups: Grouping, loops: ModuleType | None
+    ) -> Draw:
+        """Return a function that draws whole clusters in n rounds."""
+        by_cluster = scipy.sparse.csr_array(
+            (data.weight, (self.entries(data), groups.index)), (len(self.mean), groups.size)
         )
+        ones = PoissonTable.of(np.ones(1))
+        weight = by_cluster.data
+        if weight.sum() < _LARGEST_SUM and (weight == np.floor(weight)).all():
+            weight = weight.astype(np.int32)
+        cells = (by_cluster.indptr, by_cluster.indices, weight)
+
+        def draw(n: int, rng: np.random.Generator) -> GamesAndScore:
+            words = random_words(groups.size, n, rng)
+            if loops is None:
+                return _folded(by_cluster @ ones.sums(words))
+            counts = loops.count_small(words, ones.last)
+            return loops.draw_clusters(counts, *cells)  # type: ignore[no-any-return]
+
+        return draw
+
+
+def _by_pair(table: Floats) -> Floats:
+    """Sum a value of cells by kind and pair, the first model before the second."""
+    by_kind = np.zeros((3, *table.shape[:2]))
+    for outcome, (kind, turned) in enumerate(zip(_KIND, _TURNED, strict=True)):
+        by_kind[kind] += table[..., outcome]
+        by_kind[turned] += table[..., outcome].T
+    return np.triu(by_kind, 1)
+
+
+def _folded(drawn: Floats) -> GamesAndScore:
+    """Turn the weights of the entries into games and scores of the pairs."""
+    won, lost, tied = drawn.reshape(3, len(drawn) // 3, -1)
+    return won + lost + tied, won + tied / 2
 
 
 def _effective_votes(weight: Floats, weight_sq: Floats) -> Floats:
@@ -374,12 +472,15 @@ def _general_rounds(
 ) -> Iterator[Floats]:
     groups = None if cluster is None else grouping(data, cluster)
     cells = data.merged() if groups is None else data
-    mean = _effective_votes(cells.weight, cells.weight_sq)
+    mean = np.ones(1)
+    if groups is None:
+        mean = _effective_votes(cells.weight, cells.weight_sq)
+    n, scale = len(mean) if groups is None else groups.size, 1 / np.where(mean > 0, mean, 1.0)
+    poisson = PoissonTable.of(mean)
     for _ in range(rounds):
-        if groups is None:
-            times = poisson_sums(mean, 1, rng)[:, 0] / np.where(mean > 0, mean, 1.0)
-        else:
-            times = poisson_ones(groups.size, 1, rng)[groups.index, 0]
+        times = poisson.sums(random_words(n, 1, rng))[:, 0] * scale
+        if groups is not None:
+            times = times[groups.index]
         drawn = replace(cells, weight=cells.weight * times)
         if has_finite_fit(fit, drawn):
             yield minimise(fit.objective(drawn), fit.x).x[None, : fit.n_models]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,11 +22,13 @@ from rating.likelihood.objective import ScoredCells, win_probability
 from rating.typing import Floats, Ints
 
 COMPILED_FROM = 1_000_000
-"""Cells from which compiled loops pay; numpy serves fewer, and all where numba is not there."""
+"""Microseconds of numpy from which compiled loops pay; numpy does less, and all without numba."""
 ROWS_AT_ONCE = 1 << 18
 THREADS_FROM = 3_000_000
 """Cells from which threads share the clusters out; parts of votes are in threads already."""
 ENTRIES_AT_ONCE = 1 << 18
+DENSE_UP_TO = 1_000_000_000
+"""Multiplications up to which zeros are multiplied, too: to load sparse arrays takes longer."""
 _TASTE_STEPS = 50
 
 T = TypeVar("T")
@@ -169,9 +172,15 @@ def require_two(by_cluster: Activity) -> Activity:
     return by_cluster
 
 
-def compiled_loops(fit: Fit, n_cells: int) -> ModuleType | None:
-    """Return compiled loops for plain Bradley-Terry, where they pay and are there."""
-    if not is_plain(fit) or n_cells < COMPILED_FROM:
+def compiled_loops(fit: Fit, cost: int) -> ModuleType | None:
+    """Return compiled loops for Bradley-Terry, where they pay and are there.
+
+    Parameters
+    ----------
+    cost : int
+        About how many microseconds numpy takes on a quiet core: to leave out voters, one a cell.
+    """
+    if fit.likelihood.coordinates != ("gap",) or cost < COMPILED_FROM:
         return None
     if importlib.util.find_spec("numba") is None:
         return None
@@ -193,23 +202,34 @@ class InOrder:
     ----------
     starts : ndarray of shape (n_clusters + 1,), int64
     pairs : ndarray of shape (n_cells, 2), int32
+    covariates : ndarray of shape (n_cells, n_covariates)
     score, weight : ndarray of shape (n_cells,)
     """
 
     starts: Ints
     pairs: NDArray[np.int32]
+    covariates: Floats
     score: Floats
     weight: Floats
 
     @classmethod
-    def of(cls, data: Comparisons, groups: Grouping) -> "InOrder":
+    def of(cls, fit: Fit, data: Comparisons, groups: Grouping) -> "InOrder":
         """Sort the cells, unless they are."""
+        n = len(groups.index)
+        starts = np.r_[0, np.cumsum(np.bincount(groups.index, minlength=groups.size))]
+        order: Ints | slice = slice(None)
         if (groups.index[1:] < groups.index[:-1]).any():
-            order = np.argsort(groups.index, kind="stable")
-            data, groups = data.subset(order), Grouping(groups.index[order], groups.size)
-        counts = np.bincount(groups.index, minlength=groups.size)
-        pairs = np.ascontiguousarray(data.pairs, dtype=np.int32)
-        return cls(np.r_[0, np.cumsum(counts)], pairs, data.score_a, data.weight)
+            at = (groups.index, np.arange(n))  # rows of a sparse array are sorted by counting
+            order = scipy.sparse.csr_array((np.ones(n, dtype=np.int8), at)).indices
+        pairs = np.ascontiguousarray(data.pairs[order], dtype=np.int32)
+        features = np.empty((n, 0)) if data.features is None else data.features[order]
+        covariates = np.hstack([np.ones((n, int(fit.order_effect))), features])
+        return cls(starts, pairs, covariates, data.score_a[order], data.weight[order])
+
+    def along(self, fit: Fit, vectors: Floats) -> tuple[NDArray[Any], ...]:
+        """Return what the loops need, after the ``starts``, to look along some vectors."""
+        cells = (self.pairs, self.covariates, self.weight, win_probability(fit.theta))
+        return (*cells, fit.x[fit.n_models :], np.ascontiguousarray(vectors))
 
     def each(self, work: Callable[[int, Ints], T]) -> Iterator[T]:
         """Call a function with the first cluster of each of some parts, and its ``starts``.
@@ -229,6 +249,20 @@ class InOrder:
             yield from pool.map(work, firsts, parts)
 
 
+def squared_information(fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats) -> Floats:
+    """Sum the squares of `information_by_cluster` over the clusters, shape (m,)."""
+    loops = compiled_loops(fit, len(groups.index))
+    if loops is not None:
+        ordered = InOrder.of(fit, data, groups)
+        args = ordered.along(fit, vectors)
+        parts = ordered.each(lambda _, starts: loops.information_squared(starts, *args))
+        return sum(parts, np.zeros(vectors.shape[1]))
+    square = np.zeros(vectors.shape[1])
+    for share in information_by_cluster(fit, data, groups, vectors):
+        square += (share**2).sum(axis=0)
+    return square
+
+
 def information_by_cluster(
     fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
 ) -> Iterator[Floats]:
@@ -244,8 +278,8 @@ def information_by_cluster(
     """
     loops = compiled_loops(fit, len(groups.index))
     if loops is not None:
-        ordered, probability = InOrder.of(data, groups), win_probability(fit.theta)
-        args = (ordered.pairs, ordered.weight, probability, np.ascontiguousarray(vectors))
+        ordered = InOrder.of(fit, data, groups)
+        args = ordered.along(fit, vectors)
         at_once = max(1, ENTRIES_AT_ONCE // vectors.shape[1])
         for first in range(0, groups.size, at_once):
             yield loops.information_along(ordered.starts[first : first + at_once + 1], *args)
@@ -267,7 +301,7 @@ def information_by_cluster(
             sums = np.add.reduceat(cells.rows(part).information_along(vectors), starts, axis=0)
             if own[0] == last:
                 sums[0] += open_sum[0]
-            else:
+            elif last >= 0:
                 yield open_sum
             yield sums[:-1]
             open_sum, last = sums[-1:], int(own[-1])
@@ -288,13 +322,18 @@ def _information_of_pairs(
     of_pair *= (probability * (1 - probability))[:, None]
     order = np.argsort(groups.index, kind="stable")
     index = groups.index[order]
-    at_once = max(1, CHUNK_ENTRIES // vectors.shape[1])
+    dense = groups.size * of_pair.size <= DENSE_UP_TO
+    at_once = max(1, CHUNK_ENTRIES // (len(first) if dense else vectors.shape[1]))
     for start in range(0, groups.size, at_once):
         stop = min(start + at_once, groups.size)
         rows = order[slice(*np.searchsorted(index, [start, stop]))]
-        cell = (groups.index[rows] - start, place[*data.pairs[rows].T])
+        own, pair = groups.index[rows] - start, place[*data.pairs[rows].T]
         shape = (stop - start, len(first))
-        yield scipy.sparse.csr_array((data.weight[rows], cell), shape=shape) @ of_pair
+        if dense:
+            sums = np.bincount(own * len(first) + pair, data.weight[rows], math.prod(shape))
+            yield sums.reshape(shape) @ of_pair
+        else:
+            yield scipy.sparse.csr_array((data.weight[rows], (own, pair)), shape=shape) @ of_pair
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons, Parts, Sums
 from rating.fitting import Fit
@@ -23,6 +22,7 @@ from rating.uncertainty.clusters import (
     information_by_cluster,
     intersection,
     require_two,
+    squared_information,
     taste_covariance,
     taste_sums,
     totals,
@@ -135,11 +135,11 @@ class ByCluster:
         work = partial(_share_sums, fit=self.fit, cluster=self.cluster)
         return ClusterShares.of(self.fit, totals(self.parts.each(work))["shared"])
 
-    def effective(self, contrasts: "Floats | scipy.sparse.csr_array") -> Floats:
+    def effective(self, contrasts: "Floats | Gaps") -> Floats:
         """Count the effective clusters of each contrast, shape (m,), in one go over the votes."""
-        sparse, bread = scipy.sparse.csr_array(contrasts), self.fit.inverse_information
-        work = partial(_squares_of, fit=self.fit, cluster=self.cluster, contrasts=sparse)
-        total = [quadratic(some, bread) for some in _some_at_once(sparse)]
+        work = partial(_squares_of, fit=self.fit, cluster=self.cluster, contrasts=contrasts)
+        bread = self.fit.inverse_information
+        total = [quadratic(some, bread) for some in _some_at_once(contrasts)]
         square = totals(self.parts.each(work))["square"]
         return effective_number(np.concatenate([np.empty(0), *total]), square)
 
@@ -196,14 +196,11 @@ class OnePart:
 
 
 def _square_sums(data: Comparisons, *, fit: Fit, cluster: Cluster, vectors: Floats) -> Sums:
-    groups, square = grouping(data, cluster), np.zeros(vectors.shape[1])
-    for share in information_by_cluster(fit, data, groups, vectors):
-        square += (share**2).sum(axis=0)
-    return {"square": square}
+    return {"square": squared_information(fit, data, grouping(data, cluster), vectors)}
 
 
 def _squares_of(
-    data: Comparisons, *, fit: Fit, cluster: Cluster, contrasts: "scipy.sparse.csr_array"
+    data: Comparisons, *, fit: Fit, cluster: Cluster, contrasts: "Floats | Gaps"
 ) -> Sums:
     squares = [
         _square_sums(data, fit=fit, cluster=cluster, vectors=fit.inverse_information @ some.T)
@@ -404,9 +401,7 @@ class Inference:
     def pairs(self) -> "Pairs":
         """Judge every pair of models; see `Pairs`."""
         first, second = np.triu_indices(self.fit.n_models, k=1)
-        n, k = len(first), len(self.fit.x)
-        at = np.tile(np.arange(n), 2), np.r_[first, second]
-        gaps = scipy.sparse.csr_array((np.repeat([1.0, -1.0], n), at), shape=(n, k))
+        gaps = Gaps(first, second, len(self.fit.x))
         behind = tuple(self._effective_of(kind, gaps) for kind in self.shared)
         parts = []
         for start, some in enumerate(_some_at_once(gaps)):
@@ -416,7 +411,7 @@ class Inference:
         each = Contrasts(**{name: np.concatenate(column) for name, column in columns.items()})
         return Pairs(first, second, each, behind)
 
-    def _effective_of(self, kind: ByCluster, gaps: "scipy.sparse.csr_array") -> Floats:
+    def _effective_of(self, kind: ByCluster, gaps: "Gaps") -> Floats:
         """Bound the effective clusters of pairs; count those that may be too few."""
         bounds = [kind.at_least(some) for some in _some_at_once(gaps)]
         most = MOST_TERMS // len(self.data.votes)
@@ -432,10 +427,34 @@ def _few(effective: Floats, most: int) -> Bools:
     return np.asarray(few & (few.sum() <= most))
 
 
-def _some_at_once(contrasts: "scipy.sparse.csr_array") -> Iterator[Floats]:
-    """Give sparse contrasts as they are, so many at a time as fit in memory."""
-    for first in range(0, contrasts.shape[0], CONTRASTS_AT_ONCE):
-        yield contrasts[first : first + CONTRASTS_AT_ONCE].toarray()
+@dataclass(frozen=True, slots=True, eq=False)
+class Gaps:
+    """Contrasts of the first model of each pair less the second, each among so many parameters."""
+
+    first: Ints
+    second: Ints
+    n_parameters: int
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.first)
+
+    def __getitem__(self, chosen: Bools | slice) -> "Gaps":
+        """Return some of the pairs."""
+        return Gaps(self.first[chosen], self.second[chosen], self.n_parameters)
+
+    def laid_out(self) -> Floats:
+        """Return the contrasts, shape (n_pairs, n_parameters)."""
+        contrasts, row = np.zeros((len(self), self.n_parameters)), np.arange(len(self))
+        contrasts[row, self.first], contrasts[row, self.second] = 1.0, -1.0
+        return contrasts
+
+
+def _some_at_once(contrasts: Floats | Gaps) -> Iterator[Floats]:
+    """Give contrasts laid out, so many at a time as fit in memory."""
+    for first in range(0, len(contrasts), CONTRASTS_AT_ONCE):
+        some = contrasts[first : first + CONTRASTS_AT_ONCE]
+        yield some.laid_out() if isinstance(some, Gaps) else some
 
 
 @dataclass(frozen=True, slots=True, eq=False)

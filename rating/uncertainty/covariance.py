@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit, has_finite_fit
@@ -19,6 +18,7 @@ from rating.likelihood.newton import minimise
 from rating.likelihood.objective import ScoredCells, win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Grouping, InOrder, checked_activity, compiled_loops
+from rating.uncertainty.student import student_quantiles
 
 REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
@@ -104,10 +104,9 @@ def quantile(level: float, df: float) -> float:
 
 def quantiles(level: float, df: Floats) -> Floats:
     """Return `quantile` of each number of degrees of freedom; infinite for none."""
-    finite = np.isfinite(df) & (df > 0)
-    reach = np.where(df > 0, scipy.special.ndtri((1 + level) / 2), np.inf)
-    reach[finite] = scipy.special.stdtrit(df[finite], (1 + level) / 2)
-    return np.asarray(reach)
+    reach = np.full(df.shape, np.inf)
+    reach[df > 0] = student_quantiles((1 - level) / 2, df[df > 0])
+    return reach
 
 
 def difference_variances(covariance: Floats) -> Floats:
@@ -263,9 +262,9 @@ def _light_at_once(
     loops: ModuleType, fit: Fit, data: Comparisons, groups: Grouping, lengths: Floats | None
 ) -> tuple[Floats, Floats]:
     """Sum the squares of the shifts of light clusters; also return everybody's leverage."""
-    bread, cells = fit.inverse_information, InOrder.of(data, groups)
+    bread, cells, k = fit.inverse_information, InOrder.of(fit, data, groups), fit.n_models
     probability, leverage = win_probability(fit.theta), np.zeros(groups.size)
-    squared = np.empty((0, 0)) if lengths is None else bread @ bread
+    squared = np.empty((0, 0)) if lengths is None else bread[:, :k] @ bread[:k]
     lengths = np.empty(groups.size) if lengths is None else lengths
 
     def work(first: int, starts: Ints) -> Floats:
@@ -273,9 +272,11 @@ def _light_at_once(
         loops.leave_out_light(
             starts,
             cells.pairs,
+            cells.covariates,
             cells.score,
             cells.weight,
             probability,
+            fit.x[k:],
             bread,
             squared,
             REFIT_LEVERAGE,
@@ -285,8 +286,8 @@ def _light_at_once(
         )
         return meat
 
-    meat = sum(cells.each(work), np.zeros_like(bread))
-    return bread @ meat @ bread, leverage
+    half = sum(cells.each(work), np.zeros_like(bread))
+    return bread @ (half + half.T) @ bread, leverage
 
 
 def _of_lone_cells(

@@ -19,7 +19,7 @@ MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
 EQUAL_NATS = 1e-9
 """Strengths this close share a rank."""
 DRAWS = 10_000
-CHUNK_ENTRIES = 1_000_000
+DRAWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,14 +188,17 @@ def critical_value(
     `DRAWS` vectors of the multivariate normal or t with this covariance; the
     quantile is the next order statistic up, so never below the level.
     """
-    first, second = np.triu_indices(len(covariance), k=1)
-    errors = _standard_errors(covariance)[first, second]
-    per_chunk = max(1, CHUNK_ENTRIES // len(errors))
-    largest = [
-        np.abs((draws[:, first] - draws[:, second]) / errors).max(axis=1)
-        for draws in np.array_split(_draws(covariance, rng, df), -(-DRAWS // per_chunk))
-    ]
-    return float(np.quantile(np.concatenate(largest), level, method="higher"))
+    errors, largest = _standard_errors(covariance), np.zeros(DRAWS)
+    draws = np.ascontiguousarray(_draws(covariance, rng, df).T)
+    for first in range(0, DRAWS, DRAWS_AT_ONCE):
+        some = draws[:, first : first + DRAWS_AT_ONCE]
+        top = largest[first : first + DRAWS_AT_ONCE]
+        for i in range(len(draws) - 1):
+            gaps = some[i] - some[i + 1 :]
+            np.abs(gaps, out=gaps)
+            gaps /= errors[i, i + 1 :, None]
+            np.maximum(top, gaps.max(axis=0), out=top)
+    return float(np.quantile(largest, level, method="higher"))
 
 
 def _draws(covariance: Floats, rng: np.random.Generator, df: float) -> Floats:

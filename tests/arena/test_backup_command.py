@@ -56,7 +56,7 @@ def test_an_export_says_how_much_it_wrote(
     command: Command, tmp_path: Path, played: Served
 ) -> None:
     result = command("export", "votes", "--to", "v.csv", "--database", played.database)
-    assert result.stdout == "v.csv: 1 of 2 logged votes, policy default-v1.\n"
+    assert result.stdout == "v.csv: 1 of 2 logged votes, policy default-v2.\n"
     rows = (tmp_path / "v.csv").read_text().splitlines()
     assert len(rows) == 3, "of the skip the hashes are there"
     assert ",skipped," in rows[2]

@@ -23,6 +23,10 @@ PLANTED = {
     ),
     "Judges work without the web": ("arena/judging.py", "import arena.api.problems"),
     "httpx lives with the endpoints": ("arena/play/rules.py", "import httpx"),
+    "Providers of OpenID Connect are reached from one place": (
+        "arena/pages/sign_in.py",
+        "import authlib",
+    ),
     "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),

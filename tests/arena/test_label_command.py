@@ -28,7 +28,7 @@ from tests.arena.store.battles import (
     complete,
     new_battle,
 )
-from tests.command import Command, refused
+from tests.command import GOOD, Command, refused
 from tests.serving import quick_arena
 
 PROMPTS = {
@@ -233,6 +233,45 @@ def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
     (tmp_path / "votes.csv").write_text("\n".join(rows))
     shown = command("overlap", "bench.jsonl", "votes.csv").stdout
     assert "20 of 40 votes are on prompts of the benchmark." in shown
+
+
+def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path: Path) -> None:
+    rows = ["model_a,model_b,winner,voter,prompt,ts"]
+    for i in range(80):
+        prompt = "Why is the sky blue?" if i % 2 else f"{chr(97 + i % 26) * 9} {i:08d}"
+        won = "model_a" if i % 3 else "model_b"
+        rows.append(f"x,y,{won},v{i % 9},{prompt},2026-0{1 + i // 20}-05")
+    (tmp_path / "votes.csv").write_text("\n".join(rows))
+    roster = GOOD.replace('model = "unigram"', 'model = "unigram"\ncutoff = 2026-02-10')
+    (tmp_path / "roster.toml").write_text(roster)
+    words = ("overlap", "votes.csv", "--roster", "roster.toml")
+    result = json.loads(command(*words, "--format", "json").stdout)
+    (change,) = result["cutoffs"]
+    # Two months of all prompts, and the one that is repeated afterwards.
+    assert (change["model"], change["before"], change["after"]) == ("x", 60, 20)
+    assert change["lower"] < change["difference"] < change["upper"]
+    assert "less the same of the other models" in " ".join(command(*words).stdout.split())
+    (tmp_path / "roster.toml").write_text(GOOD)
+    refused(command(*words), "no model has a cutoff", "cutoff = 2026-03-01")
+    refused(command("overlap", "votes.csv"), "Name a benchmark and votes")
+
+
+def test_frequent_prompts_counted_less_move_the_board(
+    command: Command, tmp_path: Path, voted: Store, database_url: str
+) -> None:
+    rows = ["model_a,model_b,winner,voter,prompt"]
+    for i in range(90):
+        prompt = "Why is the sky blue?" if i < 40 else f"{chr(97 + i % 26) * 9} {i:08d}"
+        won = "model_a" if i % 5 < (4 if i < 40 else 2) else "model_b"
+        rows.append(f"x,y,{won},v{i % 9},{prompt}")
+    (tmp_path / "votes.csv").write_text("\n".join(rows))
+    words = ("probe", "duplicates", "votes.csv", "--board")
+    # Of few prompts the 99.9th percentile is the one that is asked most.
+    sampled = json.loads(command(*words, "--format", "json").stdout)["down_sampled"]
+    assert (sampled["most"], sampled["prompts"], sampled["votes"]) == (40, 0, 0)
+    assert "0 prompts with more than 40 votes each" in " ".join(command(*words).stdout.split())
+    shown = command("probe", "duplicates", database_url, "--board")
+    assert "Points moved" in shown.stdout, shown.stderr
 
 
 def test_an_arena_that_is_served_labels_new_votes_by_itself(

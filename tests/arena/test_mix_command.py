@@ -1,5 +1,6 @@
 """`arena mix` and `arena rate --pool`, as they are typed."""
 
+import csv
 import json
 import re
 import shlex
@@ -66,6 +67,33 @@ def test_a_file_of_prompts_is_a_mix_of_their_categories(command: Command, votes:
     assert same["n_prompts"] is None
 
 
+LABELLED = """
+Write a Python function that sorts a list
+{"prompt": "Write a poem about rain"}
+
+["Refactor this Python class", "Now write the unit tests in pytest"]
+"""
+
+
+def test_prompts_without_a_category_are_labelled_as_votes_are(
+    command: Command, votes: Path, tmp_path: Path
+) -> None:
+    ours = "CASE category WHEN 'coding' THEN 'code' WHEN 'writing' THEN 'creative' END"
+    query = f"SELECT * REPLACE (coalesce({ours}, 'other') AS category) FROM '{votes}'"
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path / 'labelled.parquet'}'")
+    (tmp_path / "mine.txt").write_text(LABELLED, encoding="utf-8")
+    lines = [line for line in LABELLED.splitlines() if line]
+    with (tmp_path / "mine.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(
+            [["prompt"], [lines[0]], ["Write a poem about rain"], [lines[2]]]
+        )
+    for name in ("mine.txt", "mine.csv"):
+        words = ("mix", name, "labelled.parquet", "--format", "json")
+        result = json.loads(command(*words).stdout)
+        assert result["mix"] == pytest.approx({"code": 2 / 3, "creative": 1 / 3})
+        assert result["n_prompts"] == 3
+
+
 def test_the_table_says_what_stands_behind_it_and_how_far_ranks_go(
     command: Command, votes: Path
 ) -> None:
@@ -110,8 +138,17 @@ def test_what_cannot_be_used_is_refused_in_a_line(
     refused(command("mix", "votes.parquet", "--mix", "chess=1"), "no category 'chess'", "'law'")
     refused(command("mix", "votes.parquet", "--mix", "law=1", "--kappa", ".5"), "kappa")
     refused(command("mix", "votes.parquet", "--mix", "law=1", "--by", "topic"), "'topic'")
-    (tmp_path / "bare.csv").write_text("text\nHi\n", encoding="utf-8")
+    (tmp_path / "bare.csv").write_text("words\nHi\n", encoding="utf-8")
     refused(command("mix", "bare.csv", "votes.parquet"), "no column 'category'")
+    (tmp_path / "some.txt").write_text("Hi\n", encoding="utf-8")
+    refused(command("mix", "some.txt", "votes.parquet"), "no category 'other'", "'coding'")
+    refused(command("mix", "some.txt", "votes.parquet", "--by", "topic"), "'topic'", "category")
+    (tmp_path / "none.txt").write_text("\n\n", encoding="utf-8")
+    refused(command("mix", "none.txt", "votes.parquet"), "needs a prompt")
+    (tmp_path / "odd.txt").write_text('Hi\n{"words": "Ho"}\n', encoding="utf-8")
+    refused(command("mix", "odd.txt", "votes.parquet"), "Line 2 has no prompt")
+    (tmp_path / "latin.txt").write_bytes("Grüße".encode("latin-1"))
+    refused(command("mix", "latin.txt", "votes.parquet"), "Cannot read the prompts", "latin.txt")
     (tmp_path / "gap.csv").write_text("text,category\nHi,\nHo,law\n", encoding="utf-8")
     refused(command("mix", "gap.csv", "votes.parquet"), "1 prompts have no category")
 

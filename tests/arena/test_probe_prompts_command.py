@@ -23,6 +23,8 @@ def test_the_json_holds_what_other_tools_rely_on(command: Command, tmp_path: Pat
     assert [one["of"] for one in result["together"]["also"]] == ["prompt"]
     boards = [one["weighting"] for one in result["ranking"]["boards"]]
     assert boards[0] == "each prompt the same"
+    assert {"by", "kappa", "model", "best", "worst"} == set(result["ranking"]["envelope"][0])
+    assert {"by", "within", "between", "groups", "cells"} == set(result["together"]["map"])
     assert {one["name"] for one in result["explained"]["terms"]} == {"same kind"}
     assert json.loads(command(*words).stdout) == result
 
@@ -49,12 +51,12 @@ def test_a_terminal_shows_each_card_with_its_sentence(command: Command, tmp_path
 
 
 def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path) -> None:
-    duckdb.read_csv(str(votes(tmp_path))).project("*, kind AS category").write_parquet(
-        str(tmp_path / "votes.parquet")
-    )
+    duckdb.read_csv(str(votes(tmp_path))).project(
+        "*, CASE kind WHEN 'k0' THEN 'coding' ELSE 'writing' END AS category"
+    ).write_parquet(str(tmp_path / "votes.parquet"))
     results_file(tmp_path, interaction=0)
     typed = examples(command, "probe prompts")
-    assert len(typed) == 2
+    assert len(typed) == 3
     for words in typed:
         assert command(*words, "--draws", "19").returncode == 0, words
 
@@ -63,6 +65,8 @@ def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path)
     ("words", "wanted"),
     [
         (("--by", "moon"), "'moon'"),
+        (("--by", "kind", "--mix", "moon=1"), "'moon'"),
+        (("--mix", "moon"), "cannot read 'moon'"),
         (("--draws", "3"), "--draws"),
         (("--prompts", "moon.csv"), "moon.csv"),
         (("--out", "page.png"), "'page.png'"),

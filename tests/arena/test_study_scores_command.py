@@ -66,7 +66,11 @@ def test_every_column_is_correlated_with_the_ratings_of_the_votes(
     arena: Command, tmp_path: Path
 ) -> None:
     report = message(arena, good(tmp_path), votes(tmp_path))
-    assert list(report) == ["columns", "top", "unmatched", "warnings"]
+    assert list(report) == ["columns", "top", "mean_win_rate", "unmatched", "warnings"]
+    rates = report["mean_win_rate"]
+    assert "a copy of one that is already there" in rates["warning"]
+    assert {"model", "value", "n"} == set(rates["models"][0])
+    assert len(rates["models"]) == N
     assert list(report["columns"]) == ["MMLU", "GPQA", "Empty"]
     assert [one["n"] for one in report["columns"].values()] == [11, 6, 0]
     rated = arena("rate", "votes.csv", "--format", "json")
@@ -224,12 +228,29 @@ def test_two_tables_are_compared_with_their_intervals(arena: Command, tmp_path: 
     assert pairs["overlap"]["agreement"] == 1
     assert pairs["overlap"]["agreement_over_all"] == pytest.approx(1 / 66)
     assert pairs["order_brier"] < 0.01
+    assert len(pairs["overlap"]["left_out"]) == 65
+    assert [NAMES[0], NAMES[11]] not in pairs["overlap"]["left_out"]
+    assert pairs["overlap"]["opposite"] == []
     assert report["columns"]["GPQA"]["separability"]["overlap"]["separated"] is None
     words = ("scores.csv", "--with", "b.csv", "--rounds", "50", "--out", "study")
     assert arena("study", "scores", *words).returncode == 0
     page = (tmp_path / "study" / "scores.html").read_text("utf-8")
     assert "arena study scores scores.csv --with b.csv --against elo" in page
     assert "Separated by the ratings" in page
+    assert "MMLU: 65 pairs that the ratings do not tell apart are left out" in page
+    assert f"count 0 over all pairs: {NAMES[0]} and {NAMES[1]}, " in page
+    assert "a copy of one that is already there moves the others" in page
+
+
+def test_opposite_orders_of_which_both_are_sure_are_named(arena: Command, tmp_path: Path) -> None:
+    table(tmp_path, "model,p,p_se\nx,3,.1\ny,2,.1\nz,1,.1\n")
+    table(tmp_path, "model,q,q_se\nx,30,1\ny,10,1\nz,20,1\n", "b.csv")
+    pairs = message(arena, "scores.csv", "--with", "b.csv")["columns"]["p"]["separability"]
+    assert pairs["overlap"]["opposite"] == [["z", "y"]]
+    words = ("scores.csv", "--with", "b.csv", "--rounds", "50", "--format", "md")
+    shown = arena("study", "scores", *words).stdout
+    assert "scores and ratings are sure of opposite orders of 1 pair, the first being" in shown
+    assert "ahead by the ratings: z and y" in shown
 
 
 def test_against_votes_the_pairs_are_those_of_the_board(arena: Command, tmp_path: Path) -> None:

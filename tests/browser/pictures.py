@@ -30,6 +30,14 @@ IN_README = ("ready", "leaderboard")
 """What the README shows: on a desktop in light, and on a phone in dark."""
 ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct", "Slate 7B")
 PROMPT = "When should I use a heap instead of sorting?"
+PROMPTS = (
+    "When should I use a heap instead of sorting {n} numbers?",
+    "Write a Python function that merges {n} sorted lists.",
+    "Write a poem about a heap of {n} pebbles.",
+    "Write a Python class for a queue of {n} jobs.",
+    "Translate into German: the cat sat on {n} mats.",
+)
+"""Of the votes there are, of several kinds."""
 TEXTS = (
     r"""## Short answer
 
@@ -277,7 +285,18 @@ def keys(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def leaderboard(ada: Person, server: FaultyServer, served: Served) -> None:
+    kind(ada, server, served)  # what leads there is known once its boards are made
     ada.page.goto(f"{served.url}/leaderboard")
+
+
+def kind(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/leaderboard?category=code")
+    ada.page.locator(".standings").wait_for()
+
+
+def my_mix(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/mix?code=60&creative=25&translation=15")
+    ada.page.locator(".standings").wait_for()
 
 
 def battles(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -322,6 +341,8 @@ POSES: dict[str, Pose] = {
         missing,
         keys,
         leaderboard,
+        kind,
+        my_mix,
         battles,
         one_battle,
         my_battles,
@@ -343,7 +364,7 @@ def vote_for_a_while(served: Served, people: int = 24, votes: int = 9) -> None:
 
 
 def vote_once(served: Served, visitor: Visitor, n: int) -> None:
-    battle_id = visitor.play(f"When should I use a heap instead of sorting {n + 2} numbers?")
+    battle_id = visitor.play(PROMPTS[n % len(PROMPTS)].format(n=n + 2))
     with closing(sqlite3.connect(served.database.removeprefix("sqlite:///"))) as connection:
         query = "SELECT model_a, model_b FROM battle WHERE public_id = ?"
         a, b = connection.execute(query, (battle_id,)).fetchone()

@@ -1,20 +1,33 @@
 """What axe-core says of every page and state: nothing."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from arena.domain.people import Role
+from arena.domain.vote import DEFAULT
+from arena.store import exclusions
+from arena.store.exclusions import Grounds
+from arena.store.store import Store
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
 from tests.faulty_server import Behaviour, Fault, faulty_server
 from tests.judge.render.test_markdown import GOLDEN
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, invited, page_of, quick_arena, write_roster
 
 pytestmark = pytest.mark.browser
 
 ANSWER = TEXT + "\n\n" + (GOLDEN / "maths.md").read_text()
+PROVIDER = {
+    "oidc_issuer": "http://127.0.0.1:9",
+    "oidc_client_id": "arena",
+    "secret_key": "k" * 32,
+}
 SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
 
 
@@ -23,7 +36,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("axe")
     with faulty_server({name: Behaviour(text=ANSWER) for name in "xy"}) as server:
         roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=50_000) as served:
+        with page_of(folder, roster, characters_per_s=50_000, **PROVIDER) as served:
             yield served
 
 
@@ -92,7 +105,17 @@ def test_a_battle_that_failed(
 
 
 @pytest.mark.parametrize(
-    "path", ["/leaderboard", "/value", "/votes", "/method", "/battles", "/nowhere"]
+    "path",
+    [
+        "/leaderboard",
+        "/value",
+        "/votes",
+        "/method",
+        "/battles",
+        "/nowhere",
+        "/sign-in",
+        "/join/nowhere",
+    ],
 )
 def test_a_reading_page(
     chromium: Browser, arena: Served, screen: dict[str, object], path: str
@@ -103,6 +126,20 @@ def test_a_reading_page(
         assert_accessible(ada.page)
 
 
+def test_the_pages_of_a_person_who_was_invited(
+    chromium: Browser, arena: Served, screen: dict[str, object]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        ada.page.goto(f"{ada.url}{invited(arena, Role.ADMIN)}")
+        assert_accessible(ada.page)
+        ada.page.get_by_role("button", name="Come in").click()
+        ada.page.goto(f"{ada.url}/votes")
+        assert_accessible(ada.page)
+        ada.page.get_by_role("button", name="Use another device").click()
+        ada.page.get_by_text("/join/").wait_for()
+        assert_accessible(ada.page)
+
+
 def test_a_battle_at_its_address(
     chromium: Browser, arena: Served, screen: dict[str, object]
 ) -> None:
@@ -110,3 +147,25 @@ def test_a_battle_at_its_address(
         voted(ada)
         ada.page.goto(f"{ada.url}/battles/{ada.battle_id}")
         assert_accessible(ada.page)
+
+
+def test_the_leaderboard_with_and_without_the_votes_left_out(
+    chromium: Browser, tmp_path: Path, screen: dict[str, object]
+) -> None:
+    with quick_arena(tmp_path) as served:
+        battles = []
+        for choice in ("tie", "tie", "model_a"):
+            with served.visitor() as visitor:
+                battles.append(visitor.play())
+                visitor.vote(battles[-1], choice)
+        with closing(Store(served.database)) as store, store.writing() as session:
+            why = Grounds("by hand", "1", "a test of ours")
+            exclusions.exclude(session, DEFAULT.name, battles[-1:], why, datetime.now(UTC))
+        with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
+            page = context.new_page()
+            page.goto(f"{served.url}/leaderboard")
+            page.get_by_role("heading", name="With the votes left out").wait_for()
+            assert_accessible(page)
+            page.get_by_role("link", name="See the leaderboard with them").click()
+            page.get_by_text("Here votes count that the leaderboard leaves out").wait_for()
+            assert_accessible(page)

@@ -20,6 +20,7 @@ from judge.studies.options import StudyOptions
 from judge.studies.study import study_judges
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible
+from tests.judge.probe.test_prompts import probed, results_file
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 from tests.judge.report.test_cards import board
 from tests.serving import Served, quick_arena
@@ -77,7 +78,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reports]:
     hostile = write_report(hostile_study(folder), folder / "hostile", MADE)
     cards = folder / "cards"
     cards.mkdir()
-    (cards / "board.json").write_text(json.dumps(board(validity=False)), encoding="utf-8")
+    prompts = probed(folder, results_file(folder, interaction=3))
+    made = {"version": "1", "made": MADE.isoformat()}
+    for name, card in {"board": board(validity=False), "prompts": prompts | made}.items():
+        (cards / f"{name}.json").write_text(json.dumps(card), encoding="utf-8")
     with quick_arena(folder, study=real, cards=cards) as served:
         yield Reports(real, hostile, served)
 
@@ -194,3 +198,20 @@ def test_labels_of_forty_models_do_not_overlap(
     for one, other in combinations(boxes["labels"], 2):
         across, down = (min(one[i + 2], other[i + 2]) - max(one[i], other[i]) for i in (0, 1))
         assert across <= 0 or down <= 0, (one, other)
+
+
+@pytest.mark.parametrize("width", [*PHONES, 820, 1280])
+def test_pictures_of_cards_are_as_wide_as_their_card(
+    chromium: Browser, reports: Reports, width: int
+) -> None:
+    with person(chromium, reports.served, viewport={"width": width, "height": 800}) as ada:
+        ada.page.goto(f"{ada.url}/cards")
+        pictures = ada.page.locator(".seen svg")
+        assert pictures.count() == 2
+        for one in pictures.all():
+            box = one.bounding_box()
+            assert box is not None
+            assert 240 <= box["width"] <= 420
+            drawn = one.evaluate("svg => svg.getBBox().x + svg.getBBox().width")
+            assert drawn <= 301
+            assert one.evaluate("svg => svg.getBBox().x") >= -1

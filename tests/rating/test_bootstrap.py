@@ -2,14 +2,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 from rating import Comparisons, DataError, Ties, bootstrap, fit, sandwich_covariance
 from rating.uncertainty.bootstrap import (
     Bootstrap,
     PairRounds,
+    PoissonTable,
     chord_newton,
-    poisson_ones,
-    poisson_sums,
+    random_words,
 )
 from rating.uncertainty.clusters import Cluster
 from tests.rating.builders import cr1, votes, wins
@@ -149,9 +150,9 @@ def test_a_ridge_holds_every_round(rng: np.random.Generator) -> None:
     assert draws.n_degenerate == 0
 
 
-@pytest.mark.parametrize("mean", [0.3, 8.0, 12.0, 400.0])
+@pytest.mark.parametrize("mean", [0.3, 1.0, 8.0, 12.0, 400.0])
 def test_numbers_drawn_have_the_moments_of_poisson(rng: np.random.Generator, mean: float) -> None:
-    drawn = poisson_sums(np.full(20, mean), 20_000, rng).ravel()
+    drawn = PoissonTable.of(np.full(20, mean)).sums(random_words(20, 20_000, rng)).ravel()
     n = len(drawn)
     assert drawn.mean() == pytest.approx(mean, abs=5 * np.sqrt(mean / n))
     assert drawn.var() == pytest.approx(mean, rel=0.007 + 5 * np.sqrt((2 + 1 / mean) / n))
@@ -160,11 +161,22 @@ def test_numbers_drawn_have_the_moments_of_poisson(rng: np.random.Generator, mea
     assert drawn.min() >= 0
 
 
-def test_ones_drawn_have_mean_and_variance_one(rng: np.random.Generator) -> None:
-    drawn = poisson_ones(1000, 500, rng)
-    assert drawn.mean() == pytest.approx(1, abs=5 / np.sqrt(500_000))
-    assert drawn.var() == pytest.approx(1, abs=5 * np.sqrt(3 / 500_000))
-    assert (drawn == 0).mean() == pytest.approx(np.exp(-1), abs=0.004)
+@pytest.mark.parametrize("mean", [0.0, 1e-6, 0.3, 1.0, 5.5, 9.999])
+def test_all_words_together_give_the_poisson_distribution(mean: float) -> None:
+    words = np.arange(2**16, dtype=np.uint16)[None]
+    drawn = PoissonTable.of(np.array([mean])).sums(words)[0].astype(int)
+    share = np.bincount(drawn, minlength=40) / 2**16
+    assert share.cumsum() == pytest.approx(poisson.cdf(np.arange(len(share)), mean), abs=2**-17)
+    assert (np.diff(drawn) >= 0).all()
+
+
+@pytest.mark.parametrize("mean", [10.0, 1000.0])
+def test_all_words_together_have_the_moments_of_poisson(mean: float) -> None:
+    words = np.arange(2**16, dtype=np.uint16)[None]
+    drawn = PoissonTable.of(np.array([mean])).sums(words)[0]
+    assert drawn.mean() == pytest.approx(mean, rel=1e-5)
+    assert drawn.var() == pytest.approx(mean, rel=0.1 / mean + 1e-5)
+    assert ((drawn - mean) ** 3).mean() == pytest.approx(mean, rel=0.1 / mean + 1e-3)
 
 
 def test_bad_requests_raise(rng: np.random.Generator) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rating import fit, to_points
-from rating.diagnosis.reweighting import Move, Reweighted, reweighted
+from rating.diagnosis.reweighting import Move, Reweighted, Weighting, reweighted
 from rating.rows import VoteRows
 from rating.tables.columns import Reading
 from rating.tables.rows import read_rows
@@ -20,14 +20,42 @@ def named(rows: VoteRows) -> VoteRows:
     return replace(rows, names={"by": names})
 
 
-def boards(rows: VoteRows) -> dict[str, Reweighted]:
-    return {one.weighting: one for one in reweighted(rows, "kind")}
+def boards(rows: VoteRows, *others: Weighting) -> dict[str, Reweighted]:
+    return {one.weighting: one for one in reweighted(rows, "kind", others=others)}
+
+
+def some_prompts(rows: VoteRows) -> Weighting:
+    """Weigh prompts unlike each other, and every fourth not at all."""
+    codes = rows.groups["prompt"]
+    return Weighting("some prompts", codes, np.arange(60).astype(np.float64) % 4)
 
 
 def test_there_is_a_board_for_every_way_to_weigh() -> None:
     rows = replace(named(drawn(1)), moment=np.sort(np.arange(1500) * 600.0))
     ways = ["each prompt the same", "each kind the same", "each voter the same"]
     assert [*boards(rows)] == [*ways, "each day the same", *(f"kind k{i} alone" for i in range(6))]
+
+
+def test_totals_that_are_the_sizes_of_groups_change_nothing() -> None:
+    rows = drawn(6)
+    sizes = np.bincount(rows.groups["prompt"]).astype(float)
+    one = boards(rows, Weighting("as it is", rows.groups["prompt"], 3 * sizes))["as it is"]
+    assert all(abs(move.moved) < 1e-6 for move in one.moves)
+
+
+def test_prompts_that_weigh_nothing_are_left_out() -> None:
+    rows = drawn(7)
+    chosen = rows.groups["prompt"] < 20
+    some = boards(
+        rows, Weighting("some", rows.groups["prompt"], (np.arange(60) < 20).astype(np.float64))
+    )
+    alone = boards(rows.taken(chosen))["each prompt the same"]
+    scores = dict(zip(rows.models, to_points(fit(rows.comparisons()).theta), strict=True))
+    part = rows.taken(chosen)
+    as_it_is = dict(zip(part.models, to_points(fit(part.comparisons()).theta), strict=True))
+    wanted = {move.model: as_it_is[move.model] + move.moved for move in alone.moves}
+    moves = {move.model: scores[move.model] + move.moved for move in some["some"].moves}
+    assert moves == pytest.approx(wanted)
 
 
 def test_a_group_alone_is_the_board_of_its_votes() -> None:
@@ -58,18 +86,19 @@ def test_a_group_that_identifies_no_rating_says_why() -> None:
     assert "Never scored against" in one.why_not
 
 
-def test_the_interval_of_a_move_is_that_of_leaving_voters_out() -> None:
+@pytest.mark.parametrize("way", ["each prompt the same", "some prompts"])
+def test_the_interval_of_a_move_is_that_of_leaving_voters_out(way: str) -> None:
     rows = named(drawn(5, taste=0.6))
     voters = np.unique(rows.groups["voter"])
 
     def moved(some: VoteRows) -> list[float]:
-        one = boards(some)["each prompt the same"]
+        one = boards(some, some_prompts(some))[way]
         return [move.moved for move in sorted(one.moves, key=lambda move: move.model)]
 
     without = np.array([moved(rows.taken(rows.groups["voter"] != one)) for one in voters])
     n = len(voters)
     jackknife = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-    one = boards(rows)["each prompt the same"]
+    one = boards(rows, some_prompts(rows))[way]
     moves = sorted(one.moves, key=lambda move: move.model)
     reach = [(move.upper or 0) - move.moved for move in moves]
     assert np.array(reach) / 2.01 == pytest.approx(jackknife, rel=0.12)

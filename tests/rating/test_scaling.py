@@ -1,7 +1,9 @@
 """Many votes: compiled loops and parts of the votes give what numpy gives of the whole."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,106 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rating import Comparisons, RateOptions, Report, fit, infer, rate
+from rating import Comparisons, RateOptions, Report, bootstrap, fit, infer, rate
 from rating.comparisons import Sums, Votes
 from rating.errors import DataError
 from rating.uncertainty import clusters, contrasts
-from rating.uncertainty.clusters import grouping, information_by_cluster
+from rating.uncertainty.bootstrap import Bootstrap
+from rating.uncertainty.clusters import (
+    Cluster,
+    grouping,
+    information_by_cluster,
+    squared_information,
+)
 from rating.uncertainty.contrasts import Inference
 from rating.uncertainty.covariance import jackknife
 from tests.rating.builders import random_votes, votes
+from tests.rating.drawn import draw
 from tests.simulation import Design
 
 Row = tuple[str, str, str, str]
+
+
+def degenerate() -> Comparisons:
+    """Rounds often lack a win of the last, a loss of the first, or a link to a pair apart."""
+    rows = [("m0", "m1", "model_a"), ("m1", "m0", "model_a"), ("m1", "m2", "tie")] * 40
+    rows += [("top", "m0", "model_a")] * 30 + [("top", "m0", "model_b")]
+    rows += [("m1", "last", "model_a")] * 30 + [("m1", "last", "model_b")]
+    rows += [("apart", "m2", "model_a"), ("apart", "m2", "model_b")]
+    return votes([(a, b, outcome, f"v{i}") for i, (a, b, outcome) in enumerate(rows)])
+
+
+def drawn_both_ways(
+    monkeypatch: pytest.MonkeyPatch, data: Comparisons, cluster: Cluster | None, **options: Any
+) -> tuple[Bootstrap, Bootstrap]:
+    """Return rounds of numpy, and of the compiled loops in threads."""
+    fitted, rounds = fit(data, **options), []
+    for everywhere in (False, True):
+        compiled(monkeypatch, everywhere=everywhere)
+        rng = np.random.default_rng(1)
+        rounds.append(bootstrap(fitted, data, rounds=150, cluster=cluster, rng=rng))
+    return rounds[0], rounds[1]
+
+
+@pytest.mark.parametrize("cluster", [None, "voter"])
+@pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan", "wide"])
+def test_compiled_loops_draw_the_rounds_of_numpy(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, kind: str, cluster: Cluster | None
+) -> None:
+    plain, ours = drawn_both_ways(monkeypatch, votes(crowds(rng)[kind]), cluster)
+    assert ours.n_degenerate == plain.n_degenerate
+    close = 1e-10 if kind == "fan" else 1e-12  # a model of two votes: steps go far, and come back
+    np.testing.assert_allclose(ours.theta, plain.theta, rtol=0, atol=close)
+
+
+@pytest.mark.parametrize("cluster", [None, "voter"])
+@pytest.mark.parametrize("weights", ["whole", "halves", "huge", "some of them zero"])
+def test_compiled_loops_weigh_rounds_as_numpy_does(
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    weights: str,
+    cluster: Cluster | None,
+) -> None:
+    choice: dict[str, list[float]] = {
+        "whole": [1, 4],
+        "halves": [0.5, 2],
+        "huge": [2e7, 3e7],
+        "some of them zero": [0, 1],
+    }
+    rows = draw(rng, "half", n=2000, n_voters=50)
+    weight = rng.choice(choice[weights], size=2000)
+    data = rows.comparisons(voter=rows.voter, weight=weight)
+    plain, ours = drawn_both_ways(monkeypatch, data, cluster)
+    np.testing.assert_allclose(ours.theta, plain.theta, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("cluster", [None, "voter"])
+def test_compiled_loops_give_degenerate_rounds_as_numpy_does(
+    monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None
+) -> None:
+    plain, ours = drawn_both_ways(monkeypatch, degenerate(), cluster)
+    assert np.isposinf(plain.theta).any()
+    assert np.isneginf(plain.theta).any()
+    assert np.isnan(plain.theta).any()
+    assert 0 < ours.n_degenerate == plain.n_degenerate < 150
+    np.testing.assert_allclose(ours.theta, plain.theta, rtol=0, atol=1e-12)
+
+
+def test_compiled_loops_hold_rounds_by_a_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, ours = drawn_both_ways(monkeypatch, degenerate(), None, ridge=0.5)
+    assert ours.n_degenerate == plain.n_degenerate == 0
+    np.testing.assert_allclose(ours.theta, plain.theta, rtol=0, atol=1e-12)
+
+
+def test_rounds_are_the_same_however_many_threads_draw_them(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = votes(crowds(rng)["wide"])
+    _, many = drawn_both_ways(monkeypatch, data, "voter")
+    one = partial(ThreadPoolExecutor, 1)
+    monkeypatch.setattr("rating.uncertainty.bootstrap.ThreadPoolExecutor", one)
+    _, alone = drawn_both_ways(monkeypatch, data, "voter")
+    assert (many.theta == alone.theta).all()
 
 
 @dataclass(frozen=True)
@@ -56,23 +147,48 @@ def crowds(rng: np.random.Generator) -> dict[str, list[Row]]:
     return {"plain": plain, "heavy": heavy, "alone": alone, "fan": fan, "wide": wide}
 
 
-@pytest.mark.parametrize("ridge", [0.0, 2.0])
+def styled(rng: np.random.Generator, data: Comparisons, n_features: int) -> Comparisons:
+    """Return the same cells in some order, each with features."""
+    cells = data.subset(rng.permutation(len(data.votes)))
+    names = tuple(f"style {i}" for i in range(n_features))
+    features = rng.normal(size=(len(data.votes), n_features))
+    return replace(cells, features=features, feature_names=names)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "options"),
+    [
+        (0, {}),
+        (0, {"ridge": 2.0}),
+        (0, {"order_effect": True}),
+        (3, {}),
+        (2, {"ridge": 2.0, "order_effect": True}),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan", "wide"])
 def test_compiled_loops_leave_out_voters_as_numpy_does(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, kind: str, ridge: float
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    n_features: int,
+    options: dict[str, Any],
 ) -> None:
     data = votes(crowds(rng)[kind])
-    fitted, groups = fit(data, ridge=ridge), grouping(data, "voter")
-    vectors = rng.normal(size=(data.n_models, 3))
+    data = styled(rng, data, n_features) if n_features else data
+    fitted, groups = fit(data, **options), grouping(data, "voter")
+    vectors = rng.normal(size=(len(fitted.x), 3))
     compiled(monkeypatch, everywhere=False)
     plain = jackknife(fitted, data, groups)
     information = np.vstack([*information_by_cluster(fitted, data, groups, vectors)])
+    squared = squared_information(fitted, data, groups, vectors)
     compiled(monkeypatch, everywhere=True)
     ours = jackknife(fitted, data, groups)
     assert ours.matrix == pytest.approx(plain.matrix, rel=1e-8, abs=1e-12)
     assert ours.lengths == pytest.approx(plain.lengths, rel=1e-8)
     parts = [*information_by_cluster(fitted, data, groups, vectors)]
     assert np.vstack(parts) == pytest.approx(information, rel=1e-12)
+    assert squared_information(fitted, data, groups, vectors) == pytest.approx(squared, rel=1e-12)
 
 
 def test_compiled_loops_take_clusters_in_any_order(

@@ -14,22 +14,24 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
 from arena.app import create_app
+from arena.domain.people import Role
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, client_of, page_of, write_roster
+from tests.serving import Served, client_of, invited, page_of, write_roster
 from tests.sqlite import new_sqlite
 
-WHO = ("nobody", "other visitor", "owner")
+WHO = ("nobody", "other visitor", "owner", "voter", "researcher", "admin")
 ORIGINS = ("own page", "program", "sibling", "foreign")
 LETTERS = {"in": "i", "in, with a cookie": "c", "no such battle": "-", "refused": "X"}
 
 # A line for each of WHO, in it a letter for each of ORIGINS.
-READ = "iiii iiii iiii"
-START = "ccii iiii iiii"
-OPEN = "ccXX iiXX iiXX"
-LOOK = "---- ---- iiii"
-CHANGE = "--XX --XX iiXX"
-PAGE = "iiXX iiXX iiXX"
+READ = "iiii iiii iiii iiii iiii iiii"
+START = "ccii iiii iiii iiii iiii iiii"
+OPEN = "ccXX iiXX iiXX iiXX iiXX iiXX"
+LOOK = "---- ---- iiii ---- ---- ----"
+CHANGE = "--XX --XX iiXX --XX --XX --XX"
+PAGE = "iiXX iiXX iiXX iiXX iiXX iiXX"
+OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 
 ROUTES = {
     READ: """
@@ -42,6 +44,9 @@ ROUTES = {
         GET /leaderboard.csv
         GET /leaderboard.json
         GET /leaderboard.parquet
+        GET /mix
+        GET /mix/
+        GET /mix.json
         GET /votes
         GET /votes/
         GET /method
@@ -52,19 +57,31 @@ ROUTES = {
         GET /battles/{battle_id}
         GET /cards
         GET /cards/
+        GET /topics
+        GET /topics/
         GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css
+        GET /look/mix.js
         GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
         GET /favicon.ico
+        GET /sign-in
+        GET /join/{token}
         GET /theme.css
         GET /assets/{file}
         """,
     START: "GET /",
     OPEN: "POST /api/v1/battles",
-    PAGE: "POST /language/{language}",
+    PAGE: """
+        POST /language/{language}
+        POST /join/{token}
+        POST /device
+        POST /mix
+        POST /mix.json
+        """,
+    OUT: "POST /sign-out",
     LOOK: """
         GET /api/v1/battles/{battle_id}
         GET /api/v1/battles/{battle_id}/events
@@ -154,7 +171,18 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             bob.get("/")
             cookies = {"nobody": {}, "other visitor": bob.client.cookies}
             cookies["owner"] = ada.client.cookies
-            yield Scene(served, {who: dict(jar) for who, jar in cookies.items()}, battle_id)
+            jars = {who: dict(jar) for who, jar in cookies.items()}
+            yield Scene(served, jars | _known(served), battle_id)
+
+
+def _known(served: Served) -> dict[str, dict[str, str]]:
+    """Let somebody of each role in; gives the cookies of each."""
+    jars = {}
+    for role in Role:
+        with served.visitor() as visitor:
+            visitor.post(invited(served, role))
+            jars[str(role)] = dict(visitor.client.cookies)
+    return jars
 
 
 @pytest.mark.parametrize("route", TABLE)

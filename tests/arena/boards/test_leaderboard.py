@@ -162,7 +162,7 @@ def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) 
         recorded = session.exec(select(RatingRow).where(col(RatingRow.run_id) == run.id)).all()
         assert run.head == chain.head(session)
     store.close()
-    assert (run.policy, run.votes) == ("default-v1", 8)
+    assert (run.policy, run.votes) == ("default-v2", 8)
     assert {r.model_id: (r.rating, r.lower, r.rank) for r in recorded} == {
         r["model"]: (r["rating"], r["lower"], r["rank"]) for r in rows
     }

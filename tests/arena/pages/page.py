@@ -8,7 +8,8 @@ from html import unescape
 from html.parser import HTMLParser
 
 from arena.domain.board_view import Board, Moment, PastBattle, PastRating
-from arena.pages.rendering import leaderboard_page, my_battles_page
+from arena.domain.words import Language
+from arena.pages.rendering import Visit, leaderboard_page, my_battles_page
 from tests.arena.pages.conftest import NOW
 
 
@@ -45,8 +46,8 @@ def text(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", spaced))).strip()
 
 
-def board_page(board: Board) -> str:
-    return leaderboard_page(board, linked=True, now=NOW)
+def board_page(board: Board, whole: Board | None = None, language: Language = Language.EN) -> str:
+    return leaderboard_page(board, linked=True, now=NOW, whole=whole, visit=Visit(language))
 
 
 def past_page(past: Sequence[PastBattle] | None, *, linked: bool = True) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from arena.domain.board_view import Board, FitCheck, Misfit
 from arena.domain.model import Kind
+from arena.domain.words import Language
 from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
 
@@ -21,14 +22,14 @@ def summary(board: Board) -> str:
 def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
     assert summary(make_board()) == (
         "2,184 votes by 56 people since 3 May. Ties count half. Intervals allow for voters who "
-        "vote often. Policy default-v1 left out 31 votes (why). Updated 2 minutes ago."
+        "vote often. Policy default-v2 left out 31 votes (why). Updated 2 minutes ago."
     )
 
 
 def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) -> None:
     assert summary(make_board(votes=1, voters=1, left_out={})) == (
         "1 vote by 1 person since 3 May. Ties count half. All are from one person, so the "
-        "intervals say nothing about others. Policy default-v1 left out no votes. "
+        "intervals say nothing about others. Policy default-v2 left out no votes. "
         "Updated 2 minutes ago."
     )
 
@@ -58,7 +59,7 @@ def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard
         make_board(**NOTHING | {"votes": 3, "voters": 2, "left_out": {"skipped": 1, "never": 0}})
     )
     assert shown == (
-        "3 votes by 2 people since 3 May. Ties count half. Policy default-v1 left out 1 vote "
+        "3 votes by 2 people since 3 May. Ties count half. Policy default-v2 left out 1 vote "
         "(why). Updated 2 minutes ago."
     )
 
@@ -71,7 +72,7 @@ def test_an_empty_board_says_so_and_what_to_do(make_board: MakeBoard) -> None:
         reason="Nobody voted yet.",
     )
     page = board_page(board)
-    assert summary(board).startswith("No votes yet. Policy default-v1 left out no votes.")
+    assert summary(board).startswith("No votes yet. Policy default-v2 left out no votes.")
     assert "Nobody voted yet." in page
     assert "Start a battle" in page
     assert "not yet" in page
@@ -127,7 +128,7 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
     captions = re.findall(r"<(?:fig)?caption[^>]*>(.*?)</(?:fig)?caption>", page, re.DOTALL)
     standings, pairs, overturn, health, history, _ = map(text, captions)
     for caption in (standings, overturn, pairs, history):
-        assert "n = 2,184 votes, policy default-v1" in caption
+        assert "n = 2,184 votes, policy default-v2" in caption
     for caption in (standings, overturn, pairs, history, health):
         assert "14 June 2026, 14:18 UTC" in caption
     assert "Bradley-Terry, ties half" in standings
@@ -247,3 +248,28 @@ def test_what_equal_voters_would_change_is_said(make_board: MakeBoard, make_row:
     shown = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0)))))
     assert "1 model would stand elsewhere" in shown
     assert "quartz-8b 1,184 no. 1 1,150 no. 2 −34 *" in shown
+
+
+def test_the_board_stands_beside_the_one_with_the_votes_left_out(make_board: MakeBoard) -> None:
+    board, first = make_board(), make_board().rows[0]
+    whole = make_board(
+        policy="default-v1", rows=(replace(first, rating=first.rating + 60, rank=2),)
+    )
+    page = text(board_page(board, whole=whole))
+    assert "With the votes left out 31 votes were left out, each for a reason (why)." in page
+    assert "quartz-8b 1,184 no. 1 1,244 no. 2 +60" in page
+    assert "chalk-3b 816 no. 1 not rated" in page
+    assert "With the votes left out" not in text(board_page(board))
+
+
+def test_the_board_with_the_votes_left_out_says_so(make_board: MakeBoard) -> None:
+    whole = make_board(policy="default-v1")
+    assert "Here votes count that the leaderboard leaves out" in text(board_page(whole))
+    assert "Here votes count" not in text(board_page(make_board()))
+
+
+def test_a_ring_is_named_in_the_language_of_the_page(make_board: MakeBoard) -> None:
+    board = make_board(left_out={"ring for quartz-8b": 189, "always the left side": 3})
+    german = text(board_page(board, language=Language.DE))
+    assert "Ring für quartz-8b 189" in german
+    assert "immer die linke Seite 3" in german

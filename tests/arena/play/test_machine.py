@@ -226,6 +226,7 @@ def test_no_order_of_events_breaks_a_promise(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_no_order_of_events_breaks_a_promise_in_many_games(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

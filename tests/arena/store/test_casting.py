@@ -1,5 +1,8 @@
 """A vote is cast once, on a battle that is ready, and its place in the chain is kept."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,7 +15,7 @@ from arena.domain.vote import DEFAULT, Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
 from arena.store import log, single_battles
 from arena.store.store import Store
-from arena.store.tables import BattleRow, VoteRow
+from arena.store.tables import BattleRow, VoteRow, fingerprint
 from arena.store.verify import verify
 from tests.arena.store.battles import (
     A1,
@@ -60,6 +63,28 @@ def test_only_a_ready_battle_takes_a_vote(store: Store, state: BattleState) -> N
         session.exec(update(BattleRow).values(state=state))
     with pytest.raises(NotReadyError):
         store.cast(ballot("b1"))
+
+
+def test_a_vote_that_waited_for_another_model_binds_that_model(store: Store) -> None:
+    """PostgreSQL drops a row that it waited for, if what was joined to it no longer fits."""
+    ready(store, "b1")
+    replaced = threading.Event()
+
+    def vote() -> None:
+        assert replaced.wait(10)
+        store.cast(ballot("b1"))
+
+    a, b = MODELS
+    with ThreadPoolExecutor(1) as threads:
+        voting = threads.submit(vote)
+        with store.writing() as session:
+            session.exec(update(BattleRow).values(model_a=b.id, model_b=a.id))
+            replaced.set()
+            time.sleep(0.3)  # the vote waits for the battle
+        voting.result()
+    with store.reading() as session:
+        bound = session.exec(select(VoteRow.fingerprint_a, VoteRow.fingerprint_b)).one()
+    assert tuple(bound) == (fingerprint(b), fingerprint(a))
 
 
 def test_a_skip_closes_the_battle(store: Store) -> None:

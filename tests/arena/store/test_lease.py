@@ -13,6 +13,7 @@ from sqlmodel import col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.errors import StoreError
+from arena.store.lease import Lease
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, ModelRow
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
@@ -24,6 +25,7 @@ ROUNDS = 5
 
 RUNS_A_BATTLE = """
 import sys
+from arena.store.lease import Lease
 from arena.store.store import Store
 from tests.arena.store.battles import new_battle
 store = Store(sys.argv[1])
@@ -175,6 +177,21 @@ def hang_up(url: str) -> None:
             )
         )
     admin.dispose()
+
+
+def test_a_lease_that_was_given_up_is_free_at_once(on_postgresql: str) -> None:
+    """Else an arena that begins anew leaves the battles before it running, until a later look."""
+    later = Store(on_postgresql)
+    later.register(MODELS, NOW)
+    engine = create_engine(on_postgresql)
+    for _ in range(100):
+        lease = Lease(engine)
+        lease.hold()
+        lease.drop()
+        with later.reading() as session:
+            assert later.dead(session, {lease.process}, looks=1)
+    engine.dispose()
+    later.close()
 
 
 def test_a_lock_that_somebody_else_holds_is_said(on_postgresql: str) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from judge.probe.prompts import GRADED, Asked, probe_prompts
 from judge.report.cards import CardView, page_of
 from rating.errors import DataError
+from rating.pooling.mix import Mix
 from rating.tables.files import Files
 from tests.judge.probe.test_coherence import probabilities, right_or_wrong
 
@@ -70,7 +72,71 @@ def test_groups_that_rank_alike_move_no_model(tmp_path: Path) -> None:
     (tmp_path / "prompts.csv").write_text("\n".join(["prompt_id,topic,text", *known]) + "\n")
     ranking = cards(probed(tmp_path, tmp_path / "marks.csv"))[1]
     assert ranking.verdict == "No model changes its place, whatever the weights."
-    assert {row.text for row in ranking.rows} == {"Kendall 1.00, 0 places"}
+    *boards, mixes = ranking.rows
+    assert {row.text for row in boards} == {"Kendall 1.00, 0 places"}
+    assert (mixes.name, mixes.text, mixes.parts) == (
+        "Any mix of topic",
+        "3 of 3 keep their rank",
+        (),
+    )
+    assert not ranking.picture
+
+
+def test_each_planted_card_has_its_picture(tmp_path: Path) -> None:
+    result = probed(tmp_path, results_file(tmp_path, interaction=3))
+    together, ranking, explained = cards(result)
+    of = result["together"]["map"]
+    assert of["by"] == "topic"
+    assert [name for name, _ in of["groups"]] == ["t0", "t1", "t2", "t3"]
+    assert of["within"] > 0.2 > 0 > of["between"]
+    assert f"{of['within']:.3f} in one group" in together.legend
+    shape = ElementTree.fromstring(together.picture)
+    assert [text.text for text in shape.iter("text")][:4] == ["t0", "t1", "t2", "t3"]
+    most = max(result["ranking"]["boards"], key=lambda one: one["places"])
+    assert most["weighting"] in ranking.legend
+    lines = [*ElementTree.fromstring(ranking.picture).iter("line")]
+    assert len(lines) == 12
+    moved = [one for one in most["moves"] if one["rank"] != one["rank_default"]]
+    sure = [one for one in moved if one["lower"] * one["upper"] > 0]
+    assert [line.get("class") for line in lines].count("judge") == len(sure)
+    assert [line.get("class") for line in lines].count("other") == len(moved) - len(sure)
+    assert all(row.mark is None or row.mark.scale.bar for row in explained.rows)
+
+
+def test_what_moves_by_luck_is_counted_apart(tmp_path: Path) -> None:
+    result = probed(tmp_path, results_file(tmp_path, interaction=0))
+    moves = [
+        move
+        for board in result["ranking"]["boards"]
+        for move in board["moves"]
+        if move["rank"] != move["rank_default"]
+    ]
+    sure = [move for move in moves if move["lower"] * move["upper"] > 0]
+    words = f"Of {len(moves)} changes of place, {len(sure)} go with points whose 95 % interval"
+    assert len(sure) < len(moves) / 2
+    assert words in cards(result)[1].verdict
+
+
+def test_prompts_are_laid_out_by_their_words_where_nobody_named_groups(tmp_path: Path) -> None:
+    of = probed(tmp_path, results_file(tmp_path, interaction=0), replace(FAST, by=()))
+    assert of["together"]["map"]["by"] == "words"
+    ways = [one["weighting"] for one in of["ranking"]["boards"]]
+    assert ways == [
+        "alike prompts share a weight",
+        "one prompt each of 8 clusters",
+        "one prompt each of 32 clusters",
+    ]
+
+
+def test_a_mix_is_one_of_groups_that_are_there(tmp_path: Path) -> None:
+    file = results_file(tmp_path, interaction=1)
+    asked = replace(FAST, mix=Mix.of_shares({"t0": 1, "t3": 1}))
+    ways = [one["weighting"] for one in probed(tmp_path, file, asked)["ranking"]["boards"]]
+    assert "your mix of topic" in ways
+    with pytest.raises(DataError, match="name their column with --by"):
+        probed(tmp_path, file, replace(asked, by=()))
+    with pytest.raises(DataError, match="no category 'moon'"):
+        probed(tmp_path, file, replace(asked, mix=Mix.of_shares({"moon": 1})))
 
 
 def test_graded_results_are_told_to_be_drawn_from_a_model(tmp_path: Path) -> None:
@@ -187,5 +253,19 @@ def test_the_audit_of_mt_bench_finds_its_categories(published_data: Path) -> Non
     assert result["together"]["statistic"] == pytest.approx(15.43, abs=0.01)
     assert result["together"]["p"] <= 0.008
     assert result["together"]["null"] == "groups dealt among prompts"
+    assert result["together"]["map"]["within"] > 0 > result["together"]["map"]["between"]
+    reach = {
+        row["model"]: (row["best"], row["worst"])
+        for row in result["ranking"]["envelope"]
+        if row["kappa"] == 2
+    }
+    assert reach == {
+        "gpt-4": (1, 1),
+        "claude-v1": (2, 3),
+        "gpt-3.5-turbo": (2, 3),
+        "vicuna-13b-v1.2": (4, 4),
+        "alpaca-13b": (5, 5),
+        "llama-13b": (6, 6),
+    }
     terms = {one["name"]: one["p"] for one in result["explained"]["terms"]}
     assert terms["same category"] <= 0.01 < terms["similar words (TF-IDF cosine)"]

@@ -1,12 +1,26 @@
-"""Labels of pictures: each has a place of its own, within the axes."""
+"""Pictures of reports: labels have a place of their own, and what is drawn is what is given."""
 
 import re
 from itertools import combinations
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from judge.report.plots import LABELS, Axis, Box, Mark, place_labels, scatter, width_of
+from judge.report.plots import (
+    LABELS,
+    Axis,
+    Box,
+    Mark,
+    Slope,
+    heat_map,
+    place_labels,
+    scatter,
+    slopes,
+    width_of,
+)
 
 FRAME = Box(64.0, 10.0, 592.0, 610.0)
 NAMES = [
@@ -79,3 +93,36 @@ def test_a_long_name_is_cut_to_its_room() -> None:
     (name,) = re.findall('class="name"[^>]*>([^<]*)<', scattered(["W" * 5000]))
     assert name.endswith("W…")
     assert width_of(name) <= LABELS
+
+
+def test_a_heat_map_has_a_path_a_tone_and_names_its_groups() -> None:
+    cells: list[list[float | None]] = [[None, 0.5, -1.0], [0.5, 1.0, 0.0], [-1.0, 0.0, 0.25]]
+    drawn = heat_map(cells, [("a", 2), ("<b>", 1)], title="How & why")
+    shape = ElementTree.fromstring(drawn)
+    assert [text.text for text in shape.iter("text")] == ["a", "<b>", "−1.00", "0", "1.00"]
+    paths = {
+        (path.get("class"), path.get("opacity")): (path.get("d") or "").count("M")
+        for path in shape.iter("path")
+    }
+    assert paths == {
+        ("under", "1"): 2,
+        ("over", "0.2"): 1,
+        ("over", "0.4"): 2,
+        ("over", "1"): 1,
+    }
+    assert sum(line.get("class") == "cut" for line in shape.iter("line")) == 2
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=12, unique=True), st.integers(0, 99))
+def test_slopes_join_the_ranks_of_each_model(names: list[str], seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(names)).tolist()
+    models = [Slope(name, i + 1, order[i] + 1, i % 2 == 0) for i, name in enumerate(names)]
+    shape = ElementTree.fromstring(slopes(models, title="Ranks"))
+    lines = [*shape.iter("line")]
+    assert len(lines) == len(names)
+    kinds = [line.get("class") for line in lines]
+    assert kinds.count("grid") == sum(one.left == one.right for one in models)
+    assert kinds.count("judge") == sum(one.left != one.right and one.sure for one in models)
+    heights = {line.get("y1"): line.get("y2") for line in lines}
+    for one in models:
+        assert heights[f"{17 * (one.left - 0.5):.1f}"] == f"{17 * (one.right - 0.5):.1f}"

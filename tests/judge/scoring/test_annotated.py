@@ -405,3 +405,66 @@ def test_items_that_contradict_each_other_or_the_rows_are_refused(tmp_path: Path
     cooking = write(tmp_path / "w.csv", [{"model": "m", "score": 5, "tags": "Cooking"}])
     with pytest.raises(DataError, match="no task tag 'Cooking'"):
         judge_score(cooking, "wildbench")
+
+
+def labelled(**changes: Any) -> list[Row]:
+    """A judge that is right, wrong, or of two minds, on four cases."""
+    both = [("1", "1", "1"), ("2", "1", "1"), ("2", "1", "2"), ("1", "1", None)]
+    rows = [dict(zip(("label", "w_ab", "w_ba"), one, strict=True)) for one in both]
+    return [{"llm": "m", "strategy": "s", **row, **changes} for row in rows]
+
+
+def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None:
+    other = labelled(strategy="t", w_ab="1", w_ba="1")
+    scored = judge_score(write(tmp_path / "rows.jsonl", labelled() + other), "llmbar")
+    first, second = scored["models"]
+    assert first == {
+        "model": "m",
+        "strategy": "s",
+        "n": 4,
+        "n_unread": 1,
+        "correct_as_is": 50.0,
+        "correct_swapped": 50.0,
+        "correct_mean": 50.0,
+        "correct_both": 25.0,
+        "equal": 50.0,
+        "kappa_agreement": 0.0,
+    }
+    assert (second["strategy"], second["equal"], second["kappa_agreement"]) == ("t", 100.0, None)
+    assert "they are scored apart" in scored["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("w_ab", "3", "Row 1 of .* has w_ab '3': give 1, 2, or None where it was not read"),
+        ("label", None, "Row 1 of .* has label None: give 1 or 2"),
+    ],
+)
+def test_a_verdict_on_labels_that_is_none_is_quoted(
+    tmp_path: Path, column: str, value: str | None, words: str
+) -> None:
+    rows = labelled()
+    rows[0][column] = value
+    with pytest.raises(DataError, match=words):
+        judge_score(write(tmp_path / "rows.jsonl", rows), "llmbar")
+
+
+@pytest.mark.published
+def test_verdicts_on_llmbar_have_their_published_figures(published_data: Path) -> None:
+    folder = published_data / "judge"
+    models = judge_score(folder / "llmbar_swap.parquet", "llmbar")["models"]
+    ours = {(one["subset"], one["model"], one["strategy"]): one for one in models}
+    published = duckdb.read_csv(str(folder / "llmbar_published.csv"))
+    assert len(ours) == len(published) == 168
+    for row in published.fetchall():
+        named = dict(zip(published.columns, row, strict=True))
+        one = ours[named["subset"], named["llm"], named["strategy"]]
+        assert one["n"] == named["n"]
+        for mine, theirs in (
+            ("correct_as_is", "correct_False"),
+            ("correct_both", "correct_both"),
+            ("equal", "equal"),
+            ("kappa_agreement", "kappa_agreement"),
+        ):
+            assert one[mine] == pytest.approx(named[theirs], abs=1e-9), (mine, named)

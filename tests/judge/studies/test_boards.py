@@ -90,7 +90,7 @@ def test_a_board_goes_with_itself_and_against_its_reverse() -> None:
     same, against = _compared(board, board), _compared(board, back)
     assert same.spearman.value == pytest.approx(1)
     assert same.kendall.value == pytest.approx(1)
-    assert (same.confident_agreement, against.confident_agreement) == (1, -1)
+    assert (same.overlap.agreement, against.overlap.agreement) == (1, -1)
     assert against.pearson.value == pytest.approx(-1)
     assert same.order_brier == pytest.approx(0, abs=1e-9)
     assert against.order_brier == pytest.approx(1, abs=1e-9)
@@ -102,9 +102,9 @@ def test_separation_and_agreement_with_confidence_by_hand() -> None:
     judge = _board([0.0, 1.0, 0.2], 0.1, seed=2)
     compared = _compared(people, judge)
     # People separate 0-2 and 1-2; the judge 0-1 and 1-2, the latter the other way round.
-    assert compared.separated_by_people == pytest.approx(2 / 3)
-    assert compared.separated_by_judge == pytest.approx(2 / 3)
-    assert compared.confident_agreement == pytest.approx((0 - 1) / 2)
+    assert compared.overlap.separated_by_reference == pytest.approx(2 / 3)
+    assert compared.overlap.separated == pytest.approx(2 / 3)
+    assert compared.overlap.agreement == pytest.approx((0 - 1) / 2)
 
 
 def test_the_brier_score_of_the_order_by_hand() -> None:
@@ -123,7 +123,7 @@ def test_few_models_are_warned_of_and_two_have_no_correlation() -> None:
     two = _compared(_board([0, 1], 0.1), _board([0, 1], 0.1))
     assert two.spearman == Estimate(None, None, None, 2)
     assert "2 models are on both boards" in two.warnings[0]
-    assert two.separated_by_people == 1
+    assert two.overlap.separated_by_reference == 1
     one = _compared(_board([0], 0.1), _board([0], 0.1))
     assert (one.order_brier, one.models) == (None, ("m00",))
 

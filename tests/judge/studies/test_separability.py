@@ -1,6 +1,7 @@
 """Pairs of models told apart: by hand, by two rules, and the published tables."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies.options import StudyOptions
-from judge.studies.scores import read_scores, score_tables
+from judge.studies.scores import mean_win_rates, read_scores, score_tables
 from judge.studies.separability import RULES, Ends, separability, separated
 from rating.errors import DataError
 from tests.judge.published import rows
@@ -36,7 +37,7 @@ def test_agreement_counts_pairs_of_which_the_reference_is_sure() -> None:
     reference = even(30, 20, 0, reach=4)  # all three pairs
     scores = even(10, 20, 0, reach=6)  # one the other way, one not told apart, one the same way
     both = separability(
-        scores, reference.value, {"overlap": reference, "pairwise": reference}, level=0.95
+        "xyz", scores, reference.value, {"overlap": reference, "pairwise": reference}, level=0.95
     )
     assert both is not None
     assert (both.n, both.overlap.separated_by_reference) == (3, 1)
@@ -44,22 +45,43 @@ def test_agreement_counts_pairs_of_which_the_reference_is_sure() -> None:
     assert both.overlap.agreement == pytest.approx(1 / 3)
     assert both.pairwise.agreement == pytest.approx((-1 + 1 + 1) / 3)
     loose = even(30, 29, 0, reach=4)  # one pair is not told apart
-    part = separability(scores, loose.value, {"overlap": loose, "pairwise": loose}, level=0.95)
+    part = separability(
+        "xyz", scores, loose.value, {"overlap": loose, "pairwise": loose}, level=0.95
+    )
     assert part is not None
     assert part.overlap.agreement == pytest.approx(1 / 2)
     assert part.overlap.agreement_over_all == pytest.approx(1 / 3)
+    assert part.overlap.left_out == part.pairwise.left_out == (("x", "y"),)
+    assert (part.overlap.opposite, both.overlap.left_out) == ((), ())
+    assert both.pairwise.opposite == (("x", "y"),)  # the reference has x ahead
+    turned = even(20, 30, 0, reach=4)
+    swapped = separability(
+        "xyz", even(20, 10, 0, reach=1), turned.value, dict.fromkeys(RULES, turned), level=0.95
+    )
+    assert swapped is not None
+    assert swapped.overlap.opposite == (("y", "x"),)
+
+
+def test_a_model_without_an_interval_is_in_no_pair() -> None:
+    scores, reference = even(3, 2, 1, reach=0.1), even(30, 20, 10, reach=20)
+    scores.lower[1] = np.nan
+    result = separability(
+        "xyz", scores, reference.value, dict.fromkeys(RULES, reference), level=0.95
+    )
+    assert result is not None
+    assert (result.n, result.overlap.left_out) == (2, (("x", "z"),))
 
 
 def test_the_brier_of_the_order_is_that_of_the_normal_law() -> None:
     scores = even(1, 0, reach=1.959963984540054)  # a gap of 1, an error of sqrt 2
-    result = separability(scores, np.array([5.0, 3.0]), None, level=0.95)
+    result = separability("xy", scores, np.array([5.0, 3.0]), None, level=0.95)
     assert result is not None
     assert result.order_brier == pytest.approx((1 - 0.7602499) ** 2, abs=1e-6)
     assert result.overlap.agreement is None
-    sure = separability(even(1, 0, reach=0), np.array([3.0, 5.0]), None, level=0.95)
+    sure = separability("xy", even(1, 0, reach=0), np.array([3.0, 5.0]), None, level=0.95)
     assert sure is not None
     assert sure.order_brier == 1
-    assert separability(None, np.array([1.0, 2.0]), None, level=0.95) is None
+    assert separability("xy", None, np.array([1.0, 2.0]), None, level=0.95) is None
 
 
 @given(
@@ -116,6 +138,35 @@ def test_a_reference_of_several_columns_is_named(tmp_path: Path) -> None:
     assert any("taken as exact" in text for text in result.warnings)
 
 
+def wins(folder: Path, text: str) -> dict[str, tuple[object, int]]:
+    file = folder / "scores.csv"
+    file.write_text(text, encoding="utf-8")
+    return {one.model: (one.value, one.n) for one in mean_win_rates(read_scores(file))}
+
+
+def test_a_mean_win_rate_is_that_over_columns_and_a_clone_moves_it(tmp_path: Path) -> None:
+    head, x, y, z = "model,p,q,r", "x,3,1,", "y,2,3,5", "z,1,2,5"
+    rates = wins(tmp_path, "\n".join([head, x, y, z]))
+    assert rates == {
+        "y": (pytest.approx((1 / 2 + 1 + 1 / 2) / 3), 3),
+        "x": (0.5, 2),
+        "z": (pytest.approx((0 + 1 / 2 + 1 / 2) / 3), 3),
+    }
+    rates = wins(tmp_path, "\n".join([head, x, y, z, z.replace("z", "c")]))
+    assert rates["x"] == (0.5, 2)
+    assert rates["y"] == (pytest.approx((2 / 3 + 1 + 1 / 2) / 3), 3)
+    assert rates["z"] == rates["c"] == (pytest.approx((1 / 6 + 1 / 2 + 1 / 2) / 3), 3)
+    assert wins(tmp_path, "model,p\nx,1\ny,\n") == {}
+
+
+@given(st.permutations(["a,1,5", "b,2,4", "c,3,3", "d,4,1"]))
+def test_the_order_of_rows_changes_no_mean_win_rate(rows: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        rates = wins(Path(folder), "\n".join(["model,p,q", *rows]))
+    assert {name: rates[name] for name in "abc"} == dict.fromkeys("abc", (0.5, 2))
+    assert rates["d"] == (0.5, 2)
+
+
 @pytest.mark.published
 def test_table_2_of_wildbench_gives_its_table_3(published_data: Path) -> None:
     folder = published_data / "judge"
@@ -139,7 +190,7 @@ def test_arena_hard_tells_its_own_models_apart_as_often_as_published(published_d
     file = published_data / "judge" / "arenahard_v01_leaderboard_20240731.csv"
     table = read_scores(file)
     ends = table.ends_of("score", table.models)
-    result = separability(ends, table.of("score", table.models), None, level=0.95)
+    result = separability(table.models, ends, table.of("score", table.models), None, level=0.95)
     assert result is not None
     assert result.n == 60
     assert result.overlap.separated == pytest.approx(0.903, abs=0.0005)

@@ -18,6 +18,7 @@ from rating.tables.columns import Columns
 from rating.tables.counts import rate_source
 from rating.tables.voter_report import CheckedVoter, VotersReport, check_source, write_weighted
 from tests.arena.boards.log import logged
+from tests.rating.attacked import NAMES, Arena
 
 MODELS = ("basalt", "chert", "flint", "gneiss", "marl", "quartz", "schist", "slate")
 THETA = np.linspace(1.5, -1.5, len(MODELS))
@@ -303,3 +304,71 @@ def test_a_log_has_its_own_columns() -> None:
 def test_options_that_cannot_be_used_are_quoted(planted: str, option: str, value: float) -> None:
     with pytest.raises(DataError, match=f"--{option} {value:g} "):
         check_source(planted, **{option: value})  # type: ignore[arg-type]
+
+
+@cache
+def ringed() -> tuple[Row, ...]:
+    """Honest voters, and fifty accounts of forty votes that push a model of the middle."""
+    votes = Arena(accounts=50, each=40).draw(np.random.default_rng(7))
+    return tuple(
+        {
+            "model_a": NAMES[a],
+            "model_b": NAMES[b],
+            "winner": "model_a" if won else "model_b",
+            "voter": f"v{voter}",
+            "snap": str(bool(votes.member[voter])).lower(),
+        }
+        for a, b, won, voter in zip(votes.left, votes.right, votes.score, votes.voter, strict=True)
+    )
+
+
+def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(
+    tmp_path: Path,
+) -> None:
+    source = write(ringed(), tmp_path / "votes.csv")
+    report = check_source(source)
+    (ring,) = report.to_dict()["rings"]
+    assert set(ring) == {"model", "direction", "accounts", "share", "log_evidence", "gained"}
+    assert set(ring["gained"]) == {"points", "ranks"}
+    assert (ring["model"], ring["direction"]) == ("m4", "for")
+    assert any("A ring for m4" in note for note in report.notes)
+    assert len(report.members) == ring["accounts"]
+    path = tmp_path / "weighted.parquet"
+    write_weighted(source, report, path)
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT * FROM '{path}'").fetchall()
+    assert [row[:5] for row in rows] == [tuple(row.values()) for row in ringed()]
+    weights = {voter.voter: voter.weight for voter in report.voters}
+    members = {member.voter: member.weight for member in report.members}
+    for a, b, _, voter, _, weight, reason in rows:
+        on_it = "m4" in (a, b) and voter in members
+        assert weight == pytest.approx(weights[voter] * (members[voter] if on_it else 1))
+        assert ("In a ring for m4" in (reason or "")) == on_it
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_of_behaviour_brings_a_small_ring_to_light(tmp_path: Path, ending: str) -> None:
+    small = [row for row in ringed() if row["snap"] == "false" or int(row["voter"][1:]) < 220]
+    source = write(small, tmp_path / "votes.csv")
+    if ending == "parquet":
+        duckdb.read_csv(source).write_parquet(str(tmp_path / "votes.parquet"))
+        source = str(tmp_path / "votes.parquet")
+    evidence = [
+        sum(ring.log_evidence for ring in check_source(source, columns).rings)
+        for columns in (Columns(), Columns(trait="snap"))
+    ]
+    assert evidence[1] > evidence[0] + 3
+
+
+def test_a_trait_is_true_or_false(tmp_path: Path) -> None:
+    rows = [row | {"snap": "perhaps"} for row in ringed()[:50]]
+    with pytest.raises(DataError, match="holds 'perhaps'"):
+        check_source(write(rows, tmp_path / "votes.csv"), Columns(trait="snap"))
+
+
+@pytest.mark.published
+def test_no_ring_is_named_in_a_real_crowd(published_data: Path) -> None:
+    report = check_source(str(published_data / "votes/llmfao/votes.parquet"))
+    assert report.rings == ()
+    assert report.groups == ()
+    assert {v.voter for v in report.voters if v.flagged_jointly} == {"w11", "w20", "w32"}

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from rating import DataError, Mix, MixBoard, RateOptions, fit, rate_mix, rate_pooled
 from rating.pooling.boards import PooledFit, pooled_fit
-from rating.pooling.mix import envelope, least_differences, n_effective
+from rating.pooling.mix import RankReach, envelope, least_differences, n_effective
 from tests.rating.pooling.planted import SHARES, World, planted
 
 POOL = RateOptions(by="category", pool=True)
@@ -29,6 +29,11 @@ def pooled(world: World) -> PooledFit:
 @pytest.fixture(scope="module")
 def board(world: World) -> MixBoard:
     return rate_mix(world.groups, HALVES, POOL)
+
+
+def reached(pooled: PooledFit, kappas: list[float]) -> list[RankReach]:
+    votes = pooled.votes
+    return envelope(votes.data.models, pooled.best.strengths, votes.votes, kappas)
 
 
 def strengths(board: MixBoard) -> dict[str, float]:
@@ -126,7 +131,7 @@ def test_with_kappa_one_the_envelope_is_the_board_of_the_votes_mix(
         row.model: row.rank
         for row in rate_mix(world.groups, Mix.of_shares(votes), POOL).report.ratings
     }
-    for row in envelope(pooled, [1.0, 1.0 + 1e-9]):
+    for row in reached(pooled, [1.0, 1.0 + 1e-9]):
         assert (row.best, row.worst) == (ranks[row.model], ranks[row.model])
 
 
@@ -147,9 +152,9 @@ def test_the_least_differences_are_those_of_a_linear_program(pooled: PooledFit) 
 def test_every_mix_that_kappa_allows_stays_within_the_envelope(pooled: PooledFit) -> None:
     rng, kappa = np.random.default_rng(0), 4.0
     most = kappa * pooled.votes.votes / pooled.votes.votes.sum()
-    reach = {row.model: row for row in envelope(pooled, [kappa])}
+    reach = {row.model: row for row in reached(pooled, [kappa])}
     assert any(row.best < row.worst for row in reach.values())
-    wider = {row.model: row for row in envelope(pooled, [8.0])}
+    wider = {row.model: row for row in reached(pooled, [8.0])}
     for _ in range(300):
         mix = filled(rng, most)
         theta = mix @ pooled.best.strengths
@@ -172,7 +177,7 @@ def filled(rng: np.random.Generator, most: np.ndarray) -> np.ndarray:
 def test_with_many_votes_the_envelope_contains_the_true_ranks() -> None:
     world = planted(np.random.default_rng(6), 0.5, n_models=4, n_votes=60_000, taste=0.0)
     fitted = pooled_fit(world.groups, replace(POOL, cluster="none"))
-    reach = {row.model: row for row in envelope(fitted, [2.0])}
+    reach = {row.model: row for row in reached(fitted, [2.0])}
     most = 2.0 * np.array(SHARES)
     rng = np.random.default_rng(1)
     for _ in range(100):

@@ -11,9 +11,10 @@ from rating import RateOptions
 from rating.likelihood.objective import solve
 from rating.options import Clusters
 from rating.pooling.boards import PooledFit, pooled_fit
+from rating.pooling.mix import Mix, board_of_mix, whole_of
 from rating.pooling.model import Tau, fit_pooled
 from rating.uncertainty.covariance import quantile
-from tests.rating.pooling.planted import SHARES, planted
+from tests.rating.pooling.planted import NAMES, SHARES, planted
 
 pytestmark = pytest.mark.slow
 
@@ -132,3 +133,35 @@ def test_without_deviations_the_likelihood_hardly_prefers_any(
     assert below >= 0.9
     pooled, apart, one = came.error.mean(axis=0)
     assert pooled < 1.1 * one < apart
+
+
+@pytest.mark.timeout(900)
+def test_intervals_of_preferences_hold_on_given_mixes_and_on_counted_prompts(
+    record_property: Callable[[str, object], None],
+) -> None:
+    """With 40 prompts of one's own the truth is that of the mix from which they come."""
+    names = [f"m{i:02}" for i in range(6)]
+    held: dict[str, list[float]] = {"given": [], "40 prompts": [], "40 prompts, as if given": []}
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 41])
+        world = planted(rng, 0.4, n_models=6, taste=TASTE)
+        strengths = np.array([average_voter(own) for own in world.strengths])
+        q = rng.dirichlet(np.full(8, 2.0))
+        p = 1 / (1 + np.exp(strengths[:, None, :] - strengths[:, :, None]))
+        truth = np.einsum("c,cij->ij", q, p)
+        fitted = pooled_fit(world.groups, POOL)
+        whole = whole_of(world.groups, fitted)
+        prompts = dict(zip(NAMES, rng.multinomial(40, q).tolist(), strict=True))
+        counted = Mix.of_counts(prompts)
+        mixes = (Mix.of_shares(dict(zip(NAMES, q.tolist(), strict=True))), counted)
+        for name, mix in zip(held, (*mixes, replace(counted, prompts=None)), strict=True):
+            pairs = board_of_mix(fitted, whole, mix, POOL).pairs
+            inside = [
+                x.lower <= truth[names.index(x.a), names.index(x.b)] <= x.upper for x in pairs
+            ]
+            held[name].append(float(np.mean(inside)))
+    shares = {name: rounded(float(np.mean(each))) for name, each in held.items()}
+    record_property("Preferences on a mix", shares)
+    assert 0.92 <= shares["given"] <= 0.985
+    assert 0.92 <= shares["40 prompts"] <= 0.985
+    assert shares["40 prompts, as if given"] < shares["40 prompts"]

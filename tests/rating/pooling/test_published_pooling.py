@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rating import Mix, RateOptions, Votes, rate_mix
 from rating.elo import POINTS_PER_NAT
-from rating.pooling.model import Categorised, Pooled, Tau, Tree, fit_pooled
+from rating.pooling.model import Categorised, Tau, Tree, fit_pooled
+from rating.pooling.unseen import losses, on_unseen_prompts
 from rating.pooling.variance import fitted_variance
 from rating.tables.counts import rate_source
 
@@ -77,23 +78,11 @@ def test_prompts_explain_part_of_what_categories_seem_to_differ_by(votes: Catego
 
 def held_out(votes: Categorised, rng: np.random.Generator) -> NDArray[np.float64]:
     """Log loss on unseen prompts, five folds: one board, unpooled, pooled, and nested."""
-    data, score = votes.data, votes.data.score_a
-    assert data.prompt is not None
-    fold = rng.permutation(np.arange(data.n_prompts) % 5)[data.prompt]
-    total = np.zeros(4)
-    for number in range(5):
-        seen, new = fold != number, fold == number
-        part = replace(votes, data=data.subset(seen), category=votes.category[seen])
-        simple, nested = Tree.of(part, nested=False), Tree.of(part, nested=True)
-        fits: list[Pooled] = [fit_pooled(simple, Tau(tau)) for tau in (1e-3, 20.0, 0.30)]
-        fits.append(fit_pooled(nested, Tau(0.25, 0.50)))
-        a, b = data.pairs[new].T
-        for place, fit in enumerate(fits):
-            own = fit.strengths[votes.category[new]]
-            gap = own[np.arange(len(a)), a] - own[np.arange(len(a)), b]
-            loss = np.logaddexp(0, -gap) + (1 - score[new]) * gap
-            total[place] += data.weight[new] @ loss
-    return np.asarray(total / data.weight.sum())
+    data = votes.data
+    fold = rng.permutation(np.arange(data.n_prompts) % 5)
+    simple = [(Tau(tau), False) for tau in (1e-3, 20.0, 0.30)]
+    each = losses(votes, [*simple, (Tau(0.25, 0.50), True)], fold)
+    return np.asarray(each @ data.weight / data.weight.sum())
 
 
 def test_unpooled_boards_of_categories_are_worse_than_none_on_unseen_prompts(
@@ -101,11 +90,25 @@ def test_unpooled_boards_of_categories_are_worse_than_none_on_unseen_prompts(
 ) -> None:
     each = np.array([held_out(votes, np.random.default_rng(seed)) for seed in range(6)])
     one, apart, pooled, nested = each.mean(axis=0)
-    # One draw of the folds gave .5418, .5467 and .5403; draws differ by .001, .003 and .003.
-    assert one == pytest.approx(0.5418, abs=0.0015)
-    assert apart == pytest.approx(0.5467, abs=0.005)
-    assert pooled == pytest.approx(0.5403, abs=0.004)
+    # One draw of the folds gave .5418, .5467 and .5403, and which one is not known: some 230 ways
+    # to deal out the prompts by seed 0 give other figures. Draws differ by .001, .003 and .003.
+    for value, seen, column in zip(
+        (one, apart, pooled), (0.5418, 0.5467, 0.5403), each.T, strict=False
+    ):
+        assert abs(value - seen) < 3 * column.std(ddof=1) * np.sqrt(1 + 1 / len(column))
     assert nested < pooled < one < apart
+
+
+def test_eighty_prompts_are_too_few_to_show_that_order_beyond_doubt(votes: Categorised) -> None:
+    best = fitted_variance(Tree.of(votes, nested=True)).best
+    came = on_unseen_prompts(best, votes, np.random.default_rng(0))
+    assert came is not None
+    assert came.prompts == 80
+    assert came.one == pytest.approx(0.541, abs=0.001)
+    assert came.apart.value == pytest.approx(0.005, abs=0.002)
+    assert came.pooled.value == pytest.approx(-0.003, abs=0.001)
+    assert not came.apart.is_worse
+    assert not came.pooled.is_better
 
 
 def test_on_coding_prompts_drawn_anew_no_model_is_clearly_preferred(votes: Categorised) -> None:

@@ -1,0 +1,141 @@
+"""What the check of voters says, applied to the log: flags, and votes left out by a policy."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from arena.domain.vote import DEFAULT, READMITTED, ring_reason
+from arena.store import exclusions, log
+from arena.store.exclusions import APPLIED, HELD, Grounds
+from arena.store.store import Store
+from rating import __version__
+from rating.diagnosis.voters import Alternative
+from rating.sentences import Sentence
+from rating.tables.sources import LoggedColumns
+from rating.tables.voter_report import MOST, VotersReport
+
+VOTERS, RINGS = "voters", "rings"
+LIKE: dict[Alternative, str] = {
+    "coin": Sentence("votes like a coin toss"),
+    "always-left": Sentence("always the left side"),
+    "always-right": Sentence("always the right side"),
+    "inverted": Sentence("votes for the worse answer"),
+    "fan": Sentence("votes for one model wherever it appears"),
+    "anti-fan": Sentence("votes against one model wherever it appears"),
+}
+"""Why votes are left out, by what a voter's are like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accused:
+    """A voter, and on which model the votes are left out; all votes without one."""
+
+    voter: str
+    model: str | None
+    score: float
+    reason: str
+
+
+class Ballot(NamedTuple):
+    """A vote that counts."""
+
+    battle: str
+    voter: str
+    models: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a rule.
+
+    Attributes
+    ----------
+    votes : int
+        Newly left out; of a held rule, those that it would have left out.
+    share : float
+        Of the votes that count without exclusions, all that this rule leaves out, or would.
+    """
+
+    rule: str
+    voters: int
+    votes: int
+    share: float
+    held: bool
+
+
+def accused(report: VotersReport) -> dict[str, list[Accused]]:
+    """Give by rule who loses votes: voters flagged jointly, and members of rings."""
+    voters = [
+        Accused(one.voter, None, one.max_log_e, LIKE[one.leading])
+        for one in report.voters
+        if one.flagged_jointly and one.leading and one.max_log_e
+    ]
+    evidence = {ring.model: ring for ring in report.rings}
+    charges = report.charges
+    members = [
+        Accused(
+            one.voter,
+            one.model,
+            evidence[one.model].log_evidence,
+            ring_reason(evidence[one.model].direction, one.model),
+        )
+        for one in report.members
+        if (one.voter, one.model) in charges[RINGS]
+    ]
+    return {VOTERS: voters, RINGS: members}
+
+
+def apply(store: Store, report: VotersReport, now: datetime) -> tuple[Applied, ...]:
+    """Leave out what the rules name from `DEFAULT`, all in one transaction.
+
+    A rule that would leave out more than `MOST` of the votes is held: it leaves out nothing, and
+    leaderboards say so. A vote that was readmitted is not left out again by a rule.
+
+    Raises
+    ------
+    StoreError
+        If the log cannot be read or written.
+    """
+    with store.writing() as session:
+        counting = _counting(log.columns(session, DEFAULT))
+        rules = exclusions.rules(session, DEFAULT.name)
+        standing = Counter(rule for rule in rules.values() if rule != READMITTED)
+        votes = len(counting) + standing.total()
+        applied = []
+        for rule, people in accused(report).items():
+            meant = _meant(counting, people, rules)
+            fresh = sum(map(len, meant.values()))
+            share = (fresh + standing[rule]) / max(1, votes)
+            done = Applied(rule, len(meant), fresh, share, held=share > MOST)
+            applied.append(done)
+            outcome = Grounds(rule, __version__, HELD if done.held else APPLIED)
+            exclusions.flag(session, outcome, now, score=share)
+            for person, battles in meant.items() if not done.held else ():
+                grounds = Grounds(rule, __version__, person.reason)
+                exclusions.flag(session, grounds, now, voter=person.voter, score=person.score)
+                exclusions.exclude(session, DEFAULT.name, battles, grounds, now)
+                rules |= dict.fromkeys(battles, rule)
+    return tuple(applied)
+
+
+def _counting(votes: LoggedColumns) -> list[Ballot]:
+    rows = zip(
+        votes.battle, votes.voter, votes.model_a, votes.model_b, votes.left_out, strict=True
+    )
+    return [Ballot(battle, voter, (a, b)) for battle, voter, a, b, why in rows if why is None]
+
+
+def _meant(
+    counting: Sequence[Ballot], people: Sequence[Accused], rules: Collection[str]
+) -> dict[Accused, list[str]]:
+    """Give the battles whose votes each loses, of those on which there is no row yet."""
+    named = {(one.voter, one.model): one for one in people}
+    meant: dict[Accused, list[str]] = defaultdict(list)
+    for vote in counting:
+        charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
+        charge = next(filter(None, charges), None)
+        if charge and vote.battle not in rules:
+            meant[charge].append(vote.battle)
+    return meant

@@ -1,0 +1,391 @@
+"""Boards of prompts of one kind, and of a mix of kinds: fitted beside the requests for them."""
+
+import logging
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from arena.boards.fitted import OPTIONS, newcomers_of
+from arena.boards.leaderboard import REST, SLOW_S
+from arena.domain.board_view import ModelRecord
+from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
+from arena.domain.vote import Policy
+from arena.store import chain, labels, log
+from arena.store.store import Store
+from judge.labels.accuracy import accuracy_of
+from rating import RateOptions, __version__
+from rating.comparisons import Votes
+from rating.elo import POINTS_PER_NAT
+from rating.errors import ConvergenceError, DataError, NotIdentifiedError
+from rating.pooling.boards import (
+    PooledFit,
+    PooledRating,
+    cluster_of,
+    contrast,
+    pooled_fit,
+    pooling_of,
+    report_of_mix,
+)
+from rating.pooling.mix import Mix, MixBoard, board_of_mix, whole_of
+from rating.pooling.model import Categorised
+from rating.pooling.unseen import Unseen, on_unseen_prompts
+from rating.sentences import Sentence
+from rating.tables.columns import Reading
+from rating.tables.counts import REST as UNLABELLED
+from rating.tables.counts import read_groups
+from rating.tables.sources import LoggedColumns
+from rating.uncertainty.covariance import quantile
+
+logger = logging.getLogger(__name__)
+
+FACETS = ("category", "language", "intent")
+"""Labels by which there are boards, one at a time."""
+CATEGORY = "category"
+"""The one of mixes."""
+RARE = "rare"
+"""Values with so few votes that they share one board, where models times values are too many."""
+MOST_STRENGTHS = 2000
+MOST_MIXES = 100
+"""Boards of mixes that are kept until votes or labels have grown."""
+LOOK = timedelta(seconds=5)
+"""Between two looks for new votes and labels."""
+
+METHODS = {
+    "voter": Sentence(
+        "Bradley-Terry, ties half, kinds of prompts pooled; 95 % intervals by leaving out one "
+        "voter at a time, with what pooling leaves open"
+    ),
+    "none": Sentence(
+        "Bradley-Terry, ties half, kinds of prompts pooled; 95 % intervals that take votes as "
+        "independent, with what pooling leaves open"
+    ),
+}
+METHODS |= {"both": METHODS["voter"], "prompt": METHODS["none"]}
+NO_LABELS = Sentence("No counted vote has a label yet. New votes are labelled within minutes.")
+ONE_KIND = Sentence(
+    "All votes so far are on prompts of one kind: the board of all prompts is theirs."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFacet:
+    """The boards of one facet, pooled.
+
+    Attributes
+    ----------
+    groups : mapping of str to Votes
+        By value.
+    fit : PooledFit or None
+    reason : str or None
+        Why there is no fit.
+    newcomers : frozenset of str
+        Models that the votes do not connect yet.
+    unseen : Unseen or None
+    """
+
+    name: str
+    groups: Mapping[str, Votes]
+    fit: PooledFit | None = None
+    reason: str | None = None
+    newcomers: frozenset[str] = frozenset()
+    unseen: Unseen | None = None
+
+    @property
+    def options(self) -> RateOptions:
+        """How it is rated."""
+        return replace(OPTIONS, by=self.name, pool=True)
+
+    @property
+    def counts(self) -> tuple[LabelCount, ...]:
+        """Counted votes by value, the most frequent first."""
+        votes = {value: group.data.n_votes for value, group in self.groups.items()}
+        total = sum(votes.values())
+        ordered = sorted(votes.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(LabelCount(value, n, n / total) for value, n in ordered if n)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """All that was made of the votes and labels at one moment.
+
+    Attributes
+    ----------
+    facets : mapping of str to FittedFacet
+    """
+
+    policy: str
+    version: str
+    updated: datetime
+    facets: Mapping[str, FittedFacet]
+    records: Mapping[str, ModelRecord]
+    _boards: dict[tuple[str, str], LabelBoard] = field(default_factory=dict)
+    _mixes: dict[object, MixBoard] = field(default_factory=dict)
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def labels(self) -> Labels:
+        """The labels there are, by facet."""
+        return {name: facet.counts for name, facet in self.facets.items()}
+
+    @property
+    def voted(self) -> int:
+        """Counted votes with a category."""
+        return sum(count.votes for count in self.facets[CATEGORY].counts)
+
+    def has(self, facet: str, value: str) -> bool:
+        """Tell whether there is a board of a value."""
+        fit = self.facets[facet].fit
+        return fit is not None and value in fit.votes.categories
+
+    def board(self, facet: str, value: str) -> LabelBoard:
+        """Give the board of a value that has votes, of a facet with a fit; made once."""
+        made = self._boards.get((facet, value))
+        if made is None:
+            made = self._boards[facet, value] = self._made(self.facets[facet], value)
+        return made
+
+    def mix(self, mix: Mix) -> MixBoard:
+        """Rate the models on a mix of categories; of many at once, one after the other.
+
+        Raises
+        ------
+        DataError
+            If the mix holds a category without votes, or there is no fit yet: it says why.
+        """
+        facet = self.facets[CATEGORY]
+        if facet.fit is None:
+            raise DataError(facet.reason or NO_LABELS)
+        key = (tuple(sorted(mix.shares.items())), mix.prompts)
+        with self._one_at_a_time:
+            if key not in self._mixes:
+                whole = whole_of(facet.groups, facet.fit)
+                made = board_of_mix(facet.fit, whole, mix, facet.options)
+                self._mixes[key] = made
+                while len(self._mixes) > MOST_MIXES:
+                    del self._mixes[next(iter(self._mixes))]
+            return self._mixes[key]
+
+    def _made(self, facet: FittedFacet, value: str) -> LabelBoard:
+        fit, options = facet.fit, facet.options
+        assert fit is not None
+        place = fit.votes.categories.index(value)
+        alone = np.eye(len(fit.votes.categories))[place]
+        report = report_of_mix(fit, facet.groups[value], alone, options)
+        effects = _effects(fit, place, facet.name, value)
+        rows = tuple(
+            self._row(row, *effects[row.model])
+            for row in report.ratings
+            if isinstance(row, PooledRating)
+        )
+        names = (self.records[model].name for model in sorted(facet.newcomers))
+        return LabelBoard(
+            facet=facet.name,
+            value=value,
+            policy=self.policy,
+            version=self.version,
+            data_hash=report.provenance.data_hash,
+            updated=self.updated,
+            votes=report.votes.used,
+            voters=len(facet.groups[value].voters),
+            of=sum(count.votes for count in facet.counts),
+            method=METHODS[cluster_of(fit)],
+            level=options.level,
+            anchor_mean=options.mean,
+            rows=rows,
+            newcomers=tuple(names),
+            warnings=report.warnings,
+            pooling=pooling_of(fit, options),
+            labelled=accuracy_of(facet.name, value).rows,
+            unseen=facet.unseen,
+        )
+
+    def _row(self, row: PooledRating, effect: Effect, corrected: Effect | None) -> LabelRow:
+        record = self.records[row.model]
+        values = {name: getattr(row, name) for name in PooledRating.__dataclass_fields__}
+        return LabelRow(
+            **values,
+            name=record.name,
+            organisation=record.organisation,
+            kind=record.kind,
+            effect=effect,
+            corrected=corrected,
+        )
+
+
+def _effects(
+    fit: PooledFit, place: int, facet: str, value: str
+) -> dict[str, tuple[Effect, Effect | None]]:
+    """Compare each model on a category with itself on all others: raw, and without tagger errors.
+
+    The categories' strengths each sum to zero, so this is a gain on the average model.
+    """
+    votes = fit.votes.votes
+    others = np.delete(np.arange(len(votes)), place)
+    weights = np.zeros(len(votes))
+    weights[place], weights[others] = 1.0, -votes[others] / votes[others].sum()
+    tagger, tagged = accuracy_of(facet, value), float(votes[place] / votes.sum())
+    df = fit.spread.df
+    reach = quantile(OPTIONS.level, df)
+    each = {}
+    nats = (POINTS_PER_NAT * x for x in contrast(fit, weights))
+    for model, points, se in zip(fit.votes.data.models, *(x.tolist() for x in nats), strict=True):
+        raw = Effect(points, points - reach * se, points + reach * se)
+        freed = tagger.unattenuated(points, se, tagged=tagged, df=df, level=OPTIONS.level)
+        each[model] = raw, _effect_of(freed.value, freed.lower, freed.upper) if freed else None
+    return each
+
+
+def _effect_of(value: float | None, lower: float | None, upper: float | None) -> Effect:
+    value, lower, upper = (math.nan if x is None else x for x in (value, lower, upper))
+    return Effect(value, lower, upper)
+
+
+def fit_facet(columns: LoggedColumns, name: str) -> FittedFacet:
+    """Fit the boards of one facet; where that cannot be, the reason is given in words."""
+    columns = replace(columns, labels={name: _with_rare(columns, name)})
+    facet = FittedFacet(name, {})
+    if not any(columns.labels[name]):
+        return replace(facet, reason=NO_LABELS)
+    facet = replace(facet, groups=_groups(columns, facet.options))
+    try:
+        return _fitted(facet)
+    except NotIdentifiedError as error:
+        newcomers = newcomers_of(Categorised.of(facet.groups).data, error)
+        if not newcomers:
+            return replace(facet, reason=str(error))
+    except (DataError, ConvergenceError) as error:
+        return replace(facet, reason=str(error))
+    facet = replace(facet, groups=_groups(columns.without(newcomers), facet.options))
+    try:
+        return _fitted(replace(facet, newcomers=newcomers))
+    except (NotIdentifiedError, DataError, ConvergenceError) as error:
+        return replace(facet, reason=str(error))
+
+
+def _fitted(facet: FittedFacet) -> FittedFacet:
+    if len(facet.counts) < 2:
+        return replace(facet, reason=ONE_KIND if facet.counts else NO_LABELS)
+    fit = pooled_fit(facet.groups, facet.options)
+    unseen = on_unseen_prompts(fit.best, fit.votes, np.random.default_rng(OPTIONS.seed))
+    return replace(facet, fit=fit, unseen=unseen)
+
+
+def _groups(columns: LoggedColumns, options: RateOptions) -> dict[str, Votes]:
+    groups = read_groups(columns, Reading.of(options))
+    return {value: votes for value, votes in groups.items() if value != UNLABELLED}
+
+
+def _with_rare(columns: LoggedColumns, name: str) -> list[str | None]:
+    """Give the labels, those with the fewest votes as one if there are too many to pool."""
+    values = columns.labels[name]
+    counted = Counter(
+        value for value, why in zip(values, columns.left_out, strict=True) if value and not why
+    )
+    most = max(2, MOST_STRENGTHS // max(1, len({*columns.model_a, *columns.model_b})))
+    if len(counted) <= most:
+        return values
+    stays = {value for value, _ in counted.most_common(most - 1)}
+    return [value if value in stays or value is None else RARE for value in values]
+
+
+class LabelBoards:
+    """Keeps the boards by label of a policy: a thread of its own makes them anew.
+
+    They are made when somebody asks and the votes or labels have grown; what takes long rests for
+    `REST` times as long. Who asks gets what is there.
+
+    Parameters
+    ----------
+    now : callable
+        Time now, in UTC.
+    worked : callable
+        Seconds of computing so far, of the thread that calls.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        now: Callable[[], datetime],
+        worked: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._store = store
+        self._policy = policy
+        self._now = now
+        self._worked = worked
+        self._lock = threading.Lock()
+        self._worker = ThreadPoolExecutor(1, "boards-by-label")
+        self._closing = False
+        self._snapshot: Snapshot | None = None
+        self._work: Future[None] | None = None
+        self._looks_again = now()
+
+    def read(self, patience_s: float = 0.0) -> Snapshot | None:
+        """Give what there is; before the first, wait for so long, and then give None.
+
+        Raises
+        ------
+        StoreError
+            If the log could not be read, and never was before.
+        """
+        with self._lock:
+            idle = self._work is None or self._work.done()
+            if idle and not self._closing and self._now() >= self._looks_again:
+                self._work = self._worker.submit(self._look)
+            work = self._work
+        if self._snapshot is None and work and wait([work], patience_s).done:
+            work.result()
+        return self._snapshot
+
+    def close(self) -> None:
+        """Break off what is under way, and wait for that."""
+        with self._lock:
+            self._closing = True
+        self._worker.shutdown(cancel_futures=True)
+
+    def _look(self) -> None:
+        began = self._worked()
+        try:
+            self._snapshot = self._renewed()
+        except CancelledError:
+            return
+        except Exception:
+            logger.exception("Boards by label could not be made")
+            raise
+        finally:
+            took = self._worked() - began
+            rest = timedelta(seconds=REST * took) if took > SLOW_S else LOOK
+            self._looks_again = self._now() + rest
+
+    def _renewed(self) -> Snapshot:
+        tagger, known = self._policy.tagger, self._snapshot
+        with self._store.reading() as session:
+            head, newest = chain.head(session), labels.newest(session, tagger)
+            version = f"{head[:12] or 'empty'}-{newest}-{__version__}"
+            if known and known.version == version:
+                return known
+            columns = log.columns(session, self._policy)
+            by_battle = labels.of_votes(session, tagger, FACETS)
+            records = log.model_records(session, self._policy.kinds)
+        of_vote = [by_battle.get(battle, {}) for battle in columns.battle]
+        values = {name: [each.get(name) for each in of_vote] for name in FACETS}
+        columns = replace(columns, labels=values)
+        return Snapshot(
+            policy=self._policy.name,
+            version=version,
+            updated=self._now(),
+            facets={name: self._facet(columns, name) for name in FACETS},
+            records={record.id: record for record in records},
+        )
+
+    def _facet(self, columns: LoggedColumns, name: str) -> FittedFacet:
+        if self._closing:
+            raise CancelledError
+        return fit_facet(columns, name)

@@ -1,0 +1,182 @@
+"""`arena people list`, `invite` and `change`: whom the arena knows, and who may do what."""
+
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter, validators
+
+from arena.commands.arguments import Database, TableOrJson
+from arena.domain.people import Invitation, Role
+from arena.errors import SettingsError, UnknownPersonError
+from arena.terminal import say, show, table, write_json
+
+if TYPE_CHECKING:
+    from arena.store.people import ListedPerson
+    from arena.store.store import Store
+
+Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))]
+
+
+def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
+    """List the people whom the arena knows, and what each may do.
+
+    Parameters
+    ----------
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena people list
+    arena people list --format json
+    """
+    with closing(_store(database)) as store:
+        everybody = _matching(store, "")
+    if form == "json":
+        write_json({"people": [_as_row(one) for one in everybody]})
+        return
+    head = ("person", "name", "role", "came by", "votes", "since")
+    rows = [
+        (
+            one.person.id[:8],
+            one.person.name,
+            f"{one.person.role}, kept out" if one.person.blocked else one.person.role,
+            one.issuer,
+            f"{one.votes:,}",
+            f"{one.created:%Y-%m-%d}",
+        )
+        for one in everybody
+    ]
+    show(table(head, rows, right={4}))
+
+
+def invite(
+    name: str,
+    /,
+    *,
+    role: Role = Role.VOTER,
+    uses: Count = 1,
+    days: Count = 7,
+    url: str = "http://localhost:7860",
+    database: Database = None,
+) -> None:
+    """Print a link that lets somebody in as one person, whatever their devices.
+
+    Who opens it may use further devices by links of their own, from the page My battles.
+
+    Parameters
+    ----------
+    name
+        Whom it is for; people see their own name, and admins see all.
+    role
+        What they may do.
+    uses
+        How many people it lets in, each as a person of their own.
+    days
+        How long it lets anybody in.
+    url
+        Address of the arena, as people open it.
+
+    Examples
+    --------
+    arena people invite "Ada Lovelace" --role admin
+    arena people invite "Spring course" --uses 30 --days 14 --url https://arena.example.org
+    """
+    from arena.guard.people import LONGEST_NAME, new_token, token_hash
+    from arena.store import people
+
+    if not 0 < len(name.strip()) <= LONGEST_NAME:
+        msg = f"A name has 1 to {LONGEST_NAME} characters, got {len(name.strip())} in {name!r}."
+        raise SettingsError(msg)
+    token, now = new_token(), datetime.now(UTC)
+    expires = now + timedelta(days=days)
+    invitation = Invitation(role, name.strip(), uses)
+    with closing(_store(database)) as store, store.writing() as session:
+        people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
+    say(f"{url.rstrip('/')}/join/{token}")
+    times = "once" if uses == 1 else f"{uses} times"
+    say(f"It lets in {name.strip()!r} as {role}, {times}, until {expires:%Y-%m-%d %H:%M} UTC.")
+
+
+def change(
+    who: str,
+    /,
+    *,
+    role: Role | None = None,
+    block: Annotated[bool | None, Parameter(negative="--unblock")] = None,
+    sign_out: bool = False,
+    database: Database = None,
+) -> None:
+    """Give somebody another role, keep them out, or sign out their devices.
+
+    It holds within seconds in every process. Their votes stay: see arena voters for those.
+
+    Parameters
+    ----------
+    who
+        Their name, or the beginning of their id.
+    role
+        What they may do from now on.
+    block
+        Keep them out; --unblock lets them in again.
+    sign_out
+        Sign out all their devices.
+
+    Examples
+    --------
+    arena people change "Ada Lovelace" --role researcher
+    arena people change 3f9c1a07 --block
+    """
+    from arena.store import people
+
+    if role is None and block is None and not sign_out:
+        msg = "Say what to change: --role, --block, --unblock or --sign-out."
+        raise SettingsError(msg)
+    with closing(_store(database)) as store:
+        voter = _one(_matching(store, who), who).person.id
+        with store.writing() as session:
+            changed = people.change(
+                session,
+                voter,
+                people.TERMINAL,
+                datetime.now(UTC),
+                role=role,
+                blocked=block,
+                sign_out=sign_out,
+            )
+    state = "kept out" if changed.blocked else "let in"
+    say(f"{changed.name} ({changed.id[:8]}): {changed.role}, {state}.")
+
+
+def _store(database: str | None) -> "Store":
+    from arena.settings import read_settings
+    from arena.store.store import Store
+
+    return Store(read_settings(database=database).database)
+
+
+def _matching(store: "Store", who: str) -> "list[ListedPerson]":
+    from arena.store import people
+
+    return store.read(people.matching, who)
+
+
+def _one(people: "list[ListedPerson]", who: str) -> "ListedPerson":
+    if not people:
+        msg = f"Nobody has the name {who!r}, or an id that begins so: see arena people list."
+        raise UnknownPersonError(msg)
+    if len(people) > 1:
+        ids = ", ".join(one.person.id[:8] for one in people[:5])
+        msg = f"{len(people)} people fit {who!r} ({ids}): name one by the beginning of the id."
+        raise UnknownPersonError(msg)
+    return people[0]
+
+
+def _as_row(one: "ListedPerson") -> dict[str, object]:
+    return asdict(one.person) | {
+        "issuer": one.issuer,
+        "votes": one.votes,
+        "created": one.created.isoformat(),
+    }

@@ -1,0 +1,124 @@
+"""People whom the arena knows by more than a cookie: their roles, and how they came in."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from arena.domain.vote import VoterKind
+
+
+class Role(StrEnum):
+    """What somebody may do; each may do all that those before it may."""
+
+    VOTER = "voter"
+    RESEARCHER = "researcher"
+    ADMIN = "admin"
+
+    def covers(self, needed: "Role") -> bool:
+        """Whether it may do what another role may.
+
+        Examples
+        --------
+        >>> Role.ADMIN.covers(Role.RESEARCHER), Role.VOTER.covers(Role.RESEARCHER)
+        (True, False)
+        """
+        order = list(Role)
+        return order.index(self) >= order.index(needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who was invited, or who logged in.
+
+    Attributes
+    ----------
+    id : str
+        Their id as a voter: one person is one voter on all their devices.
+    name : str
+        For themself and for admins; no public page shows it.
+    sessions : int
+        Number that the cookies of their devices carry; another one signs all of them out.
+    blocked : bool
+        Whether they are kept out.
+    """
+
+    id: str
+    name: str
+    role: Role
+    kind: VoterKind
+    sessions: int = 1
+    blocked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Who comes, as somebody whom the arena believes says it.
+
+    Attributes
+    ----------
+    issuer : str
+        Who says it: `PROXY`, or the address of a provider of OpenID Connect.
+    subject : str
+        Keyed hash of whom the issuer knows them as.
+    role : Role
+        The least that the settings give them.
+    """
+
+    issuer: str
+    subject: str
+    name: str
+    role: Role = Role.VOTER
+
+
+INVITES = "invite"
+PROXY = "proxy"
+"""Issuers beside the addresses of providers: the arena's own links, and the proxy before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A link that lets somebody in.
+
+    Attributes
+    ----------
+    name : str
+        Whom it is for; with several uses each of them has this name and a number.
+    person : str or None
+        Id of the person whose further device it lets in; None lets in somebody new.
+    """
+
+    role: Role
+    name: str
+    uses: int
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Whom the settings name: an address of mail, or a name as the proxy or provider gives it."""
+
+    admins: frozenset[str] = frozenset()
+    researchers: frozenset[str] = frozenset()
+
+    def role(self, name: str) -> Role:
+        """Give the least that somebody of this name may do."""
+        if name.casefold() in self.admins:
+            return Role.ADMIN
+        return Role.RESEARCHER if name.casefold() in self.researchers else Role.VOTER
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Where people sign in by OpenID Connect.
+
+    Attributes
+    ----------
+    issuer : str
+        Its address, without a slash at the end.
+    name : str
+        What the button calls it.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str | None = field(repr=False)
+    name: str

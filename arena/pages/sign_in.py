@@ -1,0 +1,177 @@
+"""Ways in: a provider of OpenID Connect, a link, a further device; and the way out."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from arena.domain.people import Person
+from arena.guard.identity import cookie_header, set_cookie
+from arena.guard.people import FOR_A_DEVICE, People
+from arena.pages.oidc import OpenId, RefusedError
+from arena.pages.rendering import device_page, join_page, sign_in_page
+from arena.pages.routes import READ, origin_of, visit_to
+from rating.sentences import Sentence
+
+AT_PROVIDER_S = 600
+"""How long somebody may take at their provider."""
+STATE = "arena_sign_in"
+BACK = "/sign-in/openid/back"
+NO_LINK = Sentence(
+    "This link lets nobody in: it was used, or it has expired. Ask whoever sent it for a new one."
+)
+BLOCKED = Sentence("You are kept out of this arena. Ask whoever runs it why.")
+TOO_LATE = Sentence("Signing in took too long, or was begun in another browser. Begin again.")
+PRIVATE = {"Cache-Control": "no-store, private"}
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What lets people in.
+
+    Attributes
+    ----------
+    openid : OpenId or None
+        Provider at which people sign in, if there is one.
+    members_only : bool
+        Whether nobody else may come in.
+    """
+
+    people: People
+    openid: OpenId | None
+    members_only: bool
+
+    def shown(
+        self, request: Request, status: int = 200, problem: Sentence | None = None
+    ) -> Response:
+        """Show the ways in, and why somebody is not inside yet."""
+        page = sign_in_page(
+            self.openid.provider.name if self.openid else None,
+            inside(request.query_params.get("to", "/")),
+            problem,
+            visit_to(request),
+        )
+        return HTMLResponse(page, status, PRIVATE)
+
+    def entered(self, request: Request, person: Person | None, to: str = "/") -> Response:
+        """Let a person in on this device; None is nobody."""
+        if person is None:
+            return self.shown(request, 404, NO_LINK)
+        if person.blocked:
+            return self.shown(request, 403, BLOCKED)
+        cookie = self.people.identity.issue_to(person)
+        return _with_cookie(to, cookie_header(request.url.scheme, cookie))
+
+
+def sign_in_router(doors: Doors) -> APIRouter:
+    """Routes by which people come in and go out."""
+    router, people = APIRouter(include_in_schema=False), doors.people
+
+    @router.api_route("/sign-in", methods=READ)
+    def sign_in(request: Request) -> Response:
+        return doors.shown(request)
+
+    @router.api_route("/join/{token}", methods=READ)
+    def look_at_link(request: Request, token: str) -> Response:
+        invitation = people.invitation(token)
+        if invitation is None:
+            return doors.shown(request, 404, NO_LINK)
+        page = join_page(invitation, token, visit_to(request))
+        return HTMLResponse(page, headers=PRIVATE)
+
+    @router.post("/join/{token}")
+    def join(request: Request, token: str) -> Response:
+        return doors.entered(request, people.accept(token, _before(request)))
+
+    @router.post("/sign-out")
+    def sign_out(request: Request, everywhere: Annotated[bool, Form()] = False) -> Response:
+        if everywhere and (person := request.state.person):
+            people.sign_out_everywhere(person)
+        to = "/sign-in" if doors.members_only else "/"
+        return _with_cookie(to, cookie_header(request.url.scheme, "", 0))
+
+    @router.post("/device")
+    def device(request: Request) -> Response:
+        if request.state.person is None:
+            return doors.shown(request, 401)
+        link = f"{origin_of(request)}/join/{people.link_for_device(request.state.person)}"
+        page = device_page(link, FOR_A_DEVICE, visit_to(request))
+        return HTMLResponse(page, headers=PRIVATE)
+
+    if doors.openid is not None:
+        _add_openid(router, doors, doors.openid)
+    return router
+
+
+def _add_openid(router: APIRouter, doors: Doors, openid: OpenId) -> None:
+    signer = URLSafeTimedSerializer(doors.people.identity.secret, salt="arena.sign-in")
+
+    def refused(request: Request, why: RefusedError) -> Response:
+        words = Sentence(
+            "%(name)s did not let you in: %(why)s", name=openid.provider.name, why=str(why)
+        )
+        return doors.shown(request, 403, words)
+
+    @router.get("/sign-in/openid")
+    async def leave(request: Request, to: str = "/") -> Response:
+        request.scope["session"] = session = {"to": inside(to)}
+        try:
+            address = await openid.address(request, f"{origin_of(request)}{BACK}")
+        except RefusedError as error:
+            return refused(request, error)
+        return _with_cookie(address, _state(request, signer.dumps(session), AT_PROVIDER_S))
+
+    @router.get(BACK)
+    async def come_back(request: Request) -> Response:
+        try:
+            session = signer.loads(request.cookies.get(STATE, ""), max_age=AT_PROVIDER_S)
+        except BadSignature:
+            return doors.shown(request, 403, TOO_LATE)
+        request.scope["session"] = session
+        try:
+            profile = await openid.profile(request)
+        except RefusedError as error:
+            return refused(request, error)
+        person = await run_in_threadpool(
+            doors.people.enter,
+            openid.provider.issuer,
+            profile.subject,
+            profile.name,
+            profile.role,
+            _before(request),
+        )
+        answer = doors.entered(request, person, session["to"])
+        answer.headers.append("set-cookie", _state(request, "", 0))
+        return answer
+
+
+def inside(address: str) -> str:
+    """Give an address of this arena's, or its front page for one that leads elsewhere.
+
+    Examples
+    --------
+    >>> inside("/votes?x=1"), inside("//evil.example"), inside("https://evil.example")
+    ('/votes?x=1', '/', '/')
+    """
+    leads_elsewhere = not address.startswith("/") or address[1:2] in ("/", "\\")
+    return "/" if leads_elsewhere or not address.isprintable() else address
+
+
+def _before(request: Request) -> str | None:
+    """Give the anonymous voter that a browser was until now."""
+    state = request.state
+    return state.voter.id if state.voter is not None and state.person is None else None
+
+
+def _state(request: Request, value: str, age_s: int) -> str:
+    return set_cookie(STATE, value, age_s, secure=request.url.scheme == "https")
+
+
+def _with_cookie(to: str, cookie: str) -> Response:
+    answer = RedirectResponse(to, 303, PRIVATE)
+    answer.headers.append("set-cookie", cookie)
+    return answer

@@ -1,0 +1,111 @@
+"""Makes the releases of topics: once a week, in a process of its own."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+from arena.domain.vote import DEFAULT
+from arena.errors import StoreError
+from arena.store import log, topics
+from arena.store.store import Store
+from judge.labels.released import open_release, private_release
+from judge.labels.topics import LEAST
+from rating.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+WEEK = timedelta(days=7)
+REST_S = 3600.0
+"""Between two looks whether a release is due."""
+NICENESS = 10
+TOO_FEW = 3
+"""Exit code where there are too few prompts for topics."""
+
+
+async def keep_releasing(
+    store: Store, database: str, now: Callable[[], datetime], *, private: bool
+) -> None:
+    """Let a release be made where one is due, rest, and look again, until cancelled."""
+    while True:
+        try:
+            if await asyncio.to_thread(is_due, store, now(), private=private):
+                await _apart(database, private=private)
+        except StoreError as error:
+            logger.warning("Topics could not be released: %s", error)
+        except Exception:
+            logger.exception("Releasing topics ended in a fault of ours")
+        await asyncio.sleep(REST_S)
+
+
+def is_due(store: Store, now: datetime, *, private: bool) -> bool:
+    """Say whether the last release is a week old, or there are votes enough for the first."""
+    last = store.read(topics.newest, private=private)
+    if last is None:
+        return store.read(log.newest_vote) >= LEAST
+    return now - last.created >= WEEK
+
+
+def release_topics(store: Store, now: datetime, *, private: bool) -> None:
+    """Make and store the next release.
+
+    Raises
+    ------
+    DataError
+        If there are too few prompts for topics.
+    StoreError
+        If the database fails.
+    """
+    last = store.read(topics.newest, private=private)
+    before = store.read(topics.state) if private else None
+    after, also = (before.until, before.batches.waiting) if before else (0, ())
+    asked = store.read(topics.asked, DEFAULT, after, also)
+    if private:
+        made, state = private_release(before, asked)
+    else:
+        made, state = open_release([one.text for one in asked]), None
+    with store.writing() as session:
+        topics.add(session, made, state, last.number + 1 if last else 1, now)
+
+
+async def _apart(database: str, *, private: bool) -> None:
+    """Release in a process of low priority, which ends with this task."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", __name__, stdin=PIPE, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        order = json.dumps({"database": database, "private": private}).encode()
+        _, why = await process.communicate(order)
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    words = why.decode(errors="replace").strip()
+    if process.returncode == TOO_FEW:
+        logger.info("No topics yet: %s", words)
+    elif process.returncode:
+        logger.error("Topics could not be released: %s", words)
+
+
+def main() -> int:
+    """Release the topics of the database that stands on standard input."""
+    os.nice(NICENESS)
+    order = json.load(sys.stdin)
+    with closing(Store(order["database"])) as store:
+        if not is_due(store, datetime.now(UTC), private=order["private"]):
+            return 0  # another process was quicker
+        try:
+            release_topics(store, datetime.now(UTC), private=order["private"])
+        except DataError as error:
+            sys.stderr.write(f"{error}\n")
+            return TOO_FEW
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Votes that a policy leaves out from here on, and takes in again: rows that are only added."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Float, func, or_, select, type_coerce
+from sqlmodel import Session, col
+
+from arena.domain.vote import INHERITS, READMITTED
+from arena.store import voting
+from arena.store.tables import BattleRow, ExclusionRow, FlagRow, VoteRow
+
+HELD = "held"
+APPLIED = "applied"
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why votes are left out, or taken in again.
+
+    Attributes
+    ----------
+    version : str
+        Of the rule.
+    reason : str
+        For people; leaderboards count the votes that are left out by it.
+    """
+
+    rule: str
+    version: str
+    reason: str
+
+
+def is_newest(policy: str) -> ColumnElement[bool]:
+    """Say, in a query, whether a row is the newest on its vote."""
+    newest = (
+        select(func.max(col(ExclusionRow.link)))
+        .where(col(ExclusionRow.policy).in_(INHERITS.get(policy, (policy,))))
+        .group_by(col(ExclusionRow.vote_id))
+    )
+    return col(ExclusionRow.link).in_(newest)
+
+
+def is_standing(policy: str) -> ColumnElement[bool]:
+    """Say, in a query, whether a row is the newest on its vote and leaves it out."""
+    return is_newest(policy) & (col(ExclusionRow.rule) != READMITTED)
+
+
+def reasons(session: Session, policy: str) -> dict[int, str]:
+    """Give why votes are left out, by their keys."""
+    query = select(col(ExclusionRow.vote_id), col(ExclusionRow.reason)).where(is_standing(policy))
+    return dict(session.connection().execute(query).all())
+
+
+def battles_meant(session: Session, target: str) -> list[str]:
+    """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown."""
+    query = (
+        select(col(BattleRow.public_id))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .where(or_(col(VoteRow.voter_id) == target, col(BattleRow.public_id) == target))
+        .order_by(col(VoteRow.link))
+    )
+    return list(session.connection().scalars(query))
+
+
+def rules(session: Session, policy: str) -> dict[str, str]:
+    """Give the rule of the newest row on each vote that has any, by battle."""
+    query = (
+        select(col(BattleRow.public_id), col(ExclusionRow.rule))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(ExclusionRow, col(ExclusionRow.vote_id) == col(VoteRow.id))
+        .where(is_newest(policy))
+    )
+    return dict(session.connection().execute(query).all())
+
+
+def exclude(
+    session: Session, policy: str, battles: Collection[str], grounds: Grounds, now: datetime
+) -> int:
+    """Leave out the votes on battles, but those that are out already; gives how many.
+
+    Raises
+    ------
+    UnknownBattleError
+        If a battle has no vote.
+    """
+    known = rules(session, policy)
+    fresh = [one for one in battles if known.get(one, READMITTED) == READMITTED]
+    for battle in fresh:
+        voting.exclude(session, battle, policy=policy, **asdict(grounds), now=now)
+    return len(fresh)
+
+
+def readmit(
+    session: Session,
+    policy: str,
+    battles: Collection[str],
+    *,
+    version: str,
+    reason: str,
+    now: datetime,
+) -> int:
+    """Take in again the votes on battles, those that are out; gives how many."""
+    known = rules(session, policy)
+    out = [one for one in battles if known.get(one, READMITTED) != READMITTED]
+    counter = asdict(Grounds(READMITTED, version, reason))
+    for battle in out:
+        voting.exclude(session, battle, policy=policy, **counter, now=now)
+    return len(out)
+
+
+def flag(
+    session: Session,
+    grounds: Grounds,
+    now: datetime,
+    *,
+    voter: str | None = None,
+    score: float | None = None,
+) -> None:
+    """Mark a voter; without one, say what became of a rule as a whole, and of what share."""
+    row = FlagRow(voter_id=voter, score=score, created=now, **asdict(grounds))
+    session.add(row)
+
+
+def held(session: Session) -> dict[str, float]:
+    """Give the rules that were held when last applied, with the share they would leave out."""
+    of_rules = col(FlagRow.voter_id).is_(None) & col(FlagRow.battle_id).is_(None)
+    newest = select(func.max(col(FlagRow.id))).where(of_rules).group_by(col(FlagRow.rule))
+    query = (
+        select(col(FlagRow.rule), type_coerce(col(FlagRow.score), Float))
+        .where(col(FlagRow.id).in_(newest), col(FlagRow.reason) == HELD)
+        .order_by(col(FlagRow.rule))
+    )
+    return dict(session.connection().execute(query).all())

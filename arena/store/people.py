@@ -1,0 +1,244 @@
+"""People whom the arena knows: who comes in as whom, what they may do, and who changed that."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, or_
+from sqlmodel import Session, col, select, update
+
+from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
+from arena.domain.vote import VoterKind
+from arena.errors import UnknownPersonError
+from arena.store.tables import (
+    ActRow,
+    InvitationRow,
+    PersonRow,
+    VoteRow,
+    VoterRow,
+)
+
+TERMINAL = "terminal"
+"""Who acts where a command was typed: whoever may write to the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPerson:
+    """A person as those who run the arena see them.
+
+    Attributes
+    ----------
+    votes : int
+        Votes of all their devices.
+    """
+
+    person: Person
+    issuer: str
+    votes: int
+    created: datetime
+
+
+def person(session: Session, voter_id: str) -> Person | None:
+    """Read a person by their id as a voter; None if the arena knows nobody of it."""
+    row = session.get(PersonRow, voter_id)
+    return None if row is None else _person(row)
+
+
+def enter(session: Session, entrance: Entrance, before: str | None, now: datetime) -> Person:
+    """Let in whom an issuer vouches for, as the voter that they are, or as a new one.
+
+    Parameters
+    ----------
+    before : str or None
+        Voter that their browser was until now, whose battles become theirs.
+    """
+    known = select(PersonRow).where(
+        PersonRow.issuer == entrance.issuer, PersonRow.subject == entrance.subject
+    )
+    row = session.exec(known).one_or_none()
+    if row is None:
+        row = _new_person(session, entrance, VoterKind.LOGIN, now)
+    if not Role(row.role).covers(entrance.role):
+        row.role = entrance.role
+    _adopt(session, before, row.voter_id)
+    return _person(row)
+
+
+def invite(
+    session: Session,
+    invitation: Invitation,
+    token_hash: str,
+    expires: datetime,
+    now: datetime,
+    by: str,
+) -> None:
+    """Write down a link that lets people in until it expires."""
+    session.add(
+        InvitationRow(
+            token_hash=token_hash,
+            role=invitation.role,
+            name=invitation.name,
+            person=invitation.person,
+            uses=invitation.uses,
+            used=0,
+            expires=expires,
+            created=now,
+        )
+    )
+    detail = {"role": invitation.role, "uses": invitation.uses, "device": invitation.person}
+    note(session, by, "invite", invitation.name, detail, now)
+
+
+def invitation(session: Session, token_hash: str, now: datetime) -> Invitation | None:
+    """Read what a link gives; None if there is none, or it is used up or has expired."""
+    row = _open_invitation(session, token_hash, now)
+    if row is None:
+        return None
+    return Invitation(Role(row.role), row.name, row.uses - row.used, row.person)
+
+
+def accept(session: Session, token_hash: str, before: str | None, now: datetime) -> Person | None:
+    """Let somebody in by a link, and count its use; None if it lets nobody in any more.
+
+    Parameters
+    ----------
+    before : str or None
+        Voter that their browser was until now, whose battles become theirs.
+    """
+    row = _open_invitation(session, token_hash, now)
+    if row is None:
+        return None
+    row.used += 1
+    if row.person is not None:
+        entered = session.get_one(PersonRow, row.person)
+    else:
+        name = row.name if row.uses == 1 else f"{row.name} {row.used}"
+        entrance = Entrance(INVITES, f"{row.id}:{row.used}", name, Role(row.role))
+        entered = _new_person(session, entrance, VoterKind.INVITED, now)
+    if entered.blocked:
+        return None
+    _adopt(session, before, entered.voter_id)
+    return _person(entered)
+
+
+def change(
+    session: Session,
+    voter_id: str,
+    by: str,
+    now: datetime,
+    *,
+    role: Role | None = None,
+    blocked: bool | None = None,
+    sign_out: bool = False,
+) -> Person:
+    """Give a person another role, keep them out or let them in again, or sign their devices out.
+
+    Raises
+    ------
+    UnknownPersonError
+        If the arena knows nobody of this id.
+    """
+    row = session.get(PersonRow, voter_id, with_for_update=True)
+    if row is None:
+        raise UnknownPersonError(voter_id)
+    before = {"role": row.role, "blocked": row.blocked}
+    row.role = row.role if role is None else role
+    row.blocked = row.blocked if blocked is None else blocked
+    row.sessions += sign_out
+    after = {"role": row.role, "blocked": row.blocked}
+    detail = {"before": before, "after": after, "signed_out": sign_out}
+    note(session, by, "change person", voter_id, detail, now)
+    return _person(row)
+
+
+def matching(session: Session, wanted: str) -> list[ListedPerson]:
+    """Read the people whose id begins so, or who have this name; all of them for an empty word."""
+    same = func.coalesce(VoterRow.person, VoterRow.id) == col(PersonRow.voter_id)
+    votes = (
+        select(func.count(col(VoteRow.id)))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(same)
+        .scalar_subquery()
+    )
+    begins = col(PersonRow.voter_id).startswith(wanted, autoescape=True)
+    named = or_(begins, col(PersonRow.name) == wanted)
+    query = select(PersonRow, votes).where(named).order_by(col(PersonRow.created))
+    return [
+        ListedPerson(_person(row), row.issuer, cast, row.created)
+        for row, cast in session.exec(query)
+    ]
+
+
+def note(
+    session: Session,
+    by: str,
+    act: str,
+    subject: str,
+    detail: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Write down what somebody who runs the arena did."""
+    session.add(ActRow(by=by, act=act, subject=subject, detail=dict(detail), created=now))
+
+
+def acts(session: Session) -> list[ActRow]:
+    """Read what those who run the arena did, oldest first."""
+    return list(session.exec(select(ActRow).order_by(col(ActRow.id))))
+
+
+def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:
+    query = (
+        select(InvitationRow)
+        .where(
+            InvitationRow.token_hash == token_hash,
+            col(InvitationRow.used) < col(InvitationRow.uses),
+            col(InvitationRow.expires) > now,
+        )
+        .with_for_update()
+    )
+    return session.exec(query).one_or_none()
+
+
+def _new_person(session: Session, entrance: Entrance, kind: VoterKind, now: datetime) -> PersonRow:
+    voter = VoterRow(id=uuid.uuid4().hex, kind=kind, created=now)
+    session.add(voter)
+    session.flush()
+    row = PersonRow(
+        voter_id=voter.id,
+        issuer=entrance.issuer,
+        subject=entrance.subject,
+        name=entrance.name,
+        role=entrance.role,
+        sessions=1,
+        blocked=False,
+        created=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _adopt(session: Session, before: str | None, voter_id: str) -> None:
+    """Let an anonymous voter be a person from now on; who is a person already stays their own."""
+    session.exec(
+        update(VoterRow)
+        .where(
+            col(VoterRow.id) == before,
+            col(VoterRow.kind) == VoterKind.ANONYMOUS,
+            col(VoterRow.person).is_(None),
+        )
+        .values(person=voter_id)
+    )
+
+
+def _person(row: PersonRow) -> Person:
+    return Person(
+        id=row.voter_id,
+        name=row.name,
+        role=Role(row.role),
+        kind=VoterKind.LOGIN if row.issuer != INVITES else VoterKind.INVITED,
+        sessions=row.sessions,
+        blocked=row.blocked,
+    )

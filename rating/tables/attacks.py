@@ -1,0 +1,284 @@
+"""What accounts that attack could do to a leaderboard, with its defences on and off."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from rating import __version__
+from rating.comparisons import Comparisons
+from rating.diagnosis.capture import Held, certify
+from rating.elo import POINTS_PER_NAT
+from rating.errors import DataError
+from rating.fitting import fit
+from rating.likelihood.objective import solve
+from rating.outcome import OUTCOMES, Outcome
+from rating.tables.ordered import OrderedVotes
+from rating.tables.voter_report import MOST, check_votes
+from rating.typing import Bools, Floats, Ints
+
+Strategy = Literal["fan", "target", "omnipresent", "inverted", "always-left", "random"]
+PUSHING: tuple[Strategy, ...] = ("fan", "target", "omnipresent")
+"""Strategies that serve one model; of the others the model that moves most is reported."""
+
+TASTE_SD = 0.4
+"""Of attackers where they vote honestly, in nats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Accounts that attack.
+
+    Attributes
+    ----------
+    strategy : str
+        ``fan`` votes for the model wherever it appears and honestly elsewhere; ``target`` votes
+        on the model alone, as who recognises its answers could; ``omnipresent`` is a fan who also
+        votes against the two models above; ``inverted`` votes for the worse, ``always-left`` for
+        the left side, ``random`` by coin.
+    accounts, votes : int
+        How many, and the votes of each.
+    model : str or None
+        The one to push; None for the one in the middle of the leaderboard.
+    """
+
+    strategy: Strategy
+    accounts: int
+    votes: int
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How far the model moved: points, and ranks upwards, on average over runs.
+
+    Attributes
+    ----------
+    points_low, points_high : float
+        Smallest and largest of the runs.
+    """
+
+    points: float
+    ranks: float
+    points_low: float
+    points_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """What an attack moved.
+
+    Attributes
+    ----------
+    model : str
+        The one it pushed, or that moved most without defences.
+    off, on : Moved
+        Without defences, and with votes left out as ``arena voters --apply`` would.
+    left_out, honest_left_out : float
+        Shares of the attackers' and of the honest votes that the defences left out.
+    holds : tuple of Held
+        What the first ranks hold against, whatever new accounts do.
+    """
+
+    attack: Attack
+    model: str
+    runs: int
+    off: Moved
+    on: Moved
+    left_out: float
+    honest_left_out: float
+    holds: tuple[Held, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "strategy": self.attack.strategy,
+            "accounts": self.attack.accounts,
+            "votes": self.attack.votes,
+            "model": self.model,
+            "runs": self.runs,
+            "moved": {"off": asdict(self.off), "on": asdict(self.on)},
+            "left_out": self.left_out,
+            "honest_left_out": self.honest_left_out,
+            "holds": [asdict(held) for held in self.holds],
+            "version": __version__,
+        }
+
+
+class _Run(NamedTuple):
+    """Strengths of all models after one run, in nats, and the shares left out."""
+
+    off: Floats
+    on: Floats
+    left_out: float
+    honest_left_out: float
+
+
+def simulate(
+    votes: OrderedVotes,
+    attack: Attack,
+    *,
+    runs: int = 5,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> AttackResult:
+    """Add the votes of attackers to votes that were cast, and rate with and without defences.
+
+    Attackers meet pairs of models with equal probability (``target``: the model and any other);
+    where they are honest, they see the models at the strengths of the votes with tastes of sd
+    `TASTE_SD`. The defences are those of ``arena voters --apply``: votes of voters flagged
+    jointly, and of sure members of rings on their model, are left out, unless a rule would leave
+    out more than `MOST` of all. What moved is against the votes that were cast, rated by maximum
+    likelihood.
+
+    Parameters
+    ----------
+    runs : int
+        Draws of the attackers' votes.
+    progress : callable, optional
+        Takes how many runs are done, and of how many.
+
+    Raises
+    ------
+    DataError
+        For an attack of nobody, an unknown model, or fewer than two models.
+    NotIdentifiedError
+        If the votes identify no ratings.
+    """
+    if min(attack.accounts, attack.votes, runs) < 1:
+        msg = f"An attack needs accounts, votes and runs, 1 or more each: got {attack}, {runs=}."
+        raise DataError(msg)
+    votes = _of_models_met(votes)
+    if attack.model is not None and attack.model not in votes.models:
+        msg = f"There is no model {attack.model!r} to push; there are {', '.join(votes.models)}."
+        raise DataError(msg)
+    before, wins = _rated(votes), _wins(votes)
+    order = np.argsort(-before)
+    target = order[len(order) // 2] if attack.model is None else votes.models.index(attack.model)
+    results = []
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        results.append(_run(votes, attack, int(target), before, rng))
+        if progress:
+            progress(run + 1, runs)
+    off = np.array([one.off for one in results])
+    if attack.strategy not in PUSHING:
+        target = np.abs(off.mean(axis=0) - before).argmax()
+    return AttackResult(
+        attack=attack,
+        model=votes.models[target],
+        runs=runs,
+        off=_moved(off, before, int(target)),
+        on=_moved(np.array([one.on for one in results]), before, int(target)),
+        left_out=float(np.mean([one.left_out for one in results])),
+        honest_left_out=float(np.mean([one.honest_left_out for one in results])),
+        holds=certify(wins, attack.votes),
+    )
+
+
+def _run(
+    votes: OrderedVotes, attack: Attack, target: int, before: Floats, rng: np.random.Generator
+) -> _Run:
+    attacked = _with(votes, attack, target, before, rng)
+    is_new = attacked.voter >= len(votes.voters)
+    out = _left_out(attacked)
+    shares = [float(out[rows].mean()) for rows in (is_new, ~is_new)]
+    off, on = (solve(_wins(some), before).theta for some in (attacked, attacked.of(~out)))
+    return _Run(off, on, *shares)
+
+
+def _with(
+    votes: OrderedVotes, attack: Attack, target: int, theta: Floats, rng: np.random.Generator
+) -> OrderedVotes:
+    """Add the attackers' votes."""
+    n, k = attack.accounts * attack.votes, len(votes.models)
+    voter = np.repeat(np.arange(attack.accounts), attack.votes)
+    left = rng.integers(k, size=n)
+    if attack.strategy == "target":
+        left[:] = target
+    right = (left + rng.integers(1, k, size=n)) % k
+    turned = rng.random(n) < 0.5
+    left, right = np.where(turned, right, left), np.where(turned, left, right)
+    liking = theta + rng.normal(0, TASTE_SD, (attack.accounts, k))
+    lead = liking[voter, left] - liking[voter, right]
+    p = 1 / (1 + np.exp(lead if attack.strategy == "inverted" else -lead))
+    won = rng.random(n) < p
+    if attack.strategy == "always-left":
+        won[:] = True
+    elif attack.strategy == "random":
+        won = rng.random(n) < 0.5
+    elif attack.strategy in PUSHING:
+        won = _pushed(won, left, right, target, _rivals(attack, theta, target))
+    return replace(
+        votes,
+        voters=(*votes.voters, *(f"attacker {i + 1}" for i in range(attack.accounts))),
+        left=np.concatenate([votes.left, left]),
+        right=np.concatenate([votes.right, right]),
+        score=np.concatenate([votes.score, won.astype(np.float64)]),
+        voter=np.concatenate([votes.voter, len(votes.voters) + voter]),
+        trait=None,
+    )
+
+
+def _rivals(attack: Attack, theta: Floats, target: int) -> Ints:
+    above = np.flatnonzero(theta > theta[target])
+    nearest = above[np.argsort(theta[above])][:2]
+    return nearest if attack.strategy == "omnipresent" else nearest[:0]
+
+
+def _pushed(won: Bools, left: Ints, right: Ints, target: int, rivals: Ints) -> Bools:
+    against = np.isin(left, rivals), np.isin(right, rivals)
+    cases = [left == target, right == target, against[0] & ~against[1], against[1] & ~against[0]]
+    return np.asarray(np.select(cases, [True, False, False, True], won))
+
+
+def _left_out(votes: OrderedVotes) -> Bools:
+    """Say which votes the defences leave out."""
+    out = np.zeros(len(votes.voter), dtype=bool)
+    codes = {name: code for code, name in enumerate(votes.voters)}
+    for charges in check_votes(votes).charges.values():
+        named = np.zeros(len(out), dtype=bool)
+        for voter, model in charges:
+            rows = votes.voter == codes[voter]
+            if model is not None:
+                at = votes.models.index(model)
+                rows &= (votes.left == at) | (votes.right == at)
+            named |= rows
+        if named.mean() <= MOST:
+            out |= named
+    return out
+
+
+def _of_models_met(votes: OrderedVotes) -> OrderedVotes:
+    """Leave out names of models without a vote that counts."""
+    met, codes = np.unique(np.concatenate([votes.left, votes.right]), return_inverse=True)
+    left, right = np.split(codes, 2)
+    names = tuple(votes.models[model] for model in met)
+    return replace(votes, models=names, left=left, right=right)
+
+
+def _rated(votes: OrderedVotes) -> Floats:
+    outcome = np.select(
+        [votes.score == 1, votes.score == 0],
+        [OUTCOMES.index(Outcome.A), OUTCOMES.index(Outcome.B)],
+        OUTCOMES.index(Outcome.TIE),
+    )
+    fitted = fit(Comparisons.from_codes(votes.models, votes.left, votes.right, outcome))
+    at = [fitted.models.index(model) for model in votes.models]
+    return np.asarray(fitted.theta[at])
+
+
+def _wins(votes: OrderedVotes) -> Floats:
+    wins = np.zeros((len(votes.models), len(votes.models)))
+    np.add.at(wins, (votes.left, votes.right), votes.score)
+    np.add.at(wins, (votes.right, votes.left), 1 - votes.score)
+    return wins
+
+
+def _moved(after: Floats, before: Floats, model: int) -> Moved:
+    points = POINTS_PER_NAT * (after[:, model] - before[model])
+    above = (after > after[:, [model]]).sum(axis=1)
+    ranks = (before > before[model]).sum() - above
+    low, high = float(points.min()), float(points.max())
+    return Moved(float(points.mean()), float(ranks.mean()), low, high)

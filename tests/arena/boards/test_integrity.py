@@ -1,0 +1,199 @@
+"""Votes that the check of voters names are left out, with reasons, and can be taken in again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlmodel import col, select
+
+from arena.boards.integrity import RINGS, VOTERS, apply
+from arena.boards.leaderboard import Leaderboard
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
+from arena.store import exclusions, log
+from arena.store.exclusions import Grounds
+from arena.store.store import Store
+from arena.store.tables import FlagRow
+from arena.store.verify import verify
+from rating.diagnosis.rings import Gained, Ring
+from rating.tables.voter_report import CheckedVoter, RingMember, VotersReport
+from tests.arena.store.battles import MODELS, NOW, ballot, ready
+from tests.command import Command, refused
+
+BOT, FAN = Voter("bot"), Voter("fan")
+
+
+def voted(store: Store, votes: Sequence[Voter]) -> None:
+    for place, voter in enumerate(votes):
+        ready(store, f"b{place}", voter)
+        store.cast(ballot(f"b{place}", Choice.A if place % 3 else Choice.B, voter=voter.id))
+
+
+@pytest.fixture
+def played(database_url: str) -> Iterator[Store]:
+    """Twenty votes by eleven people, two of them by a bot and one by a fan."""
+    with closing(Store(database_url)) as store:
+        people = [Voter(f"v{n % 9}") for n in range(17)]
+        store.register(MODELS, NOW)
+        voted(store, [BOT, *people, FAN, BOT])
+        yield store
+
+
+def report(
+    voters: Sequence[str] = (), fans: Sequence[str] = (), model: str = "quartz"
+) -> VotersReport:
+    ring = Ring(model, "for", len(fans), 0.2, 64.0, Gained(89.0, 3))
+    return VotersReport(
+        alpha=0.05,
+        least=20,
+        taste_sd=0.4,
+        order_effect=0.0,
+        by_time=True,
+        votes=20,
+        self_battles=0,
+        dropped={},
+        voters=tuple(
+            CheckedVoter(
+                one, 2, 0, max_log_e=9.5, flagged=True, flagged_jointly=True, leading="coin"
+            )
+            for one in voters
+        ),
+        rings=(ring,) if fans else (),
+        members=tuple(RingMember(one, model, 0.1, "in a ring") for one in fans),
+    )
+
+
+def left_out(store: Store, policy: Policy = DEFAULT) -> dict[str, str | None]:
+    with store.reading() as session:
+        votes = log.columns(session, policy)
+    return {b: why for b, why in zip(votes.battle, votes.left_out, strict=True) if why}
+
+
+def is_whole(store: Store) -> bool:
+    with store.reading() as session:
+        return verify(session).problem is None
+
+
+def test_flagged_voters_lose_all_votes_and_the_chain_verifies(played: Store) -> None:
+    done = {one.rule: one for one in apply(played, report(["bot"]), NOW)}
+    assert (done[VOTERS].votes, done[VOTERS].voters, done[VOTERS].held) == (2, 1, False)
+    assert done[RINGS].votes == 0
+    assert left_out(played) == {"b0": "votes like a coin toss", "b19": "votes like a coin toss"}
+    assert left_out(played, BEFORE_EXCLUSIONS) == {}
+    assert is_whole(played)
+    with played.reading() as session:
+        flags = session.exec(select(FlagRow).order_by(col(FlagRow.id))).all()
+    assert [(f.rule, f.voter_id, f.score, f.reason) for f in flags] == [
+        (VOTERS, None, 0.1, "applied"),
+        (VOTERS, "bot", 9.5, "votes like a coin toss"),
+        (RINGS, None, 0.0, "applied"),
+    ]
+
+
+def test_members_of_a_ring_lose_their_votes_on_its_model_alone(played: Store) -> None:
+    apply(played, report(fans=["fan"], model="quartz"), NOW)
+    assert left_out(played) == {"b18": "ring for quartz"}
+    apply(played, report(fans=["bot"], model="another"), NOW)
+    assert left_out(played) == {"b18": "ring for quartz"}
+
+
+def test_a_doubtful_member_keeps_the_votes(played: Store) -> None:
+    doubtful = report(fans=["fan"])
+    member = replace(doubtful.members[0], weight=0.3)
+    apply(played, replace(doubtful, members=(member,)), NOW)
+    assert left_out(played) == {}
+
+
+def test_applied_twice_nothing_is_written_twice(played: Store) -> None:
+    apply(played, report(["bot"]), NOW)
+    assert {one.votes for one in apply(played, report(["bot"]), NOW)} == {0}
+    assert len(left_out(played)) == 2
+    assert is_whole(played)
+
+
+def test_a_vote_that_was_readmitted_is_not_left_out_again_by_a_rule(played: Store) -> None:
+    apply(played, report(["bot"]), NOW)
+    with played.writing() as session:
+        n = exclusions.readmit(session, DEFAULT.name, ["b0"], version="1", reason="ok", now=NOW)
+    assert n == 1
+    assert {*left_out(played)} == {"b19"}
+    apply(played, report(["bot"]), NOW)
+    assert {*left_out(played)} == {"b19"}
+    by_hand = Grounds("by hand", "1", "a bot after all")
+    with played.writing() as session:
+        assert exclusions.exclude(session, DEFAULT.name, ["b0", "b19"], by_hand, NOW) == 1
+    assert left_out(played)["b0"] == "a bot after all"
+    assert is_whole(played)
+
+
+def test_a_rule_that_would_leave_out_more_than_a_fifth_is_held_and_the_board_says_so(
+    played: Store,
+) -> None:
+    board = Leaderboard(played, DEFAULT, lambda: NOW)
+    assert board.read().warnings == Leaderboard(played, DEFAULT, lambda: NOW).read().warnings
+    many = [f"v{n}" for n in range(3)]
+    done = {one.rule: one for one in apply(played, report(many, fans=["fan"]), NOW)}
+    assert (done[VOTERS].held, done[VOTERS].share) == (True, 0.3)
+    assert not done[RINGS].held
+    assert left_out(played) == {"b18": "ring for quartz"}
+    (warning,) = [one for one in board.read().warnings if "is held" in one]
+    assert "single voters would leave out 30 % of the votes" in warning
+    apply(played, report(["bot"]), NOW)
+    assert not [one for one in board.read().warnings if "is held" in one]
+
+
+def test_the_board_says_how_many_are_left_out_and_stands_beside_the_one_with_them(
+    played: Store,
+) -> None:
+    apply(played, report(["bot"], fans=["fan"]), NOW)
+    board = Leaderboard(played, DEFAULT, lambda: NOW).read()
+    whole = Leaderboard(played, BEFORE_EXCLUSIONS, lambda: NOW).read()
+    assert board.left_out == {"ring for quartz": 1, "votes like a coin toss": 2}
+    assert (board.excluded, whole.excluded) == (3, 0)
+    assert (board.votes, whole.votes) == (17, 20)
+
+
+@pytest.fixture
+def database(played: Store, database_url: str) -> str:
+    played.close()
+    return database_url
+
+
+def test_people_leave_votes_out_and_take_them_in_again_by_command(
+    command: Command, database: str
+) -> None:
+    def run(*words: str) -> str:
+        result = command(*words, "--database", database)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    assert run("exclude", "bot", "--reason", "paid") == (
+        "bot: 2 votes are left out of default-v2.\n"
+    )
+    assert run("exclude", "b0", "--reason", "again") == (
+        "b0: 0 votes are left out of default-v2; 1 were before.\n"
+    )
+    assert run("readmit", "b0") == "b0: 1 votes count again in default-v2.\n"
+    assert (
+        run("exclude", "b1", "--reason", "a test") == "b1: 1 votes are left out of default-v2.\n"
+    )
+    assert command("verify", database).returncode == 0
+    run("export", "votes", "--to", "v.csv", "--all")
+    assert command("verify", "v.csv").returncode == 0
+    refused(
+        command("exclude", "nobody", "--reason", "x", "--database", database), "'nobody'", "voter"
+    )
+    refused(command("exclude", "bot", "--reason", " ", "--database", database), "--reason ' '")
+
+
+def test_the_check_of_voters_is_applied_to_a_database(command: Command, database: str) -> None:
+    result = command("voters", database, "--apply", "--format", "json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["rings"] == []
+    assert "Rule 'voters': 0 votes of 0 voters are left out" in result.stderr
+
+
+def test_a_file_has_no_leaderboard_to_apply_the_check_to(command: Command, tmp_path: Path) -> None:
+    refused(command("voters", "votes.csv", "--apply"), "--apply", "'votes.csv'", "URL")

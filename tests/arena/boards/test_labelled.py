@@ -1,0 +1,228 @@
+"""Boards by label: made beside the requests, pooled, and corrected for who labels."""
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arena.boards import labelled
+from arena.boards.labelled import (
+    LOOK,
+    NO_LABELS,
+    ONE_KIND,
+    RARE,
+    LabelBoards,
+    Snapshot,
+    fit_facet,
+)
+from arena.boards.source import votes_of
+from arena.domain.vote import DEFAULT, Choice
+from arena.errors import StoreError
+from arena.store.store import Store
+from judge.labels.accuracy import accuracy_of
+from rating import RateOptions
+from rating.errors import DataError
+from rating.pooling.mix import Mix
+from rating.tables.counts import rate_source
+from rating.tables.sources import LoggedColumns
+from tests.arena.boards.kinds import CODE_FIRST, MODELS, vote_on_kinds
+from tests.arena.boards.log import Vote, logged, many
+from tests.sqlite import new_sqlite
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    store = Store(new_sqlite(tmp_path_factory.mktemp("kinds")))
+    vote_on_kinds(store, 300)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def snapshot(voted: Store) -> Snapshot:
+    boards = LabelBoards(voted, DEFAULT, Clock())
+    made = boards.read(60)
+    boards.close()
+    assert made is not None
+    return made
+
+
+def columns(
+    votes: list[Vote], values: Sequence[str | None], facet: str = "category"
+) -> LoggedColumns:
+    read = logged(votes)
+    return LoggedColumns(
+        **{name: getattr(read, name) for name in read.__dataclass_fields__ if name != "labels"},
+        labels={facet: [*values]},
+    )
+
+
+def test_labels_are_counted_by_their_votes(snapshot: Snapshot) -> None:
+    counts = {count.value: count for count in snapshot.labels["category"]}
+    assert {*counts} == {"code", "creative", "other", "translation"}
+    assert next(iter(counts)) == "code"
+    assert sum(count.votes for count in counts.values()) == snapshot.voted == 300
+    assert sum(count.share for count in counts.values()) == pytest.approx(1)
+    assert {count.value for count in snapshot.labels["language"]} == {"en", "fr"}
+
+
+def test_a_board_is_that_of_the_command_on_the_same_votes(
+    snapshot: Snapshot, voted: Store
+) -> None:
+    url = voted.engine.url.render_as_string(hide_password=False)
+    pooled = rate_source(votes_of(url), RateOptions(by="category", pool=True)).to_dict()
+    board = snapshot.board("category", "code").to_dict()
+    ratings = pooled["groups"]["code"]["ratings"]
+    for row, same in zip(board["ratings"], ratings, strict=True):
+        assert row.items() >= same.items()
+    assert board["pooling"] == pooled["pooling"]
+    assert board["method"]["data_hash"] == pooled["groups"]["code"]["method"]["data_hash"]
+
+
+def test_planted_gains_are_seen_raw_and_larger_without_the_errors_of_the_tagger(
+    snapshot: Snapshot,
+) -> None:
+    board = snapshot.board("category", "code")
+    gain = {row.model: row for row in board.rows}[MODELS[0].id]
+    assert gain.effect.value > 50
+    assert gain.corrected is not None
+    assert gain.corrected.value > gain.effect.value
+    tagged = board.votes / board.of
+    accuracy = accuracy_of("category", "code")
+    alone = accuracy.unattenuated(gain.effect.value, 1.0, tagged=tagged)
+    assert alone is not None
+    assert gain.corrected.value == pytest.approx(alone.value)
+    assert board.labelled == 312
+    order = [row.model for row in board.rows]
+    assert order[0] == MODELS[int(np.argmax(CODE_FIRST))].id
+
+
+def test_every_model_has_a_row_where_votes_are_few_and_borrows_more_there(
+    snapshot: Snapshot,
+) -> None:
+    few, many_votes = (snapshot.board("category", value) for value in ("translation", "code"))
+    assert len(few.rows) == len(many_votes.rows) == len(MODELS)
+    assert few.votes < 30 < many_votes.votes
+    assert min(row.borrowed for row in few.rows) > max(row.borrowed for row in many_votes.rows)
+
+
+def test_what_boards_are_worth_on_unseen_prompts_stands_beside_them(snapshot: Snapshot) -> None:
+    unseen = snapshot.board("category", "code").unseen
+    assert unseen is not None
+    assert unseen.prompts == 300
+    assert unseen.pooled.is_better
+
+
+def test_a_board_is_made_once(snapshot: Snapshot) -> None:
+    assert snapshot.board("language", "fr") is snapshot.board("language", "fr")
+    assert snapshot.has("language", "fr")
+    assert not snapshot.has("language", "de")
+
+
+def test_a_mix_of_one_category_is_its_board(snapshot: Snapshot) -> None:
+    mixed = snapshot.mix(Mix.of_shares({"code": 1}))
+    board = snapshot.board("category", "code")
+    assert [row.rating for row in mixed.report.ratings] == [row.rating for row in board.rows]
+    with pytest.raises(DataError, match="no category 'chess'"):
+        snapshot.mix(Mix.of_shares({"chess": 1}))
+
+
+def test_nothing_is_made_anew_until_votes_or_labels_have_grown(
+    tmp_path: Path, clock: Clock
+) -> None:
+    store = Store(new_sqlite(tmp_path))
+    vote_on_kinds(store, 60)
+    boards = LabelBoards(store, DEFAULT, clock, worked=lambda: 0.0)
+    first = boards.read(60)
+    assert first is not None
+    clock.now += LOOK
+    boards.read(60)
+    time.sleep(0.3)
+    assert boards.read() is first
+    vote_on_kinds(store, 30, seed=1)
+    assert boards.read() is first  # not before the next look
+    clock.now += LOOK
+    deadline = time.monotonic() + 60
+    while (renewed := boards.read()) is first and time.monotonic() < deadline:
+        clock.now += LOOK
+        time.sleep(0.05)
+    assert renewed is not None
+    assert renewed.voted == 90
+    boards.close()
+    store.close()
+
+
+def test_boards_that_take_long_rest_for_longer(voted: Store, clock: Clock) -> None:
+    spent = iter(range(0, 10_000, 100))
+    boards = LabelBoards(voted, DEFAULT, clock, worked=lambda: float(next(spent)))
+    assert boards.read(60) is not None
+    time.sleep(0.1)
+    clock.now += timedelta(seconds=1999)
+    boards.read()
+    assert next(spent) == 200
+    boards.close()
+
+
+def test_a_log_that_cannot_be_read_is_an_error_and_no_empty_board(
+    tmp_path: Path, clock: Clock
+) -> None:
+    store = Store(new_sqlite(tmp_path))
+    (path,) = tmp_path.glob("*.db")
+    boards = LabelBoards(store, DEFAULT, clock)
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreError):
+        boards.read(60)
+    boards.close()
+    store.close()
+
+
+def test_votes_without_labels_or_of_one_kind_say_why_there_are_no_boards() -> None:
+    votes = many()
+    assert fit_facet(columns(votes, [None] * len(votes)), "category").reason == NO_LABELS
+    assert fit_facet(columns(votes, ["code"] * len(votes)), "category").reason == ONE_KIND
+    assert fit_facet(columns([], []), "category").reason == NO_LABELS
+
+
+def test_a_newcomer_is_set_aside_and_the_others_are_rated() -> None:
+    votes = [*many(), Vote("new", "m0", Choice.A, voter="v1")]
+    values = [("code", "creative")[i % 2] for i in range(len(votes))]
+    facet = fit_facet(columns(votes, values), "category")
+    assert facet.reason is None
+    assert facet.newcomers == {"new"}
+    assert facet.fit is not None
+    assert "new" not in facet.fit.votes.data.models
+
+
+def test_votes_that_identify_nothing_say_so() -> None:
+    votes = [Vote("m0", "m1", Choice.A)] * 9
+    values = [("code", "creative")[i % 2] for i in range(9)]
+    facet = fit_facet(columns(votes, values), "category")
+    assert facet.fit is None
+    assert facet.reason is not None
+    assert "m0" in facet.reason
+
+
+def test_rare_values_share_a_board_where_all_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(labelled, "MOST_STRENGTHS", 9)
+    votes = many(240)
+    values = [("en", "en", "de", "fr", "ja", "sw")[i % 6] for i in range(240)]
+    facet = fit_facet(columns(votes, values, "language"), "language")
+    assert {count.value: count.votes for count in facet.counts} == {"en": 80, "de": 40, RARE: 120}

@@ -1,0 +1,186 @@
+"""Releases of topics: when they are made, what they count, and what the page shows of them."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from arena.domain.battle import BattleState
+from arena.domain.vote import DEFAULT, Choice, Voter, VoterKind
+from arena.play import topics as releasing
+from arena.play.topics import WEEK, is_due, keep_releasing, release_topics
+from arena.store import topics
+from arena.store.store import Store
+from rating.errors import DataError
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
+from tests.judge.labels.planted import SUBJECTS, planted
+from tests.serving import quick_arena
+
+
+def vote(
+    store: Store, number: int, person: str, prompt: str, kind: VoterKind = VoterKind.ANONYMOUS
+) -> None:
+    voter, battle = Voter(person, kind), f"b{number}"
+    store.open_battle(replace(new_battle(battle, voter), prompt=prompt))
+    both = {A1: complete(), B1: complete()}
+    store.close_answers(battle, BattleState.READY, both, message=None, now=NOW)
+    store.cast(ballot(battle, Choice.SKIP if prompt == "skip" else Choice.A, voter=person))
+
+
+def fill(store: Store, n: int, people: int, seed: int = 1, start: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    prompts, _ = planted(n, rng)
+    for number, prompt in enumerate(prompts, start):
+        vote(store, number, f"person-{number % people}", prompt)
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store(database_url)
+    opened.hold_lease()
+    opened.register(MODELS, NOW)
+    yield opened
+    opened.close()
+
+
+def test_open_topics_are_released_once_a_week(store: Store) -> None:
+    assert not is_due(store, NOW, private=False)
+    fill(store, 120, 12)
+    assert is_due(store, NOW, private=False)
+    release_topics(store, NOW, private=False)
+    released = store.read(topics.newest, private=False)
+    assert released is not None
+    assert (released.number, released.created, released.release.prompts) == (1, NOW, 120)
+    words = {word for topic in released.release.topics for word in topic.words}
+    assert words <= {word for names in SUBJECTS.values() for word in names.split()} | {
+        "today", "beginner", "quick", "friend", "evening", "plan"
+    }  # fmt: skip
+    assert not is_due(store, NOW + WEEK - timedelta(seconds=1), private=False)
+    assert is_due(store, NOW + WEEK, private=False)
+    assert store.read(topics.newest, private=True) is None
+
+
+def test_private_topics_go_on_from_what_was_stored(store: Store) -> None:
+    fill(store, 560, 60)
+    release_topics(store, NOW, private=True)
+    first = store.read(topics.state)
+    assert first is not None
+    assert first.until == store.read(topics.asked, DEFAULT)[-1].key
+    fill(store, 30, 3, seed=2, start=1000)
+    release_topics(store, NOW + WEEK, private=True)
+    second = store.read(topics.state)
+    assert second is not None
+    assert second.topics == first.topics
+    three = {one.key for one in store.read(topics.asked, DEFAULT, first.until)}
+    assert len(three) == 30
+    # At most ten of each count, and wait as long as three people are not ten.
+    released = store.read(topics.newest, private=True)
+    assert three & second.batches.waiting or sum(second.batches.counts.values()) > sum(
+        first.batches.counts.values()
+    )
+    assert released is not None
+    assert released.number == 2
+    assert released.release.prompts % 5 == 0
+
+
+def test_private_topics_need_people(store: Store) -> None:
+    fill(store, 60, 6)
+    with pytest.raises(DataError, match="500 prompts by 50 people, got 60 by 6"):
+        release_topics(store, NOW, private=True)
+    assert store.read(topics.state) is None
+
+
+def test_only_votes_that_count_and_whose_words_are_there_are_asked_about(store: Store) -> None:
+    for number, prompt in enumerate(("bread", "skip", "birds", "space")):
+        vote(store, number, f"p{number}", prompt)
+    vote(store, 4, "robot", "chess", VoterKind.SIMULATED)
+    store.open_battle(replace(new_battle("open"), prompt="never voted on"))
+    exclude(store, "b2", DEFAULT, "a ring")
+    asked = store.read(topics.asked, DEFAULT)
+    assert [(one.person, one.text) for one in asked] == [("p0", "bread"), ("p3", "space")]
+    assert [one.text for one in store.read(topics.asked, DEFAULT, asked[0].key)] == ["space"]
+    also = {asked[0].key}
+    assert len(store.read(topics.asked, DEFAULT, asked[-1].key, also)) == 1
+    with store.writing() as session:
+        session.connection().execute(text("UPDATE turn SET prompt = '', nonce = NULL"))
+    assert store.read(topics.asked, DEFAULT) == []
+
+
+def test_two_who_release_at_once_leave_one_release(store: Store) -> None:
+    fill(store, 60, 6)
+    release_topics(store, NOW, private=False)
+    first = store.read(topics.newest, private=False)
+    assert first is not None
+    with store.writing() as session:
+        other = replace(first.release, prompts=1)
+        topics.add(session, other, None, first.number, NOW)
+    assert store.read(topics.newest, private=False) == first
+
+
+async def test_a_process_of_its_own_makes_the_release(store: Store, database_url: str) -> None:
+    fill(store, 60, 6)
+    keeping = asyncio.create_task(keep_releasing(store, database_url, lambda: NOW, private=False))
+    async with asyncio.timeout(100):
+        while store.read(topics.newest, private=False) is None:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.1)
+    keeping.cancel()
+
+
+async def test_too_few_prompts_are_no_fault(
+    store: Store, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    fill(store, 51, 6)
+    await releasing._apart(database_url, private=True)
+    assert "No topics yet: Topics of private prompts need 500 prompts" in caplog.text
+
+
+async def test_a_database_that_is_away_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await releasing._apart(f"sqlite:///{tmp_path}/no/such.db", private=True)
+    assert "Topics could not be released" in caplog.text
+
+
+def test_the_page_shows_what_was_released_and_of_the_right_kind(tmp_path: Path) -> None:
+    with quick_arena(tmp_path) as served, served.visitor() as ada:
+        page = ada.get("/topics")
+        assert page.status_code == 404
+        assert "There are no topics yet" in page.text
+        assert 'href="/topics"' not in ada.get("/method").text
+        opened = Store(served.database)
+        opened.hold_lease()
+        opened.register(MODELS, NOW)
+        fill(opened, 560, 60)
+        release_topics(opened, NOW, private=True)
+        assert ada.get("/topics").status_code == 404
+        release_topics(opened, NOW, private=False)
+        opened.close()
+        page = ada.get("/topics")
+        assert "560 prompts behind the votes" in page.text
+        assert "shown as they are" in page.text
+        assert 'href="/topics"' in ada.get("/method").text
+        again = ada.get("/topics", headers={"If-None-Match": page.headers["etag"]})
+        assert again.status_code == 304
+        assert "person-1" not in page.text
+
+
+def test_an_arena_of_private_battles_shows_private_topics(tmp_path: Path) -> None:
+    with quick_arena(tmp_path, show_battles=False) as served, served.visitor() as ada:
+        opened = Store(served.database)
+        opened.hold_lease()
+        opened.register(MODELS, NOW)
+        fill(opened, 560, 60)
+        release_topics(opened, NOW, private=False)
+        assert ada.get("/topics").status_code == 404
+        release_topics(opened, NOW, private=True)
+        opened.close()
+        page = ada.get("/topics").text
+        assert "Battles of this arena are private" in page
+        assert "in batches of at least 25 prompts by at least 10 people" in page

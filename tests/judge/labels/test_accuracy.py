@@ -1,0 +1,90 @@
+"""What a tagger's errors do to differences between prompts, and how they are taken out again."""
+
+import numpy as np
+import pytest
+
+from judge.labels.accuracy import Accuracy, accuracies, accuracy_of
+from judge.labels.taggers import CATEGORIES
+
+
+def test_a_difference_is_divided_by_what_the_errors_leave_of_it() -> None:
+    # Of 1,000 rows 200 carry the label; s = .8, f = .05, so .2 are tagged: precision .8, leak .05.
+    tagger = Accuracy("code", 160, 40, 40, 760)
+    corrected = tagger.unattenuated(75.0, 10.0, tagged=0.2)
+    assert corrected is not None
+    assert corrected.value == pytest.approx(75.0 / (0.8 - 0.05))
+    assert corrected.value == pytest.approx(75.0 / tagger.attenuation)
+    assert corrected.lower is not None
+    assert corrected.upper is not None
+    assert corrected.lower < 80
+    assert corrected.upper > 120
+
+
+def test_another_share_of_tagged_prompts_is_another_mix_of_right_and_wrong() -> None:
+    tagger = Accuracy("code", 160, 40, 40, 760)
+    p = (0.4 - 0.05) / 0.75
+    precision, leak = 0.8 * p / 0.4, 0.2 * p / 0.6
+    corrected = tagger.unattenuated(75.0, 10.0, tagged=0.4)
+    assert corrected is not None
+    assert corrected.value == pytest.approx(75.0 / (precision - leak))
+
+
+def test_a_tagger_without_errors_leaves_a_difference_as_it_is() -> None:
+    perfect = Accuracy("code", 5000, 0, 0, 5000).unattenuated(75.0, 10.0, tagged=0.3)
+    assert perfect is not None
+    assert perfect.value == 75.0
+    assert (perfect.lower, perfect.upper) == pytest.approx((75 - 19.6, 75 + 19.6), abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("tagger", "tagged"),
+    [
+        (Accuracy("few rows", 20, 1, 1, 70), 0.3),
+        (Accuracy("nobody carries it", 0, 3, 0, 200), 0.3),
+        (Accuracy("tagged more rarely than it errs", 20, 40, 1, 160), 0.1),
+        (Accuracy("everything is tagged", 20, 5, 1, 160), 1.0),
+    ],
+)
+def test_where_the_errors_are_not_known_nothing_is_corrected(
+    tagger: Accuracy, tagged: float
+) -> None:
+    assert tagger.unattenuated(75.0, 10.0, tagged=tagged) is None
+
+
+def test_a_sample_that_hardly_knows_the_tagger_has_no_end_of_its_interval() -> None:
+    corrected = Accuracy("rare", 1, 12, 0, 300).unattenuated(75.0, 1.0, tagged=0.05)
+    assert corrected is not None
+    assert corrected.upper == np.inf
+
+
+def test_intervals_of_planted_differences_hold() -> None:
+    """A tagger of s = .8 and f = .04, known of 312 rows of which .15 carry the label."""
+    rng = np.random.default_rng(5)
+    s, f, p, true, se = 0.8, 0.04, 0.3, 100.0, 12.0
+    t = s * p + f * (1 - p)
+    seen = true * (s * p / t - (1 - s) * p / (1 - t))
+    held = held_raw = 0
+    for _ in range(600):
+        n = rng.binomial(312, 0.15)
+        a, b = rng.binomial(n, s), rng.binomial(312 - n, f)
+        tagger = Accuracy("code", a, b, n - a, 312 - n - b)
+        raw = rng.normal(seen, se)
+        corrected = tagger.unattenuated(raw, se, tagged=t)
+        assert corrected is not None
+        assert corrected.lower is not None
+        assert corrected.upper is not None
+        held += corrected.lower <= true <= corrected.upper
+        held_raw += abs(raw - true) <= 1.96 * se
+    assert 0.92 <= held / 600 <= 0.985
+    assert held_raw / 600 < 0.75  # the difference as it shows is too small
+
+
+def test_each_value_of_a_facet_has_rows_in_the_sample() -> None:
+    for name in (*CATEGORIES, "other"):
+        one = accuracy_of("category", name)
+        assert one.rows == 312
+        assert one.true_positives > 10
+    yes_or_no = accuracies()["roleplay"]  # the first of the categories: no other comes before it
+    assert accuracy_of("category", "roleplay") == yes_or_no
+    assert accuracy_of("intent", "quizzing") == accuracies()["quizzing"]
+    assert accuracy_of("language", "xx").true_positives == 0

@@ -1,0 +1,37 @@
+"""Prompts that are asked very often count less, and the board moves by what they were worth."""
+
+import numpy as np
+import pytest
+
+from judge.labels.duplicates import Duplicates
+from judge.labels.files import down_sampled
+from tests.judge.labels.test_overlap import votes
+
+
+def test_a_frequent_prompt_counts_as_one_at_the_percentile() -> None:
+    log, _ = votes(3000, np.random.default_rng(1), 0.0)
+    # Votes 0 to 599 are on one prompt, where the first model wins; the others on one each or two.
+    log.outcome[:600] = ["model_a" if a == "basalt" else "model_b" for a in log.model_a[:600]]
+    group = np.concatenate([np.zeros(600, int), 1 + np.arange(2400) // 2])
+    sampled = down_sampled(log, Duplicates(group, 1201))
+    assert (sampled.most, sampled.prompts, sampled.votes) == (2, 1, 600)
+    (first,) = [one for one in sampled.board.moves if one.model == "basalt"]
+    assert first.upper is not None
+    assert first.moved < first.upper < 0
+
+
+def test_without_frequent_prompts_nothing_moves() -> None:
+    log, _ = votes(500, np.random.default_rng(2), 0.0)
+    sampled = down_sampled(log, Duplicates(np.arange(500), 500))
+    assert (sampled.most, sampled.prompts, sampled.votes) == (1, 0, 0)
+    assert max(abs(one.moved) for one in sampled.board.moves) == pytest.approx(0, abs=1e-9)
+    assert sampled.board.kendall == pytest.approx(1)
+
+
+def test_votes_left_out_count_for_nobody() -> None:
+    log, _ = votes(500, np.random.default_rng(3), 0.0)
+    log.left_out[:100] = ["a ring"] * 100
+    group = np.concatenate([np.zeros(200, int), 1 + np.arange(300)])
+    sampled = down_sampled(log, Duplicates(group, 301))
+    assert sampled.board.moves
+    assert sampled.to_dict()["board"]["kendall"] == sampled.board.kendall

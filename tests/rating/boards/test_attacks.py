@@ -1,0 +1,110 @@
+"""Attacks on votes that were cast, by the command too: what they move with defences on and off."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rating.errors import DataError
+from rating.tables.attacks import Attack, Strategy, simulate
+from rating.tables.columns import Columns
+from rating.tables.ordered import OrderedVotes, read_ordered
+from tests.command import invoke, refused
+from tests.rating.attacked import NAMES, Arena
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An honest arena of some 2,900 votes."""
+    votes = Arena().draw(np.random.default_rng(5))
+    path = tmp_path_factory.mktemp("attacked") / "votes.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["model_a", "model_b", "winner", "voter"])
+        for a, b, won, voter in zip(
+            votes.left, votes.right, votes.score, votes.voter, strict=True
+        ):
+            winner = "model_a" if won else "model_b"
+            writer.writerow([NAMES[a], NAMES[b], winner, f"v{voter}"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def cast(source: Path) -> OrderedVotes:
+    return read_ordered(str(source), Columns())
+
+
+@pytest.mark.parametrize(
+    ("strategy", "each", "remains"),
+    [("fan", 40, 0.4), ("target", 12, 0.4), ("omnipresent", 40, 1)],
+)
+def test_a_ring_that_pushes_a_model_moves_it_and_is_stopped(
+    cast: OrderedVotes, strategy: Strategy, each: int, remains: float
+) -> None:
+    result = simulate(cast, Attack(strategy, 50, each, "m4"), runs=1)
+    assert result.model == "m4"
+    assert result.off.points > 80
+    assert result.off.ranks >= 2
+    assert result.honest_left_out < 0.05
+    assert abs(result.on.points) < remains * result.off.points
+
+
+def test_so_large_an_attack_that_its_rule_is_held_passes(cast: OrderedVotes) -> None:
+    """Two of five votes: whether these or the others are honest, a program cannot say."""
+    result = simulate(cast, Attack("target", 50, 40, "m4"), runs=1)
+    assert result.left_out == 0
+    assert result.on == result.off
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stopped"), [("inverted", False), ("always-left", True), ("random", False)]
+)
+def test_careless_accounts_move_somebody_and_one_sided_ones_are_left_out(
+    cast: OrderedVotes, strategy: Strategy, stopped: bool
+) -> None:
+    result = simulate(cast, Attack(strategy, 4, 100), runs=1)
+    assert abs(result.off.points) > 3
+    if stopped:
+        assert result.left_out == 1
+        assert abs(result.on.points) < abs(result.off.points)
+
+
+def test_a_rule_that_is_held_stops_nobody(cast: OrderedVotes) -> None:
+    result = simulate(cast, Attack("always-left", 12, 100), runs=1)
+    assert result.left_out == 0
+    assert result.on == result.off
+
+
+def test_the_first_ranks_hold_against_some_accounts(cast: OrderedVotes) -> None:
+    result = simulate(cast, Attack("fan", 1, 5), runs=1)
+    assert [held.ranks for held in result.holds] == [1, 2, 3, 4, 5]
+    votes = [held.votes for held in result.holds]
+    assert votes == sorted(votes, reverse=True)
+    assert all(held.accounts == held.votes // 5 for held in result.holds)
+
+
+def test_the_same_seed_gives_the_same_attack(cast: OrderedVotes) -> None:
+    attack = Attack("fan", 5, 10)
+    assert simulate(cast, attack, runs=1) == simulate(cast, attack, runs=1)
+    assert simulate(cast, attack, runs=1, seed=1).off != simulate(cast, attack, runs=1).off
+
+
+def test_attacks_of_nobody_and_for_nobody_are_refused(cast: OrderedVotes) -> None:
+    with pytest.raises(DataError, match="accounts=0"):
+        simulate(cast, Attack("fan", 0, 10))
+    with pytest.raises(DataError, match="no model 'nobody' to push"):
+        simulate(cast, Attack("fan", 1, 10, "nobody"))
+
+
+def test_the_command_says_what_moved_and_what_holds(source: Path) -> None:
+    words = ["attack", str(source), "--accounts", "10", "--votes", "100", "--runs", "1"]
+    result = json.loads(invoke([*words, "--format", "json"]).stdout)
+    assert {*result["moved"]} == {"off", "on"}
+    assert {"points", "ranks"} <= {*result["moved"]["on"]}
+    assert abs(result["moved"]["on"]["points"]) < result["moved"]["off"]["points"] / 2
+    table = invoke(words, columns=120).stdout
+    assert "10 accounts of 100 votes each (fan) move m" in table
+    assert "Rank 1 holds against any" in table
+    refused(invoke(["attack", str(source), "--strategy", "flood"]), "flood")
