@@ -44,6 +44,7 @@ COMMANDS = {
     "value": "value:value",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "safety": "safety:safety",
     "attack": "integrity:attack",
     "exclude": "integrity:exclude",
     "readmit": "integrity:readmit",

@@ -7,10 +7,11 @@ from functools import cached_property
 from arena.domain.vote import DEFAULT
 from arena.store import labels, log
 from arena.store.engine import reading_existing
+from judge.labels.refusals import REFUSAL
 from judge.labels.taggers import CATEGORIES
 from rating.tables.sources import LoggedColumns
 
-PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "turns")
+PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "turns", REFUSAL)
 """Labels by which votes can be parted."""
 
 

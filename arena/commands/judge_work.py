@@ -151,7 +151,7 @@ def prepared(
     from arena.store.store import Store
 
     settings = read_settings(database=chosen.database, roster=chosen.roster)
-    model = _model(settings.roster, chosen.judge)
+    model = roster_model(settings.roster, chosen.judge, "--judge")
     with announced(), closing(Store(settings.database)) as store:
         work = Work(
             model=model,
@@ -223,19 +223,30 @@ def _so_far(progress: "Progress") -> str:
     return "".join(failed + spent)
 
 
-def _model(file: Path | None, judge: str | None) -> Model:
-    from arena.endpoints.offline import POCKET_JUDGE, POCKET_MODELS
+def roster_models(file: Path | None) -> tuple[Model, ...]:
+    """Give the models of a roster; without one the toys."""
+    from arena.endpoints.offline import POCKET_MODELS
     from arena.settings import read_roster
 
-    models: tuple[Model, ...] = (
-        *(read_roster(file, to_battle=False) if file else POCKET_MODELS),
-        POCKET_JUDGE,
-    )
-    model = next((model for model in models if model.id == judge), None)
+    return tuple(read_roster(file, to_battle=False)) if file else POCKET_MODELS
+
+
+def roster_model(file: Path | None, name: str | None, option: str) -> Model:
+    """Give a model of a roster, or the toy that judges; raises `SettingsError` for any other.
+
+    Parameters
+    ----------
+    option : str
+        That names the model, for the error.
+    """
+    from arena.endpoints.offline import POCKET_JUDGE
+
+    models = (*roster_models(file), POCKET_JUDGE)
+    model = next((model for model in models if model.id == name), None)
     if model is None:
         names = ", ".join(model.id for model in models)
-        what = "name one of" if judge is None else f"there is no model {judge!r} in the roster;"
-        msg = f"--judge: {what} {names}."
+        what = "name one of" if name is None else f"there is no model {name!r} in the roster;"
+        msg = f"{option}: {what} {names}."
         raise SettingsError(msg)
     return model
 

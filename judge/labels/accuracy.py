@@ -154,7 +154,7 @@ def _share(right: int, wrong: int) -> Share:
     return share((str(row), row < right) for row in range(right + wrong))
 
 
-def _compared(facet: str, pairs: Iterable[tuple[bool, bool]]) -> Accuracy:
+def compared(facet: str, pairs: Iterable[tuple[bool, bool]]) -> Accuracy:
     """Count rows by what a person and the tagger say of them."""
     counts = Counter(pairs)
     return Accuracy(
@@ -183,7 +183,7 @@ def accuracies() -> Mapping[str, Accuracy]:
     }
     answers = _sample("answers.tsv")
     measured[REFUSAL] = [(truth == "yes", refuses(_unescaped(text))) for truth, text in answers]
-    return {name: _compared(name, pairs) for name, pairs in measured.items()}
+    return {name: compared(name, pairs) for name, pairs in measured.items()}
 
 
 def _says(name: str, labels: Mapping[str, Label]) -> bool:
@@ -209,7 +209,7 @@ def accuracy_of(facet: str, value: str) -> Accuracy:
     ]
     named = [labels[facet].value for labels in _tagged()]
     same = [(a == value, b == value) for a, b in zip(by_hand, named, strict=True)]
-    return _compared(value, same)
+    return compared(value, same)
 
 
 def _by_hand(facet: str, language: str, labels: Set[str]) -> str:
