@@ -58,6 +58,8 @@ COMMANDS = {
     "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
     "probe duplicates": "label:duplicates",
+    "probe names": "integrity:names",
+    "probe words": "integrity:words",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

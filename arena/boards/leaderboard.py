@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, Fitted, History, fit_log, reading
-from arena.boards.integrity import RINGS, VOTERS
+from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
 from arena.store import chain, exclusions, log
@@ -31,7 +31,11 @@ METHOD_BY_VOTE = Sentence(
 )
 NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
 
-HELD_RULES = {VOTERS: Sentence("single voters"), RINGS: Sentence("rings")}
+HELD_RULES = {
+    VOTERS: Sentence("single voters"),
+    RINGS: Sentence("rings"),
+    SELF_NAMING: Sentence("answers that name their model"),
+}
 """What the rules of `arena.boards.integrity` check, in words."""
 
 EQUAL_POINTS = 1e-6

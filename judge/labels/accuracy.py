@@ -8,12 +8,14 @@ from importlib.resources import files
 
 from judge.ifeval.accuracy import Share, share
 from judge.labels.refusals import REFUSAL, refuses
+from judge.labels.self_naming import self_naming
 from judge.labels.taggers import CATEGORIES, UNKNOWN, Label, tag
 from judge.studies.corrected import Counted, corrected_rate
 from judge.studies.estimates import Estimate
 from rating.errors import NotIdentifiedError
 
 INTENTS = ("quizzing", "playing")
+NAMINGS = "namings.tsv"
 LEAST = 100
 """Labelled rows from which a share is corrected."""
 
@@ -85,6 +87,20 @@ class Accuracy:
             )
         except NotIdentifiedError:
             return None
+
+
+def self_naming_accuracy() -> tuple[Accuracy, Accuracy]:
+    """Hold `judge.labels.self_naming` against a sample: rows its rules were fitted to, and not.
+
+    The rules were improved on every other row, from the first on; the rest was not looked at.
+    """
+    named = [(by_hand == "self", _is_self(_unescaped(text))) for by_hand, text in _sample(NAMINGS)]
+    return _compared("looked at", named[0::2]), _compared("not looked at", named[1::2])
+
+
+def _is_self(answer: str) -> bool:
+    naming = self_naming(answer)
+    return naming is not None and naming.kind == "self"
 
 
 def _share(right: int, wrong: int) -> Share:
