@@ -66,6 +66,8 @@ COMMANDS = {
     "probe blindness": "probe:blindness",
     "probe duplicates": "label:duplicates",
     "probe memory": "memory:memory",
+    "probe names": "integrity:names",
+    "probe words": "integrity:words",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
 

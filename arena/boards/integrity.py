@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,13 +10,15 @@ from arena.domain.vote import DEFAULT, READMITTED, ring_reason
 from arena.store import exclusions, log
 from arena.store.exclusions import APPLIED, HELD, Grounds
 from arena.store.store import Store
+from judge.labels.self_naming import VERSION, self_naming
 from rating import __version__
 from rating.diagnosis.voters import Alternative
 from rating.sentences import Sentence
 from rating.tables.sources import LoggedColumns
 from rating.tables.voter_report import MOST, VotersReport
 
-VOTERS, RINGS = "voters", "rings"
+VOTERS, RINGS, SELF_NAMING = "voters", "rings", "self-naming"
+NAMED_ITSELF = Sentence("a model named itself")
 LIKE: dict[Alternative, str] = {
     "coin": Sentence("votes like a coin toss"),
     "always-left": Sentence("always the left side"),
@@ -63,6 +65,75 @@ class Applied:
     votes: int
     share: float
     held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Answers that say who wrote them, in battles with a vote.
+
+    Attributes
+    ----------
+    battles, answers : int
+        That were read.
+    named : int
+        Battles with such an answer.
+    by_model : dict of str to int
+        How many of such answers each model gave.
+    applied : Applied or None
+        What became of their votes; None if they were not to be left out.
+    """
+
+    battles: int
+    answers: int
+    named: int
+    by_model: dict[str, int]
+    applied: Applied | None
+
+
+def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
+    """Flag battles with an answer that says who wrote it, and leave their votes out if asked to.
+
+    Names of the roster and of organisations count besides the known ones. Like a rule of `apply`,
+    this is held where it would leave out more than `MOST` of the votes.
+
+    Raises
+    ------
+    StoreError
+        If the log cannot be read or written.
+    """
+    grounds = Grounds(SELF_NAMING, VERSION, NAMED_ITSELF)
+    with store.writing() as session:
+        records = log.model_records(session)
+        names = {name for row in records for name in (row.name, row.organisation) if name}
+        answers = list(exclusions.answers(session))
+        leaks = [one for one in answers if _names_itself(one.text, names)]
+        known = exclusions.flagged_battles(session, SELF_NAMING, VERSION)
+        for key in {one.key for one in leaks} - known:
+            exclusions.flag(session, grounds, now, battle=key)
+        battles, applied = {one.battle for one in leaks}, None
+        if leave_out:
+            rules = exclusions.rules(session, DEFAULT.name)
+            counting = {vote.battle for vote in _counting(log.columns(session, DEFAULT))}
+            fresh = sorted((battles & counting) - rules.keys())
+            standing = Counter(rule for rule in rules.values() if rule != READMITTED)
+            share = (len(fresh) + standing[SELF_NAMING]) / max(1, len(counting) + standing.total())
+            applied = Applied(SELF_NAMING, 0, len(fresh), share, held=share > MOST)
+            outcome = replace(grounds, reason=HELD if applied.held else APPLIED)
+            exclusions.flag(session, outcome, now, score=share)
+            if not applied.held:
+                exclusions.exclude(session, DEFAULT.name, fresh, grounds, now)
+    return Named(
+        battles=len({one.battle for one in answers}),
+        answers=len(answers),
+        named=len(battles),
+        by_model=dict(Counter(one.model for one in leaks)),
+        applied=applied,
+    )
+
+
+def _names_itself(text: str, names: Collection[str]) -> bool:
+    naming = self_naming(text, names)
+    return naming is not None and naming.kind == "self"
 
 
 def accused(report: VotersReport) -> dict[str, list[Accused]]:

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
-from arena.boards.integrity import RINGS, VOTERS
+from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.vote import Policy
 from arena.errors import StoreError
@@ -37,7 +37,11 @@ FAILED_FIRST = Sentence(
 )
 NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
 
-HELD_RULES = {VOTERS: Sentence("single voters"), RINGS: Sentence("rings")}
+HELD_RULES = {
+    VOTERS: Sentence("single voters"),
+    RINGS: Sentence("rings"),
+    SELF_NAMING: Sentence("answers that name their model"),
+}
 """What the rules of `arena.boards.integrity` check, in words."""
 NOT_YET = Sentence(
     "The votes are being counted, and no leaderboard has been made yet. Look again in a moment."

@@ -1,15 +1,19 @@
-"""`arena exclude`, `arena readmit` and `arena attack`: votes that should not count."""
+"""`arena exclude`, `readmit`, `attack`, `probe names`, `probe words`: what should not count."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from arena import terminal
 from arena.commands.arguments import EVERY_ROW, Chosen, Columns, Database, Flat, TableOrJson
 from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
 from arena.terminal import plain, say, show, working, write_json
+
+if TYPE_CHECKING:
+    from judge.ifeval.accuracy import Share
 
 BY_HAND = "by hand"
 
@@ -33,11 +37,14 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     arena exclude b7kq2m --reason "a test of ours" --database sqlite:///arena-demo.db
     """
     from arena.store import exclusions  # the store takes two seconds to import
+    from arena.store.engine import reading_existing
     from arena.store.exclusions import Grounds
     from arena.store.store import Store
     from rating import __version__
 
     _require_words(reason)
+    with reading_existing(_url(database)):  # else a wrong name would make a database
+        pass
     with closing(Store(_url(database))) as store, store.writing() as session:
         battles = exclusions.battles_meant(session, target)
         _require_votes(target, battles)
@@ -68,10 +75,13 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     arena readmit b7kq2m --reason "it was a person" --database sqlite:///arena-demo.db
     """
     from arena.store import exclusions
+    from arena.store.engine import reading_existing
     from arena.store.store import Store
     from rating import __version__
 
     _require_words(reason)
+    with reading_existing(_url(database)):  # else a wrong name would make a database
+        pass
     with closing(Store(_url(database))) as store, store.writing() as session:
         battles = exclusions.battles_meant(session, target)
         _require_votes(target, battles)
@@ -84,6 +94,109 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
             now=datetime.now(UTC),
         )
     say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
+
+
+def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
+    """Flag battles in which an answer says who wrote it: "I am GPT-4, made by OpenAI".
+
+    Answers of battles with a vote are read; names are those of the roster and the known models
+    and vendors, in the first person. Speaking of others is no naming of oneself.
+
+    Parameters
+    ----------
+    database
+        Database URL.
+    apply
+        Leave the votes on these battles out of the leaderboard, by rows that arena readmit takes
+        back; held where it would leave out more than a fifth.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena probe names sqlite:///arena.db
+    arena probe names sqlite:///arena.db --apply --format json
+    """
+    from arena.boards.integrity import name_answers
+    from arena.store.engine import reading_existing
+    from arena.store.store import Store
+
+    with working("Reading answers"):
+        with reading_existing(database):  # else a wrong name would make a database
+            pass
+        with closing(Store(database)) as store:
+            result = name_answers(store, datetime.now(UTC), leave_out=apply)
+    if form == "json":
+        write_json(asdict(result))
+        return
+    say(
+        f"In {result.named:,} of {result.battles:,} battles a model named itself "
+        f"({result.answers:,} answers)."
+    )
+    for model, n in sorted(result.by_model.items()):
+        say(f"{model}: {n:,} answers")
+    if result.applied and result.applied.held:
+        say("The rule is held: it would leave out more than a fifth of the votes.")
+    elif result.applied:
+        say(f"{result.applied.votes:,} votes are left out from here on.")
+
+
+def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
+    """Say how well a bag of words knows who wrote an answer, on prompts it has not seen.
+
+    Who can tell the models can push one. Answers to one prompt stay together, in five folds;
+    models of fewer than 10 answers are left out. Intervals are by prompt.
+
+    Parameters
+    ----------
+    source
+        Database URL, or files of responses (prompt, response, model), or of pairs of them.
+    seed
+        Another seed deals out the prompts in another way.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena probe words sqlite:///arena.db
+    arena probe words answers.jsonl --format json
+    """
+    from judge.probe.recognition import recognise
+
+    with working("Reading answers"):
+        answers = _answers(source)
+        models, texts, prompts = ([one[part] for one in answers] for part in range(3))
+        result = recognise(models, texts, prompts, seed=seed)
+    if form == "json":
+        write_json(result.to_dict())
+        return
+    rows = [
+        (one.model, f"{one.answers:,}", _ends(one.recall), ", ".join(one.words))
+        for one in sorted(result.models, key=lambda one: -one.recall.rate)
+    ]
+    head = (
+        f"The model of {_ends(result.accuracy)} of the answers is known by their words; "
+        f"{result.majority:.0%} would be by always naming the same. {result.groups:,} prompts."
+    )
+    grid = terminal.table(("Model", "Answers", "Known", "Words"), rows, right=range(1, 3))
+    show(plain(head), grid)
+
+
+def _answers(source: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Give model, text and prompt of each answer."""
+    if "://" in source[0]:
+        from arena.store import exclusions
+        from arena.store.engine import reading_existing
+
+        with reading_existing(source[0]) as session:
+            return [(one.model, one.text, one.battle) for one in exclusions.answers(session)]
+    from judge.tables.cases import read_responses
+
+    return [(one.model_a, one.case.response_a, one.prompt_id) for one in read_responses(source)]
+
+
+def _ends(share: "Share") -> str:
+    return f"{share.rate:.0%} ({share.low:.0%} to {share.high:.0%})"
 
 
 def attack(

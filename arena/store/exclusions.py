@@ -1,15 +1,16 @@
 """Votes that a policy leaves out from here on, and takes in again: rows that are only added."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Float, func, or_, select, type_coerce
 from sqlmodel import Session, col
 
 from arena.domain.vote import INHERITS, READMITTED
 from arena.store import voting
-from arena.store.tables import BattleRow, ExclusionRow, FlagRow, VoteRow
+from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow
 
 HELD = "held"
 APPLIED = "applied"
@@ -30,6 +31,15 @@ class Grounds:
     rule: str
     version: str
     reason: str
+
+
+class VotedAnswer(NamedTuple):
+    """An answer of a battle with a vote."""
+
+    key: int | None
+    battle: str
+    model: str
+    text: str
 
 
 def is_newest(policy: str) -> ColumnElement[bool]:
@@ -116,11 +126,40 @@ def flag(
     now: datetime,
     *,
     voter: str | None = None,
+    battle: int | None = None,
     score: float | None = None,
 ) -> None:
-    """Mark a voter; without one, say what became of a rule as a whole, and of what share."""
-    row = FlagRow(voter_id=voter, score=score, created=now, **asdict(grounds))
+    """Mark a voter or a battle, by its key; else a rule as a whole, with the share it is about."""
+    row = FlagRow(voter_id=voter, battle_id=battle, score=score, created=now, **asdict(grounds))
     session.add(row)
+
+
+def answers(session: Session) -> Iterator[VotedAnswer]:
+    """Give the answers of battles up to the turn that was voted on, in the order of the votes."""
+    query = (
+        select(
+            col(BattleRow.id),
+            col(BattleRow.public_id),
+            col(AnswerRow.model_id),
+            col(AnswerRow.text),
+        )
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
+        .where(col(AnswerRow.turn) <= col(VoteRow.turn), col(AnswerRow.nonce).is_not(None))
+        .order_by(col(VoteRow.link), col(AnswerRow.id))
+    )
+    for row in session.connection().execute(query.execution_options(yield_per=500)):
+        yield VotedAnswer(row.id, row.public_id, row.model_id, row.text)
+
+
+def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
+    """Give the keys of battles that a version of a rule has marked."""
+    query = select(col(FlagRow.battle_id)).where(
+        col(FlagRow.rule) == rule,
+        col(FlagRow.version) == version,
+        col(FlagRow.battle_id).is_not(None),
+    )
+    return {key for key in session.connection().scalars(query) if key is not None}
 
 
 def held(session: Session) -> dict[str, float]:

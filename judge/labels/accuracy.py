@@ -11,6 +11,7 @@ import numpy as np
 
 from judge.ifeval.accuracy import Share, share
 from judge.labels.refusals import REFUSAL
+from judge.labels.self_naming import self_naming
 from judge.labels.taggers import CATEGORIES, UNKNOWN, Label, tag
 from judge.refusals import refuses
 from judge.studies.corrected import Counted, corrected_rate
@@ -19,6 +20,7 @@ from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 
 INTENTS = ("quizzing", "playing")
+NAMINGS = "namings.tsv"
 LEAST = 100
 """Labelled rows from which a share, or a difference, is corrected."""
 ROUNDS = 4000
@@ -148,6 +150,20 @@ class Accuracy:
 def _estimated(hits: int, n: int, rng: np.random.Generator) -> Floats:
     """Return a share, and draws from what is known of it."""
     return np.asarray(np.r_[hits / n, rng.beta(hits + 0.5, n - hits + 0.5, ROUNDS)])
+
+
+def self_naming_accuracy() -> tuple[Accuracy, Accuracy]:
+    """Hold `judge.labels.self_naming` against a sample: rows its rules were fitted to, and not.
+
+    The rules were improved on every other row, from the first on; the rest was not looked at.
+    """
+    named = [(by_hand == "self", _is_self(_unescaped(text))) for by_hand, text in _sample(NAMINGS)]
+    return _compared("looked at", named[0::2]), _compared("not looked at", named[1::2])
+
+
+def _is_self(answer: str) -> bool:
+    naming = self_naming(answer)
+    return naming is not None and naming.kind == "self"
 
 
 def _share(right: int, wrong: int) -> Share:

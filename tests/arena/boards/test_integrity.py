@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from sqlmodel import col, select
 
-from arena.boards.integrity import RINGS, VOTERS, apply
+from arena.boards.integrity import RINGS, VOTERS, apply, name_answers
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
 from arena.store import exclusions, log
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
-from arena.store.tables import FlagRow
+from arena.store.tables import AnswerRow, BattleRow, FlagRow
 from arena.store.verify import verify
 from rating.diagnosis.rings import Gained, Ring
 from rating.tables.voter_report import CheckedVoter, RingMember, VotersReport
@@ -197,3 +197,41 @@ def test_the_check_of_voters_is_applied_to_a_database(command: Command, database
 
 def test_a_file_has_no_leaderboard_to_apply_the_check_to(command: Command, tmp_path: Path) -> None:
     refused(command("voters", "votes.csv", "--apply"), "--apply", "'votes.csv'", "URL")
+
+
+def test_battles_in_which_a_model_names_itself_are_flagged_once_and_left_out_if_asked(
+    played: Store,
+) -> None:
+    ready(played, "leak", Voter("v1"))
+    with played.writing() as session:
+        leaks = select(AnswerRow).join(BattleRow).where(BattleRow.public_id == "leak")
+        answer = session.exec(leaks.order_by(col(AnswerRow.id))).first()
+        assert answer is not None
+        answer.text = f"I am {answer.model_id.title()}, at your service."
+        model = answer.model_id
+    played.cast(ballot("leak", Choice.A, voter="v1"))
+    first = name_answers(played, NOW, leave_out=False)
+    assert (first.battles, first.named, first.by_model) == (21, 1, {model: 1})
+    assert first.applied is None
+    assert left_out(played) == {}
+    second = name_answers(played, NOW, leave_out=True)
+    assert second.applied is not None
+    assert (second.applied.votes, second.applied.held) == (1, False)
+    assert left_out(played) == {"leak": "a model named itself"}
+    with played.reading() as session:
+        flags = session.exec(select(FlagRow).where(col(FlagRow.battle_id).is_not(None))).all()
+    assert [(one.rule, one.version) for one in flags] == [("self-naming", "1")]
+    assert is_whole(played)
+
+
+def test_the_answers_of_a_database_are_read_by_command(command: Command, database: str) -> None:
+    result = command("probe", "names", database, "--format", "json")
+    assert json.loads(result.stdout)["named"] == 0
+    assert "In 0 of 20 battles" in command("probe", "names", database).stdout
+    refused(command("probe", "names", "sqlite:///none.db"), "no such database")
+    words = command("probe", "words", database, "--format", "json")
+    assert {*json.loads(words.stdout)} >= {"accuracy", "majority", "models"}
+    assert "is known by their words" in command("probe", "words", database).stdout
+    refused(
+        command("exclude", "b0", "--reason", "x", "--database", "sqlite:///none.db"), "no such"
+    )
