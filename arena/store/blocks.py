@@ -244,7 +244,7 @@ def _as_people(
     connection: Connection, names: Iterable[str], codes: Integers
 ) -> tuple[Sequence[str], Integers]:
     """Give the votes of voters who turned out to be one person to that person."""
-    persons: dict[str, str] = dict(connection.execute(_PERSONS).tuples().all())
+    persons = {row.id: row.person for row in connection.execute(_PERSONS)}
     own = [persons.get(name, name) for name in names]
     places = {name: place for place, name in enumerate(dict.fromkeys(own))}
     return [*places], np.array([places[name] for name in own], dtype=np.int32)[codes]
