@@ -15,10 +15,12 @@ import numpy as np
 
 from benchmarks.ratings import peers
 from benchmarks.ratings.exact import exact_points
-from benchmarks.ratings.tasks import KINDS, TASKS, Points
+from benchmarks.ratings.tasks import FROM_CODES, KINDS, TASKS, Points
 from benchmarks.ratings.work import SIZES, made
 
 OURS = "ours"
+NUMPY = "numpy"
+"""Ours without compiled loops."""
 ROOT = Path(__file__).resolve().parents[2]
 FROM_ALL_KINDS = ("fit",)
 FROM_FILES = ("sandwich", "style", "rounds-100", "voters-100", "cr3")
@@ -53,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        tools = [OURS, *_installed(options.tools)]
+        tools = [OURS, NUMPY, *_installed(options.tools)]
         for size in options.sizes:
             began = time.perf_counter()
             path = made(folder, size, options.seed)
@@ -92,6 +94,7 @@ def _jobs(size: str, options: argparse.Namespace) -> Iterator[Job]:
             if kind == "str" or task in FROM_ALL_KINDS or file:
                 yield Job(size, task, kind, OURS)
                 tools = [tool for tool in options.tools if task in peers.TOOLS[tool] and not file]
+                tools += [NUMPY] if task in FROM_CODES else []
                 yield from (Job(size, task, kind, tool) for tool in tools)
 
 

@@ -1,13 +1,14 @@
 """The tasks, as done here."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 
 import rating
-from benchmarks.ratings.tasks import VOTER_TASKS, Points, Task
+from benchmarks.ratings.tasks import STYLE_TASKS, VOTER_TASKS, Points, Task
 from benchmarks.ratings.work import STYLES
 from rating import Comparisons, Fit
 from rating.elo import MEAN_POINTS, POINTS_PER_NAT, online_elo
@@ -18,7 +19,7 @@ from rating.tables.counts import read_votes
 
 def counted(source: Any, task: str) -> Comparisons:
     """Read what a task reads."""
-    style = STYLES if task == "style" else ()
+    style = STYLES if task in STYLE_TASKS else ()
     return read_votes(source, Reading(voters=task in VOTER_TASKS, style=style)).data
 
 
@@ -54,9 +55,12 @@ def _by_voter(data: Comparisons) -> Points:
 
 def rounds(task: str, n: int, source: Any) -> Points:
     """Fit, and refit to votes, or voters, drawn anew."""
-    data = counted(source, task)
+    return _drawn(task, n, counted(source, task))
+
+
+def _drawn(task: str, n: int, data: Comparisons) -> Points:
     fit = rating.fit(data)
-    cluster = "voter" if task in VOTER_TASKS else None
+    cluster: Literal["voter"] | None = "voter" if task in VOTER_TASKS else None
     drawn = rating.bootstrap(fit, data, rounds=n, cluster=cluster, rng=np.random.default_rng(0))
     drawn.interval()
     return points(fit)
@@ -85,8 +89,8 @@ def _from_counts(ties: rating.Ties) -> Task:
     return prepare
 
 
-def _cr3_from_codes(source: Any) -> partial[Points]:
-    return partial(_by_voter, counted(source, "cr3-codes"))
+def _from_codes(task: str, work: Callable[[Comparisons], Points]) -> Task:
+    return lambda source: partial(work, counted(source, task))
 
 
 def _without_points(data: Comparisons, ties: rating.Ties) -> Points:
@@ -102,7 +106,10 @@ TASKS: dict[str, Task] = {
     "voters-100": _timed(partial(rounds, "voters-100", 100)),
     "voters-1000": _timed(partial(rounds, "voters-1000", 1000)),
     "cr3": _timed(cr3),
-    "cr3-codes": _cr3_from_codes,
+    "rounds-codes": _from_codes("rounds-codes", partial(_drawn, "rounds-codes", 1000)),
+    "voters-codes": _from_codes("voters-codes", partial(_drawn, "voters-codes", 1000)),
+    "cr3-codes": _from_codes("cr3-codes", _by_voter),
+    "style-codes": _from_codes("style-codes", _by_voter),
     "style": _timed(partial(sandwich, "style")),
     "davidson": _from_counts("davidson"),
     "rao-kupper": _from_counts("rao-kupper"),

@@ -15,17 +15,23 @@ Task = Callable[[Any], Callable[[], Points]]
 """From a source to what is timed: what it does before it returns that is not."""
 
 PAIR = ["model_a", "model_b", "winner"]
-VOTER_TASKS = ("voters-100", "voters-1000", "cr3", "cr3-codes")
+FROM_CODES = ("rounds-codes", "voters-codes", "cr3-codes", "style-codes")
+"""From votes that were read and coded before the clock starts, with compiled loops and without."""
+VOTER_TASKS = ("voters-100", "voters-1000", "voters-codes", "cr3", "cr3-codes", "style-codes")
+STYLE_TASKS = ("style", "style-codes")
 TASKS = {
     "fit": "fit",
     "sandwich": "fit, sandwich intervals",
     "rounds-100": "fit, 100 bootstrap rounds",
     "rounds-1000": "fit, 1,000 bootstrap rounds",
+    "rounds-codes": "fit, 1,000 bootstrap rounds, from counts",
     "voters-100": "fit, 100 rounds by voter",
     "voters-1000": "fit, 1,000 rounds by voter",
+    "voters-codes": "fit, 1,000 rounds by voter, from codes",
     "cr3": "fit, intervals by voter",
     "cr3-codes": "fit, intervals by voter, from codes",
     "style": "fit with 4 features, sandwich intervals",
+    "style-codes": "fit with 4 features, intervals by voter, from arrays",
     "davidson": "Davidson, from counts",
     "rao-kupper": "Rao-Kupper, from counts",
     "elo": "online Elo",
@@ -38,7 +44,7 @@ KINDS = ("str", "category", "object", "parquet")
 def columns_of(task: str) -> list[str]:
     """Name the columns that a task reads."""
     voter = ["voter"] if task in VOTER_TASKS else []
-    return [*PAIR, *voter, *(STYLES if task == "style" else ())]
+    return [*PAIR, *voter, *(STYLES if task in STYLE_TASKS else ())]
 
 
 def source_of(path: Path, kind: str, task: str) -> Any:

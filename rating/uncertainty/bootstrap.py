@@ -212,10 +212,11 @@ def chord_newton(rounds: PairRounds, start: Floats, bread: Floats, *, ridge: flo
     done = np.zeros(theta.shape[1], dtype=bool)
     close = STEP_IN_ERRORS * np.sqrt(np.diag(bread))[:, None]
     active, at = np.arange(len(done)), rounds
+    product = np.matmul if rounds.loops is None else rounds.loops.product
     for _ in range(MAX_CHORD_STEPS):
         with np.errstate(over="ignore", invalid="ignore"):  # a round may run away: it stays undone
             here = theta.take(active, 1)
-            step = bread @ (at.gradient(here) + ridge * here)
+            step = product(bread, at.gradient(here) + ridge * here)
         theta[:, active] -= step
         settled = (np.abs(step) <= close).all(axis=0)
         done[active[settled]] = True

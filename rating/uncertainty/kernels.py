@@ -402,3 +402,16 @@ def add_expected(first: Ints, second: Ints, games: Floats, odds: Floats, slope: 
             share = odds[i, r] / (odds[j, r] + odds[i, r]) * games[pair, r]
             slope[i, r] += share
             slope[j, r] += games[pair, r] - share
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def product(matrix: Floats, columns: Floats) -> Floats:
+    """Multiply on one core: threads of linear algebra below ours would wait for each other."""
+    n, m = matrix.shape
+    result = np.zeros((n, columns.shape[1]))
+    for i in range(n):
+        for j in range(m):
+            by = matrix[i, j]
+            for r in range(columns.shape[1]):
+                result[i, r] += by * columns[j, r]
+    return result
