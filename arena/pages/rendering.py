@@ -232,6 +232,7 @@ def leaderboard_page(
         below=BELOW.read(
             Below(board, labels, whole, linked), selection or Selection(), now, visit.language
         ),
+        linked=linked,
         simulated=board.policy == SIMULATED.name,
         before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         now=now,

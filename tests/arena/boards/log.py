@@ -12,7 +12,7 @@ from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink
 from rating.tables.coding import coded_list
-from rating.tables.sources import CodedLog, microseconds
+from rating.tables.sources import CodedLog, LoggedColumns, microseconds
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -112,6 +112,23 @@ def logged(votes: Sequence[Vote]) -> CodedLog:
         prompt=coded_list("prompt", [v.prompt for v in votes]),
         left_out=coded_list("left_out", [v.left_out for v in votes]),
         created=np.array([microseconds(v.created) for v in votes], dtype=np.int64),
+    )
+
+
+def in_columns(votes: Sequence[Vote]) -> LoggedColumns:
+    """Give votes as the log's columns, with battles of their own."""
+    return LoggedColumns(
+        name="the log",
+        battle=[str(i) for i in range(len(votes))],
+        model_a=[v.a for v in votes],
+        model_b=[v.b for v in votes],
+        outcome=[v.outcome.value for v in votes],
+        voter=[v.voter for v in votes],
+        prompt=[v.prompt for v in votes],
+        created=[v.created for v in votes],
+        pair_probability=[1.0 for _ in votes],
+        repicks=[0 for _ in votes],
+        left_out=[v.left_out for v in votes],
     )
 
 

@@ -29,7 +29,7 @@ from rating.pooling.mix import Mix
 from rating.tables.counts import rate_source
 from rating.tables.sources import LoggedColumns
 from tests.arena.boards.kinds import CODE_FIRST, MODELS, vote_on_kinds
-from tests.arena.boards.log import Vote, logged, many
+from tests.arena.boards.log import Vote, in_columns, many
 from tests.sqlite import new_sqlite
 
 
@@ -66,7 +66,7 @@ def snapshot(voted: Store) -> Snapshot:
 def columns(
     votes: list[Vote], values: Sequence[str | None], facet: str = "category"
 ) -> LoggedColumns:
-    read = logged(votes)
+    read = in_columns(votes)
     return LoggedColumns(
         **{name: getattr(read, name) for name in read.__dataclass_fields__ if name != "labels"},
         labels={facet: [*values]},

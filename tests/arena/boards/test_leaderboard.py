@@ -364,7 +364,7 @@ def test_a_board_that_cannot_be_made_keeps_the_last_one_and_says_so(
     )
     assert old.warnings[1:] == good.warnings
     (reason,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
-    assert reason.startswith("The leaderboard default-v1 could not be made: The database")
+    assert reason.startswith("The leaderboard default-v2 could not be made: The database")
     assert "vote_block" in reason
     time[0] += 1e6
     leaderboard.look()

@@ -16,8 +16,8 @@ from rating import RateOptions
 from rating.errors import DataError
 from rating.tables.columns import Columns
 from rating.tables.counts import rate_source
-from rating.tables.sources import LoggedColumns
 from rating.tables.voter_report import CheckedVoter, VotersReport, check_source, write_weighted
+from tests.arena.boards.log import in_columns
 from tests.rating.attacked import NAMES, Arena
 
 MODELS = ("basalt", "chert", "flint", "gneiss", "marl", "quartz", "schist", "slate")
@@ -25,20 +25,6 @@ THETA = np.linspace(1.5, -1.5, len(MODELS))
 Row = dict[str, str]
 Decide = Callable[[int, int], float]
 """Chance that the left of two models is chosen."""
-
-NO_VOTES = LoggedColumns(
-    name="the log",
-    battle=[],
-    model_a=[],
-    model_b=[],
-    outcome=[],
-    voter=[],
-    prompt=[],
-    created=[],
-    pair_probability=[],
-    repicks=[],
-    left_out=[],
-)
 
 
 def honest(rng: np.random.Generator, taste_sd: float = 0.4) -> Decide:
@@ -306,12 +292,12 @@ def test_a_file_is_not_weighed_twice_and_a_log_never(tmp_path: Path, report: Vot
     with pytest.raises(DataError, match="has a column 'voter_weight' already"):
         write_weighted(write(rows, tmp_path / "votes.csv"), report, tmp_path / "again.csv")
     with pytest.raises(DataError, match="export its votes"):
-        write_weighted(NO_VOTES, report, tmp_path / "weighted.csv")
+        write_weighted(in_columns([]), report, tmp_path / "weighted.csv")
 
 
 def test_a_log_has_its_own_columns() -> None:
     with pytest.raises(DataError, match="drop --column"):
-        check_source(NO_VOTES, Columns(voter="who"))
+        check_source(in_columns([]), Columns(voter="who"))
 
 
 @pytest.mark.parametrize(("option", "value"), [("least", 0), ("alpha", 0.0), ("alpha", 1.0)])
