@@ -272,12 +272,14 @@ class _Texts:
     ) -> Markup:
         """Give it as it was written, or write it."""
         key = (*below.key(), selection, now.year, language)
-        if key not in self._written:
-            written = _below_summary(below, selection, now, language)
-            # The boards stay with it: no other part can have the identity of one that is there.
-            latest = [*self._written.items()][-MOST_WRITTEN:]
-            self._written = dict(latest) | {key: (below, written)}
-        return self._written[key][1]
+        known = self._written.get(key)
+        if known is not None:
+            return known[1]
+        written = _below_summary(below, selection, now, language)
+        # The boards stay with it: no other part can have the identity of one that is there.
+        # Other threads may write meanwhile; what the last of them leaves is as good.
+        self._written = dict([*self._written.items()][-MOST_WRITTEN:]) | {key: (below, written)}
+        return written
 
 
 BELOW = _Texts()

@@ -5,10 +5,10 @@ import json
 import logging
 import os
 import sys
-from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from subprocess import DEVNULL, PIPE, Popen
 
 from arena.domain.vote import DEFAULT
 from arena.errors import StoreError
@@ -74,17 +74,17 @@ def release_topics(store: Store, now: datetime, *, private: bool) -> None:
 
 
 async def _apart(database: str, *, private: bool) -> None:
-    """Release in a process of low priority, which ends with this task."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", __name__, stdin=PIPE, stdout=PIPE, stderr=PIPE
-    )
+    """Release in a process of low priority, which ends with this task.
+
+    The event loop holds nothing of it that a cancelled task could leave open.
+    """
+    command = [sys.executable, "-m", __name__]
+    process = Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE)  # noqa: S603, ASYNC220 - ours
     try:
         order = json.dumps({"database": database, "private": private}).encode()
-        _, why = await process.communicate(order)
-    except BaseException:
+        _, why = await asyncio.to_thread(process.communicate, order)
+    finally:
         process.kill()
-        await process.wait()
-        raise
     words = why.decode(errors="replace").strip()
     if process.returncode == TOO_FEW:
         logger.info("No topics yet: %s", words)

@@ -323,7 +323,7 @@ def _information_of_pairs(
     order = np.argsort(groups.index, kind="stable")
     index = groups.index[order]
     dense = groups.size * of_pair.size <= DENSE_UP_TO
-    at_once = max(1, CHUNK_ENTRIES // (len(first) if dense else vectors.shape[1]))
+    at_once = max(1, CHUNK_ENTRIES // max(1, len(first) if dense else vectors.shape[1]))
     for start in range(0, groups.size, at_once):
         stop = min(start + at_once, groups.size)
         rows = order[slice(*np.searchsorted(index, [start, stop]))]

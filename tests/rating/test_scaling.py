@@ -59,7 +59,9 @@ def test_compiled_loops_draw_the_rounds_of_numpy(
 ) -> None:
     plain, ours = drawn_both_ways(monkeypatch, votes(crowds(rng)[kind]), cluster)
     assert ours.n_degenerate == plain.n_degenerate
-    close = 1e-10 if kind == "fan" else 1e-12  # a model of two votes: steps go far, and come back
+    # The steps of a model of two votes go far and come back, and rounding with them: what both
+    # still have to go when they stop is below 1e-6 standard errors.
+    close = 1e-5 if kind == "fan" else 1e-12
     np.testing.assert_allclose(ours.theta, plain.theta, rtol=0, atol=close)
 
 

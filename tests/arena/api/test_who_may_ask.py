@@ -59,6 +59,8 @@ ROUTES = {
         GET /cards/
         GET /topics
         GET /topics/
+        GET /value
+        GET /value/
         GET /look/tokens.css
         GET /look/pages.css
         GET /look/rendered.css

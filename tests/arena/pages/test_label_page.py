@@ -26,7 +26,7 @@ LABELS = {
     "language": (LabelCount("en", 450, 0.9), LabelCount("fr", 50, 0.1)),
     "intent": (LabelCount("asking", 500, 1.0),),
 }
-CODE = AskedLabel("default-v1", "category", "code")
+CODE = AskedLabel("default-v2", "category", "code")
 SHOWN = Excess(0.005, 0.002, 0.008)
 NOT_SHOWN = Excess(0.001, -0.002, 0.004)
 BETTER = Excess(-0.005, -0.008, -0.002)
@@ -43,7 +43,7 @@ def a_label_board(**changes: object) -> LabelBoard:
     fields: dict[str, object] = {
         "facet": "category",
         "value": "code",
-        "policy": "default-v1",
+        "policy": "default-v2",
         "version": "3f9a1c2e",
         "data_hash": "c0ffee",
         "updated": NOW - timedelta(minutes=2),
@@ -131,7 +131,7 @@ def test_labels_with_one_value_lead_nowhere() -> None:
 
 
 def test_hostile_values_are_shown_as_text() -> None:
-    asked = AskedLabel("default-v1", "language", "<script>x</script>")
+    asked = AskedLabel("default-v2", "language", "<script>x</script>")
     assert "<script>x" not in shown(None, asked)
 
 
