@@ -34,6 +34,7 @@ from arena.play.rules import (
 )
 from arena.play.runner import Runner, Running, Writers
 from arena.play.snapshots import blind_battle, continued_battle, receipt, stored_snapshot
+from arena.store.prompt_ids import prompt_id, prompt_secret
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 from rating.tables.escaping import storable
@@ -94,6 +95,7 @@ class Battles:
         self._as_recorded = {p.strip(): p for prompts in recorded.values() for p in prompts}
         self._rng = rng
         self._now = now
+        self._prompt_secret = prompt_secret(store, now())
         self._admit = admit
         self._hold = running
         self.reading = reading
@@ -136,7 +138,15 @@ class Battles:
             raise BadPromptError(NOT_RECORDED)
         draw = self.matchmaker.draw(able)
         recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
-        new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
+        new = blind_battle(
+            voter,
+            prompt,
+            draw,
+            self._rules,
+            self._now(),
+            prompt_id=prompt_id(self._prompt_secret, prompt),
+            recorded=recorded,
+        )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def reply(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
@@ -173,7 +183,15 @@ class Battles:
         if stored.choice in (None, Choice.SKIP):
             raise NotReadyError(VOTE_FIRST)
         models = self._partners(stored)
-        new = continued_battle(stored, voter, prompt, models, self._rules, self._now())
+        new = continued_battle(
+            stored,
+            voter,
+            prompt,
+            models,
+            self._rules,
+            self._now(),
+            prompt_id=prompt_id(self._prompt_secret, prompt),
+        )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def look(self, battle_id: str, voter: Voter) -> Snapshot:

@@ -416,7 +416,8 @@ def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]
     Where a model did not count its tokens, or not believably, each character that it wrote
     counts as one; answers without a price are left out.
     """
-    written = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
+    there = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
+    written = func.coalesce(col(AnswerRow.erased_chars), there)
     at_most = col(AnswerRow.price_output) * written / 1_000_000
     dollars = func.coalesce(col(AnswerRow.cost), at_most)
     answers = (

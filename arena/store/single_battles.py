@@ -246,7 +246,7 @@ def _votes() -> Any:
 
 
 def _counted(policy: Policy) -> Any:
-    """Return a query for the votes that `Policy.why_not` does not leave out."""
+    """Return a query for votes that others may read, and `Policy.why_not` does not leave out."""
     excluded = select(ExclusionRow.vote_id).where(is_standing(policy.name))
     return (
         _votes()
@@ -255,6 +255,8 @@ def _counted(policy: Policy) -> Any:
             VoteRow.outcome != Choice.SKIP,
             col(VoterRow.kind).in_(policy.kinds),
             col(VoteRow.id).not_in(excluded),
+            col(BattleRow.hidden).is_(None),
+            col(BattleRow.erased).is_(None),
         )
     )
 
@@ -323,6 +325,7 @@ def answered(session: Session) -> list[AnsweredBattle]:
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
         .where(BattleRow.mode == Mode.ANONYMOUS, col(BattleRow.id).not_in(several))
+        .where(col(BattleRow.erased).is_(None))
         .order_by(col(BattleRow.id), col(AnswerRow.attempt))
     )
     newest: dict[str, tuple[BattleRow, str, dict[str, AnswerRow]]] = {}
