@@ -44,6 +44,7 @@ from arena.play import upkeep
 from arena.play.battles import Battles
 from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
+from arena.play.own_data import OwnData
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
@@ -156,6 +157,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
             pacing=settings.pacing,
+            own_data=OwnData(parts.store, _now),
             can_sign_in=doors.openid is not None,
         )
     )
@@ -313,6 +315,7 @@ def _lifespan(
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
+        clearing = asyncio.create_task(upkeep.keep_clear(parts.store, _now))
         releasing = asyncio.create_task(
             keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
         )
@@ -329,6 +332,7 @@ def _lifespan(
         verifying.cancel()
         valuing.cancel()
         labelling.cancel()
+        clearing.cancel()
         releasing.cancel()
         refreshing.cancel()
         for board in parts.boards.values():

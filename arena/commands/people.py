@@ -201,7 +201,7 @@ def erase(
             f"Erased: the words of {gone.battles:,} battles, {gone.judgements:,} questions to "
             f"judges, and who they are in {gone.names:,} rows. The votes stay, without words."
         )
-        store.clear_space()
+        erasing.clear_space(store, people.TERMINAL, datetime.now(UTC))
     say("The files of the database were written anew. Backups made before still hold the words.")
 
 

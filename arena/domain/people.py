@@ -122,3 +122,23 @@ class Provider:
     client_id: str
     client_secret: str | None = field(repr=False)
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What went, or would go, when somebody's words are erased.
+
+    Attributes
+    ----------
+    texts : int
+        Prompts and answers.
+    judgements : int
+        Questions to judges that quote them, with the replies.
+    names : int
+        Rows in which the person had a name.
+    """
+
+    battles: int
+    texts: int
+    judgements: int
+    names: int = 0

@@ -24,7 +24,7 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels, MixView
-from arena.domain.people import Invitation, Person, Role
+from arena.domain.people import Erased, Invitation, Person, Role
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
@@ -499,11 +499,13 @@ def my_battles_page(
     linked: bool,
     now: datetime,
     can_sign_in: bool = False,
+    own_data: bool = False,
     visit: Visit = Visit(),
 ) -> str:
     """Page of one's own battles, newest first; ``past`` is None when nobody is known.
 
-    ``linked`` if battles can be read once they were voted on.
+    ``linked`` if battles can be read once they were voted on, ``own_data`` if one may hide, erase
+    and download them.
     """
     newest_first = past and sorted(past, key=lambda battle: battle.created, reverse=True)
     choices = Counter(battle.choice for battle in past or () if battle.choice)
@@ -512,6 +514,7 @@ def my_battles_page(
         visit,
         past=newest_first,
         can_sign_in=can_sign_in,
+        own_data=own_data,
         votes=choices.total() - choices[Choice.SKIP],
         skips=choices[Choice.SKIP],
         linked=linked,
@@ -521,6 +524,11 @@ def my_battles_page(
         Mode=Mode,
         now=now,
     )
+
+
+def erase_page(extent: Erased, visit: Visit = Visit(), *, erased: bool) -> str:
+    """Page before one's words are erased, with what would go; or after it, with what went."""
+    return _filled("erase.html", visit, extent=extent, erased=erased)
 
 
 def sign_in_page(

@@ -1,4 +1,4 @@
-"""Background tasks of a server: renewing its lease, clearing up, and verifying the record."""
+"""Background tasks of a server: its lease, clearing up, and verifying the record."""
 
 import asyncio
 import logging
@@ -9,13 +9,17 @@ from datetime import datetime
 from arena.domain.board_view import RecordCheck
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
-from arena.store import blocks
+from arena.store import blocks, erasing
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.verify import verify
 
 logger = logging.getLogger(__name__)
 
+UPKEEP = "upkeep"
+"""Who acts where a server did so by itself."""
+CLEAR_S = 3600.0
+"""Between two looks whether erased words may still lie in the database's files."""
 AT_ONCE = 100
 PAUSE_S = 0.02
 """After so many links the check of the record lets others work for so long."""
@@ -46,6 +50,19 @@ async def keep_up(store: Store) -> None:
             await asyncio.to_thread(pulse, store, PATIENCE)
         except StoreError as error:
             logger.warning("Not sure of this process's lease: %s", error)
+
+
+async def keep_clear(store: Store, now: Callable[[], datetime]) -> None:
+    """Write the database's files anew where words were erased, each hour until cancelled."""
+    while True:
+        await asyncio.sleep(CLEAR_S)
+        try:
+            if await asyncio.to_thread(store.read, erasing.is_to_clear):
+                await asyncio.to_thread(erasing.clear_space, store, UPKEEP, now())
+        except StoreError as error:
+            logger.warning("Erased words may still lie in the database's files: %s", error)
+        except Exception:
+            logger.exception("Clearing the database's files ended in a fault of ours")
 
 
 class RecordVerifier:

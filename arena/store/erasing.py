@@ -6,17 +6,18 @@ guess the words by what is left, and the chain still verifies.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, literal, select, update
+from sqlalchemy import Connection, bindparam, case, delete, func, literal, select, update
 from sqlmodel import Session, col
 
-from arena.domain.people import INVITES
-from arena.errors import ERASED, UnknownPersonError
+from arena.domain.battle import BattleState
+from arena.domain.people import INVITES, Erased
+from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
 from arena.store.chain import text_hash
 from arena.store.people import note
+from arena.store.store import Store
 from arena.store.tables import (
     ActRow,
     AnswerRow,
@@ -33,6 +34,8 @@ from arena.store.tables import (
 )
 from arena.store.turns import interrupt_battles
 
+ERASE, CLEAR = "erase words", "clear space"
+"""Acts: words went, and the files were written anew."""
 BATCH = 500
 """Rows in one statement."""
 LEAST_ID = 8
@@ -80,34 +83,21 @@ _EMPTY_VOTES = (
     .values(tags_a={}, tags_b={}, comment_a="", comment_b="")
 )
 _MARK = update(BattleRow).where(col(BattleRow.id).in_(_OF_THESE))
-_FORGET_PROMPT = (
+_CLOSE = (
     update(BattleRow)
     .where(
         col(BattleRow.id).in_(_OF_THESE),
         col(BattleRow.id).not_in(select(col(VoteRow.battle_id))),
     )
-    .values(prompt_id=None)
+    .values(
+        prompt_id=None,
+        state=case(
+            (col(BattleRow.state) == BattleState.READY, BattleState.STOPPED),
+            else_=col(BattleRow.state),
+        ),
+    )
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erased:
-    """What went, or would go.
-
-    Attributes
-    ----------
-    texts : int
-        Prompts and answers.
-    judgements : int
-        Questions to judges that quote them, with the replies.
-    names : int
-        Rows in which the person had a name.
-    """
-
-    battles: int
-    texts: int
-    judgements: int
-    names: int = 0
+"""Of battles without a vote, which nothing binds: one that waited for its vote gets none."""
 
 
 def voters_of(session: Session, wanted: str) -> list[str]:
@@ -137,8 +127,13 @@ def voters_of(session: Session, wanted: str) -> list[str]:
     if len(owners) > 1:
         msg = f"{len(owners)} people have ids that begin with {wanted!r}: give more of it."
         raise UnknownPersonError(msg)
-    theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owners[0])
-    return [owners[0], *sorted(session.scalars(theirs))]
+    return devices_of(session, owners[0])
+
+
+def devices_of(session: Session, owner: str) -> list[str]:
+    """Give the id of a person, or of somebody who is none, and those of their other devices."""
+    theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
+    return [owner, *sorted(session.scalars(theirs))]
 
 
 def battles_of(session: Session, voters: Collection[str]) -> list[int]:
@@ -243,8 +238,46 @@ def erase(
     gone = erase_words(session, battles_of(session, voters), judgements, now)
     names = forget_person(session, voters[0]) if forget else 0
     detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
-    note(session, by, "erase", voters[0], detail | {"names": names}, now)
+    if any((gone.texts, gone.judgements, names)):
+        note(session, by, ERASE, voters[0], detail | {"names": names}, now)
     return Erased(**detail, names=names)
+
+
+def clear_space(store: Store, by: str, now: datetime) -> None:
+    """Write the files anew in which erased words may still lie, and write down that it was done.
+
+    Raises
+    ------
+    StoreError
+        If the database is in use for so long that it cannot be done; nothing is lost then.
+    """
+    store.clear_space()
+    with store.writing() as session:
+        note(session, by, CLEAR, "", {}, now)
+
+
+def is_to_clear(session: Session) -> bool:
+    """Say whether words were erased since the files were last written anew."""
+    newest = select(col(ActRow.act)).where(col(ActRow.act).in_((ERASE, CLEAR)))
+    return session.scalars(newest.order_by(col(ActRow.id).desc()).limit(1)).first() == ERASE
+
+
+def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) -> None:
+    """Hide a battle from all but its owner, or show it again; its vote counts either way.
+
+    Raises
+    ------
+    UnknownBattleError
+        If there is none, or it is somebody else's.
+    """
+    theirs = select(col(BattleRow.id)).where(
+        col(BattleRow.public_id) == battle_id,
+        col(BattleRow.owner).in_(devices_of(session, owner)),
+    )
+    key = session.scalars(theirs).one_or_none()
+    if key is None:
+        raise UnknownBattleError
+    session.connection().execute(_MARK.values(hidden=hidden), {"battles": [key]})
 
 
 def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
@@ -267,7 +300,7 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
         if rows:
             connection.execute(statement, rows)
     connection.execute(_EMPTY_VOTES, these)
-    connection.execute(_FORGET_PROMPT, these)
+    connection.execute(_CLOSE, these)
     since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
     connection.execute(_MARK.values(erased=since, message=ERASED), these)
     return len(turns) + len(answers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -214,6 +215,36 @@ def past_battles(session: Session, owner: str) -> list[PastBattle]:
     return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class OwnBattle:
+    """A battle of somebody's, and what they said of it besides the choice; None without a vote."""
+
+    public_id: str
+    hidden: datetime | None
+    erased: datetime | None
+    vote: Mapping[str, object] | None
+
+
+def own_battles(session: Session, owner: str) -> list[OwnBattle]:
+    """Name all battles of an owner, oldest first."""
+    rows: Sequence[tuple[BattleRow, VoteRow | None]] = session.exec(
+        select(BattleRow, VoteRow)
+        .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(_is(owner))
+        .order_by(col(BattleRow.id))
+    ).all()
+    return [
+        OwnBattle(fought.public_id, fought.hidden, fought.erased, vote and _ballot(vote))
+        for fought, vote in rows
+    ]
+
+
+def _ballot(vote: VoteRow) -> dict[str, object]:
+    names = ("outcome", "created", "seconds_to_vote", "comment_a", "comment_b", "link", "hash")
+    return {name: getattr(vote, name) for name in (*names, "tags_a", "tags_b")}
+
+
 def _is(owner: str) -> ColumnElement[bool]:
     """Select the voters that somebody is, or was before they were known."""
     return or_(col(VoterRow.id) == owner, col(VoterRow.person) == owner)
@@ -232,6 +263,8 @@ def _past(
         choice=None if vote is None else Choice(vote.outcome),
         model_a_name=known[fought.model_a].name if named else None,
         model_b_name=known[fought.model_b].name if named else None,
+        hidden=fought.hidden is not None,
+        erased=fought.erased is not None,
     )
 
 

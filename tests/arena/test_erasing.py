@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+import re
 import signal
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
@@ -97,7 +100,7 @@ def rows_with(served: Served, words: str) -> list[str]:
         return [
             name
             for name, table in Table.metadata.tables.items()
-            if any(words in repr(row) for row in session.connection().execute(table.select()))
+            if words in repr(session.connection().execute(table.select()).all())
         ]
 
 
@@ -197,7 +200,8 @@ def test_what_was_erased_can_be_neither_voted_on_nor_taken_up(
             assert answer.status_code in (409, 422), path
         on = ada.post(f"/api/v1/battles/{voted}/continue", json={"prompt": "And then?"})
         assert (on.status_code, "were erased" in on.json()["detail"]) == (409, True)
-        assert "were erased" in str(ada.look(open_one)["message"])
+        shown = ada.look(open_one)
+        assert (shown["state"], "were erased" in shown["message"]) == ("stopped", True)
 
 
 def test_it_is_not_done_unless_somebody_writes_the_word(
@@ -352,3 +356,87 @@ def test_whom_nobody_knows_is_one_clear_line(
     assert ran.returncode == 2
     assert words in ran.stderr
     assert repr(voter) in ran.stderr
+
+
+def hidden(visitor: Visitor, battle_id: str, hidden: bool = True) -> int:
+    form = {"hidden": str(hidden).lower()}
+    return visitor.post(f"/votes/{battle_id}/hidden", data=form).status_code
+
+
+def test_a_hidden_battle_counts_on_and_others_no_longer_read_it(served: Served) -> None:
+    with served.visitor() as ada, served.visitor() as bob:
+        battle = ada.play(PROMPT)
+        ada.vote(battle, "model_a")
+        before = counted(served)
+        assert SECRET in bob.get("/battles").text
+        assert bob.get(f"/battles/{battle}").status_code == 200
+        assert hidden(ada, battle) == 303
+        assert counted(served) == before
+        assert SECRET not in bob.get("/battles").text
+        assert bob.get(f"/battles/{battle}").status_code == 404
+        assert ada.get(f"/battles/{battle}").headers["location"] == f"/?b={battle}"
+        assert "Only you can read it" in ada.get("/votes").text
+        assert hidden(ada, battle, hidden=False) == 303
+        assert SECRET in bob.get("/battles").text
+    whole(served)
+
+
+def test_nobody_hides_erases_or_downloads_what_is_somebody_elses(served: Served) -> None:
+    with served.visitor() as ada, served.visitor() as bob, served.visitor() as stranger:
+        battle = ada.play(PROMPT)
+        ada.vote(battle, "model_a")
+        bob.play(OTHER)
+        assert hidden(bob, battle) == hidden(stranger, battle) == hidden(ada, "x") == 404
+        assert bob.post("/votes/erase", data={"sure": "true"}).status_code == 200
+        assert stranger.post("/votes/erase", data={"sure": "true"}).status_code == 404
+        assert stranger.get("/votes.json").status_code == 404
+        assert battle not in bob.get("/votes.json").text
+        assert rows_with(served, OTHER) == []
+        assert rows_with(served, SECRET) == ["turn"]
+        assert SECRET in bob.get("/battles").text
+
+
+def test_a_visitor_erases_their_words_and_stays_who_they_are(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada:
+        leaves(ada, command, served)
+        assert "9 prompts and answers in 3 battles" in text_of(ada.get("/votes/erase"))
+        assert "Erase my words for good" in ada.post("/votes/erase").text
+        assert "turn" in rows_with(served, SECRET)
+        done = text_of(ada.post("/votes/erase", data={"sure": "true"}))
+        assert "9 prompts and answers in 3 battles" in done
+        assert "1 question to a judge" in done
+        assert rows_with(served, SECRET) == ["person", "invitation", "act"]
+        page = text_of(ada.get("/votes"))
+        assert page.count("The words of this battle are erased") == 3
+        assert f"Ada {SECRET}" in page
+        assert "nothing to erase" in text_of(ada.get("/votes/erase"))
+    with closing(Store(served.database)) as store:
+        assert store.read(erasing.is_to_clear)
+        erasing.clear_space(store, "upkeep", datetime.now(UTC))
+        assert not store.read(erasing.is_to_clear)
+    assert whole(served) == (2, 6)
+
+
+def test_a_download_has_all_that_is_ones_own_and_names_no_model_before_the_vote(
+    served: Served,
+) -> None:
+    with served.visitor() as ada:
+        voted, open_one = ada.play(PROMPT), ada.play(PROMPT)
+        receipt = ada.vote(voted, "model_a").json()
+        answer = ada.get("/votes.json")
+        assert "attachment" in answer.headers["content-disposition"]
+        first, second = answer.json()["battles"]
+        assert (first["battle_id"], second["battle_id"]) == (voted, open_one)
+        assert first["turns"][0]["prompt"] == PROMPT
+        assert first["vote"]["outcome"] == "model_a"
+        assert first["models"]["a"]["name"] == receipt["models"]["a"]["name"]
+        assert "So says" in second["turns"][0]["a"]["text"]
+        assert second["models"] is second["receipt"] is None
+        assert re.findall(r"id-[xyz]|Name [xyz]", json.dumps(second)) == []
+
+
+def text_of(answer: httpx.Response) -> str:
+    """Give the words of a page."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())
