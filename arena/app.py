@@ -27,6 +27,7 @@ from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Roster
+from arena.domain.people import Kept, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -49,7 +50,7 @@ from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
 from arena.settings import Settings, read_cards, read_keys, read_roster
-from arena.store import log, single_battles, topics
+from arena.store import log, retention, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
@@ -157,6 +158,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
             pacing=settings.pacing,
+            retention=partial(_retention, parts.store, settings.days_kept()),
             own_data=OwnData(parts.store, _now),
             can_sign_in=doors.openid is not None,
         )
@@ -315,7 +317,7 @@ def _lifespan(
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
-        clearing = asyncio.create_task(upkeep.keep_clear(parts.store, _now))
+        clearing = asyncio.create_task(upkeep.keep_clear(parts.store, settings.days_kept(), _now))
         releasing = asyncio.create_task(
             keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
         )
@@ -377,6 +379,11 @@ def _visit(store: Store, request: Request) -> Visit:
     """Say what a page takes from who asks for it; it reads, and so blocks."""
     voter = _voter_of(request)
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
+
+
+def _retention(store: Store, days: Mapping[Kept, int | None]) -> dict[Kept, Retention]:
+    gone = store.read(retention.gone)
+    return {kind: Retention(most, gone.get(kind)) for kind, most in days.items()}
 
 
 def _exhibits(store: Store) -> Exhibits:

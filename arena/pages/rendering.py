@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -24,7 +25,7 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels, MixView
-from arena.domain.people import Erased, Invitation, Person, Role
+from arena.domain.people import Erased, Invitation, Kept, Person, Retention, Role
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
@@ -604,6 +605,8 @@ def method_page(
     linked: bool,
     studied: bool = False,
     has_topics: bool = False,
+    retention: Mapping[Kept, Retention] = MappingProxyType({}),
+    own_data: bool = False,
     visit: Visit = Visit(),
 ) -> str:
     """Page on how the arena works.
@@ -616,6 +619,10 @@ def method_page(
         Whether there is a study of a judge against the votes.
     has_topics : bool
         Whether a release of topics is there.
+    retention : mapping of Kept to Retention
+        For how long what is kept; what is missing is kept for ever.
+    own_data : bool
+        Whether people may hide, erase and download what is theirs.
     """
     return _filled(
         "method.html",
@@ -625,6 +632,9 @@ def method_page(
         linked=linked,
         studied=studied,
         has_topics=has_topics,
+        words_kept=retention.get(Kept.WORDS),
+        unvoted_kept=retention.get(Kept.UNVOTED),
+        own_data=own_data,
         Pacing=Pacing,
     )
 

@@ -22,6 +22,7 @@ from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
+from arena.domain.people import Kept, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.mix_routes import mix_router
@@ -152,6 +153,7 @@ def pages_router(
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
+    retention: Callable[[], Mapping[Kept, Retention]] = dict,
     own_data: OwnData | None = None,
     can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,
@@ -184,6 +186,8 @@ def pages_router(
         Quality against cost as it was last worked out, shown at ``/value``; None before that.
     pacing : Pacing
         How battles release their answers, for the method page.
+    retention : callable
+        For how long what is kept, and what went so far; may block.
     own_data : OwnData, optional
         What people may do with what is theirs; None lets them do nothing.
     can_sign_in : bool
@@ -288,6 +292,8 @@ def pages_router(
             linked=exhibits is not None,
             studied=_is_there(study),
             has_topics=topics() is not None,
+            retention=retention(),
+            own_data=own_data is not None,
             visit=visit_of(request),
         )
         return revalidated(request, page)

@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from arena.domain.board_view import RecordCheck
+from arena.domain.people import Kept
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
-from arena.store import blocks, erasing
+from arena.store import blocks, erasing, retention
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -19,7 +20,7 @@ logger = logging.getLogger(__name__)
 UPKEEP = "upkeep"
 """Who acts where a server did so by itself."""
 CLEAR_S = 3600.0
-"""Between two looks whether erased words may still lie in the database's files."""
+"""Between two looks for what is too old, and for erased words in the database's files."""
 AT_ONCE = 100
 PAUSE_S = 0.02
 """After so many links the check of the record lets others work for so long."""
@@ -52,17 +53,28 @@ async def keep_up(store: Store) -> None:
             logger.warning("Not sure of this process's lease: %s", error)
 
 
-async def keep_clear(store: Store, now: Callable[[], datetime]) -> None:
-    """Write the database's files anew where words were erased, each hour until cancelled."""
+def clear_out(store: Store, days: Mapping[Kept, int | None], now: datetime) -> None:
+    """Let what is too old go, and write the files anew where anything went since the last time."""
+    for kind, most in days.items():
+        while most and retention.expire(store, kind, most, UPKEEP, now):
+            time.sleep(PAUSE_S)
+    if store.read(erasing.is_to_clear):
+        erasing.clear_space(store, UPKEEP, now)
+
+
+async def keep_clear(
+    store: Store, days: Mapping[Kept, int | None], now: Callable[[], datetime]
+) -> None:
+    """Call `clear_out` a minute after the start, and then each hour, until cancelled."""
+    await asyncio.sleep(REST_S)
     while True:
-        await asyncio.sleep(CLEAR_S)
         try:
-            if await asyncio.to_thread(store.read, erasing.is_to_clear):
-                await asyncio.to_thread(erasing.clear_space, store, UPKEEP, now())
+            await asyncio.to_thread(clear_out, store, days, now())
         except StoreError as error:
-            logger.warning("Erased words may still lie in the database's files: %s", error)
+            logger.warning("Erased words may still lie in the database: %s", error)
         except Exception:
-            logger.exception("Clearing the database's files ended in a fault of ours")
+            logger.exception("Letting go of what is too old ended in a fault of ours")
+        await asyncio.sleep(CLEAR_S)
 
 
 class RecordVerifier:

@@ -34,8 +34,8 @@ from arena.store.tables import (
 )
 from arena.store.turns import interrupt_battles
 
-ERASE, CLEAR = "erase words", "clear space"
-"""Acts: words went, and the files were written anew."""
+ERASE, EXPIRE, CLEAR = "erase words", "expire", "clear space"
+"""Acts: words went, for their owner or with time, and the files were written anew."""
 BATCH = 500
 """Rows in one statement."""
 LEAST_ID = 8
@@ -258,8 +258,9 @@ def clear_space(store: Store, by: str, now: datetime) -> None:
 
 def is_to_clear(session: Session) -> bool:
     """Say whether words were erased since the files were last written anew."""
-    newest = select(col(ActRow.act)).where(col(ActRow.act).in_((ERASE, CLEAR)))
-    return session.scalars(newest.order_by(col(ActRow.id).desc()).limit(1)).first() == ERASE
+    newest = select(col(ActRow.act)).where(col(ActRow.act).in_((ERASE, EXPIRE, CLEAR)))
+    last = session.scalars(newest.order_by(col(ActRow.id).desc()).limit(1)).first()
+    return last in (ERASE, EXPIRE)
 
 
 def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) -> None:
