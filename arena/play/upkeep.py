@@ -10,7 +10,7 @@ from arena.domain.board_view import RecordCheck
 from arena.domain.people import Kept
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
-from arena.store import blocks, erasing, retention
+from arena.store import blocks, erasing, kept_boards, retention
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -115,6 +115,7 @@ class RecordVerifier:
             logger.error("They are made anew. %s", verified.counts)
             with self._store.writing() as session:
                 blocks.drop(session)
+                kept_boards.drop(session)
         self.check = RecordCheck(
             at=self._now(), links=verified.links, head=verified.head, problem=verified.problem
         )
