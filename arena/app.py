@@ -27,7 +27,7 @@ from arena.boards.value import Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Roster
-from arena.domain.people import Kept, Retention
+from arena.domain.people import Perishable, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -158,7 +158,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
             pacing=settings.pacing,
-            retention=partial(_retention, parts.store, settings.days_kept()),
+            retention=partial(_retention, parts.store, settings.retention_days()),
             own_data=OwnData(parts.store, _now),
             can_sign_in=doors.openid is not None,
         )
@@ -318,7 +318,9 @@ def _lifespan(
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
-        clearing = asyncio.create_task(upkeep.keep_clear(parts.store, settings.days_kept(), _now))
+        clearing = asyncio.create_task(
+            upkeep.keep_clear(parts.store, settings.retention_days(), _now)
+        )
         releasing = asyncio.create_task(
             keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
         )
@@ -382,7 +384,7 @@ def _visit(store: Store, request: Request) -> Visit:
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
 
 
-def _retention(store: Store, days: Mapping[Kept, int | None]) -> dict[Kept, Retention]:
+def _retention(store: Store, days: Mapping[Perishable, int | None]) -> dict[Perishable, Retention]:
     gone = store.read(retention.gone)
     return {kind: Retention(most, gone.get(kind)) for kind, most in days.items()}
 

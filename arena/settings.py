@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.model import Model, Roster
-from arena.domain.people import Kept, Known, Provider
+from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
@@ -178,9 +178,9 @@ class Settings(BaseSettings):
             name=self.oidc_name,
         )
 
-    def days_kept(self) -> dict[Kept, int | None]:
+    def retention_days(self) -> dict[Perishable, int | None]:
         """Give for how many days what is kept."""
-        return {Kept.WORDS: self.keep_words_days, Kept.UNVOTED: self.keep_unvoted_days}
+        return {Perishable.WORDS: self.keep_words_days, Perishable.UNVOTED: self.keep_unvoted_days}
 
     def host_names(self) -> frozenset[str]:
         """Give the names by which visitors call the arena, as a browser writes them."""

@@ -145,7 +145,7 @@ class Erased:
     names: int = 0
 
 
-class Kept(StrEnum):
+class Perishable(StrEnum):
     """What may be kept for so many days; the values stand in the log of acts."""
 
     WORDS = "words"

@@ -25,7 +25,7 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels, MixView
-from arena.domain.people import Erased, Invitation, Kept, Person, Retention, Role
+from arena.domain.people import Erased, Invitation, Perishable, Person, Retention, Role
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
@@ -605,7 +605,7 @@ def method_page(
     linked: bool,
     studied: bool = False,
     has_topics: bool = False,
-    retention: Mapping[Kept, Retention] = MappingProxyType({}),
+    retention: Mapping[Perishable, Retention] = MappingProxyType({}),
     own_data: bool = False,
     visit: Visit = Visit(),
 ) -> str:
@@ -619,7 +619,7 @@ def method_page(
         Whether there is a study of a judge against the votes.
     has_topics : bool
         Whether a release of topics is there.
-    retention : mapping of Kept to Retention
+    retention : mapping of Perishable to Retention
         For how long what is kept; what is missing is kept for ever.
     own_data : bool
         Whether people may hide, erase and download what is theirs.
@@ -632,8 +632,8 @@ def method_page(
         linked=linked,
         studied=studied,
         has_topics=has_topics,
-        words_kept=retention.get(Kept.WORDS),
-        unvoted_kept=retention.get(Kept.UNVOTED),
+        words_retention=retention.get(Perishable.WORDS),
+        unvoted_retention=retention.get(Perishable.UNVOTED),
         own_data=own_data,
         Pacing=Pacing,
     )

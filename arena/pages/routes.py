@@ -22,7 +22,7 @@ from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
-from arena.domain.people import Kept, Retention
+from arena.domain.people import Perishable, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.mix_routes import mix_router
@@ -153,7 +153,7 @@ def pages_router(
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
-    retention: Callable[[], Mapping[Kept, Retention]] = dict,
+    retention: Callable[[], Mapping[Perishable, Retention]] = dict,
     own_data: OwnData | None = None,
     can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from arena.domain.board_view import RecordCheck
-from arena.domain.people import Kept
+from arena.domain.people import Perishable
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
 from arena.store import blocks, erasing, kept_boards, retention
@@ -53,7 +53,7 @@ async def keep_up(store: Store) -> None:
             logger.warning("Not sure of this process's lease: %s", error)
 
 
-def clear_out(store: Store, days: Mapping[Kept, int | None], now: datetime) -> None:
+def clear_out(store: Store, days: Mapping[Perishable, int | None], now: datetime) -> None:
     """Let what is too old go, and write the files anew where anything went since the last time."""
     for kind, most in days.items():
         while most and retention.expire(store, kind, most, UPKEEP, now):
@@ -63,7 +63,7 @@ def clear_out(store: Store, days: Mapping[Kept, int | None], now: datetime) -> N
 
 
 async def keep_clear(
-    store: Store, days: Mapping[Kept, int | None], now: Callable[[], datetime]
+    store: Store, days: Mapping[Perishable, int | None], now: Callable[[], datetime]
 ) -> None:
     """Call `clear_out` a minute after the start, and then each hour, until cancelled."""
     await asyncio.sleep(REST_S)

@@ -52,7 +52,7 @@ _LOCK = (
     .order_by(col(BattleRow.id))  # as all do who lock several
     .with_for_update()
 )
-_TURNS = select(col(TurnRow.id), col(TurnRow.prompt).label("text"), col(TurnRow.nonce)).where(
+_TURNS: Any = select(col(TurnRow.id), col(TurnRow.prompt).label("text"), col(TurnRow.nonce)).where(
     col(TurnRow.battle_id).in_(_OF_THESE), col(TurnRow.nonce).is_not(None)
 )
 _ANSWERS = select(

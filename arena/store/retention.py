@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlmodel import Session, col
 
-from arena.domain.people import Gone, Kept
+from arena.domain.people import Gone, Perishable
 from arena.store import erasing
 from arena.store.engine import alone
 from arena.store.people import note
@@ -24,7 +24,7 @@ from arena.store.tables import (
 from arena.store.turns import RUNNING
 
 
-def expire(store: Store, kind: Kept, days: int, by: str, now: datetime) -> int:
+def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) -> int:
     """Let some of what is too old go, and write down how much; gives the battles, 0 at the end.
 
     Replicas wait for one another: what one of them took is no longer there for the next.
@@ -40,7 +40,7 @@ def expire(store: Store, kind: Kept, days: int, by: str, now: datetime) -> int:
         alone(session.connection())
         still = [battle for battle in due(session, before) if battle in set(old)]
         gone = erasing.erase_words(session, still, judgements, now)
-        if kind is Kept.UNVOTED:
+        if kind is Perishable.UNVOTED:
             _delete(session, still)
         if still:
             detail = {"battles": gone.battles, "days": days, "judgements": gone.judgements}
@@ -48,14 +48,14 @@ def expire(store: Store, kind: Kept, days: int, by: str, now: datetime) -> int:
     return len(old)
 
 
-def gone(session: Session) -> dict[Kept, Gone]:
+def gone(session: Session) -> dict[Perishable, Gone]:
     """Say how much went by itself so far, and when the last of it."""
     acts = select(col(ActRow.subject), col(ActRow.detail), col(ActRow.created)).where(
         col(ActRow.act) == erasing.EXPIRE
     )
-    so_far: dict[Kept, Gone] = {}
+    so_far: dict[Perishable, Gone] = {}
     for subject, detail, created in session.connection().execute(acts.order_by(col(ActRow.id))):
-        kind = Kept(subject)
+        kind = Perishable(subject)
         before = so_far[kind].battles if kind in so_far else 0
         so_far[kind] = Gone(before + detail["battles"], created)
     return so_far
@@ -79,9 +79,9 @@ def _due(session: Session, before: datetime, *which: Any) -> list[int]:
     return list(session.scalars(query.order_by(col(BattleRow.id)).limit(erasing.BATCH)))
 
 
-_WHICH: dict[Kept, Callable[[Session, datetime], list[int]]] = {
-    Kept.WORDS: _words,
-    Kept.UNVOTED: _unvoted,
+_WHICH: dict[Perishable, Callable[[Session, datetime], list[int]]] = {
+    Perishable.WORDS: _words,
+    Perishable.UNVOTED: _unvoted,
 }
 
 

@@ -235,7 +235,7 @@ def own_battles(session: Session, owner: str) -> list[OwnBattle]:
         .order_by(col(BattleRow.id))
     ).all()
     return [
-        OwnBattle(fought.public_id, fought.hidden, fought.erased, vote and _ballot(vote))
+        OwnBattle(fought.public_id, fought.hidden, fought.erased, _ballot(vote) if vote else None)
         for fought, vote in rows
     ]
 

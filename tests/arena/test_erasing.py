@@ -259,8 +259,7 @@ def test_a_kill_leaves_all_words_or_none_and_the_next_run_ends_it(
     command: Command, served: Served, tmp_path: Path
 ) -> None:
     with served.visitor() as ada:
-        for n in range(8):
-            battle = ada.play(f"{PROMPT} {n}")
+        *_, battle = [ada.play(f"{PROMPT} {n}") for n in range(8)]
         ada.vote(battle, "tie")
     voter, tables = owner_of(served, battle), {"turn"}
     words = ("erase", "--voter", voter, "--yes", "--database", served.database)
@@ -287,8 +286,7 @@ def test_samples_of_values_that_postgresql_keeps_go_too(
         quick_arena(tmp_path, database=url) as served,
         served.visitor() as ada,
     ):
-        for _ in range(3):
-            battle = ada.play(PROMPT)
+        *_, battle = [ada.play(PROMPT) for _ in range(3)]
         with closing(Store(url)) as store, store.engine.begin() as connection:
             connection.execute(text("ANALYZE turn"))
             samples = "SELECT most_common_vals::text FROM pg_stats WHERE attname = 'prompt'"
@@ -302,7 +300,7 @@ def test_equal_prompts_share_an_id_that_nobody_can_guess_them_by(served: Served)
         battles = [ada.play("hi"), bob.play("hi"), bob.play("ho")]
     with closing(Store(served.database)) as store, store.reading() as session:
         query = text("SELECT public_id, prompt_id FROM battle")
-        ids = dict(session.connection().execute(query).all())
+        ids: dict[str, str] = dict(session.connection().execute(query).all())
         secret = session.connection().scalar(text("SELECT secret FROM prompt_secret"))
     same, again, other = (ids[battle] for battle in battles)
     assert same == again != other

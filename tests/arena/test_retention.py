@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from arena.domain.people import Gone, Kept
+from arena.domain.people import Gone, Perishable
 from arena.domain.vote import Choice
 from arena.errors import SettingsError
 from arena.play.upkeep import UPKEEP, clear_out
@@ -46,7 +46,7 @@ def battles(store: Store) -> dict[str, bool]:
 
 
 def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> None:
-    days = {Kept.WORDS: 9, Kept.UNVOTED: 10}
+    days = {Perishable.WORDS: 9, Perishable.UNVOTED: 10}
     clear_out(store, days, NOW + timedelta(days=9))
     assert all(battles(store).values())
     clear_out(store, days, LATER)
@@ -58,16 +58,16 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
         went = retention.gone(session)
         acts = [(act.by, act.act, act.subject) for act in people.acts(session)]
     assert went == {
-        Kept.WORDS: Gone(3, LATER),
-        Kept.UNVOTED: Gone(2, LATER + timedelta(hours=1)),
+        Perishable.WORDS: Gone(3, LATER),
+        Perishable.UNVOTED: Gone(2, LATER + timedelta(hours=1)),
     }
     clearing = (UPKEEP, "clear space", "")
-    expected = [(UPKEEP, "expire", kind) for kind in (Kept.WORDS, Kept.UNVOTED)]
+    expected = [(UPKEEP, "expire", kind) for kind in (Perishable.WORDS, Perishable.UNVOTED)]
     assert acts == [expected[0], clearing, expected[1], clearing]
 
 
 def test_nothing_goes_unless_the_settings_say_so(store: Store) -> None:
-    clear_out(store, read_settings().days_kept(), NOW + timedelta(days=10_000))
+    clear_out(store, read_settings().retention_days(), NOW + timedelta(days=10_000))
     assert len(battles(store)) == sum(battles(store).values()) == 4
     assert store.read(people.acts) == []
 
@@ -77,11 +77,11 @@ def test_replicas_that_look_at_once_let_each_battle_go_once(
 ) -> None:
     def look(_number: int) -> None:
         with closing(Store(database_url)) as other:
-            retention.expire(other, Kept.WORDS, 5, UPKEEP, LATER)
+            retention.expire(other, Perishable.WORDS, 5, UPKEEP, LATER)
 
     at_once(3, look)
     with store.reading() as session:
-        assert retention.gone(session)[Kept.WORDS].battles == 3
+        assert retention.gone(session)[Perishable.WORDS].battles == 3
         assert verify(session).problem is None
 
 
@@ -103,7 +103,7 @@ def test_the_method_page_says_what_is_kept_and_what_went(tmp_path: Path) -> None
         ada.play()
         with closing(Store(database)) as store:
             now = datetime.now(UTC) + timedelta(days=31)
-            assert retention.expire(store, Kept.WORDS, 30, UPKEEP, now) == 1
+            assert retention.expire(store, Perishable.WORDS, 30, UPKEEP, now) == 1
         assert "So far the words of 1 battle went that way" in ada.get("/method").text
     with quick_arena(tmp_path, database=database) as served, served.visitor() as bob:
         assert "Words are kept until somebody erases them." in bob.get("/method").text
