@@ -1,5 +1,6 @@
 """Strengths that go with what a prompt is about: a candidate of the referee."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -82,7 +83,7 @@ def fit_topical(rows: VoteRows, scores: Floats, *, ridge: float) -> Topical:
     .. [1] E. Frick et al., "Prompt-to-Leaderboard", arXiv 2502.14855, 2025, whose language model
        gives each prompt its own strengths: here words and a straight line take its place.
     """
-    k, n_models = scores.shape[1], len(rows.models)
+    k, n_models = int(scores.shape[1]), len(rows.models)
     if ridge <= 0:
         raise DataError(f"Strengths by topic take a ridge above 0, not {ridge:g}.")
     if (size := (k + 1) * n_models) > MOST:
@@ -96,7 +97,7 @@ def fit_topical(rows: VoteRows, scores: Floats, *, ridge: float) -> Topical:
         problem = _Penalised(design, rows, n_models, ridge, tau)
         x, at, _ = minimise(problem, x)
         log_det = float(np.linalg.slogdet(at.hessian)[1])
-        return -at.loss - log_det / 2 - k * n_models * np.log(tau)
+        return -at.loss - log_det / 2 - k * n_models * math.log(tau)
 
     tau = highest(log_marginal)
     log_marginal(tau)

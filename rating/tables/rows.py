@@ -10,6 +10,7 @@ import numpy as np
 from rating.diagnosis.referee import (
     FOLDS,
     RIDGE,
+    Forecast,
     HoldOut,
     Refereed,
     forecasts_of,
@@ -144,7 +145,7 @@ def referee_source(
     rng, outcomes = np.random.default_rng(seed), outcomes_of(rows)
     names = [*models] or possible(rows, style=bool(reading.style))
     drawn = np.random.default_rng([seed, 1])
-    others = {
+    others: dict[str, Forecast] = {
         "pooled": partial(pooled_forecast, outcomes=outcomes),
         "topical": topical(scores, outcomes=outcomes, ridge=ridge),
     }

@@ -140,7 +140,7 @@ def test_scores_are_standardised_over_the_prompts_that_they_are_learnt_from() ->
     assert scores.shape == (200, SCORES)
     assert scores.mean(axis=0) == pytest.approx(np.zeros(SCORES), abs=1e-5)
     assert scores.std(axis=0) == pytest.approx(np.ones(SCORES), abs=1e-5)
-    apart = np.corrcoef(scores[:, : len(SUBJECTS)])
+    apart = np.atleast_2d(np.corrcoef(scores[:, : len(SUBJECTS)]))
     same = np.array(subjects)[:, None] == np.array(subjects)
     assert apart[same].mean() > 0.5 > abs(apart[~same].mean())
 

@@ -184,8 +184,8 @@ def double_centred(values: Floats, draw: np.random.Generator, draws: int = 99) -
         z = table[:, table.std(axis=0) > 0]
         z = (z - z.mean(axis=0)) / z.std(axis=0)
         n = z.shape[1]
-        squares = float(((z @ z.T / len(z)) ** 2).sum())  # of all correlations, as of z.T @ z
-        return (squares - n) / (n * (n - 1))
+        squares = ((z @ z.T / len(z)) ** 2).sum()  # of all correlations, as of z.T @ z
+        return float((squares - n) / (n * (n - 1)))
 
     drawn = [statistic(draw.permuted(residual, axis=0)) for _ in range(draws)]
     return p_value(statistic(residual), np.array(drawn))
