@@ -365,6 +365,7 @@ def test_losses_on_agent_arena_computed_elsewhere_are_those_of_some_deal_of_fold
     assert 1 <= high <= 20
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_for_new_prompts_pooled_kinds_foresee_best(published_data: Path) -> None:
     folder = published_data / "votes" / "llmfao"
