@@ -297,8 +297,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
-    labels = latest.labels if latest else None
-    prepare(Below(board, labels, whole, settings.show_battles), _now())
+    labels, reach = (latest.labels, latest.reach) if latest else (None, {})
+    prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
 
 
 def _lifespan(
