@@ -47,7 +47,7 @@ from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
-from arena.settings import Settings, read_cards, read_keys, read_roster
+from arena.settings import Settings, read_cards, read_keys, read_refusals, read_roster
 from arena.store import log, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
@@ -209,7 +209,9 @@ def build(settings: Settings, roster: Roster) -> Parts:
         },
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
-        valuation=Valuation(store, DEFAULT, _now),
+        valuation=Valuation(
+            store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None
+        ),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),

@@ -514,6 +514,8 @@ def value_page(
         board=board,
         pictures={name: board and scatter(board, name) for name in MEASURES},
         names=valued.names if valued else {},
+        safety=valued and valued.safety,
+        rated=valued.rated if valued else (),
         sliders=sliders(weights, terms.less) if terms else (),
         utility=utility,
         unweighed=unweighed,
