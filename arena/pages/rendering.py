@@ -386,7 +386,20 @@ def _chips(
         "chosen_value": value,
         "chosen_label": facet and value and dict(_singly(facet, value)),
         "chosen_counted": chosen is not None,
+        "beside_it": _beside(labels or {}, facet) if facet else (),
     }
+
+
+def _beside(labels: Labels, facet: str) -> tuple[tuple[str, str], ...]:
+    """Choose labels that a board of one may be narrowed to: of other facets, with votes enough."""
+    if AND in facet:
+        return ()
+    return tuple(
+        (name, count.value)
+        for name, counts in labels.items()
+        for count in counts[:MOST_CHIPS]
+        if name != facet and len(counts) > 1 and count.votes >= FEWEST_OF_BOTH
+    )
 
 
 def _singly(facet: str, value: str) -> Iterator[tuple[str, str]]:

@@ -135,6 +135,16 @@ def test_a_board_of_two_labels_is_named_after_both_and_is_of_two_at_most() -> No
     assert board.to_dict()["label"] == {"category": "code", "language": "fr"}
 
 
+def test_a_board_of_one_label_leads_to_two_where_votes_may_be_enough() -> None:
+    links = [link["href"] for link in Page(shown(a_label_board())).all("a")]
+    assert "/leaderboard?category=code&language=fr" in links
+    assert "/leaderboard?category=code&intent=asking" not in links  # of all prompts
+    asked = replace(CODE, also=(("language", "fr"),)).both()
+    assert "Code and" in text(shown(a_label_board()))
+    both = shown(a_label_board(facet=asked.facet, value=asked.value), asked)
+    assert "Code, French and" not in text(both)
+
+
 def test_ranks_in_other_mixes_stand_beside_each_model_and_say_what_they_are() -> None:
     words = text(shown(a_label_board()))
     assert "more than 2 times its share of the votes" in words
