@@ -17,7 +17,7 @@ from arena.boards.fitted import OPTIONS, newcomers_of
 from arena.domain.board_view import ModelRecord
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
 from arena.domain.vote import Policy
-from arena.store import chain, labels, log
+from arena.store import chain, labels, log, people
 from arena.store.store import Store
 from judge.labels.accuracy import accuracy_of
 from rating import RateOptions, __version__
@@ -450,11 +450,12 @@ class LabelBoards:
             self._looks_again = max(self._looks_again, self._now() + rest)
 
     def _renewed(self, asked: Collection[str]) -> Snapshot:
-        known = self._snapshot
+        known, tagger = self._snapshot, self._policy.tagger
         if known:
             with self._store.reading() as session:
-                head, newest = chain.head(session), labels.newest(session, self._policy.tagger)
-            if _version(head, newest) == known.version:
+                head, newest = chain.head(session), labels.newest(session, tagger)
+                version = _version(head, newest, people.adopted(session))
+            if version == known.version:
                 return known
         return self._read((*STANDING, *asked))
 
@@ -463,7 +464,8 @@ class LabelBoards:
         tagger = self._policy.tagger
         single = {part for name in names for part in name.split(AND)}
         with self._store.reading() as session:
-            version = _version(chain.head(session), labels.newest(session, tagger))
+            head, newest = chain.head(session), labels.newest(session, tagger)
+            version = _version(head, newest, people.adopted(session))
             columns = log.columns(session, self._policy)
             by_battle = labels.of_votes(session, tagger, single)
             records = log.model_records(session, self._policy.kinds)
@@ -484,8 +486,8 @@ class LabelBoards:
         return fit_facet(columns, name)
 
 
-def _version(head: str, newest: int) -> str:
-    return f"{head[:12] or 'empty'}-{newest}-{__version__}"
+def _version(head: str, newest: int, adopted: int) -> str:
+    return f"{head[:12] or 'empty'}-{newest}-{adopted}-{__version__}"
 
 
 def joint(of_vote: Mapping[str, str], name: str) -> str | None:

@@ -195,15 +195,14 @@ def _rate(row: Mapping[str, Any]) -> Rate:
     if not lower - SLACK <= rate <= upper + SLACK:
         raise ValueError(f"{rate!r} lies outside {lower!r} to {upper!r}")
     names = ("corrected", "corrected_lower", "corrected_upper")
-    known = [row[name] for name in names]
-    ends = None if None in known else Estimate(*map(_part, known), row["n"])
+    known = [_part(row[name]) for name in names if row[name] is not None]
     return Rate(
         model=_text(row["model"]),
         category=_text(row["category"]),
         what=what,
         mode=mode,
         share=Share(rate, lower, upper, row["n"], 0),
-        corrected=ends,
+        corrected=Estimate(known[0], known[1], known[2], row["n"]) if len(known) == 3 else None,
     )
 
 

@@ -158,8 +158,8 @@ def test_ranks_in_other_mixes_stand_beside_each_model_and_say_what_they_are() ->
 
 
 def test_labels_on_request_are_offered_without_a_count_and_marked_when_shown() -> None:
-    offered = [link for link in Page(shown(a_label_board())).all("a") if "hard" in link["href"]]
-    assert [link["href"] for link in offered] == ["/leaderboard?hard=yes"]
+    links = [link["href"] for link in Page(shown(a_label_board())).all("a")]
+    assert [link for link in links if link and "hard" in link] == ["/leaderboard?hard=yes"]
     asked = AskedLabel("default-v2", "refusal", "none")
     page = shown(a_label_board(facet="refusal", value="none"), asked)
     current = [link["href"] for link in Page(page).all("a") if link.get("aria-current") == "true"]
