@@ -68,9 +68,8 @@ def value(
 
     Examples
     --------
-    arena value votes.parquet
-    arena value votes.parquet --utility wrong=2,dollars=0.05 --plot value.svg
     arena value votes.parquet --safety safety.json
+    arena value votes.parquet --utility wrong=2,dollars=0.05 --plot value.svg
     """
     for file in filter(None, (out, plot)):
         require_folder_of(file)
