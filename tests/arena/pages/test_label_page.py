@@ -1,18 +1,22 @@
 """Pages of boards by label: what they say, and how one comes to them."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
+from starlette.requests import Request
 
-from arena.boards.labelled import FEWEST_OF_BOTH
+from arena.boards.labelled import FACETS, FEWEST_OF_BOTH, STANDING
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow
 from arena.domain.model import Kind
 from arena.domain.words import Language
 from arena.pages.rendering import AskedLabel, Visit, label_page
+from arena.pages.routes import _asked_label
 from arena.store.store import Store
 from rating.pooling.boards import Pooling
 from rating.pooling.mix import RankReach
@@ -244,6 +248,17 @@ def test_boards_of_two_labels_and_on_request_are_made_for_who_asks(arena: Served
         assert "All votes so far are on prompts of one kind" in text(hard.text)
         assert ada.get("/leaderboard?category=code&language=xx").status_code == 200
         assert ada.get("/leaderboard?hard=perhaps").status_code == 200
+
+
+def test_addresses_name_eighteen_facets_beside_the_standing_ones() -> None:
+    """As decision 0036 has it: whatever the order of an address, and whatever its values."""
+    asked = set()
+    for one, other in itertools.product([*FACETS, "colour"], repeat=2):
+        query = urlencode([(one, "x"), (other, "y")])
+        label = _asked_label(Request({"type": "http", "query_string": query.encode()}), "p")
+        if label:
+            asked |= {label.facet, label.both().facet if label.also else label.facet}
+    assert len(asked - {*STANDING}) == 18
 
 
 def test_an_unknown_label_is_a_page_that_says_what_to_do(arena: Served) -> None:
