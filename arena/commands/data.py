@@ -4,13 +4,13 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database
+from arena.commands.arguments import Database, TaggerName
 from arena.domain.vote import DEFAULT
 from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write_json
@@ -26,6 +26,7 @@ def votes(
     *,
     to: Annotated[Path, Parameter(metavar="FILE")],
     database: Database = None,
+    tagger: TaggerName = None,
     everything: Annotated[bool, Parameter(name="--all")] = False,
 ) -> None:
     """Write the votes that the default policy counts, one row a vote.
@@ -54,9 +55,10 @@ def votes(
     url = read_settings(database=database).database
     with closing(Store(url)) as store, store.reading() as session:
         links = log.links(session, DEFAULT.name)
-        known = labels.of_votes(session, DEFAULT.tagger, LABELS)
+        policy = replace(DEFAULT, tagger=labels.tagger_named(session, tagger))
+        known = labels.of_votes(session, policy.tagger, LABELS)
         verified = verify(session)
-    rows = export_votes(links, DEFAULT, to, labels=known, everything=everything)
+    rows = export_votes(links, policy, to, labels=known, everything=everything)
     votes = sum(link.kind == "vote" for link in links)
     say(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
     if verified.problem:
