@@ -68,8 +68,7 @@ def label(
     Examples
     --------
     arena label sqlite:///arena.db
-    arena label prompts.jsonl --to labelled.parquet
-    arena label sqlite:///arena.db --judge quartz --roster roster.toml
+    arena label prompts.jsonl --judge quartz --roster roster.toml --to labelled.parquet
     """
     if "://" in source:
         _require_database_alone(to, columns, options)
