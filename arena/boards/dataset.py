@@ -60,6 +60,7 @@ COLUMNS = {
     "instructions": "VARCHAR",
     "refused_a": "BIGINT",
     "refused_b": "BIGINT",
+    "topic": "VARCHAR",
     "tagger": "VARCHAR",
     "exclusion": "VARCHAR",
     "link_kind": "VARCHAR",
@@ -81,6 +82,8 @@ LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructi
 
 Each is a column, but that which answers refuse is one for either side: see `_labelled`.
 """
+TOPIC = "topic"
+"""Column beside them, of no tagger: what the prompt is about, where everybody can read it."""
 
 FORMATS = {
     ".parquet": "FORMAT parquet",
@@ -116,7 +119,7 @@ def export_votes(
     path : Path
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
     labels : mapping
-        What was asked for, by battle and by facet: see `LABELS`.
+        What was asked for, by battle and by facet: see `LABELS` and `TOPIC`.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
@@ -203,7 +206,7 @@ def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
     known: dict[str, object] = {name: labels[name] for name in labels if name != REFUSAL}
     if REFUSAL in labels:
         known |= dict(zip(("refused_a", "refused_b"), refusing(labels[REFUSAL]), strict=True))
-    return known | ({"tagger": " ".join(policy.tagger)} if labels else {})
+    return known | ({"tagger": " ".join(policy.tagger)} if {*labels} - {TOPIC} else {})
 
 
 def _why_not(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,6 +16,9 @@ from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write_json
 
 if TYPE_CHECKING:
+    from sqlmodel import Session
+
+    from arena.domain.vote import Policy
     from arena.store.backup import Copied
     from arena.store.verify import Verified
 
@@ -28,6 +31,7 @@ def votes(
     database: Database = None,
     tagger: TaggerName = None,
     everything: Annotated[bool, Parameter(name="--all")] = False,
+    topics: bool = False,
 ) -> None:
     """Write the votes that the default policy counts, one row a vote.
 
@@ -40,6 +44,9 @@ def votes(
         File to write: .parquet, .csv or .jsonl.
     everything
         Also votes that the policy leaves out.
+    topics
+        Also what each prompt is about, as arena topics would name it now: of 50 prompts and more,
+        and never where ARENA_SHOW_BATTLES=false.
 
     Examples
     --------
@@ -52,11 +59,19 @@ def votes(
     from arena.store.store import Store
     from arena.store.verify import verify
 
-    url = read_settings(database=database).database
-    with closing(Store(url)) as store, store.reading() as session:
+    settings = read_settings(database=database)
+    if topics and not settings.show_battles:
+        msg = (
+            "--topics names what a prompt is about, and here nobody may read prompts "
+            "(ARENA_SHOW_BATTLES=false): drop it, and see arena topics --private."
+        )
+        raise SettingsError(msg)
+    with closing(Store(settings.database)) as store, store.reading() as session:
         links = log.links(session, DEFAULT.name)
         policy = replace(DEFAULT, tagger=labels.tagger_named(session, tagger))
         known = labels.of_votes(session, policy.tagger, LABELS)
+        if topics:
+            known = _with_topics(session, policy, known)
         verified = verify(session)
     rows = export_votes(links, policy, to, labels=known, everything=everything)
     votes = sum(link.kind == "vote" for link in links)
@@ -64,6 +79,24 @@ def votes(
     if verified.problem:
         msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
         raise BrokenRecordError(msg)
+
+
+def _with_topics(
+    session: "Session", policy: "Policy", known: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Add to the labels by battle what its prompt is about, where it has a topic."""
+    from arena.boards.dataset import TOPIC
+    from arena.store.topics import asked, battles
+    from judge.labels.topics import titles
+
+    prompts, battle_of = asked(session, policy), battles(session)
+    labels = {battle: dict(each) for battle, each in known.items()}
+    with working("Learning"):
+        named = titles([one.text for one in prompts])
+    for one, title in zip(prompts, named, strict=True):
+        if title is not None:
+            labels.setdefault(battle_of[one.key], {})[TOPIC] = title
+    return labels
 
 
 def verify(

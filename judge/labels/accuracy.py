@@ -342,8 +342,11 @@ class TaggerAccuracy:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         rows = [one.to_dict() for one in self.labels.values()]
-        language = {"rows": self.language.n}
-        language |= {"precision": _ends(self.named), "recall": _ends(self.language)}
+        language = {
+            "rows": self.language.n,
+            "precision": _ends(self.named),
+            "recall": _ends(self.language),
+        }
         return {"unread": self.unread, "language": language, "labels": rows}
 
 

@@ -191,6 +191,37 @@ def test_an_export_says_which_answer_refused(
     assert "whole" in command("verify", f"v.{ending}").stdout
 
 
+def test_an_export_names_topics_where_everybody_can_read_prompts(
+    command: Command, tmp_path: Path
+) -> None:
+    url, things = new_sqlite(tmp_path), ("sourdough bread oven", "mountain bike gear")
+    with closing(Store(url)) as store:
+        store.hold_lease()
+        store.register(MODELS, NOW)
+        for i in range(60):
+            vote(
+                store,
+                f"b{i}",
+                f"{things[i % 2]} {chr(97 + i // 26)}{chr(97 + i % 26) * 3}",
+                Choice.A,
+            )
+    written = ("export", "votes", "--to", "t.parquet", "--database", url)
+    refused(command(*written, "--topics", ARENA_SHOW_BATTLES="false"), "--topics", "--private")
+    assert not (tmp_path / "t.parquet").exists()
+    for words, least in ((written, 0), ((*written, "--topics"), 2)):
+        result = command(*words)
+        assert result.returncode == 0, result.stderr
+        topic = f"SELECT battle_id, topic, tagger FROM '{tmp_path}/t.parquet' WHERE topic <> ''"
+        with duckdb.connect() as connection:
+            rows = connection.sql(topic).fetchall()
+        assert len({title for _, title, _ in rows}) >= least
+        assert (rows == []) == (not least)
+        assert all(tagger is None for *_, tagger in rows)
+        bread = {title for battle, title, _ in rows if int(battle[1:]) % 2 == 0}
+        assert all("bike" not in title for title in bread)
+        assert "whole" in command("verify", "t.parquet").stdout
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_file_is_written_again_with_its_labels(
     command: Command, tmp_path: Path, ending: str

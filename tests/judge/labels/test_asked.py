@@ -125,10 +125,11 @@ def test_a_prompt_is_hard_from_six_criteria_on_and_turns_are_counted() -> None:
     tags = Tags("maths", "de", "quizzing", CRITERIA[:6])
     labels = labels_of(tags, ["Hi", "Bye"])
     assert tuple(labels) == FACETS
-    assert labels["hard"] == ("yes", 6)
-    assert labels["turns"] == ("2", 2)
+    assert (labels["hard"].value, labels["hard"].score) == ("yes", 6)
+    assert (labels["turns"].value, labels["turns"].score) == ("2", 2)
     assert labels["chars"] == tag(["Hi", "Bye"])["chars"]
-    assert labels_of(Tags("maths", "de", "quizzing", CRITERIA[:5]), ["Hi"])["hard"] == ("no", 5)
+    easier = labels_of(Tags("maths", "de", "quizzing", CRITERIA[:5]), ["Hi"])["hard"]
+    assert (easier.value, easier.score) == ("no", 5)
 
 
 def test_another_model_or_another_word_is_another_version() -> None:
