@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,11 +16,9 @@ from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write_json
 
 if TYPE_CHECKING:
-    from sqlmodel import Session
-
-    from arena.domain.vote import Policy
     from arena.store.backup import Copied
     from arena.store.verify import Verified
+    from judge.labels.released import Asked
 
 NOTED = re.compile("[0-9a-f]{8,64}")
 
@@ -57,6 +55,7 @@ def votes(
     from arena.settings import read_settings
     from arena.store import labels, log
     from arena.store.store import Store
+    from arena.store.topics import asked, battles
     from arena.store.verify import verify
 
     settings = read_settings(database=database)
@@ -71,7 +70,7 @@ def votes(
         policy = replace(DEFAULT, tagger=labels.tagger_named(session, tagger))
         known = labels.of_votes(session, policy.tagger, LABELS)
         if topics:
-            known = _with_topics(session, policy, known)
+            known = _with_topics(asked(session, policy), battles(session), known)
         verified = verify(session)
     rows = export_votes(links, policy, to, labels=known, everything=everything)
     votes = sum(link.kind == "vote" for link in links)
@@ -82,14 +81,14 @@ def votes(
 
 
 def _with_topics(
-    session: "Session", policy: "Policy", known: Mapping[str, Mapping[str, str]]
+    prompts: "Sequence[Asked]",
+    battle_of: Mapping[int, str],
+    known: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, str]]:
     """Add to the labels by battle what its prompt is about, where it has a topic."""
     from arena.boards.dataset import TOPIC
-    from arena.store.topics import asked, battles
     from judge.labels.topics import titles
 
-    prompts, battle_of = asked(session, policy), battles(session)
     labels = {battle: dict(each) for battle, each in known.items()}
     with working("Learning"):
         named = titles([one.text for one in prompts])

@@ -80,7 +80,7 @@ def battles(session: Session) -> dict[int, str]:
     query = select(col(VoteRow.id), col(BattleRow.public_id)).join(
         BattleRow, col(BattleRow.id) == col(VoteRow.battle_id)
     )
-    return dict(tuple(row) for row in session.connection().execute(query))
+    return {row.id: row.public_id for row in session.connection().execute(query)}
 
 
 def add(
