@@ -20,6 +20,9 @@ from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 
 INTENTS = ("quizzing", "playing")
+YES_NO = ("hard", "instructions")
+BY_PROMPT = ("category", "language", "intent", *YES_NO)
+"""Labels that `accuracy_of` can hold against the sample."""
 NAMINGS = "namings.tsv"
 LEAST = 100
 """Labelled rows from which a share, or a difference, is corrected."""
@@ -195,7 +198,7 @@ def accuracies() -> Mapping[str, Accuracy]:
         name: [
             (name in hand, _says(name, labels)) for hand, labels in zip(by_hand, tags, strict=True)
         ]
-        for name in (*CATEGORIES, "instructions", "hard", *INTENTS)
+        for name in (*CATEGORIES, *reversed(YES_NO), *INTENTS)
     }
     answers = _sample("answers.tsv")
     measured[REFUSAL] = [(truth == "yes", refuses(_unescaped(text))) for truth, text in answers]
@@ -208,10 +211,11 @@ def _says(name: str, labels: Mapping[str, Label]) -> bool:
 
 @cache
 def accuracy_of(facet: str, value: str) -> Accuracy:
-    """Hold one value of ``category``, ``language`` or ``intent`` against the labelled prompts.
+    """Hold one value of a label of prompts against the labelled prompts.
 
-    Of several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with
-    the tagger.
+    Of other labels, as which of two answers declines, or of two together, there are no rows. Of
+    several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with the
+    tagger.
 
     Examples
     --------
@@ -219,6 +223,8 @@ def accuracy_of(facet: str, value: str) -> Accuracy:
     >>> code.rows, code.true_positives
     (312, 32)
     """
+    if facet not in BY_PROMPT:
+        return compared(value, ())
     by_hand = [
         _by_hand(facet, language, {*labels.split()})
         for language, labels, _ in _sample("prompts.tsv")
@@ -231,6 +237,8 @@ def accuracy_of(facet: str, value: str) -> Accuracy:
 def _by_hand(facet: str, language: str, labels: Set[str]) -> str:
     if facet == "language":
         return language
+    if facet in YES_NO:
+        return "yes" if facet in labels else "no"
     names, rest = (INTENTS, "asking") if facet == "intent" else (CATEGORIES, "other")
     return next((name for name in names if name in labels), rest)
 
