@@ -105,7 +105,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     SettingsError, StoreError
         If it cannot be served as asked.
     """
-    parts = build(settings, roster or _roster(settings))
+    roster = roster or _roster(settings)
+    parts = build(settings, roster)
     app = FastAPI(
         title="Arena",
         version=__version__,
@@ -151,7 +152,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             labels=parts.labels,
             others={name: o.read for name, o in parts.boards.items() if name != DEFAULT.name},
             cards=read_cards(settings.cards) if settings.cards else (),
-            exhibits=_exhibits(parts.store) if settings.show_battles else None,
+            exhibits=_exhibits(parts.store, roster) if settings.show_battles else None,
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
@@ -378,7 +379,7 @@ def _visit(store: Store, request: Request) -> Visit:
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
 
 
-def _exhibits(store: Store) -> Exhibits:
+def _exhibits(store: Store, roster: Roster) -> Exhibits:
     policies = {policy.name: policy for policy in POLICIES}
 
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
@@ -396,7 +397,8 @@ def _exhibits(store: Store) -> Exhibits:
         except UnknownBattleError:
             return False
 
-    return Exhibits(votes, battle, owned)
+    reports = {model.id: model.contamination_report for model in roster}
+    return Exhibits(votes, battle, owned, {name: url for name, url in reports.items() if url})
 
 
 async def _nothing() -> None:

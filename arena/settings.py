@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from judge.report.cards import ProbePage
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
+REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
@@ -409,6 +410,12 @@ def _check(path: Path, model: Model) -> None:
             model.recording,
             (model.recording is not None) == model.endpoint.startswith("recorded://"),
             "a file for a recorded:// endpoint, and for no other",
+        ),
+        (
+            "contamination_report",
+            model.contamination_report,
+            model.contamination_report is None or REPORT.fullmatch(model.contamination_report),
+            "http:// or https:// and an address",
         ),
     ):
         if not holds:

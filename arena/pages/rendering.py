@@ -597,12 +597,28 @@ def device_page(link: str, holds: timedelta, visit: Visit = Visit()) -> str:
     return _filled("device.html", visit, link=link, minutes=minutes)
 
 
-def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit = Visit()) -> str:
-    """Page of the votes behind a number; ``newest`` if it begins with the newest."""
+def battles_page(
+    shown: ShownVotes,
+    *,
+    newest: bool,
+    now: datetime,
+    visit: Visit = Visit(),
+    reports: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Page of the votes behind a number.
+
+    Parameters
+    ----------
+    newest : bool
+        Whether it begins with the newest.
+    reports : mapping of str to str
+        Addresses of contamination reports, by model id.
+    """
     return _filled(
         "battles.html",
         visit,
         shown=shown,
+        reports=reports,
         newest=newest,
         simulated=shown.policy == SIMULATED.name,
         choice_words=_choice_words(visit.language),

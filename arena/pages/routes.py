@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -96,11 +96,14 @@ class Exhibits:
         From a battle's id to the battle, if its vote counts.
     owned : callable
         Whether a battle, by its id, is a visitor's own.
+    reports : mapping of str to str
+        Addresses of contamination reports, by model id.
     """
 
     votes: Callable[[str, Sequence[str], int | None], ShownVotes | None]
     battle: Callable[[str], ShownBattle | None]
     owned: Callable[[str, Voter], bool]
+    reports: Mapping[str, str] = field(default_factory=dict)
 
 
 def utc_now() -> datetime:
@@ -399,7 +402,10 @@ def _exhibits_router(
         shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
         if shown is None:
             return _missing(visit_of(request), NO_SUCH_LIST)
-        page = battles_page(shown, newest=before is None, now=now(), visit=visit_of(request))
+        newest = before is None
+        page = battles_page(
+            shown, newest=newest, now=now(), visit=visit_of(request), reports=exhibits.reports
+        )
         return revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)

@@ -191,6 +191,19 @@ class Topics:
         return np.where(vectors.any(axis=1), self.place[cluster], -1)
 
 
+def titles(texts: Sequence[str]) -> list[str | None]:
+    """Learn topics, and give the title of each text's; None where it has none.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than `LEAST` different texts with words in common.
+    """
+    topics = learn(texts)
+    names = [", ".join(topic.words) for topic in topics.topics]
+    return [names[place] if place >= 0 else None for place in topics.of(texts).tolist()]
+
+
 def terms_of(text: str) -> list[str]:
     """Give the terms of a text.
 
