@@ -47,7 +47,7 @@ from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
-from arena.settings import Settings, read_cards, read_keys, read_roster
+from arena.settings import Settings, read_cards, read_keys, read_refusals, read_roster
 from arena.store import log, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
@@ -211,7 +211,9 @@ def build(settings: Settings, roster: Roster) -> Parts:
         },
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
-        valuation=Valuation(store, DEFAULT, _now),
+        valuation=Valuation(
+            store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None
+        ),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
@@ -299,8 +301,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
-    labels = latest.labels if latest else None
-    prepare(Below(board, labels, whole, settings.show_battles), _now())
+    labels, reach = (latest.labels, latest.reach) if latest else (None, {})
+    prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
 
 
 def _lifespan(

@@ -21,9 +21,11 @@ from arena.domain.words import Language
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
+from rating.errors import DataError
 from rating.tables.files import parsed, read_text
 
 if TYPE_CHECKING:
+    from judge.labels.safety_table import SafetyTable
     from judge.report.cards import ProbePage
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
@@ -47,6 +49,8 @@ class Settings(BaseSettings):
         Whether the battle page is served beside the API.
     show_battles : bool
         Whether visitors can read the battles behind the board's numbers, once voted on.
+    safety : Path or None
+        JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
     study : Path or None
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     exploration : float
@@ -85,6 +89,7 @@ class Settings(BaseSettings):
     database: str = "sqlite:///arena.db"
     roster: Path | None = None
     cards: Path | None = None
+    safety: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
     show_battles: bool = True
@@ -310,6 +315,23 @@ def read_cards(folder: Path) -> "tuple[ProbePage, ...]":
         msg = f"ARENA_CARDS: {str(folder)!r} is no folder. Make it, or leave the setting out."
         raise SettingsError(msg)
     return tuple(_card_page(file) for file in sorted(folder.glob("*.json")))
+
+
+def read_refusals(path: Path) -> "SafetyTable":
+    """Read what `arena safety` wrote, of a file or of every JSON file of a folder.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such file or folder, or it holds something else.
+    """
+    from judge.labels.safety_table import read_safety  # most commands do without
+
+    try:
+        return read_safety(path)
+    except DataError as error:
+        msg = f"ARENA_SAFETY: {error}"
+        raise SettingsError(msg) from error
 
 
 def _items(text: str) -> list[str]:

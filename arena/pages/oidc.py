@@ -3,10 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.starlette_client import OAuth
-from httpx2 import HTTPError
-from joserfc.errors import JoseError
 from starlette.requests import Request
 
 from arena.domain.people import Known, Provider, Role
@@ -43,6 +39,8 @@ class OpenId:
     """
 
     def __init__(self, provider: Provider, known: Known) -> None:
+        from authlib.integrations.starlette_client import OAuth  # most arenas do without its 10 MB
+
         self.provider = provider
         self._known = known
         self._client = OAuth().register(
@@ -67,7 +65,7 @@ class OpenId:
         """
         try:
             redirect = await self._client.authorize_redirect(request, back)
-        except (AuthlibBaseError, HTTPError, ValueError, RuntimeError) as error:
+        except _failures() as error:
             raise RefusedError(_words(error)) from error
         return str(redirect.headers["location"])
 
@@ -85,7 +83,7 @@ class OpenId:
             if "userinfo_endpoint" in await self._client.load_server_metadata():
                 more = await self._client.userinfo(token=token)
                 claims |= more if more.get("sub") == claims.get("sub") else {}
-        except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
+        except _failures() as error:
             raise RefusedError(_words(error)) from error
         if not claims.get("sub"):
             msg = "it named nobody."
@@ -93,6 +91,15 @@ class OpenId:
         mail = str(claims["email"]) if claims.get("email_verified") is True else ""
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
         return Profile(str(claims["sub"]), str(name), self._known.role(mail))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Give what a provider that lets nobody in, or does not answer, ends in."""
+    from authlib.common.errors import AuthlibBaseError
+    from httpx2 import HTTPError
+    from joserfc.errors import JoseError
+
+    return AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError
 
 
 def _words(error: Exception) -> str:

@@ -20,6 +20,9 @@ from judge.studies.estimates import Estimate
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 
+YES_NO = ("hard", "instructions")
+BY_PROMPT = ("category", "language", "intent", *YES_NO)
+"""Labels that `accuracy_of` can hold against the sample."""
 MEASURED_INTENTS = INTENTS[:2]
 """The third is the rest."""
 NAMINGS = "namings.tsv"
@@ -220,7 +223,7 @@ def accuracies() -> Mapping[str, Accuracy]:
         name: [
             (name in hand, _says(name, labels)) for hand, labels in zip(by_hand, tags, strict=True)
         ]
-        for name in (*CATEGORIES, "instructions", "hard", *MEASURED_INTENTS)
+        for name in (*CATEGORIES, *reversed(YES_NO), *MEASURED_INTENTS)
     }
     answers = _sample("answers.tsv")
     measured[REFUSAL] = [(truth == "yes", refuses(_unescaped(text))) for truth, text in answers]
@@ -234,10 +237,11 @@ def _says(name: str, labels: Mapping[str, Label]) -> bool:
 
 @cache
 def accuracy_of(facet: str, value: str) -> Accuracy:
-    """Hold one value of ``category``, ``language`` or ``intent`` against the labelled prompts.
+    """Hold one value of a label of prompts against the labelled prompts.
 
-    Of several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with
-    the tagger.
+    Of other labels, as which of two answers declines, or of two together, there are no rows. Of
+    several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with the
+    tagger.
 
     Examples
     --------
@@ -245,7 +249,7 @@ def accuracy_of(facet: str, value: str) -> Accuracy:
     >>> code.rows, code.true_positives
     (312, 32)
     """
-    return _measured(facet, value, _tagged())
+    return _measured(facet, value, _tagged()) if facet in BY_PROMPT else compared(value, ())
 
 
 def _measured(facet: str, value: str, tags: Tags) -> Accuracy:
@@ -262,8 +266,8 @@ def _by_hand(facet: str, language: str, labels: Set[str]) -> str:
     match facet:
         case "language":
             return language
-        case "hard":
-            return "yes" if "hard" in labels else "no"
+        case "hard" | "instructions":
+            return "yes" if facet in labels else "no"
         case "intent":
             return next((name for name in MEASURED_INTENTS if name in labels), INTENTS[-1])
     return next((name for name in CATEGORIES if name in labels), OTHER)
