@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 
 from arena.domain.vote import INHERITS, READMITTED
 from arena.store import voting
-from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow
+from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
 
 HELD = "held"
 APPLIED = "applied"
@@ -64,11 +64,16 @@ def reasons(session: Session, policy: str) -> dict[int, str]:
 
 
 def battles_meant(session: Session, target: str) -> list[str]:
-    """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown."""
+    """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown.
+
+    A person's id stands for what they cast before they signed in, too.
+    """
+    ids = (VoterRow.id, VoterRow.person, BattleRow.public_id)
     query = (
         select(col(BattleRow.public_id))
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
-        .where(or_(col(VoteRow.voter_id) == target, col(BattleRow.public_id) == target))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(or_(*(col(one) == target for one in ids)))
         .order_by(col(VoteRow.link))
     )
     return list(session.connection().scalars(query))

@@ -11,8 +11,9 @@ from sqlmodel import col, select
 
 from arena.boards.integrity import RINGS, VOTERS, apply, name_answers
 from arena.boards.leaderboard import Leaderboard
+from arena.domain.people import Entrance
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
-from arena.store import exclusions, log
+from arena.store import exclusions, log, people
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, FlagRow
@@ -186,6 +187,22 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
         command("exclude", "nobody", "--reason", "x", "--database", database), "'nobody'", "voter"
     )
     refused(command("exclude", "bot", "--reason", " ", "--database", database), "--reason ' '")
+
+
+def test_a_person_loses_the_votes_too_that_they_cast_before_signing_in(
+    command: Command, played: Store, database_url: str
+) -> None:
+    with played.writing() as session:
+        people.enter(session, Entrance("https://id.example", "s", "Bo"), "bot", NOW)
+        person = people.enter(session, Entrance("https://id.example", "s", "Bo"), "fan", NOW)
+    to = ("--database", database_url)
+    printed = command("exclude", person.id, "--reason", "paid", *to).stdout
+    assert printed == f"{person.id}: 3 votes are left out of default-v2.\n"
+    assert left_out(played) == dict.fromkeys(("b0", "b18", "b19"), "paid")
+    printed = command("readmit", person.id, *to).stdout
+    assert printed == f"{person.id}: 3 votes count again in default-v2.\n"
+    assert left_out(played) == {}
+    assert is_whole(played)
 
 
 def test_the_check_of_voters_is_applied_to_a_database(command: Command, database: str) -> None:
