@@ -20,13 +20,16 @@ from arena.api.battle_routes import battles_router
 from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
-from arena.boards import leaderboard
+from arena.boards import integrity, leaderboard
+from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.value import Valuation
+from arena.boards.voter_check import MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Roster
+from arena.domain.room_view import VotersView
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -36,6 +39,7 @@ from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Shar
 from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
+from arena.pages.admin.room import Room, admin_router
 from arena.pages.oidc import OpenId
 from arena.pages.rendering import Below, Visit, prepare
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
@@ -48,7 +52,7 @@ from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
 from arena.settings import Settings, read_cards, read_keys, read_roster
-from arena.store import log, single_battles, topics
+from arena.store import exclusions, last_day, log, people, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
@@ -160,6 +164,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         )
     )
     app.include_router(sign_in_router(doors))
+    app.include_router(admin_router(_room(parts, settings), visit_of))
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
     app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts, settings, visit_of) if settings.page else app
@@ -373,6 +378,35 @@ def _visit(store: Store, request: Request) -> Visit:
     """Say what a page takes from who asks for it; it reads, and so blocks."""
     voter = _voter_of(request)
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
+
+
+def _room(parts: Parts, settings: Settings) -> Room:
+    """Wire the admin room."""
+    store, check = parts.store, VoterCheck(parts.store, _now)
+    policy = DEFAULT.name
+
+    def voters() -> VotersView:
+        left_out = store.read(exclusions.left_out, policy, MOST_SHOWN)
+        suspects = check.newest.suspects if check.newest else ()
+        ids = {one.voter for one in (*left_out, *suspects)}
+        names = store.read(people.names, ids)
+        return VotersView(check.newest, check.examining, check.problem, left_out, names)
+
+    def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:
+        return lambda target, reason, by: decide(store, target, reason, by, _now()).changed
+
+    return Room(
+        status=lambda: store.read(last_day.status, _now(), settings.max_dollars_per_day),
+        acts=partial(store.read, people.acts),
+        voters=voters,
+        flagged=partial(store.read, exclusions.flagged, policy, MOST_SHOWN),
+        boards=lambda: [board.read() for board in parts.boards.values()],
+        held=partial(store.read, exclusions.held),
+        exclude=decided(integrity.exclude),
+        readmit=decided(integrity.readmit),
+        examine=check.begin,
+        apply=lambda by: sum(done.votes for done in check.apply(by) if not done.held),
+    )
 
 
 def _exhibits(store: Store) -> Exhibits:

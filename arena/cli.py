@@ -35,6 +35,7 @@ COMMANDS = {
     "people list": "people:roll",
     "people invite": "people:invite",
     "people change": "people:change",
+    "status": "status:status",
     "verify": "data:verify",
     "migrate": "data:migrate",
     "backup": "data:backup",

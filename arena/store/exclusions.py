@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Float, func, or_, select, type_coerce
 from sqlmodel import Session, col
 
+from arena.domain.room_view import FlaggedBattle, LeftOut
 from arena.domain.vote import INHERITS, READMITTED
 from arena.store import voting
 from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
@@ -165,6 +166,45 @@ def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
         col(FlagRow.battle_id).is_not(None),
     )
     return {key for key in session.connection().scalars(query) if key is not None}
+
+
+def left_out(session: Session, policy: str, most: int) -> tuple[LeftOut, ...]:
+    """Count the votes that are left out by voter, rule and reason; those of most votes first."""
+    voter = func.coalesce(VoterRow.person, VoterRow.id)
+    grounds = (col(ExclusionRow.rule), col(ExclusionRow.reason))
+    votes = func.count()
+    query = (
+        select(voter, *grounds, votes)
+        .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
+        .join(ExclusionRow, col(ExclusionRow.vote_id) == col(VoteRow.id))
+        .where(is_standing(policy))
+        .group_by(voter, *grounds)
+        .order_by(votes.desc(), voter)
+        .limit(most)
+    )
+    return tuple(LeftOut(*row) for row in session.connection().execute(query))
+
+
+def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ...]:
+    """Give the battles that rules have marked, the last marked first."""
+    out = select(col(ExclusionRow.vote_id)).where(is_standing(policy))
+    query = (
+        select(
+            col(BattleRow.public_id),
+            col(BattleRow.model_a),
+            col(BattleRow.model_b),
+            *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
+            col(VoteRow.id).in_(out),
+        )
+        .join(FlagRow, col(FlagRow.battle_id) == col(BattleRow.id))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .order_by(col(FlagRow.id).desc())
+        .limit(most)
+    )
+    return tuple(
+        FlaggedBattle(battle, (a, b), rule, reason, created, counts=not is_out)
+        for battle, a, b, rule, reason, created, is_out in session.connection().execute(query)
+    )
 
 
 def held(session: Session) -> dict[str, float]:

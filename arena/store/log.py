@@ -410,18 +410,22 @@ def votes_of(session: Session, voters: Collection[str]) -> int:
     ).one()
 
 
-def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
-    """Dollars of answers asked for after ``since``, oldest first.
+def dollars() -> ColumnElement[float]:
+    """Say, in a query, what an answer cost at most; nothing where there is no price.
 
     Where a model did not count its tokens, or not believably, each character that it wrote
-    counts as one; answers without a price are left out.
+    counts as one.
     """
     written = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
     at_most = col(AnswerRow.price_output) * written / 1_000_000
-    dollars = func.coalesce(col(AnswerRow.cost), at_most)
+    return func.coalesce(col(AnswerRow.cost), at_most)
+
+
+def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
+    """Dollars of answers asked for after ``since``, oldest first; see `dollars`."""
     answers = (
-        select(AnswerRow.created, dollars)
-        .where(col(AnswerRow.created) > since, dollars > 0)
+        select(AnswerRow.created, dollars())
+        .where(col(AnswerRow.created) > since, dollars() > 0)
         .order_by(col(AnswerRow.created))
     )
     return [(created, cost) for created, cost in session.exec(answers)]
