@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from arena.domain.answer import FailureClass
+from arena.domain.model import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +217,35 @@ class FlaggedBattle:
     reason: str
     created: datetime
     counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a tiny request to a model.
+
+    Attributes
+    ----------
+    seconds : float or None
+        Until the whole answer was there; None if it failed.
+    sentence : str
+        What the endpoint said if it failed; it may be hostile.
+    """
+
+    seconds: float | None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RosterView:
+    """Who battles.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        Empty while the toys play, or models that were given at the start alone.
+    keyless : frozenset of str
+        Ids of the models whose key this process does not have.
+    """
+
+    entries: tuple[Entry, ...]
+    keyless: frozenset[str]

@@ -487,7 +487,7 @@ def register(session: Session, roster: Sequence[Model], now: datetime) -> list[s
             _add(session, model, now)
             continue
         if row.fingerprint != fingerprint(model):
-            _note(session, model, "changed", {"before": row.fingerprint}, now)
+            note_event(session, model.id, "changed", {"before": row.fingerprint}, now)
             row.fingerprint = fingerprint(model)
             changed.append(model.id)
         row.name, row.organisation, row.licence = model.name, model.organisation, model.licence
@@ -506,10 +506,11 @@ def _add(session: Session, model: Model, now: datetime) -> None:
     )
     session.add(row)
     session.flush()
-    _note(session, model, "added", {"fingerprint": row.fingerprint}, now)
+    note_event(session, model.id, "added", {"fingerprint": row.fingerprint}, now)
 
 
-def _note(
-    session: Session, model: Model, event: str, detail: dict[str, object], now: datetime
+def note_event(
+    session: Session, model: str, event: str, detail: dict[str, object], now: datetime
 ) -> None:
-    session.add(ModelEventRow(model_id=model.id, event=event, detail=detail, created=now))
+    """Write down what happened to a model, by its id."""
+    session.add(ModelEventRow(model_id=model, event=event, detail=detail, created=now))

@@ -6,7 +6,15 @@ from datetime import datetime
 
 from arena.domain.answer import FailureClass
 from arena.domain.board_view import Board
-from arena.domain.room_view import Acts, FlaggedBattle, Status, VotersView
+from arena.domain.model import Standing
+from arena.domain.room_view import (
+    Acts,
+    FlaggedBattle,
+    RosterView,
+    Status,
+    Trial,
+    VotersView,
+)
 from arena.pages.rendering import Visit, environment
 from rating.sentences import Sentence
 from rating.tables.voter_report import MOST
@@ -17,8 +25,19 @@ ACTS = {
     "exclude": Sentence("left out votes of"),
     "readmit": Sentence("took in votes of"),
     "apply rule": Sentence("applied the rule"),
+    "add model": Sentence("added the model"),
+    "enable model": Sentence("enabled the model"),
+    "disable model": Sentence("disabled the model"),
+    "retire model": Sentence("retired the model"),
+    "weigh model": Sentence("changed the weight of"),
 }
 """What somebody did, before the words or the id that it is about."""
+
+STANDINGS = {
+    Standing.ENABLED: Sentence("enabled"),
+    Standing.DISABLED: Sentence("disabled"),
+    Standing.RETIRED: Sentence("retired"),
+}
 
 FAILURES = {
     FailureClass.AUTH: Sentence("key refused"),
@@ -70,11 +89,32 @@ def policies_page(boards: Sequence[Board], held: Mapping[str, float], visit: Vis
     return _filled("policies", visit, boards=boards, held=held, most=MOST)
 
 
+def models_page(
+    view: RosterView,
+    trials: Mapping[str, Trial],
+    text: str,
+    problem: str | None,
+    now: datetime,
+    visit: Visit,
+) -> str:
+    """Page of the roster; ``text`` is a roster that was pasted and could not be added."""
+    return _filled(
+        "models",
+        visit,
+        problem=problem,
+        view=view,
+        trials=trials,
+        text=text,
+        standings=STANDINGS,
+        now=now,
+    )
+
+
 def _filled(
     panel: str,
     visit: Visit,
     *,
-    problem: Sentence | None = None,
+    problem: str | None = None,
     done: Sentence | None = None,
     **values: object,
 ) -> str:

@@ -1,15 +1,27 @@
 """Addresses of the admin room; the gate of all below ``/admin`` is `arena.api.origins.ROOMS`."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Annotated
 
 from fastapi import APIRouter, Form
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.board_view import Board
-from arena.domain.room_view import Acts, FlaggedBattle, Status, VotersView
+from arena.domain.model import Standing
+from arena.domain.room_view import (
+    Acts,
+    FlaggedBattle,
+    RosterView,
+    Status,
+    Trial,
+    VotersView,
+)
 from arena.errors import RoomError
 from arena.pages.admin import panels
 from arena.pages.rendering import Visit
@@ -51,6 +63,30 @@ class Room:
     readmit: Callable[[str, str, str], int]
     examine: Callable[[], None]
     apply: Callable[[str], int]
+    roster: "RosterDesk"
+
+
+@dataclass(frozen=True, slots=True)
+class RosterDesk:
+    """What is shown of the roster, and done to it; only `try_all` does not block.
+
+    Attributes
+    ----------
+    place : callable
+        Lets a model, by its id, battle, rest or leave, for who decides.
+    weigh : callable
+        Sets how often a model is drawn, likewise.
+    add : callable
+        Adds the models of a roster that is a text, likewise.
+    try_all : callable
+        Asks all that have not left for a word; gives what became of it by id.
+    """
+
+    view: Callable[[], RosterView]
+    place: Callable[[str, Standing, str], None]
+    weigh: Callable[[str, float, str], None]
+    add: Callable[[str, str], None]
+    try_all: Callable[[], Awaitable[Mapping[str, Trial]]]
 
 
 def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
@@ -80,6 +116,7 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
         return private(panels.policies_page(room.boards(), room.held(), visit_of(request)))
 
     _add_votes(router, room, visit_of)
+    _add_models(router, room.roster, visit_of)
     return router
 
 
@@ -134,6 +171,62 @@ def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visi
         except RoomError as error:
             return shown(request, "voters", error.args[0])
         return _back("voters", "out", n)
+
+
+def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request], Visit]) -> None:
+    """Add what is about who battles."""
+
+    def shown(
+        request: Request,
+        problem: str | None = None,
+        *,
+        text: str = "",
+        trials: Mapping[str, Trial] = MappingProxyType({}),
+    ) -> Response:
+        page = panels.models_page(desk.view(), trials, text, problem, utc_now(), visit_of(request))
+        return private(page, 422 if problem else 200)
+
+    def back() -> Response:
+        return RedirectResponse("/admin/models", 303, PRIVATE)
+
+    @router.api_route("/models", methods=READ)
+    def models(request: Request) -> Response:
+        return shown(request)
+
+    @router.post("/models/place")
+    def place(request: Request, model: Field = "", standing: Field = "") -> Response:
+        if standing not in list(Standing):
+            return shown(request, Sentence("Choose what is to become of the model."))
+        try:
+            desk.place(model, Standing(standing), request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0])
+        return back()
+
+    @router.post("/models/weigh")
+    def weigh(request: Request, model: Field = "", weight: Field = "") -> Response:
+        try:
+            number = float(weight)
+        except ValueError:
+            number = math.nan
+        try:
+            desk.weigh(model, number, request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0])
+        return back()
+
+    @router.post("/models/add")
+    def add(request: Request, roster: Field = "") -> Response:
+        try:
+            desk.add(roster, request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0], text=roster)
+        return back()
+
+    @router.post("/models/test")
+    async def test(request: Request) -> Response:
+        trials = await desk.try_all()
+        return await run_in_threadpool(partial(shown, request, trials=trials))
 
 
 def _back(panel: str, what: str, n: int) -> Response:

@@ -87,11 +87,16 @@ ROUTES = {
         GET /admin
         GET /admin/battles
         GET /admin/log
+        GET /admin/models
         GET /admin/policies
         GET /admin/voters
         """,
     RUN: """
         POST /admin/exclude
+        POST /admin/models/add
+        POST /admin/models/place
+        POST /admin/models/test
+        POST /admin/models/weigh
         POST /admin/readmit
         POST /admin/voters/apply
         POST /admin/voters/examine

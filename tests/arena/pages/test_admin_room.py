@@ -12,7 +12,7 @@ import pytest
 
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import exclusions, log, people
+from arena.store import exclusions, log, people, roster
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
@@ -197,3 +197,79 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         words = text_of(admin.get("/admin/policies").text)
         assert "Rule rings is held: it would leave out 34 % of the votes" in words
         assert "default-v2" in words
+
+
+NEW = """[[models]]
+id = "w"
+name = "Name w"
+endpoint = "pocket://local/v1"
+model = "trigram"
+"""
+
+
+def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) -> None:
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    broken = Behaviour(status=401, error={"message": REFUSED})
+    with (
+        faulty_server(behaviours | {"z": broken}) as server,
+        served_by(server, tmp_path, secret_key="k" * 32) as served,
+        as_admin(served) as admin,
+    ):
+        words = text_of(admin.post("/admin/models/test").text)
+        assert words.count("It answered within") == 2
+        assert f"It did not answer: status 401, {REFUSED}" in words
+        place = {"model": "id-z", "standing": "disabled"}
+        assert admin.post("/admin/models/place", data=place).status_code == 303
+        assert "Name z id-z disabled" in text_of(admin.get("/admin/models").text)
+        answer = admin.post("/admin/models/place", data=place | {"model": "id-x"})
+        assert answer.status_code == 422
+        assert "A battle needs two models, and this would leave 1" in answer.text
+        assert admin.post("/admin/models/add", data={"roster": NEW}).status_code == 303
+        assert admin.post("/admin/models/place", data=place | {"model": "id-x"}).status_code == 303
+        models = admin.vote(admin.play(), "tie").json()["models"]
+        assert {models[side]["name"] for side in "ab"} == {"Name y", "Name w"}, "at once"
+        weigh = {"model": "id-y", "weight": "2.5"}
+        assert admin.post("/admin/models/weigh", data=weigh).status_code == 303
+        assert 'value="2.5"' in admin.get("/admin/models").text
+        acts = text_of(admin.get("/admin/log").text)
+    done = ("changed the weight of id-y", "disabled the model id-x", "added the model w")
+    assert [acts.index(f"Ada Lovelace {one}") for one in done] == sorted(
+        acts.index(f"Ada Lovelace {one}") for one in done
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("place", {"model": "id-x", "standing": "gone"}, "Choose what is to become"),
+        ("place", {"model": "<b>", "standing": "retired"}, "The roster has no model '<b>'"),
+        ("weigh", {"model": "id-x", "weight": "much"}, "A weight is a number"),
+        ("add", {"roster": "models = 1"}, "must be [[models]] tables, got 1"),
+        ("add", {"roster": "<i>"}, "not TOML"),
+        ("add", {"roster": NEW + 'api_key_env = "ARENA_SECRET_KEY"'}, "There is no key 'ARENA_S"),
+        (
+            "add",
+            {"roster": NEW.replace("pocket://local/v1", "recorded://x") + 'recording = "/etc/x"'},
+            "A recording is a file",
+        ),
+    ],
+)
+def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
+    quiet: Served, path: str, form: dict[str, str], words: str
+) -> None:
+    with as_admin(quiet) as admin:
+        answer = admin.post(f"/admin/models/{path}", data=form)
+        assert answer.status_code == 422
+        assert words in text_of(answer.text)
+        if path == "add":
+            assert form["roster"] in unescape(answer.text), "to be mended"
+    with closing(Store(quiet.database)) as store:
+        assert [one.standing for one in store.read(roster.entries)] == ["enabled"] * 3
+        assert {one.act for one in store.read(people.acts).acts} == {"invite"}
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("quiet")
+    with quick_arena(folder, secret_key="k" * 32) as served:
+        yield served
