@@ -452,7 +452,7 @@ def _room(parts: Parts, settings: Settings) -> Room:
     def voters() -> VotersView:
         left_out = store.read(exclusions.left_out, policy, MOST_SHOWN)
         suspects = check.newest.suspects if check.newest else ()
-        ids = {one.voter for one in (*left_out, *suspects)}
+        ids = {one.voter for one in left_out} | {one.voter for one in suspects}
         names = store.read(people.names, ids)
         return VotersView(check.newest, check.examining, check.problem, left_out, names)
 

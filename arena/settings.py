@@ -326,15 +326,13 @@ class Keys(Mapping[str, str]):
         try:
             stat = self._file.stat()
         except OSError as error:
+            self._state = None
             msg = f"ARENA_KEYS: {str(self._file)!r} cannot be read: {error.strerror}."
-            stat, state = None, msg
-        else:
-            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_mode)
+            raise SettingsError(msg) from error
+        state = (stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_mode)
         if state == self._state:
             return
         self._state = state
-        if stat is None:
-            raise SettingsError(msg)
         if stat.st_mode & 0o077:
             msg = f"ARENA_KEYS: others can read {str(self._file)!r}. Run chmod 600 on it."
             raise SettingsError(msg)

@@ -194,16 +194,24 @@ def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ..
             col(BattleRow.model_a),
             col(BattleRow.model_b),
             *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
-            col(VoteRow.id).in_(out),
+            col(VoteRow.id).in_(out).label("is_out"),
         )
         .join(FlagRow, col(FlagRow.battle_id) == col(BattleRow.id))
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .order_by(col(FlagRow.id).desc())
         .limit(most)
     )
+    rows = session.connection().execute(query).all()
     return tuple(
-        FlaggedBattle(battle, (a, b), rule, reason, created, counts=not is_out)
-        for battle, a, b, rule, reason, created, is_out in session.connection().execute(query)
+        FlaggedBattle(
+            battle=row.public_id,
+            models=(row.model_a, row.model_b),
+            rule=row.rule,
+            reason=row.reason,
+            created=row.created,
+            counts=not row.is_out,
+        )
+        for row in rows
     )
 
 

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, func, select
 
 from arena.domain.answer import FailureClass
@@ -31,7 +32,7 @@ def status(session: Session, now: datetime, budget: float | None) -> Status:
     return Status(
         since=since,
         running=_count(session, col(BattleRow.state).in_(RUNNING)),
-        battles=_count(session, col(BattleRow.id).in_(_asked(since))),
+        battles=_count(session, _begun(since)),
         votes=_votes(session, since),
         dollars=sum(model.dollars for model in models),
         budget=budget,
@@ -39,14 +40,14 @@ def status(session: Session, now: datetime, budget: float | None) -> Status:
     )
 
 
-def _count(session: Session, which: object) -> int:
-    return session.exec(select(func.count()).select_from(BattleRow).where(which)).one()  # type: ignore[arg-type]
+def _count(session: Session, which: ColumnElement[bool]) -> int:
+    return session.exec(select(func.count()).select_from(BattleRow).where(which)).one()
 
 
-def _asked(since: datetime) -> object:
-    """Give the keys of battles with a first turn since then: answers have an index of times."""
+def _begun(since: datetime) -> ColumnElement[bool]:
+    """Say, in a query, which battles have begun: answers have an index of times, these none."""
     first = (col(AnswerRow.turn) == 1, col(AnswerRow.created) > since)
-    return select(AnswerRow.battle_id).where(*first)
+    return col(BattleRow.id).in_(select(AnswerRow.battle_id).where(*first))
 
 
 def _votes(session: Session, since: datetime) -> int:
