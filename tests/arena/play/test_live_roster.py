@@ -204,3 +204,15 @@ def test_keys_that_others_can_read_are_refused_at_the_start(tmp_path: Path) -> N
     assert "sk-1" not in str(raised.value)
     with pytest.raises(SettingsError, match="cannot be read"):
         Keys((), tmp_path / "none")
+
+
+def test_the_check_of_models_takes_the_keys_of_the_file(
+    command: Command, server: FaultyServer, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.env"
+    keys.write_text("X_KEY=sk-file\n")
+    keys.chmod(0o600)
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", api_key_env="X_KEY")
+    checked = command("models", "check", "--roster", str(file), ARENA_KEYS=str(keys))
+    assert checked.stdout.count("answered") == 2
+    assert authorized(server) == {"Bearer sk-file"}
