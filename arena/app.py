@@ -55,7 +55,15 @@ from arena.play.pace import MEMORY
 from arena.play.roster import LiveRoster
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
-from arena.settings import Keys, Settings, models_in, read_cards, read_keys, read_roster
+from arena.settings import (
+    Keys,
+    Settings,
+    models_in,
+    read_cards,
+    read_keys,
+    read_refusals,
+    read_roster,
+)
 from arena.store import exclusions, last_day, log, people, single_battles, topics
 from arena.store import roster as roster_rows
 from arena.store.store import Store
@@ -104,6 +112,7 @@ class Parts:
     metrics: Metrics
     stop_metrics: Callable[[], None]
     keys: Keys
+    models: Roster
     roster: LiveRoster | None
     examples: Sequence[str]
     warm_up: Callable[[], Coroutine[None, None, None]]
@@ -163,7 +172,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             labels=parts.labels,
             others={name: o.read for name, o in parts.boards.items() if name != DEFAULT.name},
             cards=read_cards(settings.cards) if settings.cards else (),
-            exhibits=_exhibits(parts.store) if settings.show_battles else None,
+            exhibits=_exhibits(parts.store, parts.models) if settings.show_battles else None,
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
@@ -227,6 +236,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     follow = partial(_follow, endpoints, battles)
     return Parts(
         keys=keys,
+        models=roster,
         roster=None if given else LiveRoster(store, follow),
         store=store,
         endpoints=endpoints,
@@ -238,7 +248,9 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         },
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
-        valuation=Valuation(store, DEFAULT, _now),
+        valuation=Valuation(
+            store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None
+        ),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
@@ -365,8 +377,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
-    labels = latest.labels if latest else None
-    prepare(Below(board, labels, whole, settings.show_battles), _now())
+    labels, reach = (latest.labels, latest.reach) if latest else (None, {})
+    prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
 
 
 def _lifespan(
@@ -542,7 +554,7 @@ def _pasted(text: str, keys: Collection[str | None]) -> tuple[Model, ...]:
     return models
 
 
-def _exhibits(store: Store) -> Exhibits:
+def _exhibits(store: Store, roster: Roster) -> Exhibits:
     policies = {policy.name: policy for policy in POLICIES}
 
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
@@ -560,7 +572,8 @@ def _exhibits(store: Store) -> Exhibits:
         except UnknownBattleError:
             return False
 
-    return Exhibits(votes, battle, owned)
+    reports = {model.id: model.contamination_report for model in roster}
+    return Exhibits(votes, battle, owned, {name: url for name, url in reports.items() if url})
 
 
 async def _nothing() -> None:
