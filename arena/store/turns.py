@@ -275,7 +275,7 @@ def _owned(session: Session, battle_id: str, owner: str) -> BattleRow:
         The latter if its words were erased.
     """
     row = _find(session, battle_id)
-    if owner not in (row.owner, session.get_one(VoterRow, row.owner).person):
+    if owner != (session.get_one(VoterRow, row.owner).person or row.owner):
         raise UnknownBattleError
     if row.erased is not None:
         raise NotReadyError(ERASED)
