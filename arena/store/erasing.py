@@ -283,7 +283,7 @@ def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) 
 
 def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     connection, these = session.connection(), {"battles": battles}
-    connection.execute(_LOCK, these)
+    connection.execute(_LOCK, these).all()  # left half read, it would keep SQLite's log in use
     interrupt_battles(session, battles, ERASED)
     turns = [
         {"key": row.id, "left": text_hash(row.nonce, row.text)}
