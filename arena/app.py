@@ -43,7 +43,6 @@ from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.admin.room import Room, RosterDesk, admin_router
-from arena.pages.oidc import OpenId
 from arena.pages.rendering import Below, Visit, prepare
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
@@ -158,7 +157,12 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     problems.install(app, lambda request: missing(visit_of(request)))
     board = parts.boards[DEFAULT.name]
     provider = settings.provider()
-    openid = OpenId(provider, settings.named_roles()) if provider else None
+    if provider is None:
+        openid = None
+    else:
+        from arena.pages.oidc import OpenId  # what it is made of takes long to load
+
+        openid = OpenId(provider, settings.named_roles())
     doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
