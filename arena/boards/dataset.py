@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from arena.domain.vote import DEFAULT, INHERITS, READMITTED, Choice, Policy, VoterKind
+from arena.domain.vote import DEFAULT, INHERITS, POLICIES, READMITTED, Choice, Policy, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
@@ -39,6 +39,7 @@ COLUMNS = {
     "pacing": "VARCHAR",
     "seconds_to_vote": "DOUBLE",
     "left_out": "VARCHAR",
+    "policy": "VARCHAR",
     "mode": "VARCHAR",
     "prompt_set": "VARCHAR",
     "sampler": "VARCHAR",
@@ -69,8 +70,7 @@ COLUMNS = {
 The last five are of the chain: see `export_votes`. ``links`` is how many there are in all.
 """
 
-READS = INHERITS[DEFAULT.name]
-"""Policies whose exclusions the default one reads."""
+POLICY = {policy.name: policy for policy in POLICIES}
 
 LABELS = ("category", "language", "intent", "turns", "chars", "hard")
 """Columns that say what was asked for, by the policy's tagger; no hash binds them."""
@@ -127,7 +127,9 @@ def export_votes(
         msg = f"Cannot write {str(path)!r}: name a file that ends in {', '.join(FORMATS)}."
         raise DataError(msg)
     rows = [
-        _row(link, policy, labels, everything=everything) | {"links": len(links)} for link in links
+        _row(link, policy, labels, everything=everything)
+        | {"links": len(links), "policy": policy.name}
+        for link in links
     ]
     try:
         _write({name: [row.get(name) for row in rows] for name in COLUMNS}, path)
@@ -273,6 +275,8 @@ def _fits(row: Row) -> bool:
     hashes = all(HASH.fullmatch(row[name] or "") for name in ("content", "hash"))
     if not hashes or row["link"] is None or row["links"] is None or row["judge"] is not None:
         return False
+    if row["policy"] not in POLICY:
+        return False
     shown = {name for name in chain.BOUND if row[name] is not None}
     match row["link_kind"]:
         case "mark":
@@ -353,14 +357,19 @@ def _cut_off(rows: Sequence[Row], verified: Verified) -> str | None:
 
 def _wrongly_left_out(rows: Sequence[Row]) -> str | None:
     """Say which vote is left out, or is not, against the rules of the policy, if any."""
+    names = {row["policy"] for row in rows}
+    if len(names) > 1:
+        return f"The rows are of several policies, {', '.join(sorted(names))}."
+    policy = POLICY[names.pop()] if names else DEFAULT
+    reads = INHERITS.get(policy.name, (policy.name,))
     reasons: dict[int, list[str]] = defaultdict(list)
     for row in rows:
-        if row["exclusion"] is not None and (bound := _exclusion(row))["policy"] in READS:
+        if row["exclusion"] is not None and (bound := _exclusion(row))["policy"] in reads:
             is_counter = bound["rule"] == READMITTED
             reasons[bound["vote"]] = [] if is_counter else [bound["reason"]]
     for row in rows:
         if row["link_kind"] == "vote" and row["winner"] is not None:
-            why = _why_not(row, DEFAULT, tuple(reasons[row["link"]]))
+            why = _why_not(row, policy, tuple(reasons[row["link"]]))
             if row["left_out"] != why:
                 return (
                     f"Link {row['link']}, {_the_vote(row)}, has {row['left_out']!r} in left_out, "

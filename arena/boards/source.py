@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from arena.domain.vote import DEFAULT
+from arena.domain.vote import DEFAULT, Policy, Tagger
 from arena.store import labels, log
 from arena.store.engine import reading_existing
 from judge.labels.refusals import REFUSAL
@@ -15,8 +15,8 @@ PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, 
 """Labels by which votes can be parted."""
 
 
-def votes_of(url: str) -> LoggedColumns:
-    """Read the votes of the log in a database; the default policy says which of them count.
+def votes_of(url: str, policy: Policy = DEFAULT) -> LoggedColumns:
+    """Read the votes of the log in a database; a policy says which of them count.
 
     With the labels of their prompts by the tagger that the policy names, and what was measured on
     the answers, which are read once they are asked for: there are a dozen a vote.
@@ -27,8 +27,9 @@ def votes_of(url: str) -> LoggedColumns:
         If the database cannot be read.
     """
     with reading_existing(url) as session:
-        votes = log.columns(session, DEFAULT, url)
-    return replace(votes, labels=_Labels(url, votes.battle), figures=_Figures(url, votes.battle))
+        votes = log.columns(session, policy, url)
+    about = (url, votes.battle, policy.tagger)
+    return replace(votes, labels=_Labels(*about), figures=_Figures(*about))
 
 
 def with_figures(votes: LoggedColumns, figures: Mapping[str, log.Figures]) -> LoggedColumns:
@@ -48,14 +49,15 @@ def _in_columns(
 class _Figures(Mapping[str, list[float | None]]):
     """What was measured on the answers of votes, by column, in the order of their battles."""
 
-    def __init__(self, url: str, battles: Sequence[str]) -> None:
+    def __init__(self, url: str, battles: Sequence[str], tagger: Tagger) -> None:
         self._url = url
         self._battles = battles
+        self._tagger = tagger
 
     @cached_property
     def _read(self) -> dict[str, list[float | None]]:
         with reading_existing(self._url) as session:
-            return _in_columns(self._battles, log.figures(session, DEFAULT.tagger))
+            return _in_columns(self._battles, log.figures(session, self._tagger))
 
     def __getitem__(self, name: str) -> list[float | None]:
         return self._read[name]
@@ -70,9 +72,10 @@ class _Figures(Mapping[str, list[float | None]]):
 class _Labels(Mapping[str, list[str | None]]):
     """Labels of votes by facet, in the order of their battles."""
 
-    def __init__(self, url: str, battles: Sequence[str]) -> None:
+    def __init__(self, url: str, battles: Sequence[str], tagger: Tagger) -> None:
         self._url = url
         self._battles = battles
+        self._tagger = tagger
         self._read: dict[str, list[str | None]] = {}
 
     def __contains__(self, facet: object) -> bool:
@@ -83,7 +86,7 @@ class _Labels(Mapping[str, list[str | None]]):
             raise KeyError(facet)
         if facet not in self._read:
             with reading_existing(self._url) as session:
-                known = labels.of_votes(session, DEFAULT.tagger, [facet])
+                known = labels.of_votes(session, self._tagger, [facet])
             self._read[facet] = [known.get(battle, {}).get(facet) for battle in self._battles]
         return self._read[facet]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, Token, convert
 from cyclopts.annotations import resolve_optional
 
+from arena.domain.vote import DEFAULT, POLICIES, Policy
+from arena.errors import SettingsError
 from rating.errors import DataError
 from rating.tables.columns import KNOWN
 from rating.tables.files import Files
@@ -135,11 +137,30 @@ Database = Annotated[
     ),
 ]
 RosterFile = Annotated[Path | None, Parameter(help="TOML file of models.", metavar="FILE")]
+PolicyName = Annotated[
+    str | None,
+    Parameter(
+        name="--policy",
+        help="Which votes of the log count, by the name of a policy.",
+        metavar="NAME",
+    ),
+]
 TableOrJson = Annotated[Literal["table", "json"], Parameter(name="--format")]
 
 
+def policy_named(name: str | None) -> Policy:
+    """Give the policy of a name, the default one for None; raises `SettingsError` of others."""
+    known = {policy.name: policy for policy in POLICIES}
+    if name is None:
+        return DEFAULT
+    if name not in known:
+        msg = f"There is no policy {name!r}: choose one of {', '.join(known)}."
+        raise SettingsError(msg)
+    return known[name]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class SomeRows:
     """What of the files is read.
 
     Attributes
@@ -152,6 +173,19 @@ class Chosen:
 
     where: Annotated[str | None, Parameter(metavar="SQL")] = None
     labels: Labels = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen(SomeRows):
+    """What is read of files, of a table, or of a log.
+
+    Attributes
+    ----------
+    policy : str or None
+        Count the votes of a database as this policy does: default-v2, default-v1 or simulated-v1.
+    """
+
+    policy: Annotated[str | None, Parameter(metavar="NAME")] = None
 
     def table(self, name: str, sources: Sequence[str], winner: str | None) -> "ClusterTable":
         """Read a table of a Spark cluster, of which whoever reads it names the columns.
@@ -169,6 +203,7 @@ class Chosen:
                 f"address of its master alone, such as {SPARK}host:7077 or {SPARK}local[2]."
             )
             raise DataError(msg)
+        self._require_no_policy(sources[0])
         return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
 
     def source(
@@ -183,6 +218,7 @@ class Chosen:
         """
         url = next((source for source in sources if "://" in source), None)
         if url is None:
+            self._require_no_policy(sources[0])
             winner = dict(columns).get("winner")
             return Files(tuple(sources), (), self.where, self.labels, winner)
         if url.startswith(SPARK):
@@ -196,11 +232,19 @@ class Chosen:
             raise DataError(msg)
         from arena.boards.source import votes_of  # SQLAlchemy takes a second to import
 
-        return votes_of(url)
+        return votes_of(url, policy_named(self.policy))
+
+    def _require_no_policy(self, source: str) -> None:
+        if self.policy is not None:
+            msg = (
+                f"--policy {self.policy!r} is of a database's log, and {source!r} is none: drop "
+                "--policy, or choose rows with --where."
+            )
+            raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed(Chosen):
+class Renamed(SomeRows):
     """What of the files is read, and under which names.
 
     Attributes

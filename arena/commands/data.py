@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database
-from arena.domain.vote import DEFAULT
+from arena.commands.arguments import Database, PolicyName, policy_named
 from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working, write_json
 
@@ -26,9 +25,10 @@ def votes(
     *,
     to: Annotated[Path, Parameter(metavar="FILE")],
     database: Database = None,
+    policy: PolicyName = None,
     everything: Annotated[bool, Parameter(name="--all")] = False,
 ) -> None:
-    """Write the votes that the default policy counts, one row a vote.
+    """Write the votes that a policy counts, one row a vote.
 
     Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
     Exit code 3: the record does not verify; the file is written.
@@ -51,14 +51,15 @@ def votes(
     from arena.store.store import Store
     from arena.store.verify import verify
 
+    counts = policy_named(policy)
     url = read_settings(database=database).database
     with closing(Store(url)) as store, store.reading() as session:
-        links = log.links(session, DEFAULT.name)
-        known = labels.of_votes(session, DEFAULT.tagger, LABELS)
+        links = log.links(session, counts.name)
+        known = labels.of_votes(session, counts.tagger, LABELS)
         verified = verify(session)
-    rows = export_votes(links, DEFAULT, to, labels=known, everything=everything)
+    rows = export_votes(links, counts, to, labels=known, everything=everything)
     votes = sum(link.kind == "vote" for link in links)
-    say(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
+    say(f"{to}: {rows:,} of {votes:,} logged votes, policy {counts.name}.")
     if verified.problem:
         msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
         raise BrokenRecordError(msg)

@@ -21,8 +21,10 @@ from arena.commands.arguments import (
     Flat,
     Folder,
     TableOrJson,
+    policy_named,
     require_folder_of,
 )
+from arena.domain.vote import DEFAULT
 from arena.terminal import plain, say, show, working, write, write_json
 from rating.errors import DataError
 from rating.options import RateOptions
@@ -207,6 +209,9 @@ def voters(
     named = Named.named(columns)
     if apply and (len(source) != 1 or "://" not in source[0]):
         msg = f"--apply writes to a database, and {' '.join(source)!r} is none: name its URL."
+        raise DataError(msg)
+    if apply and policy_named(chosen.policy) is not DEFAULT:
+        msg = f"--apply leaves votes out of {DEFAULT.name}: drop --policy {chosen.policy!r}."
         raise DataError(msg)
     with working("Examining the voters"):
         votes = chosen.source(source, columns)

@@ -64,7 +64,9 @@ def test_the_examples_of_the_document_run(command: Command, tmp_path: Path) -> N
     assert set(re.findall(r"--[a-z-]+", helped)) - {"--help"} == named
     for line in lines:
         words = shlex.split(line.removeprefix("arena "), comments=True)
-        if "--table" in words:  # read in tables/test_spark.py
+        if (
+            "--table" in words or "--policy" in words
+        ):  # in tables/test_spark.py, test_simulation.py
             continue
         if "--plots" in words:  # drawn in test_rate_files.py
             words = words[: words.index("--plots")]

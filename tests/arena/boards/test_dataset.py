@@ -38,7 +38,8 @@ def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
     assert [row["winner"] for row in rows] == ["model_a", "both_bad", None]
     assert [row["left_out"] for row in rows] == [None, None, "skipped"]
     shown = {name for name, value in rows[2].items() if value is not None}
-    assert shown == {"left_out", "link_kind", "link", "links", "content", "hash"}
+    hashes = {"link_kind", "link", "links", "content", "hash"}
+    assert shown == {"left_out", "policy", *hashes}
     assert rows[0]["model_b"] == 'm"1'
     assert rows[0]["voter"] == "ada, the first"
     assert str(rows[0]["ts"])[:10] == "2026-11-19"
@@ -158,6 +159,10 @@ def test_a_changed_value_of_an_export_is_found(
             "Link 4, an exclusion, is not as it was recorded",
         ),
         (
+            "SELECT * REPLACE (if(link = 2, 'default-v1', policy) AS policy) FROM v",
+            "The rows are of several policies, default-v1, default-v2",
+        ),
+        (
             "SELECT * REPLACE (CASE link WHEN 3 THEN NULL ELSE left_out END AS left_out) FROM v",
             "The row of link 3 is not as an export writes it",
         ),
@@ -191,6 +196,7 @@ def test_rows_of_an_export_that_were_deleted_doubled_or_moved_are_found(
         ("if(link = 2, 'inf', seconds_to_vote) AS seconds_to_vote", 2),
         ("if(link = 2, NULL, hash) AS hash", 2),
         ("if(link = 2, NULL, links) AS links", 2),
+        ("if(link = 2, 'default-v9', policy) AS policy", 2),
         ("if(link = 3, ' ', left_out) AS left_out", 3),
         ("if(link = 3, NULL, link) AS link", 3),
     ],
