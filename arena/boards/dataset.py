@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 
 from arena.domain.vote import DEFAULT, INHERITS, POLICIES, READMITTED, Choice, Policy, VoterKind
 from arena.store import chain
@@ -19,10 +18,9 @@ from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
 from rating.errors import DataError
-from rating.tables.duckdb_engine import connected
-from rating.tables.escaping import in_csv_sql
 from rating.tables.sources import opened
 from rating.tables.vote_filter import NO_VOTE
+from rating.tables.writing import write_rows
 
 COLUMNS = {
     "battle_id": "VARCHAR",
@@ -72,33 +70,21 @@ The last five are of the chain: see `export_votes`. ``links`` is how many there 
 
 POLICY = {policy.name: policy for policy in POLICIES}
 
-LABELS = ("category", "language", "intent", "turns", "chars", "hard")
-"""Columns that say what was asked for, by the policy's tagger; no hash binds them."""
-
-FORMATS = {
-    ".parquet": "FORMAT parquet",
-    ".csv": "FORMAT csv, HEADER",
-    ".jsonl": "FORMAT json",
-}
-
-NUMPY = {"DOUBLE": "float64", "BIGINT": "int64"}
-
 EXACT = "__exact"
 """Whether the values of a row are spelled as the export spells them: a rating may read others."""
-NO_LABELS: Mapping[str, Mapping[str, str]] = {}
 HASH = re.compile("[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
 
 
 def export_votes(
-    links: Sequence[LoggedLink],
+    links: Iterable[LoggedLink],
     policy: Policy,
     path: Path,
     *,
-    labels: Mapping[str, Mapping[str, str]] = NO_LABELS,
+    total: int,
     everything: bool = False,
-) -> int:
+) -> Counter[str | None]:
     """Write the votes that a policy counts, in the order of the chain.
 
     Of the other links only the hashes are written, and in ``left_out`` why: so the chain has no
@@ -108,35 +94,34 @@ def export_votes(
     ----------
     path : Path
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
-    labels : mapping
-        What was asked for, by battle and by column: see `LABELS`.
+    total : int
+        How many links there are.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
     Returns
     -------
-    int
-        Number of votes written whole.
+    Counter of str or None
+        Number of votes by the reason why they do not count; None of those that do.
 
     Raises
     ------
     DataError
         If the ending is another, or the file cannot be written.
     """
-    if path.suffix not in FORMATS:
-        msg = f"Cannot write {str(path)!r}: name a file that ends in {', '.join(FORMATS)}."
-        raise DataError(msg)
-    rows = [
-        _row(link, policy, labels, everything=everything)
-        | {"links": len(links), "policy": policy.name}
-        for link in links
-    ]
-    try:
-        _write({name: [row.get(name) for row in rows] for name in COLUMNS}, path)
-    except duckdb.Error as error:
-        msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}."
-        raise DataError(msg) from error
-    return sum("winner" in row for row in rows)
+    counts: Counter[str | None] = Counter()
+    of_all = {"links": total, "policy": policy.name}
+
+    def rows() -> Iterator[Row]:
+        for link in links:
+            row = _row(link, policy, everything=everything) | of_all
+            if link.kind == "vote":
+                left_out = row["left_out"]
+                counts[None if left_out is None else str(left_out)] += 1
+            yield row
+
+    write_rows(rows(), COLUMNS, path)
+    return counts
 
 
 def verify_export(path: Path, noted: str = "") -> Verified:
@@ -167,13 +152,7 @@ def verify_export(path: Path, noted: str = "") -> Verified:
     return replace(verified, problem=problem or _wrongly_left_out(rows))
 
 
-def _row(
-    link: LoggedLink,
-    policy: Policy,
-    labels: Mapping[str, Mapping[str, str]],
-    *,
-    everything: bool,
-) -> dict[str, object]:
+def _row(link: LoggedLink, policy: Policy, *, everything: bool) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,
         "link": link.link,
@@ -189,9 +168,8 @@ def _row(
     if reason and not everything:
         return hashes | {"left_out": reason}
     shown = {name: link.bound[name] for name in chain.BOUND}
-    known: dict[str, object] = dict(labels.get(str(link.bound["battle_id"]), {}))
-    known |= {"tagger": " ".join(policy.tagger)} if known else {}
-    return hashes | known | shown | {"left_out": reason}
+    tagger = {"tagger": " ".join(policy.tagger)} if link.labels else {}
+    return hashes | link.labels | tagger | shown | {"left_out": reason}
 
 
 def _why_not(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
@@ -202,37 +180,6 @@ def _as_json(exclusion: Row) -> str:
     moment = exclusion["ts"]
     assert isinstance(moment, datetime)
     return json.dumps({**exclusion, "ts": moment.astimezone(UTC).isoformat()})
-
-
-def _write(columns: Mapping[str, Sequence[object]], path: Path) -> None:
-    arrays = {name: _array(COLUMNS[name], values) for name, values in columns.items()}
-    casts = ", ".join(
-        f"{in_csv_sql(name)} AS {name}"
-        if path.suffix == ".csv" and kind == "VARCHAR"
-        else f"CAST({name} AS {kind}) AS {name}"
-        for name, kind in COLUMNS.items()
-    )
-    with connected() as connection:
-        connection.register("votes", arrays)
-        target = str(path).replace("'", "''")
-        query = f"SELECT {casts} FROM votes"  # noqa: S608 - the names are ours
-        connection.execute(f"COPY ({query}) TO '{target}' ({FORMATS[path.suffix]})")
-
-
-def _array(kind: str, values: Sequence[object]) -> object:
-    if kind == "TIMESTAMP":
-        return np.array([_moment(value) for value in values], dtype="datetime64[us]")
-    if kind == "VARCHAR":
-        return np.array(values, dtype=object)
-    absent = [value is None for value in values]
-    filled = np.array([0 if value is None else value for value in values], dtype=NUMPY[kind])
-    return np.ma.MaskedArray(filled, mask=absent)
-
-
-def _moment(value: object) -> np.datetime64:
-    if not isinstance(value, datetime):
-        return np.datetime64("NaT", "us")
-    return np.datetime64(value.astimezone(UTC).replace(tzinfo=None), "us")
 
 
 def _read(path: Path) -> Iterator[Row]:

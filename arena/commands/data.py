@@ -2,11 +2,11 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from arena.store.backup import Copied
     from arena.store.verify import Verified
 
+T = TypeVar("T")
 NOTED = re.compile("[0-9a-f]{8,64}")
 
 
@@ -45,21 +46,23 @@ def votes(
     arena export votes --to votes.parquet
     arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
-    from arena.boards.dataset import LABELS, export_votes  # the store takes two seconds to import
+    from arena.boards.dataset import export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
-    from arena.store import labels, log
+    from arena.store import log
     from arena.store.store import Store
     from arena.store.verify import verify
+    from rating.tables.writing import require_writable
 
+    require_writable(to)
     counts = policy_named(policy)
     url = read_settings(database=database).database
-    with closing(Store(url)) as store, store.reading() as session:
-        links = log.links(session, counts.name)
-        known = labels.of_votes(session, counts.tagger, LABELS)
+    with closing(Store(url)) as store, store.reading() as session, working("Exporting") as advance:
+        total = log.count_links(session)
+        links = followed(log.links(session, counts), total, advance)
+        votes = export_votes(links, counts, to, total=total, everything=everything)
         verified = verify(session)
-    rows = export_votes(links, counts, to, labels=known, everything=everything)
-    votes = sum(link.kind == "vote" for link in links)
-    say(f"{to}: {rows:,} of {votes:,} logged votes, policy {counts.name}.")
+    shown = votes.total() if everything else votes[None]
+    say(f"{to}: {shown:,} of {votes.total():,} logged votes, policy {counts.name}.")
     if verified.problem:
         msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
         raise BrokenRecordError(msg)
@@ -171,10 +174,18 @@ def restore(file: Path, /, *, database: Database = None) -> None:
     say(f"{file}: restored {_counts(copied)}")
 
 
+def followed(rows: Iterable[T], total: int, advance: Callable[[int, int], None]) -> Iterator[T]:
+    """Pass on what is written, and how far that is."""
+    for done, row in enumerate(rows, 1):
+        yield row
+        advance(done, total)
+
+
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
-    from arena.boards.dataset import FORMATS, verify_export
+    from arena.boards.dataset import verify_export
     from arena.store.engine import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
+    from rating.tables.writing import FORMATS
 
     file = Path(record)
     if file.suffix in FORMATS:

@@ -1,7 +1,7 @@
 """Plain values that go into the store and come out of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -187,6 +187,8 @@ class LoggedLink:
         What a vote or an exclusion binds, by name; empty for the mark.
     exclusions : tuple of str
         Reasons logged against a vote under the policy that was asked for.
+    labels : mapping
+        What a vote is about, by facet, as the policy's tagger says.
     """
 
     kind: LinkKind
@@ -195,3 +197,4 @@ class LoggedLink:
     hash: str
     bound: Mapping[str, object]
     exclusions: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)

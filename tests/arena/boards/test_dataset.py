@@ -30,7 +30,7 @@ VOTES = [
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"votes.{ending}"
-    assert export_votes(linked(VOTES), DEFAULT, path) == 2
+    assert export_votes(linked(VOTES), DEFAULT, path, total=len(VOTES))[None] == 2
     with duckdb.connect() as connection:
         read = connection.execute(f"SELECT * FROM '{path}'")
         assert [column[0] for column in read.description or ()] == list(COLUMNS)
@@ -48,26 +48,26 @@ def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
 
 def test_everything_holds_also_what_is_left_out_and_why(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(linked(VOTES), DEFAULT, path, everything=True) == 3
+    assert export_votes(linked(VOTES), DEFAULT, path, everything=True, total=len(VOTES))[None] == 2
     rows = duckdb.read_parquet(str(path)).select("winner", "left_out").fetchall()
     assert rows == [("model_a", None), ("both_bad", None), ("skip", "skipped")]
 
 
 def test_an_export_of_no_votes_still_has_the_columns(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(linked([]), DEFAULT, path) == 0
+    assert export_votes(linked([]), DEFAULT, path, total=0)[None] == 0
     assert duckdb.read_parquet(str(path)).columns == list(COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["votes.xlsx", "votes", "no/such/folder/votes.csv"])
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="Cannot write"):
-        export_votes(linked(VOTES), DEFAULT, tmp_path / name)
+        export_votes(linked(VOTES), DEFAULT, tmp_path / name, total=len(VOTES))
 
 
 def test_the_moment_of_a_vote_is_written_in_utc(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
-    export_votes(linked(VOTES), DEFAULT, path)
+    export_votes(linked(VOTES), DEFAULT, path, total=len(VOTES))
     assert NOW.strftime("2026-11-19 00:00:00") in path.read_text()
 
 
@@ -81,7 +81,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def exported(store: Store, path: Path, *, everything: bool = False) -> Path:
     with store.reading() as session:
-        export_votes(log.links(session, DEFAULT.name), DEFAULT, path, everything=everything)
+        total = log.count_links(session)
+        links = log.links(session, DEFAULT)
+        export_votes(links, DEFAULT, path, total=total, everything=everything)
     return path
 
 
@@ -214,7 +216,7 @@ def test_an_export_that_was_forged_up_to_a_mark_does_not_have_the_hash_that_was_
 ) -> None:
     """Before a mark hashes cannot be worked out from an export."""
     with arena.reading() as session:
-        head, links = verify(session).head, log.links(session, DEFAULT.name)
+        head, links = verify(session).head, list(log.links(session, DEFAULT))
     shown = [link for link in links if link.kind == "vote"]
     forged = [replace(link, link=place) for place, link in enumerate(shown, 1)]
     forged[-1] = replace(forged[-1], hash=head)
@@ -229,7 +231,7 @@ def test_an_export_that_was_forged_up_to_a_mark_does_not_have_the_hash_that_was_
         hash=chain.link_hash(head, end, "mark", content),
         bound={},
     )
-    export_votes([*forged, mark], DEFAULT, tmp_path / "v.csv")
+    export_votes([*forged, mark], DEFAULT, tmp_path / "v.csv", total=end)
     assert verify_export(tmp_path / "v.csv").problem is None
     assert "rewritten" in (verify_export(tmp_path / "v.csv", head).problem or "")
 
