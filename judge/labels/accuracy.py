@@ -263,14 +263,15 @@ def table() -> list[tuple[str, ...]]:
     sure, right = language_accuracy()
     n = str(right.n)
     rows: list[tuple[str, ...]] = [
-        ("language", n, n, _in_words(sure), _in_words(right), "–"),
+        ("language", n, n, in_words(sure), in_words(right), "–"),
     ]
     for one in accuracies().values():
         with_label = str(one.true_positives + one.false_negatives)
-        figures = (_in_words(one.precision), _in_words(one.recall), f"{one.attenuation:.2f}")
+        figures = (in_words(one.precision), in_words(one.recall), f"{one.attenuation:.2f}")
         rows.append((one.facet, str(one.rows), with_label, *figures))
     return rows
 
 
-def _in_words(one: Share) -> str:
+def in_words(one: Share) -> str:
+    """Give a rate with its interval."""
     return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})"
