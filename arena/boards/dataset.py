@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+from arena.boards.dataset_card import Written
 from arena.domain.vote import DEFAULT, INHERITS, POLICIES, READMITTED, Choice, Policy, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
@@ -84,7 +85,7 @@ def export_votes(
     *,
     total: int,
     everything: bool = False,
-) -> Counter[str | None]:
+) -> Written:
     """Write the votes that a policy counts, in the order of the chain.
 
     Of the other links only the hashes are written, and in ``left_out`` why: so the chain has no
@@ -99,29 +100,24 @@ def export_votes(
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
-    Returns
-    -------
-    Counter of str or None
-        Number of votes by the reason why they do not count; None of those that do.
-
     Raises
     ------
     DataError
         If the ending is another, or the file cannot be written.
     """
-    counts: Counter[str | None] = Counter()
-    of_all = {"links": total, "policy": policy.name}
+    written, of_all = Written(), {"links": total, "policy": policy.name}
 
     def rows() -> Iterator[Row]:
         for link in links:
-            row = _row(link, policy, everything=everything) | of_all
+            reason = _why_not(link, policy)
             if link.kind == "vote":
-                left_out = row["left_out"]
-                counts[None if left_out is None else str(left_out)] += 1
-            yield row
+                written.count(reason, link.bound["ts"])
+                written.rows += reason is None or everything
+            hides = reason is not None and not everything
+            yield _row(link, policy, reason, hides=hides) | of_all
 
     write_rows(rows(), COLUMNS, path)
-    return counts
+    return written
 
 
 def verify_export(path: Path, noted: str = "") -> Verified:
@@ -152,27 +148,30 @@ def verify_export(path: Path, noted: str = "") -> Verified:
     return replace(verified, problem=problem or _wrongly_left_out(rows))
 
 
-def _row(link: LoggedLink, policy: Policy, *, everything: bool) -> dict[str, object]:
+def _row(
+    link: LoggedLink, policy: Policy, reason: str | None, *, hides: bool
+) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,
         "link": link.link,
         "content": link.content,
         "hash": link.hash,
+        "left_out": reason,
     }
-    match link.kind:
-        case "mark":
-            return hashes | {"left_out": NO_VOTE}
-        case "exclusion":
-            return hashes | {"left_out": NO_VOTE, "exclusion": _as_json(link.bound)}
-    reason = _why_not(link.bound, policy, link.exclusions)
-    if reason and not everything:
-        return hashes | {"left_out": reason}
+    if link.kind == "exclusion":
+        return hashes | {"exclusion": _as_json(link.bound)}
+    if link.kind == "mark" or hides:
+        return hashes
     shown = {name: link.bound[name] for name in chain.BOUND}
     tagger = {"tagger": " ".join(policy.tagger)} if link.labels else {}
-    return hashes | link.labels | tagger | shown | {"left_out": reason}
+    return hashes | link.labels | tagger | shown
 
 
-def _why_not(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
+def _why_not(link: LoggedLink, policy: Policy) -> str | None:
+    return _why_left_out(link.bound, policy, link.exclusions) if link.kind == "vote" else NO_VOTE
+
+
+def _why_left_out(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
     return policy.why_not(Choice(vote["winner"]), VoterKind(vote["voter_kind"]), exclusions)
 
 
@@ -316,7 +315,7 @@ def _wrongly_left_out(rows: Sequence[Row]) -> str | None:
             reasons[bound["vote"]] = [] if is_counter else [bound["reason"]]
     for row in rows:
         if row["link_kind"] == "vote" and row["winner"] is not None:
-            why = _why_not(row, policy, tuple(reasons[row["link"]]))
+            why = _why_left_out(row, policy, tuple(reasons[row["link"]]))
             if row["left_out"] != why:
                 return (
                     f"Link {row['link']}, {_the_vote(row)}, has {row['left_out']!r} in left_out, "

@@ -1,71 +1,23 @@
-"""`arena export votes`, `verify`, `migrate`, `backup` and `restore`."""
+"""`arena verify`, `migrate`, `backup` and `restore`."""
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database, PolicyName, policy_named
-from arena.errors import BrokenRecordError, SettingsError
+from arena.commands.arguments import Database
+from arena.errors import SettingsError
 from arena.terminal import say, working, write_json
 
 if TYPE_CHECKING:
     from arena.store.backup import Copied
     from arena.store.verify import Verified
 
-T = TypeVar("T")
 NOTED = re.compile("[0-9a-f]{8,64}")
-
-
-def votes(
-    *,
-    to: Annotated[Path, Parameter(metavar="FILE")],
-    database: Database = None,
-    policy: PolicyName = None,
-    everything: Annotated[bool, Parameter(name="--all")] = False,
-) -> None:
-    """Write the votes that a policy counts, one row a vote.
-
-    Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
-    Exit code 3: the record does not verify; the file is written.
-
-    Parameters
-    ----------
-    to
-        File to write: .parquet, .csv or .jsonl.
-    everything
-        Also votes that the policy leaves out.
-
-    Examples
-    --------
-    arena export votes --to votes.parquet
-    arena export votes --to all.csv --all --database sqlite:///arena-demo.db
-    """
-    from arena.boards.dataset import export_votes  # the store takes two seconds to import
-    from arena.settings import read_settings
-    from arena.store import log
-    from arena.store.store import Store
-    from arena.store.verify import verify
-    from rating.tables.writing import require_writable
-
-    require_writable(to)
-    counts = policy_named(policy)
-    url = read_settings(database=database).database
-    with closing(Store(url)) as store, store.reading() as session, working("Exporting") as advance:
-        total = log.count_links(session)
-        links = followed(log.links(session, counts), total, advance)
-        votes = export_votes(links, counts, to, total=total, everything=everything)
-        verified = verify(session)
-    shown = votes.total() if everything else votes[None]
-    say(f"{to}: {shown:,} of {votes.total():,} logged votes, policy {counts.name}.")
-    if verified.problem:
-        msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
-        raise BrokenRecordError(msg)
 
 
 def verify(
@@ -172,13 +124,6 @@ def restore(file: Path, /, *, database: Database = None) -> None:
     with working("Restoring") as advance:
         copied = copies.restore(file, url, advance)
     say(f"{file}: restored {_counts(copied)}")
-
-
-def followed(rows: Iterable[T], total: int, advance: Callable[[int, int], None]) -> Iterator[T]:
-    """Pass on what is written, and how far that is."""
-    for done, row in enumerate(rows, 1):
-        yield row
-        advance(done, total)
 
 
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.vote import Choice, Voter
@@ -195,6 +195,6 @@ class LoggedLink:
     link: int
     content: str
     hash: str
-    bound: Mapping[str, object]
+    bound: Mapping[str, Any]
     exclusions: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

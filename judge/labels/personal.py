@@ -187,9 +187,9 @@ def accuracies() -> Mapping[str, Accuracy]:
     """
     counts = {kind: Counter[str]() for kind in KINDS}
     for text, marked in examples():
-        found = personal(text)
+        by_rule = personal(text)
         for kind in KINDS:
-            a, b = ({piece for piece in some if piece.kind == kind} for some in (marked, found))
+            a, b = ({piece for piece in some if piece.kind == kind} for some in (marked, by_rule))
             counts[kind].update(
                 tp=len(a & b), fp=len(b - a), fn=len(a - b), tn=int(not a and not b)
             )

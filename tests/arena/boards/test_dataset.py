@@ -30,7 +30,7 @@ VOTES = [
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"votes.{ending}"
-    assert export_votes(linked(VOTES), DEFAULT, path, total=len(VOTES))[None] == 2
+    assert export_votes(linked(VOTES), DEFAULT, path, total=len(VOTES)).rows == 2
     with duckdb.connect() as connection:
         read = connection.execute(f"SELECT * FROM '{path}'")
         assert [column[0] for column in read.description or ()] == list(COLUMNS)
@@ -48,14 +48,14 @@ def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
 
 def test_everything_holds_also_what_is_left_out_and_why(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(linked(VOTES), DEFAULT, path, everything=True, total=len(VOTES))[None] == 2
+    assert export_votes(linked(VOTES), DEFAULT, path, everything=True, total=len(VOTES)).rows == 3
     rows = duckdb.read_parquet(str(path)).select("winner", "left_out").fetchall()
     assert rows == [("model_a", None), ("both_bad", None), ("skip", "skipped")]
 
 
 def test_an_export_of_no_votes_still_has_the_columns(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(linked([]), DEFAULT, path, total=0)[None] == 0
+    assert export_votes(linked([]), DEFAULT, path, total=0).rows == 0
     assert duckdb.read_parquet(str(path)).columns == list(COLUMNS)
 
 
