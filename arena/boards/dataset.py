@@ -164,7 +164,7 @@ def _row(
         return hashes
     shown = {name: link.bound[name] for name in chain.BOUND}
     tagger = {"tagger": " ".join(policy.tagger)} if link.labels else {}
-    return hashes | link.labels | tagger | shown
+    return {**hashes, **link.labels, **tagger, **shown}
 
 
 def _why_not(link: LoggedLink, policy: Policy) -> str | None:

@@ -35,9 +35,11 @@ def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> W
         raise NotIdentifiedError(board.reason or "No model is rated.")
     cast = columns.created[columns.counted]
     write_rows(rows, {name: formats.COLUMNS.get(name, "VARCHAR") for name in rows[0]}, path)
+    votes: Counter[str | None] = Counter(board.left_out)
+    votes[None] = board.votes
     return Written(
         rows=len(rows),
-        votes=Counter({None: board.votes, **board.left_out}),
+        votes=votes,
         first=moment_of(cast.min()),
         last=moment_of(cast.max()),
         method=f"{board.method}; hash of the votes {board.data_hash}",

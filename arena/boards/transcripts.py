@@ -206,7 +206,8 @@ def _export(
             reason = _why_not(battle, policy)
             written.count(reason, battle.row.ts)
             if reason is None or everything:
-                beside = {"left_out": reason, "policy": policy.name} | _labels(battle, policy)
+                of_policy = {"left_out": reason, "policy": policy.name}
+                beside = {**of_policy, **_labels(battle, policy)}
                 for row in lay(battle, texts):
                     written.rows += 1
                     yield {**row, **beside}

@@ -70,7 +70,8 @@ def rate(
     ----------
     source
         Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
-        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table.
+        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table; or
+        the word samples: simulated votes to try it on.
     table
         Table of the cluster, or a path of Parquet files that it reads.
     form

@@ -1,6 +1,9 @@
 import hashlib
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,10 +19,11 @@ from arena.store.records import LoggedLink
 from arena.store.store import Store
 from arena.store.verify import verify
 from rating.errors import DataError
-from tests.arena.boards.log import NOW, linked, vote
+from tests.arena.boards.log import NOW, endless_links, linked, vote
 from tests.arena.store.test_verify import golden, played
 from tests.sqlite import new_sqlite
 
+ROOT = Path(__file__).parents[3]
 VOTES = [
     replace(vote("m0", 'm"1', Choice.A), voter="ada, the first"),
     vote("m0", "m2", Choice.BOTH_BAD),
@@ -282,3 +286,42 @@ def test_a_file_without_hashes_is_said_to_have_none(tmp_path: Path) -> None:
     path.write_text("model_a,model_b,winner\nx,y,model_a\n")
     with pytest.raises(DataError, match="it has no column 'battle_id'"):
         verify_export(path)
+
+
+MEMORY = """
+import resource
+from pathlib import Path
+from arena.boards.dataset import export_votes
+from arena.domain.vote import DEFAULT
+from tests.arena.boards.log import endless_links
+
+def peak_after(votes, path):
+    export_votes(endless_links(votes), DEFAULT, Path(path), total=votes)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+few = peak_after(10_000, "few.parquet")
+print(peak_after(300_000, "many.parquet") - few)
+"""
+
+
+@pytest.mark.timeout(600)
+def test_three_hundred_thousand_votes_take_the_memory_of_a_few_thousand(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", MEMORY],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert duckdb.read_parquet(str(tmp_path / "many.parquet")).shape == (300_000, len(COLUMNS))
+    assert float(result.stdout) < 150, "MB above those of 10,000 votes"
+
+
+def test_rows_of_a_long_export_keep_the_order_of_the_chain(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    export_votes(endless_links(9_000), DEFAULT, path, total=9_000)
+    links = [int(row[0]) for row in duckdb.sql(f"SELECT link FROM '{path}'").fetchall()]
+    assert links == list(range(1, 9_001))
+    assert not list(tmp_path.glob(".export*"))
