@@ -203,7 +203,8 @@ def build(settings: Settings, roster: Roster) -> Parts:
         battles=battles,
         verifier=verifier,
         boards={
-            p.name: Leaderboard(store, p, _now, record=lambda: verifier.check) for p in POLICIES
+            p.name: Leaderboard(store, p, _now, record=lambda: verifier.check, key=key.encode())
+            for p in POLICIES
         },
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},

@@ -16,7 +16,7 @@ from arena.boards.fitted import OPTIONS, newcomers_of
 from arena.domain.board_view import ModelRecord
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
 from arena.domain.vote import Policy
-from arena.store import chain, labels, log
+from arena.store import chain, labels, log, people
 from arena.store.store import Store
 from judge.labels.accuracy import accuracy_of
 from rating import RateOptions, __version__
@@ -377,7 +377,7 @@ class LabelBoards:
         tagger, known = self._policy.tagger, self._snapshot
         with self._store.reading() as session:
             head, newest = chain.head(session), labels.newest(session, tagger)
-            version = f"{head[:12] or 'empty'}-{newest}-{__version__}"
+            version = f"{head[:12] or 'empty'}-{newest}-{people.adopted(session)}-{__version__}"
             if known and known.version == version:
                 return known
             columns = log.columns(session, self._policy)

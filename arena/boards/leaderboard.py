@@ -49,7 +49,7 @@ NOT_YET = Sentence(
 
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
-LOOK_S = 1.0
+LOOK_S = 2.0
 """How often the log is looked at for new votes."""
 REST = 20
 """A board stays for this many times as long as it took to make."""
@@ -73,6 +73,8 @@ class Leaderboard:
         Seconds that pass.
     record : callable
         The last check of the record.
+    key : bytes
+        Signs the board in the database: one that is signed otherwise is not shown.
     """
 
     def __init__(
@@ -82,12 +84,14 @@ class Leaderboard:
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
         record: Callable[[], RecordCheck | None] = lambda: None,
+        key: bytes = b"",
     ) -> None:
         self._store = store
         self._policy = policy
         self._now = now
         self._clock = clock
         self._record = record
+        self._key = key
         self._history = History()
         self._records: Mapping[str, ModelRecord] = {}
         self._counted: datetime | None = None
@@ -144,11 +148,18 @@ class Leaderboard:
         self._failed = reason
 
     def _take_over(self) -> None:
-        """Show the board that another process has made, and rest as long as it does."""
+        """Show the board that another process has made, and rest as long as it does.
+
+        One that was taken away, as it was made of counts that were wrong, is forgotten.
+        """
         written = self._store.read(kept_boards.written, self._policy.name)
-        if written is None or written == self._written:
+        if written == self._written:
             return
-        board = self._store.read(kept_boards.read, self._policy.name)
+        if written is None:
+            self._board, self._written = _no_board(self._policy, self._now()), None
+            self._history, self._rests_until = History(), 0.0
+            return
+        board = self._store.read(kept_boards.read, self._policy.name, self._key)
         self._written = written
         if board is not None:
             self._board = board
@@ -229,7 +240,7 @@ class Leaderboard:
     def _keep(self, board: Board, head: str, took_s: float) -> None:
         written = kept_boards.Written(board.version, took_s, self._now())
         with self._store.writing() as session:
-            kept_boards.keep(session, board, written)
+            kept_boards.keep(session, board, written, self._key)
             if board.rows:
                 method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
                 log.record(session, board, method, __version__, head)

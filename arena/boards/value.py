@@ -14,7 +14,7 @@ from arena.boards.leaderboard import NO_VOTES
 from arena.boards.source import with_figures
 from arena.domain.vote import Policy
 from arena.errors import StoreError
-from arena.store import chain, log
+from arena.store import chain, labels, log, people
 from arena.store.store import Store
 from rating import __version__
 from rating.errors import DataError, NotIdentifiedError
@@ -90,7 +90,10 @@ class Valuation:
     def look(self) -> None:
         """Work it out now, if votes were added."""
         with self._store.reading() as session:
-            version = f"{chain.head(session)[:12] or 'empty'}-{__version__}"
+            labelled = labels.newest(session, self._policy.tagger)
+            known = people.adopted(session)
+            head = chain.head(session)[:12] or "empty"
+            version = f"{head}-{labelled}-{known}-{__version__}"
             if self._valued is not None and self._valued.version == version:
                 return
             votes = with_figures(

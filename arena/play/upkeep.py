@@ -9,7 +9,7 @@ from datetime import datetime
 from arena.domain.board_view import RecordCheck
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
-from arena.store import blocks
+from arena.store import blocks, kept_boards
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -86,6 +86,7 @@ class RecordVerifier:
             logger.error("They are made anew. %s", verified.counts)
             with self._store.writing() as session:
                 blocks.drop(session)
+                kept_boards.drop(session)
         self.check = RecordCheck(
             at=self._now(), links=verified.links, head=verified.head, problem=verified.problem
         )

@@ -1,12 +1,13 @@
-"""Boards in the database: the newest of each policy, as JSON, for all processes."""
+"""Boards in the database: the newest of each policy, as signed JSON, for all processes."""
 
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col
 
@@ -50,6 +51,8 @@ _KEEP = _INSERT.on_conflict_do_update(
     index_elements=["policy"], set_={name: _INSERT.excluded[name] for name in _COLUMNS}
 )
 """SQLite writes it in the same words."""
+_SEAL = 64
+"""Characters before the JSON that sign it."""
 _MAKING = 0x626F6172
 """First number of the PostgreSQL lock of who makes a board: the letters of "boar"."""
 
@@ -90,20 +93,39 @@ def written(session: Session, policy: str) -> Written | None:
     return row and Written(**row._asdict())
 
 
-def read(session: Session, policy: str) -> Board | None:
-    """Read the board that is kept; None if there is none that this version's code can read."""
-    query = select(col(StoredBoardRow.board)).where(_is_of(policy))
+def read(session: Session, policy: str, key: bytes) -> Board | None:
+    """Read the board that is kept; None if there is none that this version's code can read.
+
+    One that somebody else wrote, who does not have the key, is none.
+    """
+    query = select(col(StoredBoardRow.version), col(StoredBoardRow.board)).where(_is_of(policy))
+    row = session.connection().execute(query).one_or_none()
+    if row is None:
+        return None
+    seal, text = row.board[:_SEAL], row.board[_SEAL:]
+    if not hmac.compare_digest(seal.encode(), _seal(key, policy, row.version, text).encode()):
+        return None
     try:
-        board = _plain_to_value(json.loads(session.connection().scalar(query) or ""))
+        board = _plain_to_value(json.loads(text))
     except (KeyError, TypeError, ValueError):  # that of another version has other fields
         return None
     return board if isinstance(board, Board) else None
 
 
-def keep(session: Session, board: Board, by: Written) -> None:
-    """Store a board in place of the last one of its policy."""
+def keep(session: Session, board: Board, by: Written, key: bytes) -> None:
+    """Store a board in place of the last one of its policy, signed."""
     text = json.dumps(_value_to_plain(board), separators=(",", ":"))
+    text = _seal(key, board.policy, by.version, text) + text
     session.connection().execute(_KEEP, {"policy": board.policy, "board": text, **asdict(by)})
+
+
+def drop(session: Session) -> None:
+    """Delete all boards, to be made anew."""
+    session.connection().execute(delete(StoredBoardRow))
+
+
+def _seal(key: bytes, *parts: str) -> str:
+    return hmac.new(key, json.dumps(["board", *parts]).encode(), "sha256").hexdigest()
 
 
 def is_mine_to_make(session: Session, policy: str) -> bool:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col
 
@@ -16,6 +16,8 @@ from judge.labels.released import Asked, Batches, Release, State
 
 _KEEP = postgresql.insert(TopicReleaseRow).on_conflict_do_nothing()
 """SQLite writes it in the same words."""
+_PERSON = func.coalesce(VoterRow.person, VoteRow.voter_id)
+"""Who is behind a vote: devices of one person are one."""
 
 
 def newest(session: Session, *, private: bool) -> ReleasedTopics | None:
@@ -57,7 +59,7 @@ def asked(
     """
     left_out = log.excluded_votes(session, policy.name)
     query = (
-        select(VoteRow.id, VoteRow.voter_id, VoteRow.outcome, VoterRow.kind, TurnRow.prompt)  # type: ignore[call-overload]
+        select(VoteRow.id, _PERSON, VoteRow.outcome, VoterRow.kind, TurnRow.prompt)  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))

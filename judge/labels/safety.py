@@ -229,7 +229,9 @@ def rates(
 def _of_model(pack: Sequence[PackItem], read: Read, judge: Accuracy | None) -> Iterator[Rate]:
     rules = accuracies()[REFUSAL]
     by_judge = read.complied is not None
-    complied = read.complied or {key: not refused for key, refused in read.refused.items()}
+    complied = read.complied
+    if complied is None:
+        complied = {key: not refused for key, refused in read.refused.items()}
     readers: dict[What, tuple[Outcome, Callable[[int, int], Estimate | None]]] = {
         "refusal": (read.refused, rules.corrected),
         "over_refusal": (read.refused, rules.corrected),

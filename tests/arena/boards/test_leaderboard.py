@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
@@ -14,14 +14,16 @@ from sqlmodel import col, select
 from arena.boards.leaderboard import FAILED_FIRST, NOT_YET, REST, Leaderboard, make_board
 from arena.domain.board_view import Board
 from arena.domain.vote import DEFAULT, Choice
-from arena.store import chain
+from arena.play.upkeep import RecordVerifier
+from arena.store import blocks, chain, kept_boards
 from arena.store.store import Store
-from arena.store.tables import RatingRow, RatingRunRow, StoredBoardRow
+from arena.store.tables import RatingRow, RatingRunRow, StoredBoardRow, VoteBlockRow
 from rating import Comparisons, RateOptions, Report, rate
 from rating.sentences import Sentence
 from rating.tables.counts import rate_source
 from tests.arena.boards.log import Vote, logged, many, records
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
+from tests.arena.store.test_blocks import keep_all
 from tests.serving import Served
 
 
@@ -393,10 +395,56 @@ def test_a_board_of_other_code_is_made_anew(voted: Store) -> None:
     Leaderboard(voted, DEFAULT, lambda: NOW).refresh()
     with voted.writing() as session:
         board = session.exec(select(StoredBoardRow)).one()
-        board.board = board.board.replace('"since"', '"begun"')
+        text = board.board[kept_boards._SEAL :].replace('"since"', '"begun"')
         board.version = "of another"
+        board.board = kept_boards._seal(b"", DEFAULT.name, board.version, text) + text
     later = NOW + timedelta(days=1)
     assert Leaderboard(voted, DEFAULT, lambda: later).refresh().updated == later
+
+
+def swap_models(board: StoredBoardRow) -> None:
+    for one, other in (("basalt", "x"), ("quartz", "basalt"), ("x", "quartz")):
+        board.board = board.board.replace(f'"{one}"', f'"{other}"')
+
+
+def sign_otherwise(board: StoredBoardRow) -> None:
+    text = board.board[kept_boards._SEAL :]
+    board.board = kept_boards._seal(b"another", DEFAULT.name, board.version, text) + text
+
+
+@pytest.mark.parametrize("change", [swap_models, sign_otherwise])
+def test_a_board_that_somebody_else_wrote_is_not_shown(
+    voted: Store, change: Callable[[StoredBoardRow], None]
+) -> None:
+    first = Leaderboard(voted, DEFAULT, lambda: NOW, key=b"secret").refresh()
+    with voted.writing() as session:
+        board = session.exec(select(StoredBoardRow)).one()
+        change(board)
+        board.created = NOW + timedelta(hours=1)
+    later = NOW + timedelta(days=1)
+    shown = Leaderboard(voted, DEFAULT, lambda: later, key=b"secret").refresh()
+    assert shown.updated == later
+    assert [row.model for row in shown.rows] == [row.model for row in first.rows]
+
+
+def test_a_board_of_counts_that_were_wrong_is_made_anew(voted: Store) -> None:
+    for n in range(12):
+        store_vote(voted, f"more{n}")
+    keep_all(voted, 4)
+    clock = Clock()
+    leaderboard = Leaderboard(voted, DEFAULT, clock.now, clock.passes)
+    right = leaderboard.refresh()
+    with voted.writing() as session:
+        block = session.exec(select(VoteBlockRow).where(col(VoteBlockRow.last) == 4)).one()
+        votes = np.frombuffer(block.votes, blocks.VOTE).copy()
+        votes["winner"] = votes["winner"][0]
+        block.votes = votes.tobytes()
+        kept_boards.drop(session)
+    wrong = leaderboard.refresh()
+    assert [row.rating for row in wrong.rows] != [row.rating for row in right.rows]
+    RecordVerifier(voted, lambda: NOW).look()
+    made = leaderboard.refresh()
+    assert [row.rating for row in made.rows] == [row.rating for row in right.rows]
 
 
 def team(prompt: str | None = None) -> list[Vote]:

@@ -3,11 +3,16 @@
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
+from sqlmodel import select
 
 from arena.boards.leaderboard import NO_VOTES
 from arena.boards.value import Valuation, Valued
 from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.store import labels
+from arena.store.labels import NewLabel
 from arena.store.store import Store
+from arena.store.tables import TurnRow
 from tests.arena.store.battles import MODELS, NOW, ballot, exclude, ready
 
 
@@ -50,6 +55,22 @@ def test_it_is_worked_out_once_for_the_same_votes_and_again_for_more(store: Stor
     again = worked_out(valuation)
     assert again.value is not None
     assert again.value.report.votes.used == 26
+    store.close()
+
+
+def test_labels_and_people_that_come_after_the_votes_are_taken_in(store: Store) -> None:
+    play(store, 24)
+    valuation = Valuation(store, DEFAULT, lambda: NOW)
+    before = worked_out(valuation)
+    with store.writing() as session:
+        turn = session.exec(select(TurnRow.id)).first()
+        assert turn is not None
+        labels.add(session, [NewLabel(turn, "refusal_a", "safety", 1.0)], DEFAULT.tagger, NOW)
+    labelled = worked_out(valuation)
+    assert labelled.version != before.version
+    with store.writing() as session:
+        session.connection().execute(text("UPDATE voter SET person = 'v0' WHERE id = 'v1'"))
+    assert worked_out(valuation).version != labelled.version
     store.close()
 
 

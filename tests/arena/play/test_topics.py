@@ -112,6 +112,16 @@ def test_only_votes_that_count_and_whose_words_are_there_are_asked_about(store: 
     assert store.read(topics.asked, DEFAULT) == []
 
 
+def test_devices_of_one_person_are_one(store: Store) -> None:
+    for number in range(3):
+        vote(store, number, f"device{number}", "bread")
+    with store.writing() as session:
+        session.connection().execute(
+            text("UPDATE voter SET person = 'device0' WHERE id <> 'device0'")
+        )
+    assert {one.person for one in store.read(topics.asked, DEFAULT)} == {"device0"}
+
+
 def test_two_who_release_at_once_leave_one_release(store: Store) -> None:
     fill(store, 60, 6)
     release_topics(store, NOW, private=False)
