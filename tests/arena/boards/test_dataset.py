@@ -322,6 +322,6 @@ def test_three_hundred_thousand_votes_take_the_memory_of_a_few_thousand(tmp_path
 def test_rows_of_a_long_export_keep_the_order_of_the_chain(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     export_votes(endless_links(9_000), DEFAULT, path, total=9_000)
-    links = [int(row[0]) for row in duckdb.sql(f"SELECT link FROM '{path}'").fetchall()]
+    links = [int(row[0]) for row in duckdb.execute(f"SELECT link FROM '{path}'").fetchall()]
     assert links == list(range(1, 9_001))
     assert not list(tmp_path.glob(".export*"))
