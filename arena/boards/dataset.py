@@ -18,6 +18,7 @@ from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
+from judge.labels.refusals import REFUSAL, refusing
 from rating.errors import DataError
 from rating.tables.sources import opened
 from rating.tables.vote_filter import NO_VOTE
@@ -56,6 +57,10 @@ COLUMNS = {
     "turns": "BIGINT",
     "chars": "BIGINT",
     "hard": "VARCHAR",
+    "instructions": "VARCHAR",
+    "refused_a": "BIGINT",
+    "refused_b": "BIGINT",
+    "topic": "VARCHAR",
     "tagger": "VARCHAR",
     "exclusion": "VARCHAR",
     "link_kind": "VARCHAR",
@@ -71,8 +76,13 @@ The last five are of the chain: see `export_votes`. ``links`` is how many there 
 
 POLICY = {policy.name: policy for policy in POLICIES}
 
+TOPIC = "topic"
+"""Column beside the labels, of no tagger: what the prompt is about, if everybody can read it."""
+
+
 EXACT = "__exact"
 """Whether the values of a row are spelled as the export spells them: a rating may read others."""
+NO_TOPICS: Mapping[str, str] = {}
 HASH = re.compile("[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
@@ -84,6 +94,7 @@ def export_votes(
     path: Path,
     *,
     total: int,
+    topics: Mapping[str, str] = NO_TOPICS,
     everything: bool = False,
 ) -> Written:
     """Write the votes that a policy counts, in the order of the chain.
@@ -97,6 +108,8 @@ def export_votes(
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
     total : int
         How many links there are.
+    topics : mapping
+        What the prompt of a battle is about: see `TOPIC`.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
@@ -114,7 +127,7 @@ def export_votes(
                 written.count(reason, link.bound["ts"])
                 written.rows += reason is None or everything
             hides = reason is not None and not everything
-            yield _row(link, policy, reason, hides=hides) | of_all
+            yield _row(link, policy, reason, topics, hides=hides) | of_all
 
     write_rows(rows(), COLUMNS, path)
     return written
@@ -149,7 +162,12 @@ def verify_export(path: Path, noted: str = "") -> Verified:
 
 
 def _row(
-    link: LoggedLink, policy: Policy, reason: str | None, *, hides: bool
+    link: LoggedLink,
+    policy: Policy,
+    reason: str | None,
+    topics: Mapping[str, str],
+    *,
+    hides: bool,
 ) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,
@@ -163,8 +181,16 @@ def _row(
     if link.kind == "mark" or hides:
         return hashes
     shown = {name: link.bound[name] for name in chain.BOUND}
-    tagger = {"tagger": " ".join(policy.tagger)} if link.labels else {}
-    return {**hashes, **link.labels, **tagger, **shown}
+    topic = {TOPIC: topics.get(str(link.bound["battle_id"]))}
+    return {**hashes, **_labelled(link.labels, policy), **topic, **shown}
+
+
+def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
+    """Give labels as columns, whether each side's answer refuses as 0 or 1."""
+    known: dict[str, object] = {name: labels[name] for name in labels if name != REFUSAL}
+    if REFUSAL in labels:
+        known |= dict(zip(("refused_a", "refused_b"), refusing(labels[REFUSAL]), strict=True))
+    return known | ({"tagger": " ".join(policy.tagger)} if labels else {})
 
 
 def _why_not(link: LoggedLink, policy: Policy) -> str | None:

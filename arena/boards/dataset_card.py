@@ -92,7 +92,7 @@ def write_card(path: Path, what: str, written: Written, policy: Policy, licence:
 
 
 def _about(what: str, policy: Policy) -> str:
-    simulated = "" if policy is not SIMULATED else f" {SIMULATION}"
+    simulated = "" if policy.name != SIMULATED.name else f" {SIMULATION}"
     return ABOUT[what] + simulated
 
 

@@ -15,21 +15,30 @@ PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, 
 """Labels by which votes can be parted."""
 
 
-def votes_of(url: str, policy: Policy = DEFAULT) -> LoggedColumns:
+def votes_of(url: str, tagger: str | None = None, policy: Policy = DEFAULT) -> LoggedColumns:
     """Read the votes of the log in a database; a policy says which of them count.
 
-    With the labels of their prompts by the tagger that the policy names, and what was measured on
-    the answers, which are read once they are asked for: there are a dozen a vote.
+    With the labels of their prompts by one tagger, and what was measured on the answers, which
+    are read once they are asked for: there are a dozen a vote.
+
+    Parameters
+    ----------
+    tagger : str, optional
+        As `arena.store.labels.tagger_named` takes it; that of the policy if not given.
 
     Raises
     ------
+    DataError
+        If there are no labels by such a tagger, or several have the name.
     StoreError
         If the database cannot be read.
     """
     with reading_existing(url) as session:
+        by = labels.tagger_named(session, tagger)
         votes = log.columns(session, policy, url)
-    about = (url, votes.battle, policy.tagger)
-    return replace(votes, labels=_Labels(*about), figures=_Figures(*about))
+    return replace(
+        votes, labels=_Labels(url, votes.battle, by), figures=_Figures(url, votes.battle)
+    )
 
 
 def with_figures(votes: LoggedColumns, figures: Mapping[str, log.Figures]) -> LoggedColumns:
@@ -49,15 +58,14 @@ def _in_columns(
 class _Figures(Mapping[str, list[float | None]]):
     """What was measured on the answers of votes, by column, in the order of their battles."""
 
-    def __init__(self, url: str, battles: Sequence[str], tagger: Tagger) -> None:
+    def __init__(self, url: str, battles: Sequence[str]) -> None:
         self._url = url
         self._battles = battles
-        self._tagger = tagger
 
     @cached_property
     def _read(self) -> dict[str, list[float | None]]:
         with reading_existing(self._url) as session:
-            return _in_columns(self._battles, log.figures(session, self._tagger))
+            return _in_columns(self._battles, log.figures(session, DEFAULT.tagger))
 
     def __getitem__(self, name: str) -> list[float | None]:
         return self._read[name]
@@ -70,7 +78,7 @@ class _Figures(Mapping[str, list[float | None]]):
 
 
 class _Labels(Mapping[str, list[str | None]]):
-    """Labels of votes by facet, in the order of their battles."""
+    """Labels of votes by one tagger, by facet, in the order of their battles."""
 
     def __init__(self, url: str, battles: Sequence[str], tagger: Tagger) -> None:
         self._url = url

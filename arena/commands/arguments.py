@@ -148,6 +148,15 @@ PolicyName = Annotated[
         metavar="NAME",
     ),
 ]
+TaggerName = Annotated[
+    str | None,
+    Parameter(
+        name="--tagger",
+        help="Whose labels of a database are read: the rules' by default, or those of a model "
+        "that arena label has asked.",
+        metavar="NAME",
+    ),
+]
 TableOrJson = Annotated[Literal["table", "json"], Parameter(name="--format")]
 
 
@@ -220,17 +229,32 @@ class Chosen(SomeRows):
         return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
 
     def source(
-        self, sources: Sequence[str], columns: Sequence[tuple[str, str]]
+        self,
+        sources: Sequence[str],
+        columns: Sequence[tuple[str, str]],
+        tagger: str | None = None,
     ) -> "Files | LoggedColumns":
         """Read files as one table, of which whoever reads it names the columns; or a database.
+
+        Parameters
+        ----------
+        tagger : str or None
+            Whose labels of a database are read; None for those of the rules.
 
         Raises
         ------
         DataError
-            If a database is not the only source, or less than the whole of it is asked for.
+            If a database is not the only source, or less than the whole of it is asked for; or
+            if a tagger is named, and there are no labels of it.
         """
         sources = [_samples() if source == SAMPLES else source for source in sources]
         url = next((source for source in sources if "://" in source), None)
+        if tagger is not None and (url is None or url.startswith(SPARK)):
+            msg = (
+                f"--tagger {tagger!r} is of a database, and a table holds the labels that it was "
+                "written with: choose them there, arena export votes --tagger."
+            )
+            raise DataError(msg)
         if url is None:
             self._require_no_policy(sources[0])
             winner = dict(columns).get("winner")
@@ -246,7 +270,7 @@ class Chosen(SomeRows):
             raise DataError(msg)
         from arena.boards.source import votes_of  # SQLAlchemy takes a second to import
 
-        return votes_of(url, policy_named(self.policy))
+        return votes_of(url, tagger, policy_named(self.policy))
 
     def _require_no_policy(self, source: str) -> None:
         if self.policy is not None:

@@ -1,16 +1,16 @@
 """`arena export battles`, `answers`, `votes` and `ratings`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database, Flat, PolicyName, policy_named
-from arena.errors import BrokenRecordError
+from arena.commands.arguments import Database, Flat, PolicyName, TaggerName, policy_named
+from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working
 from rating.errors import DataError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from arena.boards.dataset_card import Written
     from arena.domain.vote import Policy
     from arena.store.store import Store
+    from judge.labels.released import Asked
 
 T = TypeVar("T")
 All = Annotated[bool, Parameter(name="--all")]
@@ -119,7 +120,13 @@ def answers(
     _card(export, "answers", written, policy)
 
 
-def votes(*, export: Annotated[Export, Flat], everything: All = False) -> None:
+def votes(
+    *,
+    export: Annotated[Export, Flat],
+    tagger: TaggerName = None,
+    everything: All = False,
+    topics: bool = False,
+) -> None:
     """Write the votes that a policy counts, one row a vote, without texts.
 
     Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
@@ -129,6 +136,9 @@ def votes(*, export: Annotated[Export, Flat], everything: All = False) -> None:
     ----------
     everything
         Also votes that the policy leaves out.
+    topics
+        Also what each prompt is about, as arena topics would name it now: of 50 prompts and more,
+        and never where ARENA_SHOW_BATTLES=false.
 
     Examples
     --------
@@ -136,13 +146,25 @@ def votes(*, export: Annotated[Export, Flat], everything: All = False) -> None:
     arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
     from arena.boards.dataset import export_votes  # the store takes two seconds to import
-    from arena.store import log
+    from arena.settings import read_settings
+    from arena.store import labels, log
+    from arena.store.topics import asked, battles
     from arena.store.verify import verify
 
+    if topics and not read_settings().show_battles:
+        msg = (
+            "--topics names what a prompt is about, and here nobody may read prompts "
+            "(ARENA_SHOW_BATTLES=false): drop it, and see arena topics --private."
+        )
+        raise SettingsError(msg)
     with _exporting(export) as (store, policy, advance), store.reading() as session:
+        policy = replace(policy, tagger=labels.tagger_named(session, tagger))
+        named = _topics(asked(session, policy), battles(session)) if topics else {}
         total = log.count_links(session)
         links = _followed(log.links(session, policy), total, advance)
-        written = export_votes(links, policy, export.to, total=total, everything=everything)
+        written = export_votes(
+            links, policy, export.to, total=total, topics=named, everything=everything
+        )
         verified = verify(session)
     logged = f"{written.rows:,} of {written.votes.total():,} logged votes"
     say(f"{export.to}: {logged}, policy {policy.name}.")
@@ -191,6 +213,14 @@ def _followed(rows: Iterable[T], total: int, advance: Callable[[int, int], None]
     for done, row in enumerate(rows, 1):
         yield row
         advance(done, total)
+
+
+def _topics(prompts: "Sequence[Asked]", battle_of: Mapping[int, str]) -> dict[str, str]:
+    """Give what the prompt of a battle is about, where it has a topic."""
+    from judge.labels.topics import titles
+
+    named = zip(prompts, titles([one.text for one in prompts]), strict=True)
+    return {battle_of[one.key]: title for one, title in named if title is not None}
 
 
 def _card(export: Export, what: str, written: "Written", policy: "Policy") -> None:

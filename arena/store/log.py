@@ -35,7 +35,7 @@ from arena.store.tables import (
     VoterRow,
     fingerprint,
 )
-from judge.labels.refusals import REFUSAL
+from judge.labels.refusals import REFUSAL, refusing
 from rating.tables.sources import LoggedColumns
 
 BATTLES_AT_ONCE = 50_000
@@ -56,8 +56,8 @@ class Figures(NamedTuple):
     refused_b: float | None
 
 
-LABELS = ("category", "language", "intent", "turns", "chars", "hard")
-"""Facets of a vote that an export has: what was asked for, by the policy's tagger."""
+LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructions", REFUSAL)
+"""Facets of a vote that an export has, by the policy's tagger; no hash binds them."""
 
 
 def links(session: Session, policy: Policy) -> Iterator[LoggedLink]:
@@ -333,7 +333,8 @@ def _refused(label: str | None) -> tuple[float | None, float | None]:
     """Read which sides refuse."""
     if label is None:
         return None, None
-    return float(label in ("a", "both")), float(label in ("b", "both"))
+    a, b = refusing(label)
+    return float(a), float(b)
 
 
 def times(session: Session, models: Collection[str], most: int) -> dict[str, list[Took]]:

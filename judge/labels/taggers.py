@@ -14,12 +14,24 @@ VERSION = "1"
 
 UNKNOWN = "unknown"
 CATEGORIES = ("roleplay", "translation", "code", "maths", "extraction", "creative")
-"""The first that holds is a prompt's category; without one it is ``other``."""
+"""The first that holds is a prompt's category; without one it is `OTHER`."""
+OTHER = "other"
+INTENTS = ("quizzing", "playing", "asking")
 
 FACETS = ("category", "language", "intent", "turns", "chars", "hard", "instructions", *CATEGORIES)
 """What is said of a prompt."""
+CRITERIA = (
+    "specificity",
+    "domain knowledge",
+    "complexity",
+    "problem-solving",
+    "creativity",
+    "technical accuracy",
+    "real-world application",
+)
+"""Of a hard prompt; see `criteria`."""
 HARD = 6
-"""Of the seven `criteria`, how many a hard prompt meets at least."""
+"""Of `CRITERIA`, how many a hard prompt meets at least."""
 
 HEAD, TAIL = 6_000, 2_000
 """Characters of a text that are looked at, at its beginning and at its end."""
@@ -63,17 +75,27 @@ def tag(prompts: Sequence[str]) -> dict[str, Label]:
     has = {name: rule(text) for name, rule in RULES.items()}
     constraints = instructions_in(text.text)
     met = criteria(text, has)
-    category = next((name for name in CATEGORIES if has[name]), "other")
+    category = next((name for name in CATEGORIES if has[name]), OTHER)
     return {
         "category": Label(category),
         "language": Label(language_of(_FENCE.sub(" ", shown)) or UNKNOWN),
         "intent": Label(_intent(text)),
-        "turns": Label(str(len(prompts)), len(prompts)),
-        "chars": Label(str(len(whole)), len(whole)),
-        "hard": Label(_yes(len(met) >= HARD), len(met)),
+        **counted(prompts),
+        "hard": hard(met),
         "instructions": Label(_yes(bool(constraints)), len(constraints)),
         **{name: Label(_yes(has[name])) for name in CATEGORIES},
     }
+
+
+def counted(prompts: Sequence[str]) -> dict[str, Label]:
+    """Count the prompts of a conversation, and their characters."""
+    chars = len("\n\n".join(prompts))
+    return {"turns": Label(str(len(prompts)), len(prompts)), "chars": Label(str(chars), chars)}
+
+
+def hard(met: Sequence[str]) -> Label:
+    """Say whether a prompt that meets these of `CRITERIA` is a hard one."""
+    return Label(_yes(len(met) >= HARD), len(met))
 
 
 def criteria(text: Text, has: Mapping[str, bool]) -> tuple[str, ...]:
@@ -91,16 +113,16 @@ def criteria(text: Text, has: Mapping[str, bool]) -> tuple[str, ...]:
     """
     n, technical = len(text.words), has["code"] or has["maths"]
     domain = technical or _count(text, _DOMAIN) > 0
-    signs = {
-        "specificity": n >= 12 and (_SPECIFIC.search(text.text) is not None),
-        "domain knowledge": domain,
-        "complexity": n >= 40 or _STEPS.search(text.text) is not None,
-        "problem-solving": technical or _count(text, _SOLVING) > 0,
-        "creativity": has["creative"] or _count(text, _DESIGNING) > 0,
-        "technical accuracy": technical or _count(text, _DOMAIN) > 1,
-        "real-world application": n >= 12 and (has["code"] or _count(text, _WORLD) > 0),
-    }
-    return tuple(name for name, holds in signs.items() if holds)
+    signs = (
+        n >= 12 and (_SPECIFIC.search(text.text) is not None),
+        domain,
+        n >= 40 or _STEPS.search(text.text) is not None,
+        technical or _count(text, _SOLVING) > 0,
+        has["creative"] or _count(text, _DESIGNING) > 0,
+        technical or _count(text, _DOMAIN) > 1,
+        n >= 12 and (has["code"] or _count(text, _WORLD) > 0),
+    )
+    return tuple(name for name, holds in zip(CRITERIA, signs, strict=True) if holds)
 
 
 def shown_part(text: str) -> str:
