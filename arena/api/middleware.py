@@ -14,13 +14,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from arena.api.origins import RequestFacts, Trust, decide, take_forwarded
-from arena.api.problems import from_http, language_of, too_large
-from arena.domain.people import Person
+from arena.api.origins import PROBES, RequestFacts, Trust, decide, take_forwarded
+from arena.api.problems import from_arena, from_http, language_of, too_large
 from arena.domain.vote import Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language, chosen_language
-from arena.guard.identity import Addresses, Claim, Identity, cookie_header, cookie_name
-from arena.guard.people import People
+from arena.errors import StoreError
+from arena.guard.identity import Addresses, cookie_called, cookie_header, cookie_name
+from arena.guard.people import Asker, People
 
 POLICY = "; ".join(
     (
@@ -125,6 +125,9 @@ class Visitors:
         except HTTPException as refusal:
             await _refused(refusal, scope)(scope, receive, send)
             return
+        except StoreError as error:  # who asks is not known: no handler of errors is this far out
+            await from_arena(error, language_of(scope))(scope, receive, send)
+            return
 
         async def greeting(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -143,46 +146,39 @@ class Visitors:
         ------
         HTTPException
             If the request is refused.
+        StoreError
+            If the database cannot tell who asks.
         """
-        user = take_forwarded(scope, self.trust)
-        claim = _claim_of(scope, self.people.identity)
-        person = await self._person(user, claim)
-        if claim and claim.sessions is not None and person is None:
-            claim = None  # signed out elsewhere, or kept out: then the cookie says nothing
-        known = person is not None or claim is not None
-        decision = decide(
-            RequestFacts.of(scope, known=known, role=person.role if person else None), self.trust
-        )
+        asker = await self._asker(scope, take_forwarded(scope, self.trust))
+        role = asker.person.role if asker.person else None
+        facts = RequestFacts.of(scope, known=asker.voter is not None, role=role)
+        decision = decide(facts, self.trust)
         if decision.refusal:
             raise decision.refusal
         header = None
         if decision.greets:
             cookie = self.people.identity.issue()
             claim = self.people.identity.read(cookie)
+            asker = Asker(Voter(claim.voter) if claim else None)
             header = cookie_header(scope["scheme"], cookie)
         state = scope.setdefault("state", {})
-        state["voter"], state["person"] = self._voter(scope, person, claim), person
+        state["voter"], state["person"] = self._placed(asker.voter, scope), asker.person
         return header
 
-    async def _person(self, user: str | None, claim: Claim | None) -> Person | None:
-        """Find whom the arena knows: by the proxy's word before the cookie's."""
-        if user is not None:
-            before = claim.voter if claim and claim.sessions is None else None
-            return await run_in_threadpool(self.people.of_proxy, user, before)
-        if claim is None or claim.sessions is None:
-            return None
-        if self.people.held(claim.voter)[1]:
-            return self.people.of_claim(claim)
-        return await run_in_threadpool(self.people.of_claim, claim)
+    async def _asker(self, scope: Scope, user: str | None) -> Asker:
+        """Find out who asks: by the proxy's word before the cookie's."""
+        if scope["path"].startswith(PROBES):
+            return Asker()
+        cookies = Headers(scope=scope).getlist("cookie")
+        cookie = cookie_called(cookie_name(scope["scheme"]), cookies)
+        claim = self.people.identity.read(cookie) if cookie else None
+        if user is None and (claim is None or self.people.held(claim.voter)[1]):
+            return self.people.asker(user, claim)
+        return await run_in_threadpool(self.people.asker, user, claim)
 
-    def _voter(self, scope: Scope, person: Person | None, claim: Claim | None) -> Voter | None:
-        if person is not None:
-            voter = Voter(person.id, person.kind)
-        elif claim is not None:
-            voter = Voter(claim.voter)
-        else:
-            return None
-        if not (client := scope.get("client")):
+    def _placed(self, voter: Voter | None, scope: Scope) -> Voter | None:
+        """Note where a voter asks from."""
+        if voter is None or not (client := scope.get("client")):
             return voter
         return replace(
             voter,
@@ -218,8 +214,7 @@ class Languages:
 
     def _choice(self, scope: Scope) -> Language:
         headers = Headers(scope=scope)
-        cookies = cookies_called(LANGUAGE_COOKIE, headers)
-        cookie = cookies.pop() if len(cookies) == 1 else None
+        cookie = cookie_called(LANGUAGE_COOKIE, headers.getlist("cookie"))
         accepted = ",".join(headers.getlist("accept-language"))
         is_program = scope["path"].startswith("/api/") and not accepted
         return chosen_language(cookie, accepted, Language.EN if is_program else self.default)
@@ -275,28 +270,6 @@ def _keep_private(path: str, headers: MutableHeaders) -> None:
         headers["cache-control"] = "private"
     elif path.startswith(BATTLES):
         headers.setdefault("cache-control", "private, no-store")
-
-
-def cookies_called(name: str, headers: Headers) -> set[str]:
-    """Give the values of a cookie: browsers send one for each path and host that it was set for.
-
-    Examples
-    --------
-    >>> headers = Headers({"cookie": "voter=mine; voter=theirs; other=1"})
-    >>> sorted(cookies_called("voter", headers))
-    ['mine', 'theirs']
-    """
-    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
-    return {value.strip() for key, _, value in pairs if key.strip() == name}
-
-
-def _claim_of(scope: Scope, identity: Identity) -> Claim | None:
-    """Read who somebody is by their cookie.
-
-    Of two, one may have been laid there by somebody else: then neither says who comes.
-    """
-    cookies = cookies_called(cookie_name(scope["scheme"]), Headers(scope=scope))
-    return identity.read(*cookies) if len(cookies) == 1 else None
 
 
 def _refused(refusal: HTTPException, scope: Scope) -> Response:

@@ -147,7 +147,11 @@ def _problem(status: int, title: str, detail: str, language: Language) -> JSONRe
 
 
 async def _arena_error(request: Request, error: Exception) -> JSONResponse:
-    language = language_of(request.scope)
+    return from_arena(error, language_of(request.scope))
+
+
+def from_arena(error: Exception, language: Language) -> JSONResponse:
+    """Answer what the arena itself refused, or failed at."""
     status, title = next(
         (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, OURS)
     )

@@ -53,10 +53,11 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
 
 
 def invite(
-    name: str,
+    name: str = "",
     /,
     *,
-    role: Role = Role.VOTER,
+    to: Annotated[str | None, Parameter(name="--for")] = None,
+    role: Role | None = None,
     uses: Count = 1,
     days: Count = 7,
     url: str = "http://localhost:7860",
@@ -70,8 +71,11 @@ def invite(
     ----------
     name
         Whom it is for; people see their own name, and admins see all.
+    to
+        Instead of a name, somebody whom the arena knows and who cannot come in any more, by their
+        name or the beginning of their id: the link lets in a further device of theirs.
     role
-        What they may do.
+        What they may do: voter, if nothing is said.
     uses
         How many people it lets in, each as a person of their own.
     days
@@ -83,21 +87,28 @@ def invite(
     --------
     arena people invite "Ada Lovelace" --role admin
     arena people invite "Spring course" --uses 30 --days 14 --url https://arena.example.org
+    arena people invite --for 3f9c1a07 --days 1
     """
     from arena.guard.people import LONGEST_NAME, new_token, token_hash
     from arena.store import people
 
-    if not 0 < len(name.strip()) <= LONGEST_NAME:
+    if to is None and not 0 < len(name.strip()) <= LONGEST_NAME:
         msg = f"A name has 1 to {LONGEST_NAME} characters, got {len(name.strip())} in {name!r}."
+        raise SettingsError(msg)
+    if to is not None and (name or role):
+        msg = f"--for {to!r} lets in whom the arena knows: leave out the name and --role."
         raise SettingsError(msg)
     token, now = new_token(), datetime.now(UTC)
     expires = now + timedelta(days=days)
-    invitation = Invitation(role, name.strip(), uses)
-    with closing(_store(database)) as store, store.writing() as session:
-        people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
+    with closing(_store(database)) as store:
+        new = Invitation(role or Role.VOTER, name.strip(), uses)
+        invitation = new if to is None else _back(store, to, uses)
+        with store.writing() as session:
+            people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
     say(f"{url.rstrip('/')}/join/{token}")
     times = "once" if uses == 1 else f"{uses} times"
-    say(f"It lets in {name.strip()!r} as {role}, {times}, until {expires:%Y-%m-%d %H:%M} UTC.")
+    whom = f"{invitation.name!r} as {invitation.role}"
+    say(f"It lets in {whom}, {times}, until {expires:%Y-%m-%d %H:%M} UTC.")
 
 
 def change(
@@ -172,6 +183,15 @@ def _one(people: "list[ListedPerson]", who: str) -> "ListedPerson":
         msg = f"{len(people)} people fit {who!r} ({ids}): name one by the beginning of the id."
         raise UnknownPersonError(msg)
     return people[0]
+
+
+def _back(store: "Store", who: str, uses: int) -> Invitation:
+    """Invite somebody whom the arena knows, as themself."""
+    person = _one(_matching(store, who), who).person
+    if person.blocked:
+        msg = f"{person.name!r} is kept out: arena people change {person.id[:8]} --unblock first."
+        raise SettingsError(msg)
+    return Invitation(person.role, person.name, uses, person.id)
 
 
 def _as_row(one: "ListedPerson") -> dict[str, object]:

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from http.cookies import SimpleCookie
@@ -14,10 +14,11 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from arena.domain.people import Person
 
 COOKIE = "arena_voter"
-SECURE_COOKIE = f"__Host-{COOKIE}"
+OWN_HOST = "__Host-"
 """Over https: by this prefix a browser takes it from the arena's own host alone, and keeps it so.
 
-Any other cookie can be laid on a visitor by a sibling host, who would read their battles then.
+Any other cookie can be laid on a visitor by a sibling host, who would read their battles then, or
+sign them in as somebody else.
 """
 MAX_AGE_S = 365 * 24 * 3600
 
@@ -80,18 +81,31 @@ class Identity:
         return hmac.new(self.secret.encode(), visitor.encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def cookie_name(scheme: str) -> str:
+def cookie_name(scheme: str, name: str = COOKIE) -> str:
     """Give the name of visitors' cookies over http or https."""
-    return SECURE_COOKIE if scheme == "https" else COOKIE
+    return f"{OWN_HOST}{name}" if scheme == "https" else name
 
 
-def cookie_header(scheme: str, value: str, max_age_s: int = MAX_AGE_S) -> str:
-    """Write the header that sets a visitor's cookie; an age of 0 ends it."""
-    return set_cookie(cookie_name(scheme), value, max_age_s, secure=scheme == "https")
+def cookie_called(name: str, lines: Iterable[str]) -> str | None:
+    """Give the value of a cookie in the lines of `Cookie`; None without one, or where two differ.
+
+    Browsers send one for each path and host that it was set for: of two, one may have been laid
+    there by somebody else, and then neither says anything.
+
+    Examples
+    --------
+    >>> cookie_called("voter", ["voter=mine; other=1", "voter=mine"])
+    'mine'
+    >>> cookie_called("voter", ["voter=mine; voter=theirs"])
+    """
+    pairs = (pair.partition("=") for line in lines for pair in line.split(";"))
+    values = {value.strip() for key, _, value in pairs if key.strip() == name}
+    return values.pop() if len(values) == 1 else None
 
 
-def set_cookie(name: str, value: str, max_age_s: int, *, secure: bool) -> str:
-    """Write the header that sets a cookie that only the arena itself reads."""
+def cookie_header(scheme: str, value: str, max_age_s: int = MAX_AGE_S, name: str = COOKIE) -> str:
+    """Write the header that sets a cookie of the arena's own; an age of 0 ends it."""
+    secure, name = scheme == "https", cookie_name(scheme, name)
     cookie: SimpleCookie = SimpleCookie({name: value})
     morsel = cookie[name]
     morsel["path"] = "/"

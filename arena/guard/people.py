@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from arena.domain.people import PROXY, Entrance, Invitation, Known, Person, Role
+from arena.domain.vote import Voter
 from arena.guard.identity import Claim, Identity
 from arena.store import people
 from arena.store.store import Store
@@ -27,6 +28,14 @@ def token_hash(token: str) -> str:
 def new_token() -> str:
     """Make what a link holds."""
     return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: nobody yet, an anonymous voter, or a person, who is a voter besides."""
+
+    voter: Voter | None = None
+    person: Person | None = None
 
 
 @dataclass(slots=True)
@@ -50,14 +59,25 @@ class People:
         at, person = self._held.get(key, (-HOLD_S, None))
         return person, time.monotonic() < at + HOLD_S
 
-    def of_claim(self, claim: Claim) -> Person | None:
+    def asker(self, user: str | None, claim: Claim | None) -> Asker:
+        """Tell who asks, by whom a proxy names before the claim of a cookie.
+
+        A claim says nothing once its person is kept out or was signed out; nor does that of an
+        anonymous voter who turned out to be a person: whoever has the cookie is not them by it.
+        """
+        anonymous = claim.voter if claim and claim.sessions is None else None
+        person = self.of_proxy(user, anonymous) if user is not None else self.of_claim(claim)
+        if person is not None:
+            return Asker(Voter(person.id, person.kind), person)
+        if anonymous is None or self._of_voter(anonymous) is not None:
+            return Asker()
+        return Asker(Voter(anonymous))
+
+    def of_claim(self, claim: Claim | None) -> Person | None:
         """Give the person of a cookie, unless they are kept out or were signed out."""
-        person, fresh = self.held(claim.voter)
-        if not fresh:
-            person = self._hold(claim.voter, self.store.read(people.person, claim.voter))
-        if person is None or person.blocked or person.sessions != claim.sessions:
+        if claim is None or (person := self._of_voter(claim.voter)) is None:
             return None
-        return person
+        return None if person.blocked or person.sessions != claim.sessions else person
 
     def of_proxy(self, name: str, before: str | None) -> Person | None:
         """Give the person whom a trusted proxy names, unless they are kept out."""
@@ -70,11 +90,18 @@ class People:
     def enter(
         self, issuer: str, subject: str, name: str, role: Role, before: str | None
     ) -> Person:
-        """Let in whom an issuer vouches for: see `arena.store.people.enter`."""
+        """Let in whom an issuer vouches for: see `arena.store.people.enter`.
+
+        Who comes as they were before waits for nobody who writes.
+        """
         hashed = self.identity.subject(issuer, subject)
         entrance = Entrance(issuer, hashed, name[:LONGEST_NAME], role)
+        if (person := self.store.read(people.entered, entrance, before)) is not None:
+            return person
         with self.store.writing() as session:
-            return people.enter(session, entrance, before, self.now())
+            person = people.enter(session, entrance, before, self.now())
+        self._forget(before)
+        return person
 
     def invitation(self, token: str) -> Invitation | None:
         """Read what a link gives; None if it lets nobody in any more."""
@@ -83,13 +110,20 @@ class People:
     def accept(self, token: str, before: str | None) -> Person | None:
         """Let somebody in by a link; None if it lets nobody in any more."""
         with self.store.writing() as session:
-            return people.accept(session, token_hash(token), before, self.now())
+            person = people.accept(session, token_hash(token), before, self.now())
+        self._forget(before)
+        return person
 
-    def link_for_device(self, person: Person) -> str:
-        """Make what the link holds that lets in a further device of a person, once."""
+    def link_for_device(self, person: Person) -> str | None:
+        """Make what the link holds that lets in a further device of a person, once.
+
+        None if they were signed out or kept out a moment ago.
+        """
         token, now = new_token(), self.now()
         invitation = Invitation(person.role, person.name, 1, person.id)
         with self.store.writing() as session:
+            if not people.is_in(session, person):
+                return None
             people.invite(
                 session, invitation, token_hash(token), now + FOR_A_DEVICE, now, person.id
             )
@@ -99,7 +133,15 @@ class People:
         """Sign out all devices of a person."""
         with self.store.writing() as session:
             people.change(session, person.id, person.id, self.now(), sign_out=True)
-        self._held.pop(person.id, None)
+        self._forget(person.id)
+
+    def _of_voter(self, voter: str) -> Person | None:
+        """Give the person that a voter is, or turned out to be."""
+        person, fresh = self.held(voter)
+        return person if fresh else self._hold(voter, self.store.read(people.person, voter))
+
+    def _forget(self, voter: str | None) -> None:
+        self._held.pop(voter or "", None)
 
     def _hold(self, key: str, person: Person | None) -> Person | None:
         if len(self._held) > 10_000:

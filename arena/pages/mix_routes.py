@@ -34,8 +34,12 @@ PATIENCE_S = 2.0
 """How long a page waits for boards that were never made before."""
 KNOWN = (*CATEGORIES, "other")
 """Categories that an address may name."""
+LARGEST = 10**9
+"""Share, and number of prompts, that an address may name."""
 NO_SHARES = Sentence(
-    "Shares of a mix are numbers from 0, of which one is above 0; prompts are counted from 1."
+    "Shares of a mix are numbers from 0 to %(most)s, of which one is above 0; prompts are "
+    "counted from 1 to %(most)s.",
+    most=LARGEST,
 )
 NO_PROMPTS = Sentence("There is no prompt in what you sent. Write one in each line.")
 TOO_MANY = Sentence(
@@ -72,15 +76,15 @@ class AskedMix:
         Raises
         ------
         DataError
-            If a share is no number from 0, or none is above 0.
+            If a share is no number from 0, none is above 0, or one is beyond all measure.
         """
         try:
             shares = {name: float(given[name]) for name in KNOWN if given.get(name)}
             prompts = int(given["prompts"]) if given.get("prompts") else None
         except ValueError as error:
             raise DataError(NO_SHARES) from error
-        sound = all(0 <= share <= 1e9 for share in shares.values()) and (
-            prompts is None or prompts > 0
+        sound = all(0 <= share <= LARGEST for share in shares.values()) and (
+            prompts is None or 0 < prompts <= LARGEST
         )
         if not sound or (shares and not any(shares.values())):
             raise DataError(NO_SHARES)

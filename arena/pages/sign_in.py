@@ -1,7 +1,7 @@
 """Ways in: a provider of OpenID Connect, a link, a further device; and the way out."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Form
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -10,16 +10,23 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.people import Person
-from arena.guard.identity import cookie_header, set_cookie
+from arena.guard.identity import cookie_called, cookie_header, cookie_name
 from arena.guard.people import FOR_A_DEVICE, People
-from arena.pages.oidc import OpenId, RefusedError
 from arena.pages.rendering import device_page, join_page, sign_in_page
 from arena.pages.routes import READ, origin_of, visit_to
 from rating.sentences import Sentence
 
+if TYPE_CHECKING:
+    from arena.pages.oidc import OpenId, RefusedError
+
 AT_PROVIDER_S = 600
 """How long somebody may take at their provider."""
 STATE = "arena_sign_in"
+BROWSER = "browser"
+"""In the state, the voter that the browser was in which signing in was begun.
+
+A sibling host can lay a state of its own into another browser where there is no https.
+"""
 BACK = "/sign-in/openid/back"
 NO_LINK = Sentence(
     "This link lets nobody in: it was used, or it has expired. Ask whoever sent it for a new one."
@@ -42,7 +49,7 @@ class Doors:
     """
 
     people: People
-    openid: OpenId | None
+    openid: "OpenId | None"
     members_only: bool
 
     def shown(
@@ -96,9 +103,11 @@ def sign_in_router(doors: Doors) -> APIRouter:
 
     @router.post("/device")
     def device(request: Request) -> Response:
-        if request.state.person is None:
+        person = request.state.person
+        token = people.link_for_device(person) if person else None
+        if token is None:
             return doors.shown(request, 401)
-        link = f"{origin_of(request)}/join/{people.link_for_device(request.state.person)}"
+        link = f"{origin_of(request)}/join/{token}"
         page = device_page(link, FOR_A_DEVICE, visit_to(request))
         return HTMLResponse(page, headers=PRIVATE)
 
@@ -107,18 +116,21 @@ def sign_in_router(doors: Doors) -> APIRouter:
     return router
 
 
-def _add_openid(router: APIRouter, doors: Doors, openid: OpenId) -> None:
+def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
+    from arena.pages.oidc import RefusedError  # what it is made of takes long to load
+
     signer = URLSafeTimedSerializer(doors.people.identity.secret, salt="arena.sign-in")
 
-    def refused(request: Request, why: RefusedError) -> Response:
+    def refused(request: Request, why: "RefusedError") -> Response:
         words = Sentence(
             "%(name)s did not let you in: %(why)s", name=openid.provider.name, why=str(why)
         )
         return doors.shown(request, 403, words)
 
-    @router.get("/sign-in/openid")
-    async def leave(request: Request, to: str = "/") -> Response:
-        request.scope["session"] = session = {"to": inside(to)}
+    @router.post("/sign-in/openid")
+    async def leave(request: Request, to: Annotated[str, Form()] = "/") -> Response:
+        session = {"to": inside(to), BROWSER: _voter(request)}
+        request.scope["session"] = session
         try:
             address = await openid.address(request, f"{origin_of(request)}{BACK}")
         except RefusedError as error:
@@ -128,8 +140,10 @@ def _add_openid(router: APIRouter, doors: Doors, openid: OpenId) -> None:
     @router.get(BACK)
     async def come_back(request: Request) -> Response:
         try:
-            session = signer.loads(request.cookies.get(STATE, ""), max_age=AT_PROVIDER_S)
+            session = signer.loads(_state_in(request), max_age=AT_PROVIDER_S)
         except BadSignature:
+            return doors.shown(request, 403, TOO_LATE)
+        if session.get(BROWSER, "") != _voter(request):
             return doors.shown(request, 403, TOO_LATE)
         request.scope["session"] = session
         try:
@@ -161,14 +175,23 @@ def inside(address: str) -> str:
     return "/" if leads_elsewhere or not address.isprintable() else address
 
 
+def _voter(request: Request) -> str | None:
+    """Give the voter that a browser is, known or not."""
+    return None if request.state.voter is None else str(request.state.voter.id)
+
+
 def _before(request: Request) -> str | None:
     """Give the anonymous voter that a browser was until now."""
-    state = request.state
-    return state.voter.id if state.voter is not None and state.person is None else None
+    return _voter(request) if request.state.person is None else None
 
 
 def _state(request: Request, value: str, age_s: int) -> str:
-    return set_cookie(STATE, value, age_s, secure=request.url.scheme == "https")
+    return cookie_header(request.url.scheme, value, age_s, STATE)
+
+
+def _state_in(request: Request) -> str:
+    name = cookie_name(request.url.scheme, STATE)
+    return cookie_called(name, request.headers.getlist("cookie")) or ""
 
 
 def _with_cookie(to: str, cookie: str) -> Response:

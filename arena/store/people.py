@@ -1,15 +1,17 @@
 """People whom the arena knows: who comes in as whom, what they may do, and who changed that."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, or_
+from sqlalchemy import ColumnElement, and_, func, or_
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
+from arena.domain.room_view import Act, Acts
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
 from arena.store.tables import (
@@ -22,6 +24,8 @@ from arena.store.tables import (
 
 TERMINAL = "terminal"
 """Who acts where a command was typed: whoever may write to the database."""
+PAGE = 50
+"""Acts read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,26 @@ class ListedPerson:
 
 
 def person(session: Session, voter_id: str) -> Person | None:
-    """Read a person by their id as a voter; None if the arena knows nobody of it."""
-    row = session.get(PersonRow, voter_id)
+    """Read the person that a voter is, or turned out to be; None of the anonymous."""
+    their_own = func.coalesce(VoterRow.person, VoterRow.id) == col(PersonRow.voter_id)
+    query = select(PersonRow).join(VoterRow, their_own).where(VoterRow.id == voter_id)
+    row = session.exec(query).one_or_none()
     return None if row is None else _person(row)
+
+
+def is_in(session: Session, person: Person) -> bool:
+    """Tell whether a person is still as signed in as they were; so they stay to the commit."""
+    row = session.get(PersonRow, person.id, with_for_update=True)
+    return row is not None and not row.blocked and row.sessions == person.sessions
+
+
+def entered(session: Session, entrance: Entrance, before: str | None) -> Person | None:
+    """Read whom an issuer vouches for; None where `enter` would write something."""
+    row = _known(session, entrance)
+    if row is None or not Role(row.role).covers(entrance.role):
+        return None
+    unclaimed = session.exec(select(VoterRow.id).where(_unclaimed(before))).first()
+    return None if unclaimed else _person(row)
 
 
 def enter(session: Session, entrance: Entrance, before: str | None, now: datetime) -> Person:
@@ -54,12 +75,7 @@ def enter(session: Session, entrance: Entrance, before: str | None, now: datetim
     before : str or None
         Voter that their browser was until now, whose battles become theirs.
     """
-    known = select(PersonRow).where(
-        PersonRow.issuer == entrance.issuer, PersonRow.subject == entrance.subject
-    )
-    row = session.exec(known).one_or_none()
-    if row is None:
-        row = _new_person(session, entrance, VoterKind.LOGIN, now)
+    row = _known(session, entrance) or _first(session, entrance, now)
     if not Role(row.role).covers(entrance.role):
         row.role = entrance.role
     _adopt(session, before, row.voter_id)
@@ -139,6 +155,11 @@ def change(
     ------
     UnknownPersonError
         If the arena knows nobody of this id.
+
+    Notes
+    -----
+    Links for further devices expire with the devices: one may be in the hands of those who are
+    to be signed out.
     """
     row = session.get(PersonRow, voter_id, with_for_update=True)
     if row is None:
@@ -147,6 +168,8 @@ def change(
     row.role = row.role if role is None else role
     row.blocked = row.blocked if blocked is None else blocked
     row.sessions += sign_out
+    if sign_out or row.blocked:
+        _expire_links(session, voter_id, now)
     after = {"role": row.role, "blocked": row.blocked}
     detail = {"before": before, "after": after, "signed_out": sign_out}
     note(session, by, "change person", voter_id, detail, now)
@@ -171,6 +194,12 @@ def matching(session: Session, wanted: str) -> list[ListedPerson]:
     ]
 
 
+def names(session: Session, voters: Collection[str]) -> dict[str, str]:
+    """Give the names of those among some voters whom the arena knows."""
+    known = select(PersonRow.voter_id, PersonRow.name).where(col(PersonRow.voter_id).in_(voters))
+    return dict(session.exec(known).all())
+
+
 def note(
     session: Session,
     by: str,
@@ -189,9 +218,28 @@ def adopted(session: Session) -> int:
     return session.exec(known).one()
 
 
-def acts(session: Session) -> list[ActRow]:
-    """Read what those who run the arena did, oldest first."""
-    return list(session.exec(select(ActRow).order_by(col(ActRow.id))))
+def acts(session: Session, before: int | None = None, most: int = PAGE) -> Acts:
+    """Read what those who run the arena did, newest first.
+
+    Parameters
+    ----------
+    before : int or None
+        Only acts at lower places.
+    """
+    query = (
+        select(ActRow, col(PersonRow.name))
+        .join(PersonRow, col(PersonRow.voter_id) == col(ActRow.by), isouter=True)
+        .order_by(col(ActRow.id).desc())
+        .limit(most + 1)
+    )
+    if before is not None:
+        query = query.where(col(ActRow.id) < before)
+    rows = session.exec(query).all()
+    shown = tuple(
+        Act(row.by, name, row.act, row.subject, row.detail, row.created)
+        for row, name in rows[:most]
+    )
+    return Acts(shown, rows[most - 1][0].id if len(rows) > most else None)
 
 
 def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:
@@ -205,6 +253,29 @@ def _open_invitation(session: Session, token_hash: str, now: datetime) -> Invita
         .with_for_update()
     )
     return session.exec(query).one_or_none()
+
+
+def _expire_links(session: Session, voter_id: str, now: datetime) -> None:
+    of_devices = (col(InvitationRow.person) == voter_id, col(InvitationRow.expires) > now)
+    session.exec(update(InvitationRow).where(*of_devices).values(expires=now))
+
+
+def _known(session: Session, entrance: Entrance) -> PersonRow | None:
+    query = select(PersonRow).where(
+        PersonRow.issuer == entrance.issuer, PersonRow.subject == entrance.subject
+    )
+    return session.exec(query).one_or_none()
+
+
+def _first(session: Session, entrance: Entrance, now: datetime) -> PersonRow:
+    """Write down whom an issuer vouches for, unless that was done by another just now."""
+    try:
+        with session.begin_nested():
+            return _new_person(session, entrance, VoterKind.LOGIN, now)
+    except IntegrityError:
+        if (row := _known(session, entrance)) is None:
+            raise
+        return row
 
 
 def _new_person(session: Session, entrance: Entrance, kind: VoterKind, now: datetime) -> PersonRow:
@@ -228,14 +299,15 @@ def _new_person(session: Session, entrance: Entrance, kind: VoterKind, now: date
 
 def _adopt(session: Session, before: str | None, voter_id: str) -> None:
     """Let an anonymous voter be a person from now on; who is a person already stays their own."""
-    session.exec(
-        update(VoterRow)
-        .where(
-            col(VoterRow.id) == before,
-            col(VoterRow.kind) == VoterKind.ANONYMOUS,
-            col(VoterRow.person).is_(None),
-        )
-        .values(person=voter_id)
+    session.exec(update(VoterRow).where(_unclaimed(before)).values(person=voter_id))
+
+
+def _unclaimed(before: str | None) -> ColumnElement[bool]:
+    """Select the voter that a browser was, if nobody is them yet."""
+    return and_(
+        col(VoterRow.id) == before,
+        col(VoterRow.kind) == VoterKind.ANONYMOUS,
+        col(VoterRow.person).is_(None),
     )
 
 

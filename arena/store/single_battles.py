@@ -78,9 +78,23 @@ def stored_battle(session: Session, battle_id: str, owner: str) -> StoredBattle:
     UnknownBattleError
         If there is none, or it is somebody else's.
     """
+    battle = written_battle(session, battle_id)
+    if battle.owner != owner:
+        raise UnknownBattleError
+    return battle
+
+
+def written_battle(session: Session, battle_id: str) -> StoredBattle:
+    """Read a battle whole, whosever it is by now.
+
+    Raises
+    ------
+    UnknownBattleError
+        If there is none.
+    """
     connection = session.connection()
     battle = connection.execute(_BATTLE, {"public_id": battle_id}).one_or_none()
-    if battle is None or battle.owner != owner:
+    if battle is None:
         raise UnknownBattleError
     return StoredBattle(
         public_id=battle_id,

@@ -39,7 +39,7 @@ from arena.store.records import (
     SoFar,
     StoredBattle,
 )
-from arena.store.single_battles import stored_battle
+from arena.store.single_battles import stored_battle, written_battle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -229,7 +229,7 @@ class Store:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
             turns.add_turn(session, battle_id, owner, prompt, now, self.process)
-        return self.battle(battle_id, owner)
+        return self.read(written_battle, battle_id)
 
     def add_attempts(
         self, battle_id: str, owner: str, now: datetime, *, only_incomplete: bool
@@ -239,7 +239,7 @@ class Store:
             turns.add_attempts(
                 session, battle_id, owner, now, self.process, only_incomplete=only_incomplete
             )
-        return self.battle(battle_id, owner)
+        return self.read(written_battle, battle_id)
 
     def replace_answer(
         self, battle_id: str, key: AnswerKey, failed: AnswerOutcome, new: NewAnswer, now: datetime
@@ -320,7 +320,7 @@ class Store:
         return self.read(stored_battle, battle_id, owner)
 
     def cast(self, ballot: Ballot) -> Cast:
-        """Commit a vote; the battle is read back only after the commit.
+        """Commit a vote; the battle is read back only after the commit, whosever it is by then.
 
         The same key with the same choice gives the same answer again.
 
@@ -331,7 +331,7 @@ class Store:
         """
         with self.writing() as session:
             new = voting.cast(session, ballot)
-        return Cast(self.battle(ballot.battle_id, ballot.voter), new=new)
+        return Cast(self.read(written_battle, ballot.battle_id), new=new)
 
 
 @contextmanager

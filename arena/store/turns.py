@@ -265,7 +265,7 @@ def _find(session: Session, battle_id: str) -> BattleRow:
 def _owned(session: Session, battle_id: str, owner: str) -> BattleRow:
     """Find a battle for its owner; somebody else's is as unknown as one that is not there."""
     row = _find(session, battle_id)
-    if owner not in (row.owner, session.get_one(VoterRow, row.owner).person):
+    if owner != (session.get_one(VoterRow, row.owner).person or row.owner):
         raise UnknownBattleError
     return row
 

@@ -63,7 +63,7 @@ def cast(session: Session, ballot: Ballot) -> bool:
     """
     connection = session.connection()
     battle = connection.execute(_BATTLE, {"public_id": ballot.battle_id}).one_or_none()
-    if battle is None or ballot.voter not in (battle.owner, battle.person):
+    if battle is None or ballot.voter != (battle.person or battle.owner):
         raise UnknownBattleError
     vote = connection.execute(_VOTE, {"battle": battle.id}).one_or_none()
     if vote is None:

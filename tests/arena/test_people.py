@@ -1,12 +1,16 @@
 """People whom the arena knows: how they come in, what they may do, and that they are one voter."""
 
+import gzip
 import json
 import re
-from collections.abc import Iterator
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import httpx
 import oidc_provider_mock  # type: ignore[import-untyped]
@@ -14,15 +18,20 @@ import pytest
 from oidc_provider_mock import User
 from werkzeug.serving import make_server
 
+from arena.domain.people import PROXY, Known, Role
 from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
+from arena.guard.identity import Identity
+from arena.guard.people import People
 from arena.pages.sign_in import inside
 from arena.settings import read_settings
 from arena.store import log, people
 from arena.store.store import Store
 from arena.store.verify import verify
+from tests.arena.api.test_health import locked
+from tests.arena.store.battles import at_once
 from tests.command import Command, refused
-from tests.serving import Served, Visitor, quick_arena
+from tests.serving import Served, Visitor, client_of, quick_arena
 from tests.sqlite import new_sqlite
 
 PAGE = {"Accept": "text/html"}
@@ -88,6 +97,24 @@ def test_a_battle_that_was_begun_before_signing_in_takes_its_vote(
         assert store.read(verify).problem is None
 
 
+def test_a_cookie_from_before_signing_in_says_nothing_afterwards(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada, served.visitor() as thief:
+        battle = ada.play()
+        thief.client.cookies.update(ada.client.cookies)
+        assert thief.look(battle)["state"] == "ready"
+        come_in(ada, link_of(command, served, "Ada"))
+        assert thief.get(f"/api/v1/battles/{battle}").status_code == 404
+        assert thief.vote(battle, "model_b").status_code == 404
+        assert thief.get("/votes").text.count('class="prompt"') == 0
+        thief.vote(thief.play("Mine."), "model_b")
+        assert thief.get("/votes").text.count('class="prompt"') == 1
+        assert ada.vote(battle, "model_a").status_code == 200
+        assert ada.get("/votes").text.count('class="prompt"') == 1
+    assert len(set(voters(served))) == 2
+
+
 def test_a_link_lets_in_as_often_as_it_says_and_no_longer(
     command: Command, served: Served
 ) -> None:
@@ -133,7 +160,7 @@ def test_a_change_of_a_role_holds_for_the_next_request(
         change = ("people", "change", "Ada", "--database", served.database)
         assert ada.get("/admin").status_code == 403
         assert command(*change, "--role", "admin").stdout.endswith("admin, let in.\n")
-        assert ada.get("/admin").status_code == 404, "let in, and nothing there"
+        assert ada.get("/admin").status_code == 200
         command(*change, "--block")
         assert ada.get("/admin").status_code == 401
         assert "Signed in" not in ada.get("/votes").text
@@ -149,15 +176,74 @@ def test_signing_out_everywhere_ends_the_other_devices_too(
     monkeypatch.setattr("arena.guard.people.HOLD_S", 0)
     with served.visitor() as laptop, served.visitor() as phone:
         come_in(laptop, link_of(command, served, "Ada"))
-        link = re.search(r"/join/[\w-]+", laptop.post("/device").text)
-        assert link
-        come_in(phone, link[0])
+        come_in(phone, device_link(laptop))
         assert "Signed in" in phone.get("/votes").text
         laptop.post("/sign-out")
         assert "Signed in" not in laptop.get("/votes").text
         assert "Signed in" in phone.get("/votes").text
         phone.post("/sign-out", data={"everywhere": "true"})
         assert "Signed in" not in phone.get("/votes").text
+
+
+def device_link(visitor: Visitor) -> str:
+    link = re.search(r"/join/[\w-]+", visitor.post("/device").text)
+    assert link
+    return link[0]
+
+
+@pytest.mark.parametrize("how", ["everywhere", "--sign-out", "--block"])
+def test_a_link_for_a_device_ends_with_the_devices(
+    command: Command, served: Served, how: str
+) -> None:
+    with served.visitor() as ada, served.visitor() as thief:
+        come_in(ada, link_of(command, served, "Ada"))
+        link, others = device_link(ada), link_of(command, served, "Bob")
+        if how == "everywhere":
+            ada.post("/sign-out", data={"everywhere": "true"})
+        else:
+            change = ("people", "change", "Ada", "--database", served.database)
+            command(*change, how)
+            command(*change, "--unblock")
+        assert thief.get(link).status_code == 404
+        assert thief.post(link).status_code == 404
+        assert come_in(thief, others).status_code == 303
+
+
+def test_who_was_signed_out_a_moment_ago_gets_no_link_for_a_device(
+    command: Command, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.guard.people.HOLD_S", 600)
+    with served.visitor() as thief:
+        come_in(thief, link_of(command, served, "Ada"))
+        thief.get("/votes")
+        command("people", "change", "Ada", "--sign-out", "--database", served.database)
+        assert "Signed in" in thief.get("/votes").text, "held, as on another replica"
+        answer = thief.post("/device")
+        assert answer.status_code == 401
+        assert "/join/" not in answer.text
+
+
+def test_who_lost_their_last_device_comes_back_as_themself(
+    command: Command, served: Served
+) -> None:
+    at = ("--database", served.database)
+    with served.visitor() as ada, served.visitor() as again:
+        come_in(ada, link_of(command, served, "Ada", "--role", "admin"))
+        ada.vote(ada.play(), "tie")
+        ada.post("/sign-out")
+        printed = command("people", "invite", "--for", "Ada", *at).stdout
+        assert "It lets in 'Ada' as admin, once, until" in printed
+        come_in(again, printed.split()[0].removeprefix("http://localhost:7860"))
+        assert again.get("/votes").text.count('class="prompt"') == 1
+        assert again.get("/admin").status_code == 404, "let in, and nothing there"
+    people = json.loads(command("people", "list", "--format", "json", *at).stdout)["people"]
+    assert len(people) == 1
+    invite = ("people", "invite", "--for", "Ada", *at)
+    refused(command("people", "invite", "Bob", "--for", "Ada", *at), "leave out the name")
+    refused(command(*invite, "--role", "voter"), "leave out the name and --role")
+    refused(command("people", "invite", "--for", "Eve", *at), "Nobody has the name 'Eve'")
+    command("people", "change", "Ada", "--block", *at)
+    refused(command(*invite), "'Ada' is kept out")
 
 
 def test_who_runs_the_arena_sees_who_is_known_and_what_was_done(
@@ -172,13 +258,13 @@ def test_who_runs_the_arena_sees_who_is_known_and_what_was_done(
     assert "Ada" in command("people", "list", "--database", served.database).stdout
     command("people", "change", person["id"][:6], "--role", "voter", "--database", served.database)
     with closing(Store(served.database)) as store, store.reading() as session:
-        acts = people.acts(session)
+        acts = people.acts(session).acts
     assert [(act.by, act.act) for act in acts] == [
-        ("terminal", "invite"),
         ("terminal", "change person"),
+        ("terminal", "invite"),
     ]
-    assert acts[1].detail["before"]["role"] == "admin"
-    assert acts[1].detail["after"]["role"] == "voter"
+    assert acts[0].detail["before"]["role"] == "admin"
+    assert acts[0].detail["after"]["role"] == "voter"
 
 
 def test_a_name_that_fits_nobody_or_several_is_refused(command: Command, served: Served) -> None:
@@ -222,7 +308,7 @@ def test_a_trusted_proxy_says_who_has_logged_in(tmp_path: Path) -> None:
             laptop.vote(laptop.play(), "tie")
             for device in (laptop, phone):
                 device.client.headers.update(as_ada)
-                assert device.get("/admin").status_code == 404
+                assert device.get("/admin").status_code == 200
                 device.vote(device.play(), "tie")
             assert len(voters(served)) == 3
             assert len(set(voters(served))) == 1
@@ -242,15 +328,56 @@ def test_nobody_else_says_who_has_logged_in(tmp_path: Path) -> None:
         assert answer.status_code == 401
 
 
-@pytest.fixture
-def provider() -> Iterator[str]:
-    """A real provider of OpenID Connect, on a port of this machine."""
-    mail = {"email": "ada@firm.example"}
-    known = (
-        User(sub="ada", claims=mail | {"email_verified": True}),
-        User(sub="eve", claims=mail | {"email_verified": False}),
-    )
-    app = oidc_provider_mock.app(user_claims=known, require_nonce=True)
+def test_behind_a_proxy_who_only_reads_waits_for_nobody_who_writes(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.guard.people.HOLD_S", 0)
+    settings = {"user_header": "Remote-User", "trusted_proxies": "127.0.0.1", "secret_key": "k"}
+    with (
+        quick_arena(tmp_path, database=database_url, lock_timeout_s=0.5, **settings) as served,
+        client_of(served.url) as client,
+    ):
+        assert client.get("/leaderboard", headers={"Remote-User": "ada"}).status_code == 200
+        with locked(database_url):
+            assert client.get("/leaderboard", headers={"Remote-User": "ada"}).status_code == 200
+            new = client.get("/leaderboard", headers={"Remote-User": "bob"})
+            assert new.status_code == 503
+            assert new.headers["content-type"] == "application/problem+json"
+            assert "Send the same request again" in new.json()["detail"]
+            assert client.get("/health/live", headers={"Remote-User": "bob"}).is_success
+        assert client.get("/leaderboard", headers={"Remote-User": "bob"}).status_code == 200
+
+
+def test_first_sign_ins_that_race_are_of_one_person(database_url: str) -> None:
+    with closing(Store(database_url)) as store:
+        known = Known(admins=frozenset({"ada"}))
+        entered = []
+
+        def enter(_: int) -> None:
+            here = People(store, Identity("k"), known, lambda: datetime.now(UTC))
+            entered.append(here.enter(PROXY, "ada", "Ada", Role.ADMIN, None))
+
+        for _ in range(5):
+            at_once(8, enter)
+        assert len({person.id for person in entered}) == 1
+        assert len(store.read(people.matching, "")) == 1
+
+
+def of_provider(issuer: str) -> dict[str, str]:
+    """Settings of an arena whose people sign in there."""
+    return {
+        "oidc_issuer": issuer,
+        "oidc_client_id": "arena",
+        "oidc_client_secret": "s" * 32,
+        "oidc_name": "the firm",
+        "admins": "ada@firm.example",
+        "secret_key": "k" * 32,
+    }
+
+
+@contextmanager
+def providing(app: Any) -> Iterator[str]:
+    """Serve a provider on a port of this machine."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever)
     thread.start()
@@ -260,28 +387,49 @@ def provider() -> Iterator[str]:
     server.server_close()
 
 
+def answering(path: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Any:
+    """A real provider, but for what it answers at one path."""
+    sound = oidc_provider_mock.app(user_claims=(User(sub="ada"),))
+
+    def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"] != path:
+            return sound(environ, start)  # type: ignore[no-any-return]
+        start("200 OK", [("Content-Type", "application/json"), *headers])
+        return [body]
+
+    return app
+
+
+@pytest.fixture
+def provider() -> Iterator[str]:
+    """A real provider of OpenID Connect, on a port of this machine."""
+    mail = {"email": "ada@firm.example"}
+    known = (
+        User(sub="ada", claims=mail | {"email_verified": True}),
+        User(sub="eve", claims=mail | {"email_verified": False}),
+    )
+    with providing(oidc_provider_mock.app(user_claims=known, require_nonce=True)) as url:
+        yield url
+
+
 @pytest.fixture
 def with_provider(provider: str, tmp_path: Path) -> Iterator[Served]:
-    settings = {
-        "oidc_issuer": provider,
-        "oidc_client_id": "arena",
-        "oidc_client_secret": "s" * 32,
-        "oidc_name": "the firm",
-        "admins": "ada@firm.example",
-        "secret_key": "k" * 32,
-    }
-    with quick_arena(tmp_path, **settings) as served:
+    with quick_arena(tmp_path, **of_provider(provider)) as served:
         yield served
 
 
 def sign_in(visitor: Visitor, subject: str, to: str = "/votes") -> httpx.Response:
     """Sign in at the provider as somebody, and come back."""
-    leaving = visitor.get("/sign-in/openid", params={"to": to})
+    leaving = visitor.post("/sign-in/openid", data={"to": to})
     assert leaving.status_code == 303
+    return visitor.get(way_back(leaving, subject))
+
+
+def way_back(leaving: httpx.Response, subject: str) -> str:
+    """Sign in where one was sent to; gives the path to come back to."""
     with httpx.Client() as browser:
         there = browser.post(leaving.headers["location"], data={"sub": subject})
-    back = httpx.URL(there.headers["location"])
-    return visitor.get(back.raw_path.decode())
+    return httpx.URL(there.headers["location"]).raw_path.decode()
 
 
 def test_people_sign_in_at_a_provider(with_provider: Served) -> None:
@@ -310,20 +458,123 @@ def test_what_comes_back_without_having_been_sent_lets_nobody_in(with_provider: 
         refused = ada.get("/sign-in/openid/back", params={"code": "c", "state": "s"})
         assert refused.status_code == 403
         assert "Begin again" in refused.text
-        leaving = mallory.get("/sign-in/openid")
-        with httpx.Client() as browser:
-            there = browser.post(leaving.headers["location"], data={"sub": "eve"})
-        stolen = httpx.URL(there.headers["location"]).raw_path.decode()
-        ada.get("/sign-in/openid")
+        stolen = way_back(mallory.post("/sign-in/openid"), "eve")
+        ada.post("/sign-in/openid")
         assert ada.get(stolen).status_code == 403
         assert "Signed in" not in ada.get("/votes").text
+
+
+def test_another_site_cannot_have_somebody_sign_in(with_provider: Served) -> None:
+    with with_provider.visitor() as ada:
+        foreign = {"Origin": "https://evil.example"}
+        assert ada.post("/sign-in/openid", headers=foreign).status_code == 403
+        assert ada.get("/sign-in/openid").status_code == 405
+
+
+def test_a_state_that_a_sibling_host_laid_takes_nobody_s_battles(with_provider: Served) -> None:
+    with with_provider.visitor() as ada, with_provider.visitor() as mallory:
+        ada.vote(ada.play(), "tie")
+        stolen = way_back(mallory.post("/sign-in/openid"), "eve")
+        ada.client.cookies.set("arena_sign_in", mallory.client.cookies["arena_sign_in"])
+        answer = ada.get(stolen)
+        assert answer.status_code == 403
+        assert "begun in another browser" in answer.text
+        assert "Signed in" not in ada.get("/votes").text
+        assert mallory.get(stolen).status_code == 303, "in their own browser it holds"
+        assert 'class="prompt"' not in mallory.get("/votes").text
+
+
+def test_over_https_only_the_arena_itself_remembers_who_is_at_the_provider(
+    provider: str, tmp_path: Path
+) -> None:
+    settings = of_provider(provider) | {"trusted_proxies": "127.0.0.1"}
+    with (
+        quick_arena(tmp_path, **settings) as served,
+        client_of(served.url, headers={"X-Forwarded-Proto": "https"}) as browser,
+    ):
+        leaving = browser.post("/sign-in/openid")
+        mine = leaving.headers["set-cookie"].partition(";")[0]
+        assert mine.startswith("__Host-arena_sign_in=")
+        back = way_back(leaving, "ada")
+        for laid in (mine.removeprefix("__Host-"), f"{mine}; __Host-arena_sign_in=x"):
+            assert browser.get(back, headers={"Cookie": laid}).status_code == 403
+        assert browser.get(back, headers={"Cookie": mine}).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"[]", "cannot be read as OpenID Connect"),
+        (b"null", "cannot be read as OpenID Connect"),
+        (b'{"authorization_endpoint": [1]}', "cannot be read as OpenID Connect"),
+        (b"{}", "authorize_url"),
+        (b"{" + b" " * 1_000_000 + b"}", "more than 1,000,000 bytes"),
+    ],
+)
+def test_a_provider_that_describes_itself_badly_is_refused(
+    body: bytes, words: str, tmp_path: Path
+) -> None:
+    with (
+        providing(answering("/.well-known/openid-configuration", body)) as url,
+        quick_arena(tmp_path, **of_provider(url)) as served,
+        served.visitor() as ada,
+    ):
+        answer = ada.post("/sign-in/openid")
+    assert answer.status_code == 403
+    assert words in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "words"),
+    [
+        (b"[1]", (), "cannot be read as OpenID Connect"),
+        (b"null", (), "cannot be read as OpenID Connect"),
+        (b" " * 1_000_001, (), "more than 1,000,000 bytes"),
+        (gzip.compress(b"{}"), [("Content-Encoding", "gzip")], "packed by"),
+    ],
+    ids=["a list", "null", "too much", "packed"],
+)
+def test_a_provider_that_says_badly_who_came_is_refused(
+    body: bytes, headers: Iterable[tuple[str, str]], words: str, tmp_path: Path
+) -> None:
+    with (
+        providing(answering("/userinfo", body, headers)) as url,
+        quick_arena(tmp_path, **of_provider(url)) as served,
+        served.visitor() as ada,
+    ):
+        answer = sign_in(ada, "ada")
+        assert "Signed in" not in ada.get("/votes").text
+    assert answer.status_code == 403
+    assert words in answer.text
+
+
+def test_a_provider_that_sends_for_ever_is_waited_for_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.pages.oidc.ALL_S", 0.3)
+    with (
+        providing(dripping) as url,
+        quick_arena(tmp_path, **of_provider(url)) as served,
+        served.visitor() as ada,
+    ):
+        answer = ada.post("/sign-in/openid")
+    assert answer.status_code == 403
+    assert "took longer than 0.3 s" in answer.text
+
+
+def dripping(environ: dict[str, Any], start: Callable[..., Any]) -> Iterator[bytes]:
+    """A provider that sends a byte now and then: its silence never lasts long."""
+    start("200 OK", [])
+    for _ in range(20):
+        time.sleep(0.1)
+        yield b" "
 
 
 def test_a_provider_that_refuses_or_is_away_is_quoted(
     with_provider: Served, tmp_path: Path
 ) -> None:
     with with_provider.visitor() as ada:
-        leaving = ada.get("/sign-in/openid")
+        leaving = ada.post("/sign-in/openid")
         state = httpx.URL(leaving.headers["location"]).params["state"]
         asked = {"error": "access_denied", "error_description": "<b>No</b>", "state": state}
         answer = ada.get("/sign-in/openid/back", params=asked)
@@ -334,7 +585,7 @@ def test_a_provider_that_refuses_or_is_away_is_quoted(
     settings = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client_id": "a", "secret_key": "k"}
     (tmp_path / "away").mkdir()
     with quick_arena(tmp_path / "away", **settings) as served, served.visitor() as ada:
-        assert ada.get("/sign-in/openid").status_code == 403
+        assert ada.post("/sign-in/openid").status_code == 403
 
 
 @pytest.mark.parametrize("to", ["https://evil.example", "//evil.example", "/\\evil", "/a\nb", ""])

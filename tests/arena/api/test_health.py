@@ -32,7 +32,7 @@ def locked(url: str) -> Iterator[None]:
     engine = open_engine(url)
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
-            tables = "vote_chain, alembic_version, battle"
+            tables = "vote_chain, alembic_version, battle, voter, person"
             connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
         else:
             connection.begin()

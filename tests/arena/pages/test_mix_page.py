@@ -152,7 +152,16 @@ def test_kinds_without_a_vote_are_left_out_and_named(ada: Visitor) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["code=x", "code=-1", "code=nan", "code=inf", "code=0", "code=1&prompts=0", "roleplay=1"],
+    [
+        "code=x",
+        "code=-1",
+        "code=nan",
+        "code=inf",
+        "code=0",
+        "code=1&prompts=0",
+        f"code=1&prompts={10**400}",
+        "roleplay=1",
+    ],
 )
 def test_what_is_no_mix_is_refused_in_words_and_the_votes_mix_is_shown(
     ada: Visitor, query: str

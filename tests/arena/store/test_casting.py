@@ -3,17 +3,20 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlmodel import select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Model
+from arena.domain.people import PROXY, Entrance, Person
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
-from arena.store import log, single_battles
+from arena.store import log, people, single_battles
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow, fingerprint
 from arena.store.verify import verify
@@ -52,6 +55,41 @@ def test_nobody_else_votes_on_a_battle(store: Store) -> None:
     ready(store, "b1")
     with pytest.raises(UnknownBattleError):
         store.cast(ballot("b1", voter="bob"))
+
+
+@pytest.fixture
+def known(store: Store) -> Person:
+    """Somebody who was ada until they signed in, with a battle that was ready by then."""
+    ready(store, "b1")
+    with store.writing() as session:
+        return people.enter(session, Entrance(PROXY, "0", "Ada"), "ada", NOW)
+
+
+def test_who_signed_in_acts_as_themself_only(store: Store, known: Person) -> None:
+    for act in (
+        lambda: store.cast(ballot("b1")),
+        lambda: store.add_turn("b1", "ada", "More.", NOW),
+        lambda: store.add_attempts("b1", "ada", NOW, only_incomplete=False),
+    ):
+        with pytest.raises(UnknownBattleError):
+            act()
+    assert store.battle("b1", known.id).state is BattleState.READY
+    assert store.cast(ballot("b1", voter=known.id)).new
+
+
+def test_a_vote_just_before_signing_in_is_answered_as_it_was_written(database_url: str) -> None:
+    class Meanwhile(Store):
+        """Where somebody signs in between the commit and what is read back."""
+
+        def read(self, *args: Any, **kwargs: Any) -> Any:
+            with self.writing() as session:
+                people.enter(session, Entrance(PROXY, "0", "Ada"), "ada", NOW)
+            return super().read(*args, **kwargs)
+
+    with closing(Meanwhile(database_url)) as store:
+        store.register(MODELS, NOW)
+        ready(store, "b1")
+        assert store.cast(ballot("b1")).battle.choice is Choice.A
 
 
 @pytest.mark.parametrize(
