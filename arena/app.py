@@ -32,7 +32,7 @@ from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Roster, Standing
 from arena.domain.room_view import RosterView, Trial, VotersView
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -83,8 +83,6 @@ SENT_AS_IT_IS = (
 """What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
 the length of an answer. Events are sent as they come, and what the API answers is short."""
 GIVEN = Sentence("This arena was started on models that it found: start it with a roster.")
-POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
-"""Whose leaderboards are shown, the first without being asked for."""
 EXAMPLES = (
     Sentence("Explain how vaccines work to a ten-year-old"),
     Sentence("Write a Python function that finds duplicate files"),
