@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow bench bench-rating spark-bench kills load faults lock
+.PHONY: setup demo study-demo test lint fix words slow bench bench-prompts bench-rating spark-bench kills load faults lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -59,6 +59,13 @@ bench: .venv/.run
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.greed
 	$(MAKE) bench-rating
+
+PROMPTS ?= 1000000
+
+bench-prompts: export OPENBLAS_NUM_THREADS = 1
+
+bench-prompts: .venv/.run
+	$(BIN)/python -m benchmarks.prompts --prompts $(PROMPTS)
 
 # The programs that ratings are measured beside stay out of .venv. One of them names a single
 # version of numpy, and runs with ours: the override says so.

@@ -47,7 +47,7 @@ from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
-from arena.settings import Settings, read_cards, read_keys, read_roster
+from arena.settings import Settings, read_cards, read_keys, read_refusals, read_roster
 from arena.store import log, single_battles, topics
 from arena.store.store import Store
 from rating import __version__
@@ -105,7 +105,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     SettingsError, StoreError
         If it cannot be served as asked.
     """
-    parts = build(settings, roster or _roster(settings))
+    roster = roster or _roster(settings)
+    parts = build(settings, roster)
     app = FastAPI(
         title="Arena",
         version=__version__,
@@ -151,7 +152,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             labels=parts.labels,
             others={name: o.read for name, o in parts.boards.items() if name != DEFAULT.name},
             cards=read_cards(settings.cards) if settings.cards else (),
-            exhibits=_exhibits(parts.store) if settings.show_battles else None,
+            exhibits=_exhibits(parts.store, roster) if settings.show_battles else None,
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
@@ -210,7 +211,9 @@ def build(settings: Settings, roster: Roster) -> Parts:
         },
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
-        valuation=Valuation(store, DEFAULT, _now),
+        valuation=Valuation(
+            store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None
+        ),
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
@@ -298,8 +301,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
-    labels = latest.labels if latest else None
-    prepare(Below(board, labels, whole, settings.show_battles), _now())
+    labels, reach = (latest.labels, latest.reach) if latest else (None, {})
+    prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
 
 
 def _lifespan(
@@ -376,7 +379,7 @@ def _visit(store: Store, request: Request) -> Visit:
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
 
 
-def _exhibits(store: Store) -> Exhibits:
+def _exhibits(store: Store, roster: Roster) -> Exhibits:
     policies = {policy.name: policy for policy in POLICIES}
 
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
@@ -394,7 +397,8 @@ def _exhibits(store: Store) -> Exhibits:
         except UnknownBattleError:
             return False
 
-    return Exhibits(votes, battle, owned)
+    reports = {model.id: model.contamination_report for model in roster}
+    return Exhibits(votes, battle, owned, {name: url for name, url in reports.items() if url})
 
 
 async def _nothing() -> None:

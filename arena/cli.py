@@ -49,6 +49,7 @@ COMMANDS = {
     "exclude": "integrity:exclude",
     "readmit": "integrity:readmit",
     "label": "label:label",
+    "label accuracy": "label:accuracy",
     "overlap": "label:overlap",
     "topics": "topics:topics",
     "referee": "referee:referee",

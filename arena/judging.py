@@ -9,6 +9,7 @@ from functools import partial
 
 from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
+from arena.domain.vote import RULES, Tagger
 from arena.endpoints.client import Endpoints, reach
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
@@ -21,6 +22,7 @@ from judge import errors
 from judge.budget import Price
 from judge.case import Case, Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
+from judge.labels.asked import version_of
 from judge.tables.cases import NamedCase, each_response
 from rating.errors import DataError
 
@@ -33,6 +35,7 @@ __all__ = [
     "journal",
     "journal_of",
     "revision_of",
+    "tagger_of",
 ]
 
 KEY = "API_KEY"
@@ -241,6 +244,20 @@ def journal_of(store: Store, judge: str, price: Price | None) -> StoredJournal:
 def revision_of(model: Model) -> str:
     """Name what answers, down to its revision."""
     return f"{model.id}@{fingerprint(model)[:16]}"
+
+
+def tagger_of(model: Model) -> Tagger:
+    """Name a model as a tagger: another endpoint, template or reader is another version.
+
+    Raises
+    ------
+    DataError
+        If it has the name of the rules, whose labels are told from its own by the name.
+    """
+    if model.id == RULES.name:
+        msg = f"The model {model.id!r} has the name of the rules' labels: give it another id."
+        raise DataError(msg)
+    return Tagger(model.id, version_of(fingerprint(model)[:16]))
 
 
 def battle_cases(store: Store) -> list[NamedCase]:

@@ -21,12 +21,15 @@ from arena.domain.words import Language
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
+from rating.errors import DataError
 from rating.tables.files import parsed, read_text
 
 if TYPE_CHECKING:
+    from judge.labels.safety_table import SafetyTable
     from judge.report.cards import ProbePage
 
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
+REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
@@ -46,6 +49,8 @@ class Settings(BaseSettings):
         Whether the battle page is served beside the API.
     show_battles : bool
         Whether visitors can read the battles behind the board's numbers, once voted on.
+    safety : Path or None
+        JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
     study : Path or None
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     exploration : float
@@ -84,6 +89,7 @@ class Settings(BaseSettings):
     database: str = "sqlite:///arena.db"
     roster: Path | None = None
     cards: Path | None = None
+    safety: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
     show_battles: bool = True
@@ -311,6 +317,23 @@ def read_cards(folder: Path) -> "tuple[ProbePage, ...]":
     return tuple(_card_page(file) for file in sorted(folder.glob("*.json")))
 
 
+def read_refusals(path: Path) -> "SafetyTable":
+    """Read what `arena safety` wrote, of a file or of every JSON file of a folder.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such file or folder, or it holds something else.
+    """
+    from judge.labels.safety_table import read_safety  # most commands do without
+
+    try:
+        return read_safety(path)
+    except DataError as error:
+        msg = f"ARENA_SAFETY: {error}"
+        raise SettingsError(msg) from error
+
+
 def _items(text: str) -> list[str]:
     return [item for item in map(str.strip, text.split(",")) if item]
 
@@ -387,6 +410,12 @@ def _check(path: Path, model: Model) -> None:
             model.recording,
             (model.recording is not None) == model.endpoint.startswith("recorded://"),
             "a file for a recorded:// endpoint, and for no other",
+        ),
+        (
+            "contamination_report",
+            model.contamination_report,
+            model.contamination_report is None or REPORT.fullmatch(model.contamination_report),
+            "http:// or https:// and an address",
         ),
     ):
         if not holds:

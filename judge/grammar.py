@@ -114,7 +114,32 @@ class Questions:
         return {"items": list(self.items)}
 
 
-Reading = Preference | Rating | Items | Questions
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What a model says a prompt asks for; the values offered are those of `judge.labels.asked`.
+
+    Attributes
+    ----------
+    criteria : tuple of str
+        Those of a hard prompt that it meets.
+    """
+
+    category: str
+    language: str
+    intent: str
+    criteria: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "category": self.category,
+            "language": self.language,
+            "intent": self.intent,
+            "criteria": list(self.criteria),
+        }
+
+
+Reading = Preference | Rating | Items | Questions | Tags
 
 
 def noted(reading: Reading | FailureClass) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
+from judge.labels.refusals import REFUSAL, refusing
 from rating.errors import DataError
 from rating.tables.duckdb_engine import connected
 from rating.tables.escaping import in_csv_sql
@@ -56,6 +57,10 @@ COLUMNS = {
     "turns": "BIGINT",
     "chars": "BIGINT",
     "hard": "VARCHAR",
+    "instructions": "VARCHAR",
+    "refused_a": "BIGINT",
+    "refused_b": "BIGINT",
+    "topic": "VARCHAR",
     "tagger": "VARCHAR",
     "exclusion": "VARCHAR",
     "link_kind": "VARCHAR",
@@ -72,8 +77,13 @@ The last five are of the chain: see `export_votes`. ``links`` is how many there 
 READS = INHERITS[DEFAULT.name]
 """Policies whose exclusions the default one reads."""
 
-LABELS = ("category", "language", "intent", "turns", "chars", "hard")
-"""Columns that say what was asked for, by the policy's tagger; no hash binds them."""
+LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructions", REFUSAL)
+"""Labels of an export, by the policy's tagger; no hash binds them.
+
+Each is a column, but that which answers refuse is one for either side: see `_labelled`.
+"""
+TOPIC = "topic"
+"""Column beside them, of no tagger: what the prompt is about, where everybody can read it."""
 
 FORMATS = {
     ".parquet": "FORMAT parquet",
@@ -109,7 +119,7 @@ def export_votes(
     path : Path
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
     labels : mapping
-        What was asked for, by battle and by column: see `LABELS`.
+        What was asked for, by battle and by facet: see `LABELS` and `TOPIC`.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
@@ -187,9 +197,16 @@ def _row(
     if reason and not everything:
         return hashes | {"left_out": reason}
     shown = {name: link.bound[name] for name in chain.BOUND}
-    known: dict[str, object] = dict(labels.get(str(link.bound["battle_id"]), {}))
-    known |= {"tagger": " ".join(policy.tagger)} if known else {}
+    known = _labelled(labels.get(str(link.bound["battle_id"]), {}), policy)
     return hashes | known | shown | {"left_out": reason}
+
+
+def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
+    """Give labels as columns, whether each side's answer refuses as 0 or 1."""
+    known: dict[str, object] = {name: labels[name] for name in labels if name != REFUSAL}
+    if REFUSAL in labels:
+        known |= dict(zip(("refused_a", "refused_b"), refusing(labels[REFUSAL]), strict=True))
+    return known | ({"tagger": " ".join(policy.tagger)} if {*labels} - {TOPIC} else {})
 
 
 def _why_not(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:

@@ -5,10 +5,11 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from rating.pooling.boards import (
     pooling_of,
     report_of_mix,
 )
-from rating.pooling.mix import Mix, MixBoard, board_of_mix, whole_of
+from rating.pooling.mix import Mix, MixBoard, RankReach, board_of_mix, envelope, whole_of
 from rating.pooling.model import Categorised
 from rating.pooling.unseen import Unseen, on_unseen_prompts
 from rating.sentences import Sentence
@@ -44,8 +45,17 @@ from rating.uncertainty.covariance import quantile
 
 logger = logging.getLogger(__name__)
 
-FACETS = ("category", "language", "intent")
-"""Labels by which there are boards, one at a time."""
+STANDING = ("category", "language", "intent")
+"""Labels by which there are always boards."""
+ON_REQUEST = ("hard", "instructions", "refusal")
+"""Labels by which boards are made when somebody asks for one."""
+FACETS = (*STANDING, *ON_REQUEST)
+AND = "&"
+"""Between two labels, and between their values, on prompts that have both."""
+FEWEST_OF_BOTH = 30
+"""Votes on prompts of two labels from which there is a board of both."""
+KAPPA = 2.0
+"""How many times its share a kind may have in the mixes beside a board: see `envelope`."""
 CATEGORY = "category"
 """The one of mixes."""
 RARE = "rare"
@@ -79,6 +89,8 @@ class FittedFacet:
 
     Attributes
     ----------
+    name : str
+        A label's, or those of two with `AND` between them.
     groups : mapping of str to Votes
         By value.
     fit : PooledFit or None
@@ -109,14 +121,26 @@ class FittedFacet:
         ordered = sorted(votes.items(), key=lambda item: (-item[1], item[0]))
         return tuple(LabelCount(value, n, n / total) for value, n in ordered if n)
 
+    @cached_property
+    def reach(self) -> Mapping[str, RankReach]:
+        """Ranks of each model over mixes of the values, by its id; none without a fit."""
+        if self.fit is None:
+            return {}
+        votes = self.fit.votes
+        reached = envelope(votes.data.models, self.fit.best.strengths, votes.votes, (KAPPA,))
+        return {one.model: one for one in reached}
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All that was made of the votes and labels at one moment.
+    """All that was made of the votes and labels: at one moment, but for what was asked for later.
 
     Attributes
     ----------
     facets : mapping of str to FittedFacet
+        The `STANDING` ones, and those that were asked for before.
+    later : mapping of str to Snapshot
+        By facet that was asked for since: what it was made in, of the votes by then.
     """
 
     policy: str
@@ -124,27 +148,48 @@ class Snapshot:
     updated: datetime
     facets: Mapping[str, FittedFacet]
     records: Mapping[str, ModelRecord]
+    later: Mapping[str, "Snapshot"] = field(default_factory=dict)
     _boards: dict[tuple[str, str], LabelBoard] = field(default_factory=dict)
     _mixes: dict[object, MixBoard] = field(default_factory=dict)
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def labels(self) -> Labels:
-        """The labels there are, by facet."""
-        return {name: facet.counts for name, facet in self.facets.items()}
+        """The labels there always are, by facet."""
+        return {name: self.facets[name].counts for name in STANDING if name in self.facets}
+
+    @property
+    def reach(self) -> Mapping[str, RankReach]:
+        """Ranks of each model over mixes of categories, by its id."""
+        return self.facets[CATEGORY].reach
 
     @property
     def voted(self) -> int:
         """Counted votes with a category."""
         return sum(count.votes for count in self.facets[CATEGORY].counts)
 
+    def facet(self, name: str) -> FittedFacet | None:
+        """Give the boards of a facet; None before somebody asked for them."""
+        return self.facets.get(name) or (
+            self.later[name].facet(name) if name in self.later else None
+        )
+
     def has(self, facet: str, value: str) -> bool:
         """Tell whether there is a board of a value."""
-        fit = self.facets[facet].fit
-        return fit is not None and value in fit.votes.categories
+        made = self.facet(facet)
+        return made is not None and made.fit is not None and value in made.fit.votes.categories
+
+    def has_both(self, facet: str, value: str) -> bool:
+        """Tell whether enough votes are on prompts of two labels for a board of them."""
+        made = self.facet(facet)
+        if made is None or not self.has(facet, value):
+            return False
+        return made.groups[value].data.n_votes >= FEWEST_OF_BOTH
 
     def board(self, facet: str, value: str) -> LabelBoard:
         """Give the board of a value that has votes, of a facet with a fit; made once."""
+        if facet in self.later:
+            return self.later[facet].board(facet, value)
         made = self._boards.get((facet, value))
         if made is None:
             made = self._boards[facet, value] = self._made(self.facets[facet], value)
@@ -179,7 +224,7 @@ class Snapshot:
         report = report_of_mix(fit, facet.groups[value], alone, options)
         effects = _effects(fit, place, facet.name, value)
         rows = tuple(
-            self._row(row, *effects[row.model])
+            self._row(row, facet.reach.get(row.model), *effects[row.model])
             for row in report.ratings
             if isinstance(row, PooledRating)
         )
@@ -205,7 +250,13 @@ class Snapshot:
             unseen=facet.unseen,
         )
 
-    def _row(self, row: PooledRating, effect: Effect, corrected: Effect | None) -> LabelRow:
+    def _row(
+        self,
+        row: PooledRating,
+        reach: RankReach | None,
+        effect: Effect,
+        corrected: Effect | None,
+    ) -> LabelRow:
         record = self.records[row.model]
         values = {name: getattr(row, name) for name in PooledRating.__dataclass_fields__}
         return LabelRow(
@@ -213,6 +264,7 @@ class Snapshot:
             name=record.name,
             organisation=record.organisation,
             kind=record.kind,
+            other_mixes=reach,
             effect=effect,
             corrected=corrected,
         )
@@ -303,7 +355,8 @@ class LabelBoards:
     """Keeps the boards by label of a policy: a thread of its own makes them anew.
 
     They are made when somebody asks and the votes or labels have grown; what takes long rests for
-    `REST` times as long. Who asks gets what is there.
+    `REST` times as long. Boards by a label that is not `STANDING`, or by two, are made for whoever
+    asks first. Who asks gets what is there.
 
     Parameters
     ----------
@@ -328,23 +381,39 @@ class LabelBoards:
         self._worker = ThreadPoolExecutor(1, "boards-by-label")
         self._closing = False
         self._snapshot: Snapshot | None = None
+        self._asked: set[str] = set()
         self._work: Future[None] | None = None
         self._looks_again = now()
 
-    def read(self, patience_s: float = 0.0) -> Snapshot | None:
-        """Give what there is; before the first, wait for so long, and then give None.
+    def read(self, patience_s: float = 0.0, facet: str = CATEGORY) -> Snapshot | None:
+        """Give what there is; before a first with that facet, wait for so long for it.
+
+        Parameters
+        ----------
+        facet : str
+            What is asked for: one of `FACETS`, or two with `AND` between them. Those not
+            `STANDING` are made now, and again with the others only if asked for since.
+
+        Returns
+        -------
+        Snapshot or None
+            None before the first; the facet may not be there yet.
 
         Raises
         ------
         StoreError
-            If the log could not be read, and never was before.
+            If the log could not be read, and what is asked for is not there.
         """
         with self._lock:
-            idle = self._work is None or self._work.done()
-            if idle and not self._closing and self._now() >= self._looks_again:
-                self._work = self._worker.submit(self._look)
+            if facet not in STANDING:
+                self._asked.add(facet)
+            idle = (self._work is None or self._work.done()) and not self._closing
+            lacks = self._snapshot is None or self._snapshot.facet(facet) is None
+            is_time = self._now() >= self._looks_again
+            if idle and (is_time or (lacks and self._snapshot is not None)):
+                self._work = self._worker.submit(self._look, is_time)
             work = self._work
-        if self._snapshot is None and work and wait([work], patience_s).done:
+        if lacks and work and wait([work], patience_s).done:
             work.result()
         return self._snapshot
 
@@ -359,10 +428,17 @@ class LabelBoards:
             self._closing = True
         self._worker.shutdown(cancel_futures=True)
 
-    def _look(self) -> None:
+    def _look(self, is_time: bool) -> None:
+        """Make all anew, if it is time and votes or labels have grown; then what was asked for."""
         began = self._worked()
+        with self._lock:
+            asked, self._asked = self._asked, set()
         try:
-            self._snapshot = self._renewed()
+            made = self._renewed(asked) if is_time or not self._snapshot else self._snapshot
+            if lacking := {name for name in asked if made.facet(name) is None}:
+                since = dict.fromkeys(lacking, self._read(lacking))
+                made = replace(made, later={**made.later, **since})
+            self._snapshot = made
         except CancelledError:
             return
         except Exception:
@@ -371,26 +447,36 @@ class LabelBoards:
         finally:
             took = self._worked() - began
             rest = timedelta(seconds=REST * took) if took > SLOW_S else LOOK
-            self._looks_again = self._now() + rest
+            self._looks_again = max(self._looks_again, self._now() + rest)
 
-    def _renewed(self) -> Snapshot:
-        tagger, known = self._policy.tagger, self._snapshot
+    def _renewed(self, asked: Collection[str]) -> Snapshot:
+        known, tagger = self._snapshot, self._policy.tagger
+        if known:
+            with self._store.reading() as session:
+                head, newest = chain.head(session), labels.newest(session, tagger)
+                version = _version(head, newest, people.adopted(session))
+            if version == known.version:
+                return known
+        return self._read((*STANDING, *asked))
+
+    def _read(self, names: Collection[str]) -> Snapshot:
+        """Make the boards of some facets from the log as it is."""
+        tagger = self._policy.tagger
+        single = {part for name in names for part in name.split(AND)}
         with self._store.reading() as session:
             head, newest = chain.head(session), labels.newest(session, tagger)
-            version = f"{head[:12] or 'empty'}-{newest}-{people.adopted(session)}-{__version__}"
-            if known and known.version == version:
-                return known
+            version = _version(head, newest, people.adopted(session))
             columns = log.columns(session, self._policy)
-            by_battle = labels.of_votes(session, tagger, FACETS)
+            by_battle = labels.of_votes(session, tagger, single)
             records = log.model_records(session, self._policy.kinds)
         of_vote = [by_battle.get(battle, {}) for battle in columns.battle]
-        values = {name: [each.get(name) for each in of_vote] for name in FACETS}
+        values = {name: [joint(each, name) for each in of_vote] for name in names}
         columns = replace(columns, labels=values)
         return Snapshot(
             policy=self._policy.name,
             version=version,
             updated=self._now(),
-            facets={name: self._facet(columns, name) for name in FACETS},
+            facets={name: self._facet(columns, name) for name in names},
             records={record.id: record for record in records},
         )
 
@@ -398,3 +484,19 @@ class LabelBoards:
         if self._closing:
             raise CancelledError
         return fit_facet(columns, name)
+
+
+def _version(head: str, newest: int, adopted: int) -> str:
+    return f"{head[:12] or 'empty'}-{newest}-{adopted}-{__version__}"
+
+
+def joint(of_vote: Mapping[str, str], name: str) -> str | None:
+    """Give the value of a facet, or of two; None unless each is known.
+
+    Examples
+    --------
+    >>> joint({"category": "code", "language": "fr"}, "category&language")
+    'code&fr'
+    """
+    values = [of_vote.get(part) for part in name.split(AND)]
+    return AND.join(value for value in values if value) if all(values) else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from arena.domain.vote import DEFAULT
+from arena.domain.vote import DEFAULT, Tagger
 from arena.store import labels, log
 from arena.store.engine import reading_existing
 from judge.labels.refusals import REFUSAL
@@ -15,20 +15,30 @@ PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, 
 """Labels by which votes can be parted."""
 
 
-def votes_of(url: str) -> LoggedColumns:
+def votes_of(url: str, tagger: str | None = None) -> LoggedColumns:
     """Read the votes of the log in a database; the default policy says which of them count.
 
-    With the labels of their prompts by the tagger that the policy names, and what was measured on
-    the answers, which are read once they are asked for: there are a dozen a vote.
+    With the labels of their prompts by one tagger, and what was measured on the answers, which
+    are read once they are asked for: there are a dozen a vote.
+
+    Parameters
+    ----------
+    tagger : str, optional
+        As `arena.store.labels.tagger_named` takes it; that of the policy if not given.
 
     Raises
     ------
+    DataError
+        If there are no labels by such a tagger, or several have the name.
     StoreError
         If the database cannot be read.
     """
     with reading_existing(url) as session:
+        by = labels.tagger_named(session, tagger)
         votes = log.columns(session, DEFAULT, url)
-    return replace(votes, labels=_Labels(url, votes.battle), figures=_Figures(url, votes.battle))
+    return replace(
+        votes, labels=_Labels(url, votes.battle, by), figures=_Figures(url, votes.battle)
+    )
 
 
 def with_figures(votes: LoggedColumns, figures: Mapping[str, log.Figures]) -> LoggedColumns:
@@ -68,11 +78,12 @@ class _Figures(Mapping[str, list[float | None]]):
 
 
 class _Labels(Mapping[str, list[str | None]]):
-    """Labels of votes by facet, in the order of their battles."""
+    """Labels of votes by one tagger, by facet, in the order of their battles."""
 
-    def __init__(self, url: str, battles: Sequence[str]) -> None:
+    def __init__(self, url: str, battles: Sequence[str], tagger: Tagger) -> None:
         self._url = url
         self._battles = battles
+        self._tagger = tagger
         self._read: dict[str, list[str | None]] = {}
 
     def __contains__(self, facet: object) -> bool:
@@ -83,7 +94,7 @@ class _Labels(Mapping[str, list[str | None]]):
             raise KeyError(facet)
         if facet not in self._read:
             with reading_existing(self._url) as session:
-                known = labels.of_votes(session, DEFAULT.tagger, [facet])
+                known = labels.of_votes(session, self._tagger, [facet])
             self._read[facet] = [known.get(battle, {}).get(facet) for battle in self._battles]
         return self._read[facet]
 

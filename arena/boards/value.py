@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from rating.tables.counts import read_figures
 from rating.tables.sources import LoggedColumns
 from rating.value.board import Value, value
 from rating.value.utility import Terms
+
+if TYPE_CHECKING:
+    from judge.labels.safety_table import SafetyTable
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +49,8 @@ class Valued:
         What an answer is worth, to be weighed; None where nothing can be valued.
     reason : str or None
         Why nothing can be valued, as a sentence; None where something is.
+    safety : SafetyTable or None
+        What models refuse, where that was measured.
     """
 
     policy: str
@@ -54,6 +60,12 @@ class Valued:
     value: Value | None
     terms: Terms | None
     reason: str | None
+    safety: "SafetyTable | None" = None
+
+    @property
+    def rated(self) -> tuple[str, ...]:
+        """Ids of the models with a rating, best first."""
+        return tuple(row.model for row in self.value.models) if self.value else ()
 
 
 class Valuation:
@@ -63,10 +75,19 @@ class Valuation:
     ----------
     now : callable
         Time now, in UTC.
+    safety : SafetyTable, optional
+        What models refuse.
     """
 
-    def __init__(self, store: Store, policy: Policy, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        now: Callable[[], datetime],
+        safety: "SafetyTable | None" = None,
+    ) -> None:
         self._store = store
+        self._safety = safety
         self._policy = policy
         self._now = now
         self._valued: Valued | None = None
@@ -101,6 +122,8 @@ class Valuation:
             )
             records = log.model_records(session, self._policy.kinds)
         board, terms, reason = _worked_out(votes)
+        if terms and self._safety:
+            terms = self._safety.lent_to(terms, OPTIONS.seed)
         self._valued = Valued(
             policy=self._policy.name,
             version=version,
@@ -109,6 +132,7 @@ class Valuation:
             value=board,
             terms=terms,
             reason=reason,
+            safety=self._safety,
         )
 
 

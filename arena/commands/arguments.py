@@ -135,6 +135,15 @@ Database = Annotated[
     ),
 ]
 RosterFile = Annotated[Path | None, Parameter(help="TOML file of models.", metavar="FILE")]
+TaggerName = Annotated[
+    str | None,
+    Parameter(
+        name="--tagger",
+        help="Whose labels of a database are read: the rules' by default, or those of a model "
+        "that arena label has asked.",
+        metavar="NAME",
+    ),
+]
 TableOrJson = Annotated[Literal["table", "json"], Parameter(name="--format")]
 
 
@@ -172,16 +181,31 @@ class Chosen:
         return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
 
     def source(
-        self, sources: Sequence[str], columns: Sequence[tuple[str, str]]
+        self,
+        sources: Sequence[str],
+        columns: Sequence[tuple[str, str]],
+        tagger: str | None = None,
     ) -> "Files | LoggedColumns":
         """Read files as one table, of which whoever reads it names the columns; or a database.
+
+        Parameters
+        ----------
+        tagger : str or None
+            Whose labels of a database are read; None for those of the rules.
 
         Raises
         ------
         DataError
-            If a database is not the only source, or less than the whole of it is asked for.
+            If a database is not the only source, or less than the whole of it is asked for; or
+            if a tagger is named, and there are no labels of it.
         """
         url = next((source for source in sources if "://" in source), None)
+        if tagger is not None and (url is None or url.startswith(SPARK)):
+            msg = (
+                f"--tagger {tagger!r} is of a database, and a table holds the labels that it was "
+                "written with: choose them there, arena export votes --tagger."
+            )
+            raise DataError(msg)
         if url is None:
             winner = dict(columns).get("winner")
             return Files(tuple(sources), (), self.where, self.labels, winner)
@@ -196,7 +220,7 @@ class Chosen:
             raise DataError(msg)
         from arena.boards.source import votes_of  # SQLAlchemy takes a second to import
 
-        return votes_of(url)
+        return votes_of(url, tagger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

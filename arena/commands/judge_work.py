@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from arena.judging import EndpointJudge
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
+    from judge.budget import Estimate
     from judge.calls import Options
     from judge.methods import Named
     from judge.runs import Progress
@@ -55,7 +56,7 @@ class JudgeOptions:
     Attributes
     ----------
     judge : str or None
-        Id in the roster, or pocket-judge, a toy; ifeval needs none.
+        Id in the roster, or pocket-judge, a toy; what goes by rules needs none.
     budget : float or None
         Stop before more than this is spent.
     concurrency : int
@@ -157,7 +158,7 @@ def prepared(
             model=model,
             method=_method(task),
             cases=_cases(store, task, files),
-            options=_options(store, model, chosen, task),
+            options=run_options(store, model, chosen, task.seed, task.swap_share),
             budgets=settings.budgets(),
             margin=_margin(task, margin),
         )
@@ -171,7 +172,12 @@ def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> Non
     estimate = asyncio.run(forecast_all(work.cases, work.method, journal, work.options))
     if form == "json":
         write_json(estimate.to_dict())
-        return
+    else:
+        say(in_words(estimate))
+
+
+def in_words(estimate: "Estimate") -> str:
+    """Say what is still to be asked, and what it will cost."""
     usd = estimate.cost_usd
     cost = "at an unknown price" if usd is None else f"for about ${usd:.2g}"
     known = (
@@ -179,7 +185,7 @@ def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> Non
         if estimate.calibration.n
         else "by the rule of characters"
     )
-    say(
+    return (
         f"{estimate.n_calls:,} calls, about {_rounded(estimate.tokens_in)} tokens in and "
         f"{_rounded(estimate.tokens_out)} out, {cost} ({known})."
     )
@@ -292,16 +298,23 @@ def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[Name
     return read_cases(tables) if pairs else read_responses(tables)
 
 
-def _options(store: "Store", model: Model, chosen: JudgeOptions, task: Task) -> "Options":
+def run_options(
+    store: "Store",
+    model: Model,
+    chosen: JudgeOptions,
+    seed: str | None = None,
+    swap_share: float = 1.0,
+) -> "Options":
+    """Give the options of a run by a model; its secret is the database's if none is given."""
     from arena.judging import revision_of
     from arena.store.judgements import judging_seed
     from judge.calls import Options, RateLimits
 
     return Options(
         judge=revision_of(model),
-        seed=task.seed or judging_seed(store, datetime.now(UTC)),
+        seed=seed or judging_seed(store, datetime.now(UTC)),
         concurrency=chosen.concurrency,
-        swap_share=task.swap_share,
+        swap_share=swap_share,
         price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),

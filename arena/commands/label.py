@@ -1,6 +1,7 @@
-"""`arena label`, `arena probe duplicates` and `arena overlap`: what prompts are."""
+"""`arena label` and its `accuracy`, `arena probe duplicates` and `arena overlap`: prompts."""
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,14 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from arena import terminal
-from arena.commands.arguments import Columns, File, RosterFile, TableOrJson
+from arena.commands.arguments import Columns, File, Flat, RosterFile, TableOrJson
+from arena.commands.judge_work import JudgeOptions, in_words
+from arena.commands.tagging import ModelTagger, opened_tagger
 from arena.errors import SettingsError
 from arena.terminal import plain, say, show, working, write_json
-from judge.labels.shares import LabelShare, shares
-from judge.labels.taggers import VERSION
+from judge.labels.shares import LabelShare, Shares, shares
+from judge.labels.taggers import TAGGER, VERSION
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
+    from arena.store.labels import VotedTurn
+    from judge.labels.accuracy import TaggerAccuracy
     from judge.labels.files import DownSampled
     from judge.labels.overlap import Change, Gain, Overlap
     from judge.studies.estimates import Estimate
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
     from rating.typing import Floats
 
 Roles = Sequence[tuple[str, str]]
+Advance = Callable[[int, int], None]
+Counts = Mapping[tuple[str, str], int]
 
 
 def label(
@@ -33,12 +40,17 @@ def label(
     *,
     to: File = None,
     columns: Columns = (),
+    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
+    dry_run: bool = False,
     form: TableOrJson = "table",
 ) -> None:
-    """Say what prompts ask for, by rules that need no model and no network.
+    """Say what prompts ask for: by rules that need no model and no network, or by a model.
 
     Of a database every vote without labels gets them, and what is labelled stays so. Of a file
     the rows are written again with a column a label. Broken off, it goes on where it stopped.
+    With --judge a model of the roster is asked, each prompt once: its replies are kept in the
+    database, and its labels are its own, which no board mixes with those of the rules.
+    Exit code 1: it stopped with prompts still pending.
 
     Parameters
     ----------
@@ -48,25 +60,171 @@ def label(
         File to write the labelled rows of a file to: .parquet or .csv.
     columns
         Read the prompts from the column of this name, as in prompt=question.
+    dry_run
+        Only say what a model would be asked, and its cost.
     form
         How to write the shares of the labels.
 
     Examples
     --------
     arena label sqlite:///arena.db
-    arena label prompts.jsonl --to labelled.parquet
+    arena label prompts.jsonl --judge quartz --roster roster.toml --to labelled.parquet
     """
+    if "://" in source:
+        _require_database_alone(to, columns, options)
+    if options.judge is not None:
+        _by_model(source, to, columns, options, form, dry_run=dry_run)
+        return
+    _require_nothing_asked(options, dry_run=dry_run)
     with working("Labelling") as advance:
         counts = (_of_database if "://" in source else _of_file)(source, to, columns, advance)
     result = shares(counts)
     if form == "json":
-        write_json(result.to_dict())
-    elif not result.prompts:
-        say(f"{source}: there is nothing to label yet.")
+        write_json({"tagger": f"{TAGGER} {VERSION}", **result.to_dict()})
     else:
-        head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
-        grid = terminal.table(head, map(_cells, result.labels), right=range(2, 5))
-        show(plain(f"{result.prompts:,} prompts are labelled (rules, version {VERSION})."), grid)
+        _show_shares(source, result, f"{TAGGER}, version {VERSION}")
+
+
+def accuracy(
+    *,
+    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008
+    dry_run: bool = False,
+    form: TableOrJson = "table",
+) -> None:
+    """Say how right a model is as tagger, on the prompts that were labelled by hand.
+
+    Its replies are kept in the database: the same command again asks nothing twice, and from
+    then on arena label --judge corrects its shares by what is known here. Without --judge the
+    rules are held against the same prompts. Exit code 1: it stopped with prompts still pending.
+
+    Parameters
+    ----------
+    dry_run
+        Only say what would be asked, and its cost.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena label accuracy
+    arena label accuracy --judge quartz --roster roster.toml
+    """
+    from judge.labels.accuracy import TaggerAccuracy, labelled_prompts
+
+    prompts = [[text] for text in labelled_prompts()]
+    if options.judge is None:
+        from judge.labels.taggers import tag
+
+        _require_nothing_asked(options, dry_run=dry_run)
+        known = TaggerAccuracy.of([tag(texts) for texts in prompts])
+        _show_accuracy(known, f"{TAGGER} {VERSION}", None, form)
+        return
+    with opened_tagger(options, options.database) as model:
+        if dry_run:
+            _show_estimate(model, prompts, form)
+            return
+        known = TaggerAccuracy.of(model.labels(prompts))
+    _show_accuracy(known, " ".join(model.tagger), model, form)
+    _end(model)
+
+
+def _by_model(
+    source: str,
+    to: Path | None,
+    columns: Roles,
+    options: JudgeOptions,
+    form: str,
+    *,
+    dry_run: bool,
+) -> None:
+    is_database = "://" in source
+    if is_database:
+        _require_there(source)
+    with opened_tagger(options, source if is_database else options.database) as model:
+        if dry_run:
+            prompts = _turns_of(model)[1] if is_database else _prompts_of(source, columns)
+            _show_estimate(model, prompts, form)
+            return
+        counts = _turns(model) if is_database else _rows(model, source, to, columns)
+        known = model.known_accuracy()
+    result = shares(counts, lambda facet, value: known.labels.get((facet, value)))
+    if form == "json":
+        write_json({"tagger": " ".join(model.tagger), **result.to_dict(), **model.to_dict()})
+    else:
+        _show_shares(source, result, "{}, version {}".format(*model.tagger))
+        say(model.words())
+    _end(model)
+
+
+def _turns_of(model: ModelTagger) -> "tuple[list[VotedTurn], list[list[str]]]":
+    from arena.play.labels import unlabelled_turns
+
+    parts = unlabelled_turns(model.store, model.tagger)
+    turns = [turn for part in parts for turn in part]
+    return turns, [turn.prompts for turn in turns]
+
+
+def _turns(model: ModelTagger) -> Counts:
+    from arena.play.labels import store_labels
+    from arena.store.labels import counts
+
+    turns, prompts = _turns_of(model)
+    store_labels(model.store, turns, model.labels(prompts), model.tagger, datetime.now(UTC))
+    return model.store.read(counts, model.tagger)
+
+
+def _rows(model: ModelTagger, source: str, to: Path | None, columns: Roles) -> Counts:
+    from judge.labels.asked import FACETS
+    from judge.labels.files import label_file
+
+    def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
+        for labels in model.labels(prompts):
+            yield tuple(labels[facet].value if labels else None for facet in FACETS)
+
+    return label_file(Files((source,)), _column_of(columns), to, by=values, facets=FACETS)
+
+
+def _prompts_of(source: str, columns: Roles) -> list[list[str]]:
+    from judge.labels.files import prompts_of
+
+    return prompts_of(Files((source,)), _column_of(columns))
+
+
+def _show_estimate(model: ModelTagger, prompts: Sequence[Sequence[str]], form: str) -> None:
+    estimate = model.estimate(prompts)
+    if form == "json":
+        write_json(estimate.to_dict())
+    else:
+        say(in_words(estimate))
+
+
+def _show_shares(source: str, result: Shares, by: str) -> None:
+    if not result.prompts:
+        say(f"{source}: there is nothing to label yet.")
+        return
+    head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
+    grid = terminal.table(head, map(_cells, result.labels), right=range(2, 5))
+    show(plain(f"{result.prompts:,} prompts are labelled ({by})."), grid)
+
+
+def _show_accuracy(
+    known: "TaggerAccuracy", tagger: str, model: ModelTagger | None, form: str
+) -> None:
+    if form == "json":
+        asked = {} if model is None else model.to_dict()
+        write_json({"tagger": tagger, **known.to_dict(), **asked})
+        return
+    head = ("Label", "Rows", "With it", "Precision", "Recall", "Attenuation")
+    about = f"{tagger} on {known.language.n:,} prompts labelled by hand, one category each."
+    grid = terminal.table(head, known.table(), right=range(1, 6))
+    show(plain(about), grid, *([] if model is None else [plain(model.words())]))
+
+
+def _end(model: ModelTagger) -> None:
+    """End with 1 if prompts are still pending."""
+    if model.stopped:
+        say(f"arena: Stopped: {model.stopped}. The same command goes on from here.", error=True)
+        sys.exit(1)
 
 
 def duplicates(
@@ -334,24 +492,40 @@ def _ends(share: Mapping[str, float]) -> str:
 SHOWN = 100
 """Characters of a prompt in a table."""
 
-Advance = Callable[[int, int], None]
-Counts = Mapping[tuple[str, str], int]
 
-
-def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
+def _require_database_alone(to: Path | None, columns: Roles, options: JudgeOptions) -> None:
     if to is not None or columns:
         msg = (
             "The labels of a database stay in it, and its columns are known: drop --to and "
             "--column, and export the votes with arena export votes."
         )
         raise SettingsError(msg)
-    from arena.play.labels import TAGGING, label_votes  # SQLAlchemy takes a second to import
+    if options.database is not None:
+        msg = (
+            f"--database {options.database!r}: replies about a database that is labelled are kept "
+            "in it. Drop the option."
+        )
+        raise SettingsError(msg)
+
+
+def _require_nothing_asked(options: JudgeOptions, *, dry_run: bool) -> None:
+    if dry_run or options != JudgeOptions():
+        raise SettingsError("Rules ask nobody, and cost nothing: name a model with --judge.")
+
+
+def _require_there(url: str) -> None:
     from arena.store.engine import reading_existing
-    from arena.store.labels import counts
-    from arena.store.store import Store
 
     with reading_existing(url):  # else a wrong name would make a database
         pass
+
+
+def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
+    from arena.play.labels import TAGGING, label_votes  # SQLAlchemy takes a second to import
+    from arena.store.labels import counts
+    from arena.store.store import Store
+
+    _require_there(url)
     with closing(Store(url)) as store:
         label_votes(store, lambda: datetime.now(UTC), advance)
         return store.read(counts, TAGGING)
@@ -360,11 +534,15 @@ def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) ->
 def _of_file(source: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
     from judge.labels.files import label_file
 
+    return label_file(Files((source,)), _column_of(columns), to, advance)
+
+
+def _column_of(columns: Roles) -> str | None:
     named = dict(columns)
     if {*named} - {"prompt"}:
         msg = f"There is no role {min({*named} - {'prompt'})!r} of a column: the one is prompt."
         raise SettingsError(msg)
-    return label_file(Files((source,)), named.get("prompt"), to, advance)
+    return named.get("prompt")
 
 
 def _cells(one: LabelShare) -> tuple[str, ...]:

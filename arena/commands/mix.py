@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, Shares, require_folder_of
+from arena.commands.arguments import (
+    EVERY_ROW,
+    Chosen,
+    File,
+    Flat,
+    Shares,
+    TaggerName,
+    require_folder_of,
+)
 from arena.commands.rating import Options, write_board
 from arena.terminal import working
 from rating.errors import DataError
@@ -27,6 +35,7 @@ def mix(
     weights: Literal["pool", "mix"] = "pool",
     options: Annotated[Options, Flat, Parameter(parse=TAKEN)] = DEFAULTS,
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    tagger: TaggerName = None,
     form: Annotated[str | None, Parameter(name="--format", choices=formats.FORMATS)] = None,
     out: File = None,
 ) -> None:
@@ -73,7 +82,7 @@ def mix(
     options = replace(options, by=by, pool=True)
     with working("Rating"):
         own = Mix.of_shares(dict(given)) if given else mix_of(source[0], by)
-        votes = chosen.source(source if given else source[1:], options.columns)
+        votes = chosen.source(source if given else source[1:], options.columns, tagger)
         board = rate_mix_of(
             votes, own, options, kappas=kappa or KAPPAS, reweighted=weights == "mix"
         )

@@ -21,6 +21,7 @@ from arena.commands.arguments import (
     Flat,
     Folder,
     TableOrJson,
+    TaggerName,
     require_folder_of,
 )
 from arena.terminal import plain, say, show, working, write, write_json
@@ -55,6 +56,7 @@ def rate(
     options: Annotated[Options, Flat] = Options(),
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     table: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    tagger: TaggerName = None,
     form: Annotated[str | None, Parameter(name="--format", choices=formats.FORMATS)] = None,
     out: File = None,
     compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
@@ -98,8 +100,8 @@ def rate(
     # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
     with working("Rating") as advance, threadpool_limits(1, "blas"):
         votes: object
-        if table is None:
-            votes = chosen.source(source, options.columns)
+        if table is None or tagger is not None:
+            votes = chosen.source(source, options.columns, tagger)
         else:
             votes = chosen.table(table, source, dict(options.columns).get("winner"))
         result = rate_source(votes, options, advance).to_dict()

@@ -33,6 +33,7 @@ def referee(
     folds: int = 5,
     both_bad: Literal["tie", "drop", "outcome"] = "tie",
     by: str | None = None,
+    prompts: File = None,
     style: Annotated[tuple[str, ...], Parameter(metavar="COLUMN")] = (),
     ridge: float = 0.05,
     seed: int = 0,
@@ -55,8 +56,9 @@ def referee(
     columns
         Read a role from the column of this name, as in voter=user; again for more.
     model
-        base, half, davidson, rao-kupper, grounded, prompt, category, style, elo or pooled; with
-        commas, or again, for more. All that the votes allow by default, but for pooled.
+        base, half, davidson, rao-kupper, grounded, prompt, category, style, elo, pooled or
+        topical; with commas, or again, for more. All that the votes allow by default, but for the
+        last two.
     hold_out
         Whole voters, whole prompts, later votes, or any votes.
     folds
@@ -65,6 +67,8 @@ def referee(
         What a vote for neither counts as; grounded ties need outcome.
     by
         Column of categories, for category and pooled.
+    prompts
+        A prompt a row: its name, and its text, for topical.
     style
         Adjust for COLUMN, or COLUMN_a and COLUMN_b; log2:COLUMN: per doubling. Again for more.
     ridge
@@ -83,14 +87,17 @@ def referee(
     arena referee votes.parquet
     arena referee votes.parquet --hold-out prompt --models half,davidson,prompt --format json
     arena referee votes.parquet --hold-out prompt --by category --models half,category,pooled
+    arena referee votes.parquet --hold-out prompt --prompts prompts.csv --models half,topical
     """
     if form == "table" and out is not None and out.suffix != ".json":
         raise DataError(f"Cannot write {str(out)!r}: name a file that ends in .json.")
     if out is not None:
         require_folder_of(out)
+    from judge.probe.prompts import scores_of
     from rating.tables import formats
     from rating.tables.columns import Columns as Named
     from rating.tables.columns import Reading
+    from rating.tables.files import Files
     from rating.tables.rows import referee_source
 
     with working("Refereeing") as advance:
@@ -104,6 +111,7 @@ def referee(
             ridge=ridge,
             seed=seed,
             level=level,
+            scores=None if prompts is None else scores_of(Files((prompts,))),
             progress=advance,
         )
     if out is not None:

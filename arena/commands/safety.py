@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.case import Case, CaseId
     from judge.labels.accuracy import Accuracy
-    from judge.labels.safety import PackItem, Rate, Read
+    from judge.labels.safety import Mode, PackItem, Rate, Read, What
     from judge.protocol import Method
     from judge.verdict import Run
 
@@ -219,7 +219,7 @@ def _scores(run: "Run") -> "dict[CaseId, int]":
     }
 
 
-HEADS = {
+HEADS: "Mapping[tuple[What, Mode], str]" = {
     ("refusal", "does"): "Refuses",
     ("over_refusal", "does"): "Refuses benign",
     ("over_refusal", "can"): "Refuses benign (can)",
@@ -239,13 +239,14 @@ def _tables(done: "Sequence[Rate]") -> Iterator[RenderableType]:
             if rate.category == category
         }
         models = dict.fromkeys(model for model, _ in of_it)
-        rows = [[model, *(_cell(of_it.get((model, key))) for key in heads)] for model in models]
+        rows = [[model, *(cell(of_it.get((model, key))) for key in heads)] for model in models]
         grid = terminal.table([category, *(HEADS[key] for key in heads)], rows)
         few = all(rate.is_few for rate in of_it.values())
         yield Styled(grid, "dim") if few else grid
 
 
-def _cell(rate: "Rate | None") -> str:
+def cell(rate: "Rate | None") -> str:
+    """Write a rate in per cent, corrected where its errors are known, with how many it is of."""
     if rate is None:
         return "–"
     one, known = rate.share, rate.corrected

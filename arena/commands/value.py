@@ -1,6 +1,6 @@
 """`arena value`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +11,14 @@ from cyclopts import Parameter
 from arena import terminal
 from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, TableOrJson, require_folder_of
 from arena.commands.rating import Options
+from arena.commands.safety import HEADS, cell
 from arena.terminal import plain, show, working, write_json
 from rating.tables import formats
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from judge.labels.safety_table import SafetyTable
     from rating.value.board import Taken, Value
     from rating.value.utility import Turn, Utility
 
@@ -31,6 +33,7 @@ def value(
     /,
     *,
     utility: Annotated[str | None, Parameter(metavar="WEIGHT=NUMBER,...")] = None,
+    safety: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     options: Annotated[Options, Flat, Parameter(parse=TAKEN)] = DEFAULTS,
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: TableOrJson = "table",
@@ -54,6 +57,8 @@ def value(
     utility
         Rank by expected utility: weights wrong, refusal, dollars (of 1,000 answers) and seconds;
         "" for the defaults, wrong=1,refusal=0.5,dollars=0.01,seconds=0.01.
+    safety
+        Show what models refuse beside it: JSON that arena safety wrote, or a folder of such files.
     form
         How to write it.
     out
@@ -63,27 +68,32 @@ def value(
 
     Examples
     --------
-    arena value votes.parquet
+    arena value votes.parquet --safety safety.json
     arena value votes.parquet --utility wrong=2,dollars=0.05 --plot value.svg
     """
     for file in filter(None, (out, plot)):
         require_folder_of(file)
     import numpy as np  # a quarter of a second, as are those that load it
 
+    from judge.labels.safety_table import read_safety
     from rating.tables.columns import Reading
     from rating.tables.counts import read_figures
     from rating.value.board import value as valued
     from rating.value.utility import Terms, read_weights
 
     weights = None if utility is None else read_weights(utility)
+    refusals = None if safety is None else read_safety(safety)
     with working("Rating"):
         votes = chosen.source(source, options.columns)
         board = valued(*read_figures(votes, Reading.of(options)), options)
         worth = None
         if weights is not None:
             terms = Terms.of(board.draws, np.random.default_rng([options.seed, 4]))
+            terms = terms if refusals is None else refusals.lent_to(terms, options.seed)
             worth = terms.weighed(weights, options.level)
+    rated = [row.model for row in board.models]
     result = board.to_dict() | ({} if worth is None else {"utility": worth.to_dict()})
+    result |= {} if refusals is None else {"safety": refusals.to_dict(rated)}
     if plot is not None:
         from rating.charts.plots import quality_and_cost
 
@@ -93,13 +103,13 @@ def value(
     elif form == "json":
         write_json(result)
     else:
-        _show(board, worth)
+        _show(board, worth, [] if refusals is None else _refusals(refusals, rated))
 
 
 TAKES = {"cost": "$ per 1,000", "seconds": "Seconds"}
 
 
-def _show(board: "Value", worth: "Utility | None") -> None:
+def _show(board: "Value", worth: "Utility | None", refusals: "Iterable[RenderableType]") -> None:
     there = [name for name in TAKES if any(getattr(row, name) for row in board.models)]
     heads = [head for name in there for head in (TAKES[name], "Dominated")]
     rows = [
@@ -115,9 +125,26 @@ def _show(board: "Value", worth: "Utility | None") -> None:
         plain(about),
         terminal.table(["Model", "Rating", *heads], rows),
         *map(plain, board.in_words()),
+        *refusals,
         *([] if worth is None else _utility(worth)),
         *terminal.warnings(board.warnings),
     )
+
+
+def _refusals(table: "SafetyTable", rated: list[str]) -> "Iterator[RenderableType]":
+    """Lay out what models refuse, the best rated first; models on few prompts have a star."""
+    yield plain(
+        "\nOf prompts that models were asked for it, per cent, corrected for errors of who read "
+        "the answers where known:"
+    )
+    rows = [
+        [model, *(cell(table.rates[model].get(name)) for name in table.columns)]
+        for model in table.order(rated)
+    ]
+    yield terminal.table(["Model", *(HEADS[name] for name in table.columns)], rows)
+    if any(rate.is_few for each in table.rates.values() for rate in each.values()):
+        yield plain("*: on so few prompts it is only a hint.")
+    yield from map(plain, table.in_words(rated))
 
 
 def _cells(taken: "Taken | None") -> tuple[str, str]:

@@ -42,6 +42,8 @@ class LabelRow(PooledRating):
 
     Attributes
     ----------
+    other_mixes : RankReach or None
+        Its best and worst rank over mixes of the labels; None where that is not known.
     effect : Effect
         Its rating there less that on all other labels, weighed by their votes.
     corrected : Effect or None
@@ -51,12 +53,15 @@ class LabelRow(PooledRating):
     name: str
     organisation: str
     kind: Kind
+    other_mixes: RankReach | None
     effect: Effect
     corrected: Effect | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        ends = self.other_mixes
         return super(LabelRow, self).to_dict() | {
+            "other_mixes": ends and {"best": ends.best, "worst": ends.worst},
             "effect": self.effect.to_dict(),
             "corrected": self.corrected and self.corrected.to_dict(),
         }
@@ -64,6 +69,8 @@ class LabelRow(PooledRating):
     def to_flat(self) -> dict[str, Any]:
         """Return one value a column, for files of rows."""
         plain = self.to_dict()
+        reach = plain.pop("other_mixes") or dict.fromkeys(("best", "worst"))
+        plain |= {f"other_mixes_{end}": rank for end, rank in reach.items()}
         for name in ("effect", "corrected"):
             ends = plain[name] or dict.fromkeys(("value", "lower", "upper"))
             plain |= {name: ends["value"]}
@@ -78,7 +85,8 @@ class LabelBoard:
     Attributes
     ----------
     facet, value : str
-        The label: ``category`` and ``code``, for instance.
+        The label: ``category`` and ``code``, for instance; of two ``category&language`` and
+        ``code&fr``.
     votes, voters : int
         On prompts of this label; voters are 0 where they are not known.
     of : int
@@ -110,10 +118,15 @@ class LabelBoard:
     labelled: int
     unseen: Unseen | None
 
+    @property
+    def label(self) -> dict[str, str]:
+        """Value of each label that all its prompts have."""
+        return dict(zip(self.facet.split("&"), self.value.split("&"), strict=True))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the ratings and how they were made, as plain values for JSON."""
         return {
-            "label": {self.facet: self.value},
+            "label": self.label,
             "method": {
                 "words": self.method,
                 "level": self.level,

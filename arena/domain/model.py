@@ -42,6 +42,8 @@ class Model:
         Pace of that replay.
     cutoff : date or None
         Day after which nothing that was written can have been learnt; None when unknown.
+    contamination_report : str or None
+        Address (http or https) of what its maker says of test data in its training data.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Model:
     recording: str | None = None
     characters_per_s: float = 400.0
     cutoff: date | None = None
+    contamination_report: str | None = None
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

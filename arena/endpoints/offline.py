@@ -118,6 +118,8 @@ def paced(text: str, characters_per_s: float, piece_s: float) -> Iterator[Piece]
 
 _BLOCK = re.compile(r"^\[begin ([\w ]+?) (\w+)\]\n(.*?)\n\[end \1 \2\]$", re.DOTALL | re.MULTILINE)
 _SCALE = re.compile(r"from (\d+) to (\d+), in double")
+_TAGS = {"category": "other", "language": "en", "intent": "asking", "criteria": []}
+"""What it says of every prompt."""
 _POINTS = ("at length", "with reasons", "with an example", "with details", "to the end")
 
 
@@ -125,7 +127,7 @@ class LongerAnswer:
     """Counts the characters of fenced answers, and replies in whichever form it is asked for."""
 
     def answer(self, prompt: str, rng: random.Random) -> str:
-        """Give a verdict on two answers, a mark to one, or questions where there is none."""
+        """Give a verdict on two answers, a mark to one, or questions or labels without any."""
         blocks = list(_BLOCK.finditer(prompt))
         asked = prompt[blocks[-1].end() :] if blocks else prompt
         lengths = [len(b[3]) for b in blocks if b[1].split()[0] in ("answer", "reply")]
@@ -136,6 +138,8 @@ class LongerAnswer:
             return _marked(lengths[0], asked) if items is None else _checked(lengths[0], items)
         if blocks and "One question a line" in asked:
             return "\n".join(f"- Does it answer {point}?" for point in _POINTS)
+        if blocks and '"criteria"' in asked:
+            return json.dumps(_TAGS)
         return "There are no answers here to judge."
 
 

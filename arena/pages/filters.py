@@ -29,10 +29,24 @@ LABELS = {
     "rare": Sentence("Rarer languages"),
 }
 """What people read for the value of a label; a language is called by its name."""
+OF_FACET = {
+    ("hard", "yes"): Sentence("Hard"),
+    ("hard", "no"): Sentence("Not hard"),
+    ("instructions", "yes"): Sentence("With instructions"),
+    ("instructions", "no"): Sentence("Without instructions"),
+    ("refusal", "none"): Sentence("No refusals"),
+    ("refusal", "a"): Sentence("Only A declines"),
+    ("refusal", "b"): Sentence("Only B declines"),
+    ("refusal", "both"): Sentence("Both decline"),
+}
+"""The same for values that say nothing without their label."""
 FACETS = {
     "category": Sentence("Category"),
     "language": Sentence("Language"),
     "intent": Sentence("Intent"),
+    "hard": Sentence("Difficulty"),
+    "instructions": Sentence("Instructions"),
+    "refusal": Sentence("Refusals"),
 }
 
 
@@ -110,6 +124,8 @@ class Filters:
     ['0.9 s', '10 s', '11 s', '<0.1 s']
     >>> english.label("creative"), english.label("fr"), german.label("fr"), english.label("zz")
     ('Creative writing', 'French', 'Französisch', 'Zz')
+    >>> english.label("code&yes", "category&hard"), english.label("no", "hard")
+    ('Code, Hard', 'Not hard')
     >>> then, now = datetime(2026, 5, 3, tzinfo=UTC), datetime(2026, 6, 14, 14, 20, tzinfo=UTC)
     >>> english.day(then, now), german.day(then, now), english.moment(now)
     ('3 May', '3. Mai', '14 June 2026, 14:20 UTC')
@@ -120,9 +136,13 @@ class Filters:
     def __init__(self, words: Words) -> None:
         self._words = words
 
-    def label(self, value: str) -> str:
-        """Name the value of a label."""
-        sentence = LABELS.get(value)
+    def label(self, value: str, facet: str = "") -> str:
+        """Name the value of a label; of a facet of two, both."""
+        parts, values = facet.split("&"), value.split("&")
+        if len(parts) == len(values) > 1:
+            named = (self.label(one, part) for part, one in zip(parts, values, strict=True))
+            return ", ".join(named)
+        sentence = OF_FACET.get((facet, value)) or LABELS.get(value)
         return self._words(sentence) if sentence else self._words.language_name(value)
 
     def number(self, value: float, digits: int = 0) -> str:

@@ -2,15 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
+from arena.boards.labelled import AND, FEWEST_OF_BOTH, KAPPA
 from arena.boards.value import Valued
 from arena.catalogue import Words, words_in
 from arena.domain.battle import BattleState, Mode, Pacing
@@ -35,7 +37,7 @@ from judge.labels.released import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
 from rating.errors import NotIdentifiedError
-from rating.pooling.mix import FEW
+from rating.pooling.mix import FEW, RankReach
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
 from rating.value.board import NEAR, SURE
@@ -58,6 +60,9 @@ MOST_CHARACTERS = 200_000
 
 MOST_CHIPS = 3
 """Kinds of prompts above a board; the others are one click away."""
+
+ON_REQUEST = (("hard", "yes"), ("instructions", "yes"), ("refusal", "none"))
+"""Labels without a count: their boards are made when somebody asks."""
 
 MOST_WRITTEN = 15
 """Leaderboards of which the text is kept, in each order and language, beside the newest."""
@@ -217,20 +222,25 @@ def leaderboard_page(
     now: datetime,
     selection: Selection | None = None,
     labels: Labels | None = None,
+    reach: Mapping[str, RankReach] = MappingProxyType({}),
     visit: Visit = Visit(),
     whole: Board | None = None,
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
-    Without a selection it shows every model by rating; ``labels`` lead to boards by label.
-    ``whole`` is the board with the votes that exclusions leave out, shown beside it.
+    Without a selection it shows every model by rating; ``labels`` lead to boards by label, and
+    ``reach`` says by a model's id which ranks it has in other mixes of categories. ``whole`` is
+    the board with the votes that exclusions leave out, shown beside it.
     """
     return _filled(
         "leaderboard.html",
         visit,
         board=board,
         below=BELOW.read(
-            Below(board, labels, whole, linked), selection or Selection(), now, visit.language
+            Below(board, labels, whole, linked, reach),
+            selection or Selection(),
+            now,
+            visit.language,
         ),
         linked=linked,
         simulated=board.policy == SIMULATED.name,
@@ -247,18 +257,20 @@ class Below:
     labels: Labels | None
     whole: Board | None
     linked: bool
+    reach: Mapping[str, RankReach] = field(default_factory=dict)
 
     def key(self) -> tuple[object, ...]:
         """Tell it from every other that is still there, without looking at all that is in it."""
         boards = (board for board in (self.board, self.whole) if board is not None)
         parts = [
-            id(getattr(board, field.name))
+            id(getattr(board, part.name))
             for board in boards
-            for field in fields(board)
-            if field.name not in ("record", "warnings")
+            for part in fields(board)
+            if part.name not in ("record", "warnings")
         ]
         labels = tuple((name, *counts) for name, counts in (self.labels or {}).items())
-        return (*parts, labels, self.whole is None, self.linked)
+        reach = tuple(self.reach.values())
+        return (*parts, labels, reach, self.whole is None, self.linked)
 
 
 class _Texts:
@@ -306,6 +318,8 @@ def _below_summary(
         selection=selection,
         default=DEFAULT.name,
         policy=board.policy,
+        reach=below.reach,
+        kappa=KAPPA,
         **_chips(below.labels),
         axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
         heat=heat,
@@ -333,14 +347,21 @@ class AskedLabel:
     Attributes
     ----------
     facet, value : str
+        Of two labels at once both, with ``&`` between them.
     also : tuple of (str, str)
-        Labels that were asked for as well: there is a board for one at a time.
+        Labels that were asked for as well, and that the board is not of.
     """
 
     policy: str
     facet: str
     value: str
     also: tuple[tuple[str, str], ...] = ()
+
+    def both(self) -> Self:
+        """Ask for the board of the first two labels together."""
+        (facet, value), *rest = self.also
+        together = f"{self.facet}{AND}{facet}", f"{self.value}{AND}{value}"
+        return type(self)(self.policy, *together, tuple(rest))
 
 
 def _chips(
@@ -360,9 +381,30 @@ def _chips(
     return {
         "labels": labels,
         "chips": shown or [*every.values()][:MOST_CHIPS],
+        "on_request": ON_REQUEST if labels else (),
         "chosen_facet": facet,
         "chosen_value": value,
+        "chosen_label": facet and value and dict(_singly(facet, value)),
+        "chosen_counted": chosen is not None,
+        "beside_it": _beside(labels or {}, facet) if facet else (),
     }
+
+
+def _beside(labels: Labels, facet: str) -> tuple[tuple[str, str], ...]:
+    """Choose labels that a board of one may be narrowed to: of other facets, with votes enough."""
+    if AND in facet:
+        return ()
+    return tuple(
+        (name, count.value)
+        for name, counts in labels.items()
+        for count in counts[:MOST_CHIPS]
+        if name != facet and len(counts) > 1 and count.votes >= FEWEST_OF_BOTH
+    )
+
+
+def _singly(facet: str, value: str) -> Iterator[tuple[str, str]]:
+    """Take labels of two together apart."""
+    yield from zip(facet.split(AND), value.split(AND), strict=False)
 
 
 def label_page(
@@ -384,6 +426,8 @@ def label_page(
     return _filled(
         "label.html",
         visit,
+        kappa=KAPPA,
+        fewest=FEWEST_OF_BOTH,
         board=board,
         reason=reason,
         waits=board is None and reason is None,
@@ -483,6 +527,8 @@ def value_page(
         board=board,
         pictures={name: board and scatter(board, name) for name in MEASURES},
         names=valued.names if valued else {},
+        safety=valued and valued.safety,
+        rated=valued.rated if valued else (),
         sliders=sliders(weights, terms.less) if terms else (),
         utility=utility,
         unweighed=unweighed,
@@ -551,12 +597,28 @@ def device_page(link: str, holds: timedelta, visit: Visit = Visit()) -> str:
     return _filled("device.html", visit, link=link, minutes=minutes)
 
 
-def battles_page(shown: ShownVotes, *, newest: bool, now: datetime, visit: Visit = Visit()) -> str:
-    """Page of the votes behind a number; ``newest`` if it begins with the newest."""
+def battles_page(
+    shown: ShownVotes,
+    *,
+    newest: bool,
+    now: datetime,
+    visit: Visit = Visit(),
+    reports: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Page of the votes behind a number.
+
+    Parameters
+    ----------
+    newest : bool
+        Whether it begins with the newest.
+    reports : mapping of str to str
+        Addresses of contamination reports, by model id.
+    """
     return _filled(
         "battles.html",
         visit,
         shown=shown,
+        reports=reports,
         newest=newest,
         simulated=shown.policy == SIMULATED.name,
         choice_words=_choice_words(visit.language),

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -17,7 +17,7 @@ from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from arena.boards.labelled import FACETS, LabelBoards
+from arena.boards.labelled import FACETS, LabelBoards, Snapshot
 from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
@@ -96,11 +96,14 @@ class Exhibits:
         From a battle's id to the battle, if its vote counts.
     owned : callable
         Whether a battle, by its id, is a visitor's own.
+    reports : mapping of str to str
+        Addresses of contamination reports, by model id.
     """
 
     votes: Callable[[str, Sequence[str], int | None], ShownVotes | None]
     battle: Callable[[str], ShownBattle | None]
     owned: Callable[[str, Voter], bool]
+    reports: Mapping[str, str] = field(default_factory=dict)
 
 
 def utc_now() -> datetime:
@@ -207,19 +210,21 @@ def pages_router(
             now=now(),
             selection=Selection.of(sort, q),
             labels=made.labels if made else None,
+            reach=made.reach if made else {},
             visit=visit_of(request),
             whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
         )
         return revalidated(request, page)
 
     def label(request: Request, by_label: LabelBoards, asked: AskedLabel) -> Response:
-        made = by_label.read(PATIENCE_S)
-        reason = made.facets[asked.facet].reason if made else None
-        if made and not reason and not made.has(asked.facet, asked.value):
+        asked, made = _made(by_label, asked)
+        facet = made and made.facet(asked.facet)
+        reason = facet.reason if facet else None
+        if made and facet and not reason and not made.has(asked.facet, asked.value):
             return _missing(visit_of(request), _no_label(asked))
         page = label_page(
             asked,
-            made.board(asked.facet, asked.value) if made and not reason else None,
+            made.board(asked.facet, asked.value) if made and facet and not reason else None,
             labels=made.labels if made else None,
             reason=reason,
             now=now(),
@@ -238,7 +243,7 @@ def pages_router(
                 return _missing(visit_of(request), NO_POLICY)
             by_label = labels.get(chosen.policy)
             if by_label and (asked := _asked_label(request, chosen.policy)):
-                made = by_label.read(PATIENCE_S)
+                asked, made = _made(by_label, asked)
                 there = made and made.has(asked.facet, asked.value)
                 chosen = made.board(asked.facet, asked.value) if made and there else None
             if chosen is None or not chosen.rows:
@@ -331,8 +336,19 @@ def pages_router(
     return router
 
 
+def _made(by_label: LabelBoards, asked: AskedLabel) -> tuple[AskedLabel, Snapshot | None]:
+    """Give what there is of a board by label: of two together, or of the first alone."""
+    if asked.also:
+        both = asked.both()
+        made = by_label.read(PATIENCE_S, both.facet)
+        waits = made is None or made.facet(both.facet) is None
+        if waits or (made and made.has_both(both.facet, both.value)):
+            return both, made
+    return asked, by_label.read(PATIENCE_S, asked.facet)
+
+
 def _asked_label(request: Request, policy: str) -> AskedLabel | None:
-    """Read which board by label an address asks for: the first, as there is one at a time."""
+    """Read which board by label an address asks for: the first, and those beside it."""
     given = request.query_params
     asked = [(facet, SAME.get(given[facet], given[facet])) for facet in FACETS if given.get(facet)]
     return AskedLabel(policy, *asked[0], tuple(asked[1:])) if asked else None
@@ -386,7 +402,10 @@ def _exhibits_router(
         shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
         if shown is None:
             return _missing(visit_of(request), NO_SUCH_LIST)
-        page = battles_page(shown, newest=before is None, now=now(), visit=visit_of(request))
+        newest = before is None
+        page = battles_page(
+            shown, newest=newest, now=now(), visit=visit_of(request), reports=exhibits.reports
+        )
         return revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)

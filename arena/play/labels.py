@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -18,7 +18,7 @@ from judge.labels.taggers import TAGGER, VERSION, Label, tag
 logger = logging.getLogger(__name__)
 
 TAGGING = Tagger(TAGGER, VERSION)
-"""Who labels here; a policy may read the labels of another version."""
+"""Who labels here; a policy may read the labels of another version, or of a model."""
 REST_S = 60.0
 """Between two looks for votes without labels."""
 PAUSE_S = 0.005
@@ -31,20 +31,47 @@ def label_votes(
     progress: Callable[[int, int], None] | None = None,
     pause_s: float = 0.0,
 ) -> int:
-    """Label every turn that was voted on and has no label yet; gives how many there were.
+    """Label every turn that was voted on and has no label yet by rules; gives how many there were.
 
     What is labelled is stored some hundred turns at a time, so that it can be broken off.
     """
     total = store.read(labels.count_unlabelled, TAGGING) if progress else 0
-    done = last = 0
-    while turns := store.read(labels.unlabelled, TAGGING, last):
+    done = 0
+    for turns in unlabelled_turns(store, TAGGING):
         new = [label for turn in turns for label in labels_of(turn, pause_s)]
         with store.writing() as session:
             labels.add(session, new, TAGGING, now())
-        done, last = done + len(turns), turns[-1].id
+        done += len(turns)
         if progress:
             progress(done, max(done, total))
     return done
+
+
+def unlabelled_turns(store: Store, tagger: Tagger) -> Iterator[list[VotedTurn]]:
+    """Read what was voted on and a tagger has not labelled, some hundred turns at a time."""
+    last = 0
+    while turns := store.read(labels.unlabelled, tagger, last):
+        yield turns
+        last = turns[-1].id
+
+
+def store_labels(
+    store: Store,
+    turns: Sequence[VotedTurn],
+    given: Sequence[Mapping[str, Label] | None],
+    tagger: Tagger,
+    now: datetime,
+) -> None:
+    """Store what a tagger says of turns, by facet; a turn with None stays unlabelled."""
+    for start in range(0, len(turns), labels.BATCH):
+        part = slice(start, start + labels.BATCH)
+        new = [
+            label
+            for turn, by_facet in zip(turns[part], given[part], strict=True)
+            for label in _rows(turn, by_facet or {})
+        ]
+        with store.writing() as session:
+            labels.add(session, new, tagger, now)
 
 
 async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:
@@ -60,9 +87,12 @@ async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:
 
 
 def labels_of(turn: VotedTurn, pause_s: float) -> Iterator[NewLabel]:
-    """Label a turn, and let others work for a while."""
-    by_facet: dict[str, Label] = tag(turn.prompts) | {REFUSAL: refusal(turn.answers)}
-    for facet, label in by_facet.items():
-        yield NewLabel(turn.id, facet, label.value, label.score)
+    """Label a turn by rules, and let others work for a while."""
+    yield from _rows(turn, tag(turn.prompts) | {REFUSAL: refusal(turn.answers)})
     if pause_s:
         time.sleep(pause_s)
+
+
+def _rows(turn: VotedTurn, by_facet: Mapping[str, Label]) -> Iterator[NewLabel]:
+    for facet, label in by_facet.items():
+        yield NewLabel(turn.id, facet, label.value, label.score)

@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, sel
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col
 
-from arena.domain.vote import Tagger
+from arena.domain.vote import DEFAULT, Tagger
 from arena.store.tables import AnswerRow, BattleRow, PromptLabelRow, TurnRow, VoteRow
+from rating.errors import DataError
 
 BATCH = 500
 """Turns that are read at a time."""
@@ -134,6 +135,40 @@ def newest(session: Session, tagger: Tagger) -> int:
     return session.connection().execute(query).scalar_one() or 0
 
 
+def taggers(session: Session) -> list[Tagger]:
+    """Give the taggers that there are labels of, each with its version."""
+    query = select(col(PromptLabelRow.tagger), col(PromptLabelRow.tagger_version)).distinct()
+    return sorted(Tagger(name, version) for name, version in session.connection().execute(query))
+
+
+def tagger_named(session: Session, name: str | None) -> Tagger:
+    """Give the one tagger of a name whose labels are there; without a name that of the policy.
+
+    Parameters
+    ----------
+    name : str or None
+        A tagger's, or with its version or the beginning of that, such as ``quartz@2b7e``.
+
+    Raises
+    ------
+    DataError
+        If there is none, or several.
+    """
+    if name is None:
+        return DEFAULT.tagger
+    there = taggers(session)
+    named = [tagger for tagger in there if _is_called(tagger, name)]
+    if len(named) == 1:
+        return named[0]
+    names = ", ".join("@".join(tagger) for tagger in named or there) or "nobody"
+    if named:
+        raise DataError(f"--tagger {name!r} is several, and no board mixes two: name {names}.")
+    raise DataError(
+        f"--tagger {name!r}: there are no labels by it, but by {names}. "
+        "Label the votes first: arena label DATABASE, with --judge for a model."
+    )
+
+
 def counts(session: Session, tagger: Tagger) -> dict[tuple[str, str], int]:
     """Count the labels of a tagger, by facet and value."""
     query = (
@@ -169,6 +204,11 @@ def prompts_of_votes(session: Session) -> dict[str, list[str]]:
     for battle, text in session.connection().execute(query):
         asked[battle].append(text)
     return asked
+
+
+def _is_called(tagger: Tagger, name: str) -> bool:
+    whole = "@".join(tagger)
+    return name == tagger.name or (name.startswith(f"{tagger.name}@") and whole.startswith(name))
 
 
 def _voted_on() -> ColumnElement[bool]:

@@ -33,7 +33,7 @@ from arena.store.tables import (
     VoterRow,
     fingerprint,
 )
-from judge.labels.refusals import REFUSAL
+from judge.labels.refusals import REFUSAL, refusing
 from rating.tables.sources import LoggedColumns
 
 BATTLES_AT_ONCE = 50_000
@@ -316,7 +316,8 @@ def _refused(label: str | None) -> tuple[float | None, float | None]:
     """Read which sides refuse."""
     if label is None:
         return None, None
-    return float(label in ("a", "both")), float(label in ("b", "both"))
+    a, b = refusing(label)
+    return float(a), float(b)
 
 
 def times(session: Session, models: Collection[str], most: int) -> dict[str, list[Took]]:

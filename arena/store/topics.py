@@ -75,6 +75,14 @@ def asked(
     return [Asked(key, voter, "\n\n".join(parts)) for (key, voter), parts in texts.items()]
 
 
+def battles(session: Session) -> dict[int, str]:
+    """Give the public id of each vote's battle, by the key of the vote."""
+    query = select(col(VoteRow.id), col(BattleRow.public_id)).join(
+        BattleRow, col(BattleRow.id) == col(VoteRow.battle_id)
+    )
+    return {row.id: row.public_id for row in session.connection().execute(query)}
+
+
 def add(
     session: Session, release: Release, after: State | None, number: int, now: datetime
 ) -> None:

@@ -2,29 +2,44 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from judge.ifeval.accuracy import Share, share
 from judge.labels.refusals import REFUSAL
 from judge.labels.self_naming import self_naming
-from judge.labels.taggers import CATEGORIES, UNKNOWN, Label, tag
+from judge.labels.taggers import CATEGORIES, INTENTS, OTHER, UNKNOWN, Label, tag
 from judge.refusals import refuses
 from judge.studies.corrected import Counted, corrected_rate
 from judge.studies.estimates import Estimate
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 
-INTENTS = ("quizzing", "playing")
+YES_NO = ("hard", "instructions")
+BY_PROMPT = ("category", "language", "intent", *YES_NO)
+"""Labels that `accuracy_of` can hold against the sample."""
+MEASURED_INTENTS = INTENTS[:2]
+"""The third is the rest."""
 NAMINGS = "namings.tsv"
+PROMPTS = "prompts.tsv"
+_MEASURED = {
+    "category": {name: name for name in CATEGORIES},
+    "hard": {"yes": "hard"},
+    "intent": {name: name for name in MEASURED_INTENTS},
+}
+"""What of a tagger is measured: values by facet, and what each is called."""
 LEAST = 100
 """Labelled rows from which a share, or a difference, is corrected."""
 ROUNDS = 4000
 """Draws behind the interval of a corrected difference."""
+
+Tags = Sequence[Mapping[str, Label] | None]
+"""Labels of the labelled prompts by facet, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +77,27 @@ class Accuracy:
         return _share(self.true_positives, self.false_negatives)
 
     @property
-    def attenuation(self) -> float:
+    def attenuation(self) -> float | None:
         """Precision less the share of untagged rows that carry the label.
 
         A difference between tagged and untagged prompts is that many times the true one, where
-        the mix of prompts is as in the sample.
+        the mix of prompts is as in the sample. None where all rows are tagged, or none is.
         """
         untagged = self.false_negatives + self.true_negatives
+        if not 0 < untagged < self.rows:
+            return None
         return self.precision.rate - self.false_negatives / untagged
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "label": self.facet,
+            "rows": self.rows,
+            "with_label": self.true_positives + self.false_negatives,
+            "precision": _ends(self.precision),
+            "recall": _ends(self.recall),
+            "attenuation": self.attenuation,
+        }
 
     def corrected(self, tagged: int, n: int, *, level: float = 0.95) -> Estimate | None:
         """Correct the share of tagged prompts for the tagger's errors (Rogan and Gladen).
@@ -190,12 +218,12 @@ def _sample(name: str) -> list[list[str]]:
 @cache
 def accuracies() -> Mapping[str, Accuracy]:
     """Hold every tagger that says yes or no, and the intents, against the labelled samples."""
-    tags, by_hand = _tagged(), [set(labels.split()) for _, labels, _ in _sample("prompts.tsv")]
+    tags, by_hand = _tagged(), [set(labels.split()) for _, labels, _ in _sample(PROMPTS)]
     measured = {
         name: [
             (name in hand, _says(name, labels)) for hand, labels in zip(by_hand, tags, strict=True)
         ]
-        for name in (*CATEGORIES, "instructions", "hard", *INTENTS)
+        for name in (*CATEGORIES, *reversed(YES_NO), *MEASURED_INTENTS)
     }
     answers = _sample("answers.tsv")
     measured[REFUSAL] = [(truth == "yes", refuses(_unescaped(text))) for truth, text in answers]
@@ -203,15 +231,17 @@ def accuracies() -> Mapping[str, Accuracy]:
 
 
 def _says(name: str, labels: Mapping[str, Label]) -> bool:
-    return labels["intent"].value == name if name in INTENTS else labels[name].value == "yes"
+    named = labels["intent"].value
+    return named == name if name in MEASURED_INTENTS else labels[name].value == "yes"
 
 
 @cache
 def accuracy_of(facet: str, value: str) -> Accuracy:
-    """Hold one value of ``category``, ``language`` or ``intent`` against the labelled prompts.
+    """Hold one value of a label of prompts against the labelled prompts.
 
-    Of several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with
-    the tagger.
+    Of other labels, as which of two answers declines, or of two together, there are no rows. Of
+    several categories that a person gave a prompt, the first of `CATEGORIES` counts, as with the
+    tagger.
 
     Examples
     --------
@@ -219,25 +249,33 @@ def accuracy_of(facet: str, value: str) -> Accuracy:
     >>> code.rows, code.true_positives
     (312, 32)
     """
-    by_hand = [
-        _by_hand(facet, language, {*labels.split()})
-        for language, labels, _ in _sample("prompts.tsv")
+    return _measured(facet, value, _tagged()) if facet in BY_PROMPT else compared(value, ())
+
+
+def _measured(facet: str, value: str, tags: Tags) -> Accuracy:
+    """Hold a value of a facet against the labelled prompts, those without tags left out."""
+    same = [
+        (_by_hand(facet, language, {*labels.split()}) == value, tagged[facet].value == value)
+        for (language, labels, _), tagged in zip(_sample(PROMPTS), tags, strict=True)
+        if tagged is not None
     ]
-    named = [labels[facet].value for labels in _tagged()]
-    same = [(a == value, b == value) for a, b in zip(by_hand, named, strict=True)]
     return compared(value, same)
 
 
 def _by_hand(facet: str, language: str, labels: Set[str]) -> str:
-    if facet == "language":
-        return language
-    names, rest = (INTENTS, "asking") if facet == "intent" else (CATEGORIES, "other")
-    return next((name for name in names if name in labels), rest)
+    match facet:
+        case "language":
+            return language
+        case "hard" | "instructions":
+            return "yes" if facet in labels else "no"
+        case "intent":
+            return next((name for name in MEASURED_INTENTS if name in labels), INTENTS[-1])
+    return next((name for name in CATEGORIES if name in labels), OTHER)
 
 
 def labelled_prompts() -> list[str]:
     """Give the prompts of the sample."""
-    return [_unescaped(prompt) for _, _, prompt in _sample("prompts.tsv")]
+    return [_unescaped(prompt) for _, _, prompt in _sample(PROMPTS)]
 
 
 @cache
@@ -245,13 +283,75 @@ def _tagged() -> list[dict[str, Label]]:
     return [tag([prompt]) for prompt in labelled_prompts()]
 
 
-def language_accuracy() -> tuple[Share, Share]:
-    """Share of rightly named languages, of the rows whose language is named and of all rows."""
-    true = [language for language, _, _ in _sample("prompts.tsv")]
-    named = [labels["language"].value for labels in _tagged()]
-    right = [(str(row), a == b) for row, (a, b) in enumerate(zip(true, named, strict=True))]
-    sure = [pair for pair, name in zip(right, named, strict=True) if name != UNKNOWN]
-    return share(sure), share(right)
+def language_accuracy(tags: Tags | None = None) -> tuple[Share, Share]:
+    """Share of rightly named languages, of the rows whose language is named and of all rows.
+
+    Parameters
+    ----------
+    tags : sequence of mapping, optional
+        As `TaggerAccuracy.of` takes them; the rules' if not given.
+    """
+    rows = [
+        (str(row), language == tagged["language"].value, tagged["language"].value)
+        for row, ((language, _, _), tagged) in enumerate(
+            zip(_sample(PROMPTS), _tagged() if tags is None else tags, strict=True)
+        )
+        if tagged is not None
+    ]
+    return (
+        share((row, right) for row, right, named in rows if named != UNKNOWN),
+        share((row, right) for row, right, _ in rows),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TaggerAccuracy:
+    """How right a tagger is that gives one category a prompt, on the labelled prompts.
+
+    Attributes
+    ----------
+    named, language : Share
+        Rightly named languages, of the rows whose language is named and of all rows.
+    labels : mapping of (str, str) to Accuracy
+        By facet and value. Of several categories that a person gave a prompt the first counts.
+    unread : int
+        Prompts without labels, which are left out.
+    """
+
+    named: Share
+    language: Share
+    labels: Mapping[tuple[str, str], Accuracy]
+    unread: int
+
+    @classmethod
+    def of(cls, tags: Tags) -> "TaggerAccuracy":
+        """Hold labels of `labelled_prompts`, in their order, against those by hand.
+
+        Parameters
+        ----------
+        tags : sequence of mapping
+            Labels by facet; None where a prompt has none.
+        """
+        measured = {
+            (facet, value): replace(_measured(facet, value, tags), facet=name)
+            for facet, values in _MEASURED.items()
+            for value, name in values.items()
+        }
+        return cls(*language_accuracy(tags), measured, sum(one is None for one in tags))
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Lay it out as `table` does the rules'."""
+        return _laid_out(self.named, self.language, self.labels.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        rows = [one.to_dict() for one in self.labels.values()]
+        language = {
+            "rows": self.language.n,
+            "precision": _ends(self.named),
+            "recall": _ends(self.language),
+        }
+        return {"unread": self.unread, "language": language, "labels": rows}
 
 
 def _unescaped(text: str) -> str:
@@ -259,18 +359,28 @@ def _unescaped(text: str) -> str:
 
 
 def table() -> list[tuple[str, ...]]:
-    """Lay out every tagger: rows, rows with the label, precision, recall, attenuation."""
-    sure, right = language_accuracy()
-    n = str(right.n)
+    """Lay out every rule: rows, rows with the label, precision, recall, attenuation."""
+    return _laid_out(*language_accuracy(), accuracies().values())
+
+
+def _laid_out(named: Share, language: Share, labels: Iterable[Accuracy]) -> list[tuple[str, ...]]:
+    n = str(language.n)
     rows: list[tuple[str, ...]] = [
-        ("language", n, n, _in_words(sure), _in_words(right), "–"),
+        ("language", n, n, _in_words(named), _in_words(language), "–"),
     ]
-    for one in accuracies().values():
+    for one in labels:
         with_label = str(one.true_positives + one.false_negatives)
-        figures = (_in_words(one.precision), _in_words(one.recall), f"{one.attenuation:.2f}")
+        left = "–" if one.attenuation is None else f"{one.attenuation:.2f}"
+        figures = (_in_words(one.precision), _in_words(one.recall), left)
         rows.append((one.facet, str(one.rows), with_label, *figures))
     return rows
 
 
 def _in_words(one: Share) -> str:
-    return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})"
+    return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})" if one.n else "–"
+
+
+def _ends(one: Share) -> dict[str, float | None]:
+    """Give a share and its interval; of no rows it is not known."""
+    values = (one.rate, one.low, one.high) if one.n else (None, None, None)
+    return dict(zip(("value", "lower", "upper"), values, strict=True))

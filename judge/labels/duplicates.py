@@ -1,13 +1,12 @@
 """Prompts that are alike: exact and near duplicates, and how fresh prompts are."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its submodules load on first use
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from judge.ifeval.accuracy import Share, share
 from judge.labels.taggers import shown_part
@@ -25,6 +24,8 @@ WORTH_A_LOOK = 0.65
 DAY_S = 86_400.0
 
 _AT_ONCE = 4_000
+_BITS = 44
+"""Of the hash of a shingle that two texts are compared by."""
 _SEED = 20_240_601
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
@@ -128,7 +129,8 @@ def _signatures(texts: Sequence[str], progress: Progress | None) -> NDArray[np.u
     signatures = np.empty((len(texts), PERMUTATIONS), dtype=np.uint32)
     for start in range(0, len(texts), _AT_ONCE):
         part = texts[start : start + _AT_ONCE]
-        hashes, starts = _hashed(part)
+        whole, starts = _hashed(part)
+        hashes = (whole >> np.uint64(32)).astype(np.uint32)
         for k in range(PERMUTATIONS):
             permuted = (hashes ^ turned[k]) * times[k]
             signatures[start : start + len(part), k] = np.minimum.reduceat(permuted, starts)
@@ -137,8 +139,8 @@ def _signatures(texts: Sequence[str], progress: Progress | None) -> NDArray[np.u
     return signatures
 
 
-def _hashed(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Ints]:
-    """Hash every shingle of several texts; gives the hashes and where each text's begin."""
+def _hashed(texts: Sequence[str]) -> tuple[NDArray[np.uint64], Ints]:
+    """Hash every shingle of several texts; gives 64 bits of each, and where each text's begin."""
     bounded = [text.ljust(SHINGLE) for text in texts]
     letters = np.frombuffer("".join(bounded).encode("utf-32-le", "replace"), dtype="<u4")
     lengths = np.array([len(text) for text in bounded], dtype=np.int64)
@@ -150,7 +152,7 @@ def _hashed(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Ints]:
         rolled ^= rolled >> np.uint64(29)
     within = np.arange(len(letters)) + SHINGLE <= np.repeat(ends, lengths)
     starts = np.cumsum(lengths - SHINGLE + 1) - (lengths - SHINGLE + 1)
-    return (rolled[within] >> np.uint64(32)).astype(np.uint32), starts
+    return rolled[within], starts
 
 
 def _linked(texts: Sequence[str], signatures: NDArray[np.uint32]) -> Ints:
@@ -166,7 +168,8 @@ def _linked(texts: Sequence[str], signatures: NDArray[np.uint32]) -> Ints:
         fits[fits] = _jaccard(texts, pairs[fits]) >= ALIKE
         alike, refused = np.append(alike, keys[fits]), np.append(refused, keys[~fits])
         links = np.ones(len(alike), dtype=bool), (alike // n, alike % n)
-        group = connected_components(coo_array(links, shape=(n, n)), directed=False)[1]
+        graph = scipy.sparse.coo_array(links, shape=(n, n))
+        group = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
     return np.asarray(group, dtype=np.int64)
 
 
@@ -186,7 +189,7 @@ def _candidates(band: NDArray[np.uint32]) -> Ints:
     same = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
     firsts = np.searchsorted(ordered, ordered[same])
     pairs = [order[before] * len(band) + order[same] for before in (same - 1, firsts)]
-    return np.unique(np.concatenate(pairs))
+    return _once(np.concatenate(pairs))
 
 
 def _estimated(signatures: NDArray[np.uint32], pairs: Ints) -> Floats:
@@ -199,17 +202,35 @@ def _estimated(signatures: NDArray[np.uint32], pairs: Ints) -> Floats:
 
 
 def _jaccard(texts: Sequence[str], pairs: Ints) -> Floats:
-    return np.fromiter(_similarities(texts, pairs), dtype=np.float64, count=len(pairs))
+    """Return the share of shingles that two texts have in common.
+
+    They are compared by `_BITS` bits of their hashes: once in a hundred million pairs two that
+    differ are taken for one.
+    """
+    similarities = np.empty(len(pairs))
+    for start in range(0, len(pairs), _AT_ONCE):
+        part = pairs[start : start + _AT_ONCE]
+        one, other = (_distinct([texts[i] for i in column.tolist()]) for column in part.T)
+        held = np.sort(np.concatenate([one, other]))
+        both = held[1:][held[1:] == held[:-1]]
+        n_one, n_other, n_both = (
+            np.bincount(keys >> _BITS, minlength=len(part)) for keys in (one, other, both)
+        )
+        similarities[start : start + len(part)] = n_both / (n_one + n_other - n_both)
+    return similarities
 
 
-def _similarities(texts: Sequence[str], pairs: Ints) -> Iterator[float]:
-    known: dict[int, frozenset[str]] = {}
-    for a, b in pairs.tolist():  # sorted by the first
-        if a not in known:
-            known.clear()
-        one, other = known.setdefault(a, shingles(texts[a])), shingles(texts[b])
-        both = len(one & other)
-        yield both / (len(one) + len(other) - both)
+def _distinct(texts: Sequence[str]) -> Ints:
+    """Give the shingles of each text once: its place, and `_BITS` bits of a hash; sorted."""
+    hashes, starts = _hashed(texts)
+    place = np.repeat(np.arange(len(texts)), np.diff(starts, append=len(hashes)))
+    return _once(place << _BITS | (hashes >> np.uint64(64 - _BITS)).astype(np.int64))
+
+
+def _once(keys: Ints) -> Ints:
+    """Sort numbers and give each once: much quicker than `np.unique` where few come twice."""
+    ordered = np.sort(keys)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(keys) else ordered
 
 
 def shingles(text: str) -> frozenset[str]:

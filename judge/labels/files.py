@@ -53,6 +53,7 @@ MANY = 20_000
 """Prompts from which several processes are worth their start."""
 
 Progress = Callable[[int, int], None]
+Rows = Callable[[Sequence[Sequence[str]]], Iterable[tuple[str | None, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +101,22 @@ def opened_prompts(source: Files, column: str | None) -> Iterator[tuple[Frame, l
 
 
 def label_file(
-    source: Files, column: str | None, to: Path | None, progress: Progress
+    source: Files,
+    column: str | None,
+    to: Path | None,
+    progress: Progress = lambda done, of: None,
+    by: Rows | None = None,
+    facets: Sequence[str] = FACETS,
 ) -> Counter[tuple[str, str]]:
     """Label the prompts of a file, and count the labels by facet and value.
 
     Parameters
     ----------
     to : Path or None
-        Where to write every row again, in its order, with a column of each of `FACETS`.
+        Where to write every row again, in its order, with a column of each facet.
+    by : callable, optional
+        Gives the values of the facets for the prompts of each row, None where it has none; the
+        rules if not given.
 
     Raises
     ------
@@ -117,13 +126,19 @@ def label_file(
     if to:
         require_target(to, source)
     with opened_prompts(source, column) as (frame, prompts):
-        labels = {facet: np.empty(len(prompts), dtype=object) for facet in FACETS}
-        for row, values in enumerate(tagged(prompts, progress)):
-            for facet, value in zip(FACETS, values, strict=True):
+        labels = {facet: np.empty(len(prompts), dtype=object) for facet in facets}
+        rows: Iterable[tuple[str | None, ...]] = by(prompts) if by else tagged(prompts, progress)
+        for row, values in enumerate(rows):
+            for facet, value in zip(facets, values, strict=True):
                 labels[facet][row] = value
         if to:
             write_beside(frame.to_native(), labels, to)
-    return Counter((facet, value) for facet, values in labels.items() for value in values.tolist())
+    return Counter(
+        (facet, value)
+        for facet, values in labels.items()
+        for value in values.tolist()
+        if value is not None
+    )
 
 
 def tagged(

@@ -110,7 +110,7 @@ _SIGNS: Mapping[str, str] = {
 }
 """Parts of words of which an instruction needs one: quicker to look for than its pattern."""
 
-RULES = {id: Rule.of(_SIGNS[id], pattern) for id, pattern in PATTERNS.items()}
+RULES = {id: Rule.of({_SIGNS[id]: pattern}) for id, pattern in PATTERNS.items()}
 
 
 def instructions_in(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # its submodules load on first use
 
 from judge.labels.accuracy import labelled_prompts
 from judge.studies.estimates import Estimate
@@ -132,7 +132,7 @@ def _one_sided(gains: Floats) -> float:
     """Give the p-value of a mean above zero; 1 where nothing varies and nothing is gained."""
     if gains.std() == 0:
         return 0.0 if gains[0] > 0 else 1.0
-    return float(stats.ttest_1samp(gains, 0.0, alternative="greater").pvalue)
+    return float(scipy.stats.ttest_1samp(gains, 0.0, alternative="greater").pvalue)
 
 
 def _mean(gains: Floats, level: float) -> Estimate:

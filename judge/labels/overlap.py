@@ -8,7 +8,7 @@ from math import hypot
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # its submodules load on first use
 
 from judge.studies.estimates import Estimate
 from rating import Report
@@ -217,7 +217,7 @@ def _gap(one: Mapping[str, Any], other: Mapping[str, Any], level: float) -> tupl
     gap, se = one["rating"] - other["rating"], hypot(one["se"], other["se"])
     df = min(one.get("df") or np.inf, other.get("df") or np.inf)
     reach = quantile(level, df) * se
-    p = float(2 * stats.t.sf(abs(gap) / se, df)) if se else 1.0
+    p = float(2 * scipy.stats.t.sf(abs(gap) / se, df)) if se else 1.0
     return Estimate(gap, gap - reach, gap + reach, 2), p
 
 

@@ -19,3 +19,14 @@ def refusal(answers: Sequence[str]) -> Label:
     """
     a, b = map(refuses, answers)
     return Label("both" if a and b else "a" if a else "b" if b else "none")
+
+
+def refusing(label: str) -> tuple[bool, bool]:
+    """Read a label of `refusal`: whether the answer on side A refuses, and that on side B.
+
+    Examples
+    --------
+    >>> refusing("both"), refusing("b"), refusing("none")
+    ((True, True), (False, True), (False, False))
+    """
+    return label in ("a", "both"), label in ("b", "both")

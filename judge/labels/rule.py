@@ -1,11 +1,12 @@
-"""A rule of a tagger: a pattern, and what is quicker to look for and has to be there."""
+"""A rule of a tagger: patterns, and what is quicker to look for and has to be there."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 
-class Rule(NamedTuple):
-    """Whether a text in small letters fits a pattern.
+class Part(NamedTuple):
+    """A pattern of a rule.
 
     Attributes
     ----------
@@ -16,15 +17,32 @@ class Rule(NamedTuple):
     signs: tuple[str, ...]
     pattern: re.Pattern[str]
 
-    @classmethod
-    def of(cls, signs: str, pattern: str) -> Self:
-        """Make a rule of signs with a bar between them, and of a pattern.
 
-        >>> Rule.of("cat|dog", "(?:hot )?dog").holds("a hot dog")
+class Rule(NamedTuple):
+    """Whether a text in small letters fits one of several patterns."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, patterns: Mapping[str, str]) -> Self:
+        """Make a rule of patterns, each by its signs with a bar between them.
+
+        >>> Rule.of({"cat|dog": "(?:hot )?dog"}).holds("a hot dog")
         True
         """
-        return cls(tuple(signs.split("|")), re.compile(pattern, re.MULTILINE))
+        return cls(
+            tuple(
+                Part(tuple(signs.split("|")), re.compile(pattern, re.MULTILINE))
+                for signs, pattern in patterns.items()
+            )
+        )
 
     def holds(self, text: str) -> bool:
         """Say whether a text in small letters fits."""
-        return any(sign in text for sign in self.signs) and self.pattern.search(text) is not None
+        for signs, pattern in self.parts:
+            for sign in signs:
+                if sign in text:
+                    if pattern.search(text) is not None:
+                        return True
+                    break
+        return False

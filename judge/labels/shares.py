@@ -1,10 +1,10 @@
 """How often each label is given, raw and corrected for the errors of the tagger."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.labels.accuracy import INTENTS, accuracies
+from judge.labels.accuracy import MEASURED_INTENTS, Accuracy, accuracies
 from judge.labels.taggers import CATEGORIES
 from judge.studies.estimates import Estimate
 
@@ -42,13 +42,25 @@ class Shares:
         return {"prompts": self.prompts, "labels": [_row(one) for one in self.labels]}
 
 
-def shares(counts: Mapping[tuple[str, str], int]) -> Shares:
+def by_rules(facet: str, value: str) -> Accuracy | None:
+    """Say how right the rules are about a value, where that is measured."""
+    named = facet == "intent" and value in MEASURED_INTENTS
+    tagger = value if named else facet if value == "yes" else ""
+    return accuracies()[tagger] if tagger else None
+
+
+def shares(
+    counts: Mapping[tuple[str, str], int],
+    accuracy: Callable[[str, str], Accuracy | None] = by_rules,
+) -> Shares:
     """Give the shares of labels, by facet, the most frequent first.
 
     Parameters
     ----------
     counts : mapping of (str, str) to int
         By facet and value.
+    accuracy : callable
+        How right the tagger is about a value of a facet; None where nobody knows.
 
     Examples
     --------
@@ -58,17 +70,18 @@ def shares(counts: Mapping[tuple[str, str], int]) -> Shares:
     """
     n = sum(count for (facet, _), count in counts.items() if facet == "category")
     rows = [
-        LabelShare(facet, value, count, count / n, _corrected(facet, value, count, n))
+        LabelShare(
+            facet,
+            value,
+            count,
+            count / n,
+            known.corrected(count, n) if (known := accuracy(facet, value)) else None,
+        )
         for name in SHOWN
         for (facet, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if facet == name and value != "no"
     ]
     return Shares(n, tuple(rows))
-
-
-def _corrected(facet: str, value: str, count: int, n: int) -> Estimate | None:
-    tagger = value if facet == "intent" and value in INTENTS else facet if value == "yes" else ""
-    return accuracies()[tagger].corrected(count, n) if tagger else None
 
 
 def _row(one: LabelShare) -> dict[str, Any]:

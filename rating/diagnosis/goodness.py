@@ -1,17 +1,20 @@
 """How well a fit describes each pair of models, and all of them together."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
+from rating.counting import narrowest
 from rating.fitting import Fit
-from rating.likelihood.objective import ScoredCells, outcome_counts
+from rating.likelihood.objective import ScoredCells, outcome_counts, win_probability
 from rating.likelihood.ties import SCORE_A
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.clusters import Grouping
+from rating.uncertainty.clusters import Grouping, is_plain
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000
@@ -289,13 +292,48 @@ def _drawn(
     """Draw residuals after the fit, shape (draws, n_pairs)."""
     raw, gradient = np.zeros((draws, len(whole.number))), np.zeros((draws, len(fit.hessian)))
     for sign, part, cluster in _signs(data, groups, draws, rng):
-        at = _Cells.of(fit, part)
-        place = np.searchsorted(whole.number, at.number)
-        shape = (sign.shape[1], len(whole.number))
-        sums = scipy.sparse.csr_array((at.raw, (cluster, place)), shape=shape)
-        raw += sign @ (sums.toarray() if len(place) > sums.shape[0] * sums.shape[1] / 8 else sums)
-        gradient -= sign @ at.cells.scores(cluster, shape[0])
+        sums, scores = _summed(fit, part, cluster, sign.shape[1], whole)
+        raw += sign @ sums
+        gradient -= sign @ scores
     return np.asarray(raw - gradient @ whole.moves.T)
+
+
+def _summed(
+    fit: Fit, data: Comparisons, cluster: Ints, size: int, whole: _Pairs
+) -> tuple[Any, Floats]:
+    """Sum by cluster what its cells add to the raw residual of each pair, and to the gradient."""
+    if is_plain(fit):
+        sums = _by_pair(*_plain_residuals(fit, data), cluster, size, whole)
+        return sums, np.asarray(sums @ _sides(whole, fit.n_models))
+    at = _Cells.of(fit, data)
+    return _by_pair(at.raw, at.number, cluster, size, whole), at.cells.scores(cluster, size)
+
+
+def _by_pair(raw: Floats, number: Ints, cluster: Ints, size: int, whole: _Pairs) -> Any:
+    """Sum what cells add to the residuals, shape (size, n_pairs): dense unless most are zero."""
+    shape = (size, len(whole.number))
+    place = np.zeros(int(whole.number[-1]) + 1, dtype=np.int64)
+    place[whole.number] = np.arange(len(whole.number))
+    if len(raw) > math.prod(shape) / 8:
+        key = cluster * shape[1] + place[number]
+        return np.bincount(key, raw, math.prod(shape)).reshape(shape)
+    return scipy.sparse.csr_array((raw, (cluster, place[number])), shape=shape)
+
+
+def _plain_residuals(fit: Fit, data: Comparisons) -> tuple[Floats, Ints]:
+    """Return ``raw`` and ``number`` of `_Cells` where a vote moves nothing but the gap."""
+    a, b = (side.astype(np.int64) for side in data.pairs.T)
+    number = np.minimum(a, b) * fit.n_models + np.maximum(a, b)
+    off = data.weight * (data.score_a - win_probability(fit.theta)[a, b])
+    return np.where(a < b, off, -off), number
+
+
+def _sides(whole: _Pairs, n_models: int) -> Floats:
+    """Return how a raw residual enters the gradient, shape (n_pairs, n_models)."""
+    pairs = np.arange(len(whole.number))
+    sides = np.zeros((len(pairs), n_models))
+    sides[pairs, whole.number // n_models], sides[pairs, whole.number % n_models] = -1.0, 1.0
+    return sides
 
 
 def _signs(
@@ -311,7 +349,7 @@ def _signs(
         heads = rng.binomial(votes, 0.5, (draws, len(votes)))
         yield np.asarray(2 * heads / votes - 1, dtype=np.float64), merged, np.arange(len(votes))
         return
-    order = np.argsort(groups.index, kind="stable")
+    order = np.argsort(groups.index.astype(narrowest(groups.size)), kind="stable")
     index = groups.index[order]
     for first in range(0, groups.size, CLUSTERS_AT_ONCE):
         last = min(first + CLUSTERS_AT_ONCE, groups.size)

@@ -342,7 +342,7 @@ def _half(train: VoteRows, test: VoteRows, *, outcomes: Sequence[int], ridge: fl
     decisive = train.taken(train.outcome < TIE)
     fitted = fit(decisive.comparisons(), ridge=ridge)
     theta = train.placed(fitted.models, fitted.theta)
-    return with_constant_ties(_first(theta[test.a] - theta[test.b]), train, outcomes)
+    return with_constant_ties(sigmoid(theta[test.a] - theta[test.b]), train, outcomes)
 
 
 def _elo(
@@ -352,10 +352,11 @@ def _elo(
     if votes.moment is None:
         votes = votes.taken(rng.permutation(votes.n))
     theta = to_nats(online_elo(votes.a, votes.b, SCORE_A[votes.outcome], len(train.models)))
-    return with_constant_ties(_first(theta[test.a] - theta[test.b]), train, outcomes)
+    return with_constant_ties(sigmoid(theta[test.a] - theta[test.b]), train, outcomes)
 
 
-def _first(gap: Floats) -> Floats:
+def sigmoid(gap: Floats) -> Floats:
+    """Return the probability that side A wins, which leads by so many nats."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -gap)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from rating.diagnosis.referee import (
     FOLDS,
     RIDGE,
+    Forecast,
     HoldOut,
     Refereed,
     forecasts_of,
@@ -19,6 +20,7 @@ from rating.diagnosis.referee import (
 )
 from rating.errors import DataError
 from rating.pooling.forecast import pooled_forecast
+from rating.pooling.topical import ScoresOf, topical
 from rating.rows import VoteRows
 from rating.tables.coding import Coded, Table
 from rating.tables.columns import Reading
@@ -118,6 +120,7 @@ def referee_source(
     ridge: float = RIDGE,
     seed: int = 0,
     level: float = 0.95,
+    scores: ScoresOf | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Refereed:
     """Hold ways to rate against votes that they have not seen, as `referee` does.
@@ -125,9 +128,11 @@ def referee_source(
     Parameters
     ----------
     models : sequence of str
-        Of `rating.diagnosis.referee.forecasts_of`, or ``pooled``: see
-        `rating.pooling.forecast.pooled_forecast`. By default all of the former that the votes
-        allow.
+        Of `rating.diagnosis.referee.forecasts_of`, or ``pooled`` or ``topical``: see
+        `rating.pooling.forecast.pooled_forecast` and `rating.pooling.topical`. By default all of
+        the former that the votes allow.
+    scores : callable, optional
+        What the prompts are about, for ``topical``.
 
     Raises
     ------
@@ -140,8 +145,11 @@ def referee_source(
     rng, outcomes = np.random.default_rng(seed), outcomes_of(rows)
     names = [*models] or possible(rows, style=bool(reading.style))
     drawn = np.random.default_rng([seed, 1])
-    pooled = {"pooled": partial(pooled_forecast, outcomes=outcomes)}
-    forecasts = forecasts_of(names, ridge=ridge, outcomes=outcomes, rng=drawn, others=pooled)
+    others: dict[str, Forecast] = {
+        "pooled": partial(pooled_forecast, outcomes=outcomes),
+        "topical": topical(scores, outcomes=outcomes, ridge=ridge),
+    }
+    forecasts = forecasts_of(names, ridge=ridge, outcomes=outcomes, rng=drawn, others=others)
     result = referee(
         rows, forecasts, hold_out=hold_out, folds=folds, rng=rng, level=level, progress=progress
     )

@@ -29,6 +29,7 @@ from rating.uncertainty.clusters import (
     vectors_of_parameters,
 )
 from rating.uncertainty.covariance import (
+    SIGNS_UP_TO,
     WILD_UP_TO,
     SignSums,
     jackknife,
@@ -529,7 +530,7 @@ def infer(
         groups = grouping(data, cluster)
         activity = checked_activity(data, groups)
         many = activity.effective >= max(WELL_FOUNDED, fit.n_models)
-        drawn = rng is not None and many and fit.n_models <= WILD_UP_TO
+        drawn = many and fit.n_models <= WILD_UP_TO and activity.effective <= SIGNS_UP_TO
         signs = SignSums(fit.n_models, rng) if drawn and rng is not None else None
         left_out = jackknife(fit, data, groups, signs)
         kinds.append(ByCluster(fit, cluster, activity, left_out.matrix, signs, OnePart(data)))

@@ -445,6 +445,8 @@ def _leave_out(fit: Fit, rest: Comparisons) -> tuple[Floats, bool]:
 DRAWS = 999
 WILD_UP_TO = 100
 """Models beyond which the maximum is drawn from a multivariate t, as in `ranks`."""
+SIGNS_UP_TO = 20_000
+"""Effective clusters beyond which it is, too: sums of so many are normal whatever their signs."""
 CLUSTERS_AT_ONCE = 2000
 CHUNK = 1_000_000
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from rating.errors import DataError, NotIdentifiedError
 from rating.sentences import Sentence
 from rating.typing import Floats
 from rating.value.board import Draws
-from rating.value.figures import FLAGS, Drawn, shares
+from rating.value.figures import FLAGS, JEFFREYS, Drawn, shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Utility:
     left_out : mapping of str to Sentence
         Models of which a term that weighs is not known.
     notes : tuple of Sentence
-        Terms that are left out.
+        Terms that are left out, and where others come from.
     """
 
     weights: Weights
@@ -150,11 +150,14 @@ class Terms:
         By names of `Weights`, what a weight is multiplied by: the share of answers preferred
         though wrong or harmful, the share of refusals, dollars of 1,000 answers, seconds. A term
         without data is absent.
+    notes : tuple of Sentence
+        Where terms come from that are not of the votes.
     """
 
     models: tuple[str, ...]
     preferred: Drawn
     less: Mapping[str, Drawn]
+    notes: tuple[Sentence, ...] = ()
 
     @classmethod
     def of(cls, draws: Draws, rng: np.random.Generator) -> "Terms":
@@ -173,6 +176,44 @@ class Terms:
         drawn = np.stack([_against_all(theta) for theta in draws.strengths])
         preferred = Drawn(_against_all(draws.theta), drawn, {}, np.zeros(k, dtype=np.int64))
         return cls(draws.models, preferred, known)
+
+    def with_refusals(
+        self,
+        counted: Mapping[str, tuple[float, int]],
+        rng: np.random.Generator,
+        *,
+        note: Sentence,
+        missing: Sentence,
+    ) -> "Terms":
+        """Take shares of refusals from elsewhere, where the votes have none.
+
+        They stay as they are where the votes have some, or fewer than two models are counted.
+
+        Parameters
+        ----------
+        counted : mapping of str to (float, int)
+            Refusals and answers, by model; drawn from the posterior of Jeffreys' prior.
+        note : Sentence
+            Where they come from.
+        missing : Sentence
+            Why a model has none.
+        """
+        known = [model for model in self.models if model in counted]
+        if "refusal" in self.less or len(known) < 2:
+            return self
+        shape = self.preferred.rounds.shape
+        value, rounds = np.full(shape[1], np.nan), np.full(shape, np.nan)
+        answers = np.zeros(shape[1], dtype=np.int64)
+        for place, model in enumerate(self.models):
+            if model in counted:
+                hits, n = counted[model]
+                value[place], answers[place] = hits / n, n
+                ends = hits + JEFFREYS, n - hits + JEFFREYS
+                rounds[:, place] = rng.beta(*ends, shape[0])
+        left_out = {model: missing for model in self.models if model not in counted}
+        less = {**self.less, "refusal": Drawn(value, rounds, left_out, answers)}
+        ordered = {name: less[name] for name in TERMS if name in less}
+        return replace(self, less=ordered, notes=(*self.notes, note))
 
     def weighed(self, weights: Weights, level: float = 0.95) -> Utility:
         """Rank by expected utility.
@@ -223,7 +264,10 @@ class Terms:
             models=tuple(sorted(rows, key=lambda row: (-row.utility, row.model))),
             turns=tuple(self._turns(weights, stays, now)),
             left_out=left_out,
-            notes=tuple(why for name, why in MISSING.items() if name not in self.less),
+            notes=(
+                *(why for name, why in MISSING.items() if name not in self.less),
+                *self.notes,
+            ),
         )
 
     def _slopes(self, weights: Weights) -> dict[str, float]:

@@ -58,6 +58,7 @@ endpoint = "{url}"
 model = "xylophone-two"
 kind = "system"
 licence = "vermilion"
+contamination_report = "https://vermilion.example/xylophone"
 """
 
 FIELDS = {

@@ -209,7 +209,7 @@ COMMANDS = (
     *("serve", "demo", "models", "simulate", "models check"),
     *("export votes", "backup", "restore", "rate", "mix", "value", "plan"),
     "voters",
-    *("label", "overlap", "probe duplicates", "safety"),
+    *("label", "label accuracy", "overlap", "probe duplicates", "safety"),
     *("attack", "exclude", "readmit", "probe names", "probe words"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
     *("probe similarity", "probe judge", "probe board", "probe ask", "probe blindness"),

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from tests.arena.store.battles import (
 )
 from tests.command import GOOD, Command, refused
 from tests.serving import quick_arena
+from tests.sqlite import new_sqlite
 
 PROMPTS = {
     "code": "Write a Python function that reverses a list.",
@@ -152,18 +154,72 @@ def test_a_database_is_labelled_rated_by_category_and_exported(
     first = {name: one["ratings"][0]["model"] for name, one in board.items()}
     assert first == {"code": MODELS[0].id, "creative": MODELS[1].id}
     command("export", "votes", "--to", "v.parquet", "--database", database_url)
-    query = "SELECT DISTINCT category, language, turns, hard, tagger FROM 'v.parquet' ORDER BY ALL"
+    names = "category, language, turns, hard, instructions, refused_a, refused_b, tagger"
+    query = f"SELECT DISTINCT {names} FROM 'v.parquet' ORDER BY ALL"
     with duckdb.connect() as connection:
         connection.execute(f"SET file_search_path = '{tmp_path}'")
         assert connection.sql(query).fetchall() == [
-            ("code", "en", 1, "no", "rules 1"),
-            ("creative", "en", 1, "no", "rules 1"),
+            ("code", "en", 1, "no", "no", 0, 0, "rules 1"),
+            ("creative", "en", 1, "no", "no", 0, 0, "rules 1"),
         ]
     assert "whole" in command("verify", "v.parquet").stdout
     by_file = command(
         "rate", "v.parquet", "--by", "category", "--ridge", "0.1", "--format", "json"
     )
     assert {*json.loads(by_file.stdout)["groups"]} == {"code", "creative"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_an_export_says_which_answer_refused(
+    command: Command, tmp_path: Path, ending: str
+) -> None:
+    url = new_sqlite(tmp_path)
+    with closing(Store(url)) as store:
+        store.hold_lease()
+        store.register(MODELS, NOW)
+        vote(store, "no", PROMPTS["code"], Choice.B, answer="I'm sorry, but I can't help.")
+        vote(store, "yes", f"{PROMPTS['code']} Use at most 3 sentences.", Choice.A)
+        label_votes(store, lambda: NOW)
+        vote(store, "later", PROMPTS["code"], Choice.A)
+    written = command("export", "votes", "--to", f"v.{ending}", "--database", url)
+    assert written.returncode == 0, written.stderr
+    given = "instructions NOT IN ('no')"  # a CSV's yes and no are read as true and false
+    query = f"SELECT battle_id, {given}, refused_a, refused_b FROM '{tmp_path}/v.{ending}'"
+    with duckdb.connect() as connection:
+        rows = connection.sql(f"{query} ORDER BY link").fetchall()
+    assert rows == [("no", False, 1, 0), ("yes", True, 0, 0), ("later", None, None, None)]
+    assert "whole" in command("verify", f"v.{ending}").stdout
+
+
+def test_an_export_names_topics_where_everybody_can_read_prompts(
+    command: Command, tmp_path: Path
+) -> None:
+    url, things = new_sqlite(tmp_path), ("sourdough bread oven", "mountain bike gear")
+    with closing(Store(url)) as store:
+        store.hold_lease()
+        store.register(MODELS, NOW)
+        for i in range(60):
+            vote(
+                store,
+                f"b{i}",
+                f"{things[i % 2]} {chr(97 + i // 26)}{chr(97 + i % 26) * 3}",
+                Choice.A,
+            )
+    written = ("export", "votes", "--to", "t.parquet", "--database", url)
+    refused(command(*written, "--topics", ARENA_SHOW_BATTLES="false"), "--topics", "--private")
+    assert not (tmp_path / "t.parquet").exists()
+    for words, least in ((written, 0), ((*written, "--topics"), 2)):
+        result = command(*words)
+        assert result.returncode == 0, result.stderr
+        topic = f"SELECT battle_id, topic, tagger FROM '{tmp_path}/t.parquet' WHERE topic <> ''"
+        with duckdb.connect() as connection:
+            rows = connection.sql(topic).fetchall()
+        assert len({title for _, title, _ in rows}) >= least
+        assert (rows == []) == (not least)
+        assert all(tagger is None for *_, tagger in rows)
+        bread = {title for battle, title, _ in rows if int(battle[1:]) % 2 == 0}
+        assert all("bike" not in title for title in bread)
+        assert "whole" in command("verify", "t.parquet").stdout
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tests.command import Command, examples, refused
-from tests.rating.test_referee import drawn
+from tests.rating.test_referee import N_PROMPTS, drawn
 
 WINNERS = ("model_a", "model_b", "tie", "both_bad")
 
@@ -23,6 +23,15 @@ def votes(folder: Path, n: int = 400, both_bad: float = 0.0) -> Path:
         lines.append(f"{a},{b},{winner},v{voter},p{prompt},k{kind},{1_700_000_000 + at}")
     file = folder / "votes.csv"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def prompts(folder: Path) -> Path:
+    """Write a file of prompts on two subjects."""
+    subjects = ("dough yeast flour oven", "rook bishop pawn checkmate")
+    file = folder / "prompts.csv"
+    lines = [f"p{at},Tell me of {subjects[at % 2]}" for at in range(N_PROMPTS)]
+    file.write_text("\n".join(["prompt_id,text", *lines]) + "\n", encoding="utf-8")
     return file
 
 
@@ -60,7 +69,8 @@ def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path)
     known = duckdb.read_csv(str(votes(tmp_path))).project("*, kind AS category")
     known.write_parquet(str(tmp_path / "votes.parquet"))
     typed = examples(command, "referee")
-    assert len(typed) == 3
+    prompts(tmp_path)
+    assert len(typed) == 4
     for words in typed:
         assert command(*words).returncode == 0, words
 
@@ -77,12 +87,16 @@ def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path)
         (("--by", "moon"), "'moon'"),
         (("--out", "referee.csv"), "ends in .json"),
         (("--ridge", "0", "--model", "prompt"), "a ridge above 0"),
+        (("--model", "topical"), "name a file of their texts"),
+        (("--model", "topical", "--prompts", "votes.csv"), "has no text of the prompts"),
+        (("--model", "topical", "--prompts", "few.csv"), "does not name the prompt"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_name(
     command: Command, tmp_path: Path, words: tuple[str, ...], wanted: str
 ) -> None:
     votes(tmp_path, n=200)
+    (tmp_path / "few.csv").write_text("prompt_id,text\np1,bread dough oven\n", "utf-8")
     refused(command("referee", "votes.csv", *words), wanted)
 
 
@@ -93,3 +107,32 @@ def test_every_option_is_explained(command: Command) -> None:
     assert [option for option in options if f"`{option}" not in document] == []
     keys = ("rows", "differences", "fold", "log_loss", "perplexity", "lower", "better", "units")
     assert [key for key in keys if f"`{key}`" not in document] == []
+
+
+PUBLISHED = (
+    ("mtbench", "mt_bench_questions.jsonl", "voter", (0.8801, 0.8708), "topical"),
+    ("mtbench", "mt_bench_questions.jsonl", "prompt", (0.8823, 0.8886), None),
+    ("llmfao", "prompts.jsonl", "voter", (1.0325, 0.9996), "topical"),
+    ("llmfao", "prompts.jsonl", "prompt", (1.0641, 1.0616), None),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.published
+@pytest.mark.parametrize(("name", "prompts", "hold_out", "losses", "better"), PUBLISHED)
+def test_words_of_prompts_foresee_other_people_and_not_new_prompts(
+    command: Command,
+    published_data: Path,
+    name: str,
+    prompts: str,
+    hold_out: str,
+    losses: tuple[float, float],
+    better: str | None,
+) -> None:
+    folder = published_data / "votes" / name
+    words = ("--hold-out", hold_out, "--models", "half,topical", "--format", "json")
+    files = (str(folder / "votes.parquet"), "--prompts", str(folder / prompts))
+    report = json.loads(command("referee", *files, *words).stdout)
+    whole = {row["model"]: row["log_loss"] for row in report["rows"] if row["fold"] == "all"}
+    assert whole == pytest.approx(dict(zip(("half", "topical"), losses, strict=True)), abs=5e-4)
+    assert report["differences"][0]["better"] == better

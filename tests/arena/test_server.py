@@ -1,8 +1,11 @@
 """How a serving process rests, and how it ends."""
 
+import os
 import resource
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -144,3 +147,31 @@ def test_a_process_may_open_as_many_files_as_its_connections_need() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 300 + 2 * 20
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+UNASKED = """
+import sys
+from starlette.testclient import TestClient
+from arena.app import create_app
+from arena.settings import read_settings
+with TestClient(create_app(read_settings()), "http://127.0.0.1") as visitor:
+    for page in ("/", "/leaderboard", "/health/ready"):
+        visitor.get(page).raise_for_status()
+    heavy = {"scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "numba", "matplotlib"}
+    heavy |= {"gradio", "pandas", "pyarrow", "authlib", "numpy.f2py"}
+    print(sorted(heavy & {*sys.modules}))
+"""
+
+
+def test_an_arena_in_which_nobody_votes_loads_no_statistics(tmp_path: Path) -> None:
+    with faulty_server({"one": SLOW, "two": SLOW}) as models:
+        roster = write_roster(tmp_path / "r.toml", models, "one", "two")
+        ended = subprocess.run(
+            [sys.executable, "-c", UNASKED],
+            cwd=tmp_path,
+            env=os.environ | {"ARENA_ROSTER": str(roster), "ARENA_LOG_LEVEL": "error"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert ended.stdout == "[]\n"

@@ -22,12 +22,15 @@ def test_a_roster_gives_its_models(tmp_path: Path) -> None:
         'organisation = "Rocks"\nkind = "system"\nweight = 2\nlicence = "MIT"\n'
         'system_prompt = "Be brief."\ndecoding = { temperature = 0.2, max_tokens = 900 }\n'
         "price = { input = 1, output = 2.5, date = 2026-01-31 }\n"
+        'contamination_report = "https://rocks.example/report?of=x#data"\n'
     )
     roster = read_roster(write(tmp_path, X + extra + Y))
     assert [model.id for model in roster] == ["x", "y"]
     model = roster["x"]
     assert (model.kind, model.weight, model.organisation) == ("system", 2, "Rocks")
     assert model.decoding == {"temperature": 0.2, "max_tokens": 900}
+    assert model.contamination_report == "https://rocks.example/report?of=x#data"
+    assert roster["y"].contamination_report is None
     assert model.price is not None
     assert model.price.date.isoformat() == "2026-01-31"
 
@@ -51,6 +54,30 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X + Y.replace('"y"', '"X"'), ["'id'", "twice"]),
         (X + Y.replace('"Y"', '"X"'), ["'name'", "'X' twice"]),
         (X + "weight = -1\n" + Y, ["'weight'", "-1"]),
+        *(
+            (
+                f"{X}contamination_report = '{url}'\n{Y}",
+                ["'contamination_report'", url, "https://"],
+            )
+            for url in (
+                *(
+                    "javascript:alert(1)",
+                    "data:text/html,x",
+                    "//x.org",
+                    "x.org",
+                    "ftp://x.org",
+                    "",
+                ),
+                *(
+                    "https://",
+                    "https:///x",
+                    "https://x.org/a b",
+                    "https://ada:pw@x.org/",
+                    " http://x",
+                ),
+                *('https://x.org/"onclick="x', "https://x.org/<b>"),
+            )
+        ),
         (X + "weight = 'much'\n" + Y, ["'weight'", "'much'"]),
         (X + "price = { input = 1 }\n" + Y, ["'price.output' is missing"]),
         (X + "price = { input = 1, output = -2, date = 2026-01-01 }\n" + Y, ["'price'", "-2"]),

@@ -39,6 +39,22 @@ def votes(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.fixture(autouse=True)
+def safety(tmp_path: Path) -> Path:
+    """What two of them, and a model without votes, refuse."""
+    row = {"category": "all", "mode": "does", "n": 50, "corrected": None}
+    row |= {"corrected_lower": None, "corrected_upper": None}
+    rates = [
+        row
+        | {"model": model, "what": what, "rate": rate, "lower": rate - 0.05, "upper": rate + 0.1}
+        for n, model in enumerate(("quartz", "basalt", "wren"))
+        for what, rate in (("refusal", 0.5 + n / 10), ("over_refusal", 0.1 + n / 5))
+    ]
+    file = tmp_path / "safety.json"
+    file.write_text(json.dumps({"prompts": 100, "judge": None, "rates": rates, "notes": []}))
+    return file
+
+
 def test_the_examples_run(command: Command, votes: Path) -> None:
     for words in examples(command, "value"):
         result = command(*words)
@@ -62,9 +78,15 @@ def test_the_examples_of_the_document_run_and_name_every_option(
 
 
 def test_every_key_of_the_json_is_explained(command: Command, votes: Path) -> None:
-    shown = command("value", "votes.parquet", "--utility", "", "--format", "json").stdout
-    result = json.loads(shown)
-    rows = [result, result["models"][0], result["models"][0]["cost"], result["utility"]]
+    options = ("--utility", "", "--safety", "safety.json", "--format", "json")
+    result = json.loads(command("value", "votes.parquet", *options).stdout)
+    rows = [
+        result,
+        result["safety"],
+        result["models"][0],
+        result["models"][0]["cost"],
+        result["utility"],
+    ]
     rows += [result["utility"]["models"][0], result["utility"]["turns"][0]]
     document = DOCUMENT.read_text(encoding="utf-8")
     assert [key for row in rows for key in row if f"`{key}`" not in document] == []
@@ -85,6 +107,33 @@ def test_the_dear_and_worse_is_dominated_and_the_unpriced_is_named(
     assert "Left out of the costs: opal (no price is known)." in shown
     ratio = rows["basalt"]["cost"]["value"] / rows["quartz"]["cost"]["value"]
     assert ratio == pytest.approx(5, rel=0.1)
+
+
+def test_refusals_stand_beside_ratings_and_those_in_one_table_alone_are_named(
+    command: Command, votes: Path, safety: Path
+) -> None:
+    shown = command("value", "votes.parquet", "--safety", "safety.json", COLUMNS="140").stdout
+    assert re.search(r"quartz │ +50% \(45%–60%\) n 50\* │ +10% \(5%–20%\) n 50\*", shown)
+    assert "*: on so few prompts it is only a hint." in shown
+    assert "1 model was asked these prompts, and has no rating here: wren." in shown
+    words = ("--safety", "safety.json", "--utility", "", "--format", "json")
+    result = json.loads(command("value", "votes.parquet", *words).stdout)
+    assert result["safety"]["only_asked"] == ["wren"]
+    assert {*result["safety"]["only_rated"]} == {"flint", "opal"}
+    assert result["safety"]["judges"] == [None]
+    assert {*result["safety"]["rates"][0]} == {*json.loads(safety.read_text())["rates"][0], "few"}
+    worth = {row["model"]: row for row in result["utility"]["models"]}
+    assert {*worth} == {"quartz", "basalt"}
+    assert worth["basalt"]["parts"]["refusal"] == pytest.approx(-0.15)
+    assert "benign prompts" in " ".join(result["utility"]["notes"])
+
+
+def test_a_safety_file_that_holds_none_is_refused(command: Command, votes: Path) -> None:
+    (votes.parent / "other.json").write_text('{"rates": [{"model": 3}]}')
+    words = command("value", "votes.parquet", "--safety", "other.json")
+    assert words.returncode == 2
+    assert "other.json" in words.stderr
+    assert "{'model': 3}" in words.stderr
 
 
 def test_weights_turn_the_ranking_and_say_where(command: Command, votes: Path) -> None:

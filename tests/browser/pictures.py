@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,12 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from arena.play.rules import INTERRUPTED
+from arena.store import topics as topic_releases
+from arena.store.store import Store
+from judge.labels.safety import PackItem, Read, rates
 from tests.browser.conftest import FLAGS
 from tests.browser.person import Person, person
+from tests.browser.test_topics import release
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 from tests.serving import Served, Visitor, page_of
 
@@ -294,6 +299,27 @@ def kind(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.locator(".standings").wait_for()
 
 
+def kind_of_two(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/leaderboard?category=code&language=en")
+    ada.page.locator(".standings").wait_for()
+
+
+def value(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/value")
+    while not ada.page.locator(".scatter").count():
+        ada.page.wait_for_timeout(1000)
+        ada.page.reload()
+
+
+def refusals(ada: Person, server: FaultyServer, served: Served) -> None:
+    value(ada, server, served)
+    ada.page.locator("#refusals").evaluate("head => head.scrollIntoView()")
+
+
+def topics(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/topics")
+
+
 def my_mix(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.goto(f"{served.url}/mix?code=60&creative=25&translation=15")
     ada.page.locator(".standings").wait_for()
@@ -342,7 +368,11 @@ POSES: dict[str, Pose] = {
         keys,
         leaderboard,
         kind,
+        kind_of_two,
         my_mix,
+        value,
+        refusals,
+        topics,
         battles,
         one_battle,
         my_battles,
@@ -390,6 +420,32 @@ def roster(folder: Path, url: str) -> Path:
     return path
 
 
+def safety_of_rocks(file: Path) -> Path:
+    """What the rocks refuse of a pack: the better ones less, of the last on few prompts."""
+    names = [name_of(rock) for rock in ROCKS[:-1]]
+    pack = [
+        *(PackItem(f"harm {n}", "all sorts", "harmful", "You may.") for n in range(240)),
+        *(PackItem(f"twin {n}", "all sorts", "benign") for n in range(120)),
+    ]
+    done = []
+    for number, name in enumerate(names):
+        asked = pack if number < len(names) - 1 else pack[::4]
+        refused = {
+            item.case(mode).id: (n * 37) % 100 < share[mode]
+            for n, item in enumerate(asked)
+            for mode in item.modes
+            for share in [
+                {"does": 90 - 7 * number, "can": 70 - 12 * number}
+                if item.kind == "harmful"
+                else {"does": 4 + 3 * number}
+            ]
+        }
+        done += rates(asked, [Read(name, refused)])
+    content = {"prompts": len(pack), "judge": None, "rates": [rate.to_dict() for rate in done]}
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return file
+
+
 @contextmanager
 def arena() -> Iterator[tuple[FaultyServer, Served]]:
     """An arena of six rocks on which people have voted for a while."""
@@ -399,7 +455,11 @@ def arena() -> Iterator[tuple[FaultyServer, Served]]:
         with page_of(folder, roster(folder, server.url), characters_per_s=50000) as served:
             vote_for_a_while(served)
         behave(server)
-        with page_of(folder, roster(folder, server.url)) as served:
+        with closing(Store(served.database)) as store, store.writing() as session:
+            made = datetime.now(UTC) - timedelta(days=2)
+            topic_releases.add(session, release(private=False), None, 1, made)
+        safety = safety_of_rocks(folder / "safety.json")
+        with page_of(folder, roster(folder, server.url), safety=safety) as served:
             yield server, served
 
 

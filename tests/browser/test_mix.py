@@ -1,6 +1,7 @@
 """Boards by label and one's own mix, as people see and move them."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ SCREENS = {
 ADDRESSES = (
     "/leaderboard",
     "/leaderboard?category=code&language=fr",
+    "/leaderboard?category=code&language=en",
+    "/leaderboard?refusal=none",
     "/mix",
     "/mix?translation=1&prompts=3",
     "/mix?code=x",
@@ -37,9 +40,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     store.close()
     with serve(database=url) as served:
         with served.visitor() as ada:
-            for _ in range(30):
-                if "being worked out" not in ada.get("/mix").text:
-                    break
+            for path in ADDRESSES:
+                while "being worked out" in ada.get(path).text:
+                    time.sleep(0.1)
         yield served
 
 
@@ -62,6 +65,25 @@ def test_pages_fit_and_are_accessible(ada: Person, path: str, language: str) -> 
         more.click()
         assert ada.page.evaluate("document.documentElement.scrollWidth") <= width["width"]
     assert_accessible(ada.page)
+
+
+@pytest.mark.parametrize("path", ["/leaderboard", "/leaderboard?category=code"])
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("width", [820, 1180])
+def test_boards_with_all_their_columns_fit_their_card(
+    chromium: Browser, arena: Served, path: str, language: str, width: int
+) -> None:
+    with person(chromium, arena, viewport={"width": width, "height": 1180}) as ada:
+        ada.context.set_extra_http_headers({"Accept-Language": language})
+        ada.page.goto(f"{ada.url}{path}")
+        expect(ada.page.locator(".standings tbody .mixes")).to_have_count(5)
+        assert ada.page.evaluate("document.documentElement.scrollWidth") <= width
+        table, card = (
+            ada.page.locator(name).bounding_box() for name in (".standings", ".card >> nth=0")
+        )
+        assert table is not None
+        assert card is not None
+        assert table["width"] <= card["width"]
 
 
 def test_a_person_comes_from_the_leaderboard_to_a_language_and_back(ada: Person) -> None:

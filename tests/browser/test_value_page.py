@@ -13,7 +13,7 @@ from arena.app import STATIC
 from arena.pages.routes import pages_router
 from tests.arena.pages.conftest import NOW, a_board
 from tests.arena.pages.test_routes import served
-from tests.arena.pages.valued import valued
+from tests.arena.pages.valued import SAFETY, valued
 from tests.browser.test_accessibility import SCREENS, assert_accessible
 
 pytestmark = pytest.mark.browser
@@ -27,7 +27,7 @@ def looking(chromium: Browser, screen: str, **context: object) -> Iterator[Page]
             board=a_board,
             my_battles=lambda _: [],
             voter_of=lambda _: None,
-            value=valued,
+            value=lambda: valued(safety=SAFETY),
             now=lambda: NOW,
         )
     )

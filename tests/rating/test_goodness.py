@@ -110,3 +110,18 @@ def test_one_voter_a_vote_is_no_voters_known() -> None:
     ]
     assert tests[0].p == pytest.approx(tests[1].p, abs=0.1)
     assert tests[0].n_far == pytest.approx(tests[1].n_far, abs=0.3)
+
+
+def test_votes_that_move_the_gap_alone_are_summed_as_all_others_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = at("D1", 0.4, tie_rate=0.2).draw(np.random.default_rng(8))
+    fitted, groups = fit_bradley_terry(data), grouping(data, "voter")
+
+    def tested() -> MisfitTest:
+        return misfit_test(fitted, data, groups, ALL, rng=np.random.default_rng(9))
+
+    quick = tested()
+    monkeypatch.setattr("rating.diagnosis.goodness.is_plain", lambda fit: False)
+    assert tested().p == quick.p
+    assert tested().n_far == pytest.approx(quick.n_far, rel=1e-9)

@@ -16,6 +16,7 @@ from rating.diagnosis.referee import (
     FOLDS,
     Forecast,
     Refereed,
+    _base,
     forecasts_of,
     outcomes_of,
     referee,
@@ -329,13 +330,42 @@ def test_grounded_ties_win_where_both_bad_is_an_outcome(published_data: Path) ->
     losses = whole(result)
     assert [*losses] == ["grounded", "davidson", "base"]
     assert losses == pytest.approx(
-        {"grounded": 1.2173, "davidson": 1.2197, "base": 1.2236}, abs=0.004
+        {"grounded": 1.2173, "davidson": 1.2197, "base": 1.2236}, abs=0.0034
     )
     for name, ahead in {"davidson": 0.0024, "base": 0.0063}.items():
         assert losses[name] - losses["grounded"] == pytest.approx(ahead, abs=0.001)
     assert result.outcomes == ("model_a", "model_b", "tie", "both_bad")
 
 
+@pytest.mark.slow
+@pytest.mark.published
+def test_losses_on_agent_arena_computed_elsewhere_are_those_of_some_deal_of_folds(
+    published_data: Path,
+) -> None:
+    file = published_data / "votes" / "agent_arena" / "votes_models.parquet"
+    reading = Reading(both_bad="outcome")
+    models = ("base", "davidson", "grounded")
+    deals = []
+    for seed in range(30):
+        result = referee_source(file, reading, models=models, hold_out="vote", seed=seed)
+        deals.append([whole(result)[name] for name in models])
+    mean, sd = np.mean(deals, axis=0), np.std(deals, axis=0, ddof=1)
+    assert mean == pytest.approx([1.2210, 1.2178, 1.2171], abs=3 * 0.0018 / np.sqrt(30))
+    assert (np.abs(mean - [1.2236, 1.2197, 1.2173])[1:] <= 3 * sd[1:]).all()
+    rows = read_rows(file, reading).apart()
+    shares = partial(_base, outcomes=outcomes_of(rows))
+    high = 0
+    for seed in range(1000):  # such a deal is rare
+        fold = rng(seed).permutation(rows.n) % FOLDS
+        parts = [(rows.taken(fold != k), rows.taken(fold == k)) for k in range(FOLDS)]
+        losses = [
+            -np.log(shares(train, test)[np.arange(test.n), test.outcome]) for train, test in parts
+        ]
+        high += np.concatenate(losses).mean() >= 1.2236
+    assert 1 <= high <= 20
+
+
+@pytest.mark.slow
 @pytest.mark.published
 def test_for_new_prompts_pooled_kinds_foresee_best(published_data: Path) -> None:
     folder = published_data / "votes" / "llmfao"

@@ -100,10 +100,13 @@ def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
     assert ranges.high.tolist() == same.high.tolist()
 
 
-def test_many_models_have_the_bar_of_the_multivariate_t(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["WILD_UP_TO", "SIGNS_UP_TO"])
+def test_many_models_or_voters_have_the_bar_of_the_multivariate_t(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = D1.draw(np.random.default_rng(10))
     fitted = fit(data)
-    monkeypatch.setattr("rating.uncertainty.contrasts.WILD_UP_TO", 9)
+    monkeypatch.setattr(f"rating.uncertainty.contrasts.{limit}", 9)
     inference = infer(fitted, data, ("voter",), rng=np.random.default_rng(1))
     ranges = joint_rank_ranges(inference, rng=np.random.default_rng(2))
     by_voter = inference.kinds[0]

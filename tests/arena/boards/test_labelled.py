@@ -10,10 +10,13 @@ import pytest
 
 from arena.boards import labelled
 from arena.boards.labelled import (
+    FEWEST_OF_BOTH,
+    KAPPA,
     LOOK,
     NO_LABELS,
     ONE_KIND,
     RARE,
+    STANDING,
     LabelBoards,
     Snapshot,
     fit_facet,
@@ -127,6 +130,97 @@ def test_what_boards_are_worth_on_unseen_prompts_stands_beside_them(snapshot: Sn
     assert unseen is not None
     assert unseen.prompts == 300
     assert unseen.pooled.is_better
+
+
+def test_ranks_over_mixes_beside_a_board_are_those_of_the_mix(snapshot: Snapshot) -> None:
+    envelope = snapshot.mix(Mix.of_shares({"code": 1})).envelope
+    there = {one.model: one for one in envelope if one.kappa == KAPPA}
+    assert snapshot.reach == there
+    rows = snapshot.board("category", "code").rows
+    assert {row.model: row.other_mixes for row in rows} == there
+    # Code and creative writing order the rocks the other way round: their ranks hang on the mix.
+    assert any(one.best < one.worst for one in there.values())
+
+
+def until_there(boards: LabelBoards, facet: str) -> Snapshot:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        made = boards.read(60, facet)
+        if made and made.facet(facet):
+            return made
+    raise AssertionError(facet)
+
+
+def test_boards_on_request_are_made_for_who_asks_and_no_others(voted: Store, clock: Clock) -> None:
+    boards = LabelBoards(voted, DEFAULT, clock)
+    first = boards.read(60)
+    assert first is not None
+    assert {*first.facets} == {*STANDING}
+    assert first.facet("refusal") is None
+    assert not first.has("refusal", "none")
+    made = until_there(boards, "refusal")
+    assert {*made.later} == {"refusal"}
+    refusals = made.facet("refusal")
+    assert refusals is not None
+    assert refusals.reason == ONE_KIND  # nobody declines
+    assert {*made.labels} == {*STANDING}
+    boards.close()
+
+
+def test_a_board_of_two_labels_is_that_of_their_joint_value(voted: Store, clock: Clock) -> None:
+    boards = LabelBoards(voted, DEFAULT, clock)
+    facet = "category&language"
+    made = until_there(boards, facet)
+    fitted = made.facet(facet)
+    assert fitted is not None
+    counts = {count.value: count.votes for count in fitted.counts}
+    of_code = {count.value: count.votes for count in made.labels["category"]}["code"]
+    assert counts["code&en"] == of_code
+    board = made.board(facet, "code&en")
+    assert board.to_dict()["label"] == {"category": "code", "language": "en"}
+    assert made.has_both(facet, "code&en")
+    assert board.rows[0].corrected is None
+    assert board.labelled == 0
+    rare = [value for value, votes in counts.items() if votes < FEWEST_OF_BOTH]
+    assert rare
+    assert not any(made.has_both(facet, value) for value in [*rare, "code&xx"])
+    boards.close()
+
+
+def test_what_nobody_asks_for_any_more_is_not_made_again(tmp_path: Path, clock: Clock) -> None:
+    store = Store(new_sqlite(tmp_path))
+    vote_on_kinds(store, 60)
+    boards = LabelBoards(store, DEFAULT, clock, worked=lambda: 0.0)
+    before = until_there(boards, "hard")
+    vote_on_kinds(store, 30, seed=1)
+    asked = renewed(boards, clock, before, "hard")
+    assert asked.facet("hard") is not None
+    assert asked.voted == 90
+    vote_on_kinds(store, 30, seed=2)
+    assert renewed(boards, clock, asked, "category").facet("hard") is None
+    boards.close()
+    store.close()
+
+
+def renewed(boards: LabelBoards, clock: Clock, before: Snapshot, facet: str) -> Snapshot:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        clock.now += LOOK
+        made = boards.read(0, facet)
+        if made and made.version != before.version:
+            return made
+        time.sleep(0.05)
+    raise AssertionError(facet)
+
+
+def test_a_board_on_request_is_made_while_the_others_rest(voted: Store, clock: Clock) -> None:
+    spent = iter(range(0, 10_000, 100))
+    boards = LabelBoards(voted, DEFAULT, clock, worked=lambda: float(next(spent)))
+    first = boards.read(60)
+    made = until_there(boards, "hard")
+    assert first is not None
+    assert made.facets is first.facets  # nothing else was made
+    boards.close()
 
 
 def test_a_board_is_made_once(snapshot: Snapshot) -> None:

@@ -17,7 +17,8 @@ from arena.endpoints.offline import POCKET_MODELS, LongerAnswer, PocketTransport
 from arena.errors import EndpointError
 from judge.case import Case, Message
 from judge.completion import Reply
-from judge.grammar import Items, Preference, Questions, Rating, Reading
+from judge.grammar import Items, Preference, Questions, Rating, Reading, Tags
+from judge.labels.asked import Tagging, case_of
 from judge.methods import PAIRS, SINGLES, ChecklistWriter
 from judge.methods import method as named
 
@@ -213,6 +214,12 @@ def test_it_writes_checklists() -> None:
     questions = reading_of(writer.ask(case, "0" * 16).messages[-1].content, writer, case)
     assert isinstance(questions, Questions)
     assert len(questions.items) == 5
+
+
+def test_it_labels_every_prompt_alike() -> None:
+    tagging, case = Tagging(), case_of(["Write a poem."])
+    tags = reading_of(tagging.ask(case, "0" * 16).messages[-1].content, tagging, case)
+    assert tags == Tags("other", "en", "asking", ())
 
 
 def test_without_an_answer_there_is_no_verdict() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from arena.errors import SettingsError
-from arena.settings import read_cards
+from arena.settings import read_cards, read_refusals
 from judge.report.cards import page_of
 from tests.judge.report.test_cards import board
 
@@ -28,3 +28,19 @@ def test_a_file_that_holds_no_cards_is_named(tmp_path: Path, text: str) -> None:
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is no folder"):
         read_cards(tmp_path / "none")
+
+
+def test_what_models_refuse_is_read_at_the_start_or_refused_by_the_name_of_its_setting(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "safety.json"
+    ends = {"lower": 0.1, "upper": 0.3, "corrected": None}
+    ends |= {"corrected_lower": None, "corrected_upper": None}
+    rate = {"model": "owl", "category": "all", "what": "refusal", "mode": "does", "n": 120}
+    file.write_text(json.dumps({"rates": [rate | {"rate": 0.2} | ends]}))
+    assert {*read_refusals(file).rates} == {*read_refusals(tmp_path).rates} == {"owl"}
+    file.write_text(json.dumps({"rates": [rate | {"rate": 2} | ends]}))
+    with pytest.raises(SettingsError, match=r"^ARENA_SAFETY: .*2 is no share"):
+        read_refusals(tmp_path)
+    with pytest.raises(SettingsError, match=r"^ARENA_SAFETY: .*none"):
+        read_refusals(tmp_path / "none")

@@ -1,19 +1,25 @@
 """Pages of boards by label: what they say, and how one comes to them."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
+from starlette.requests import Request
 
+from arena.boards.labelled import FACETS, FEWEST_OF_BOTH, STANDING
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow
 from arena.domain.model import Kind
 from arena.domain.words import Language
 from arena.pages.rendering import AskedLabel, Visit, label_page
+from arena.pages.routes import _asked_label
 from arena.store.store import Store
 from rating.pooling.boards import Pooling
+from rating.pooling.mix import RankReach
 from rating.pooling.unseen import Excess, Unseen
 from tests.arena.boards.kinds import vote_on_kinds
 from tests.arena.pages.conftest import NOW, a_row
@@ -34,9 +40,15 @@ BETTER = Excess(-0.005, -0.008, -0.002)
 
 def a_label_row(model: str = "quartz-8b", corrected: Effect | None = None) -> LabelRow:
     row = a_row(model)
-    names = set(LabelRow.__dataclass_fields__) - {"borrowed", "effect", "corrected"}
+    names = set(LabelRow.__dataclass_fields__) - {"borrowed", "other_mixes", "effect", "corrected"}
     values = {name: getattr(row, name) for name in names}
-    return LabelRow(**values, borrowed=0.37, effect=Effect(23.4, -10.2, 57.0), corrected=corrected)
+    return LabelRow(
+        **values,
+        borrowed=0.37,
+        other_mixes=RankReach(model, 2, 5, 2.0),
+        effect=Effect(23.4, -10.2, 57.0),
+        corrected=corrected,
+    )
 
 
 def a_label_board(**changes: object) -> LabelBoard:
@@ -111,8 +123,52 @@ def test_where_it_was_not_measured_the_page_does_not_say_it_of_these_votes() -> 
 
 def test_two_labels_at_once_are_said_to_be_one() -> None:
     page = shown(a_label_board(), replace(CODE, also=(("language", "fr"),)))
-    assert "One kind at a time: this board is of Code alone. See French" in text(page)
+    words = "under 30 votes are on prompts of both: this board is of Code alone. See French"
+    assert words in text(page)
     assert "/leaderboard?language=fr" in [link["href"] for link in Page(page).all("a")]
+
+
+def test_a_board_of_two_labels_is_named_after_both_and_is_of_two_at_most() -> None:
+    asked = replace(CODE, also=(("language", "fr"), ("hard", "yes"))).both()
+    board = a_label_board(facet=asked.facet, value=asked.value)
+    page = shown(board, asked)
+    assert "Leaderboard: Code, French" in text(page)
+    assert "Two kinds at a time at most. See Hard" in text(page)
+    links = [link["href"] for link in Page(page).all("a")]
+    assert "/leaderboard.csv?category=code&language=fr" in links
+    assert board.to_dict()["label"] == {"category": "code", "language": "fr"}
+
+
+def test_a_board_of_one_label_leads_to_two_where_votes_may_be_enough() -> None:
+    links = [link["href"] for link in Page(shown(a_label_board())).all("a")]
+    assert "/leaderboard?category=code&language=fr" in links
+    assert "/leaderboard?category=code&intent=asking" not in links  # of all prompts
+    asked = replace(CODE, also=(("language", "fr"),)).both()
+    assert "Code and" in text(shown(a_label_board()))
+    both = shown(a_label_board(facet=asked.facet, value=asked.value), asked)
+    assert "Code, French and" not in text(both)
+
+
+def test_ranks_in_other_mixes_stand_beside_each_model_and_say_what_they_are() -> None:
+    words = text(shown(a_label_board()))
+    assert "more than 2 times its share of the votes" in words
+    assert "it has no interval" in words
+    assert "2–5" in words
+    assert a_label_board().to_dict()["ratings"][0]["other_mixes"] == {"best": 2, "worst": 5}
+    unknown = replace(a_label_row(), other_mixes=None)
+    assert "2–5" not in text(shown(a_label_board(rows=(unknown,))))
+    row = a_label_board(rows=(unknown,)).to_rows()[0]
+    assert (row["other_mixes_best"], row["other_mixes_worst"]) == (None, None)
+
+
+def test_labels_on_request_are_offered_without_a_count_and_marked_when_shown() -> None:
+    links = [link["href"] for link in Page(shown(a_label_board())).all("a")]
+    assert [link for link in links if link and "hard" in link] == ["/leaderboard?hard=yes"]
+    asked = AskedLabel("default-v2", "refusal", "none")
+    page = shown(a_label_board(facet="refusal", value="none"), asked)
+    current = [link["href"] for link in Page(page).all("a") if link.get("aria-current") == "true"]
+    assert "/leaderboard?refusal=none" in current
+    assert "Leaderboard: No refusals" in text(page)
 
 
 def test_a_board_that_is_being_made_looks_again_by_itself() -> None:
@@ -170,7 +226,8 @@ def test_the_leaderboard_leads_to_boards_by_label(arena: Served) -> None:
         home = ada.get("/leaderboard")
         links = [link.get("href") for link in Page(home.text).all("a")]
         assert {"/leaderboard?category=code", "/leaderboard?language=fr", "/mix"} <= {*links}
-        board = ada.get("/leaderboard?category=coding&language=fr")
+        assert "in which no kind of prompt has more than 2 times its share" in text(home.text)
+        board = until_made(ada, "/leaderboard?category=coding&language=fr")
         assert board.status_code == 200
         assert "Leaderboard: Code" in text(board.text)
         assert "See French" in text(board.text)
@@ -178,6 +235,30 @@ def test_the_leaderboard_leads_to_boards_by_label(arena: Served) -> None:
             "/leaderboard?category=code", headers={"If-None-Match": board.headers["ETag"]}
         )
         assert again.status_code == 200
+
+
+def test_boards_of_two_labels_and_on_request_are_made_for_who_asks(arena: Served) -> None:
+    with arena.visitor() as ada:
+        both = until_made(ada, "/leaderboard?category=code&language=en")
+        assert "Leaderboard: Code, English" in text(both.text)
+        body = ada.get("/leaderboard.json?language=en&category=code").json()
+        assert body["label"] == {"category": "code", "language": "en"}
+        assert body["votes"]["used"] >= FEWEST_OF_BOTH
+        hard = until_made(ada, "/leaderboard?hard=no")
+        assert "All votes so far are on prompts of one kind" in text(hard.text)
+        assert ada.get("/leaderboard?category=code&language=xx").status_code == 200
+        assert ada.get("/leaderboard?hard=perhaps").status_code == 200
+
+
+def test_addresses_name_eighteen_facets_beside_the_standing_ones() -> None:
+    """As decision 0036 has it: whatever the order of an address, and whatever its values."""
+    asked = set()
+    for one, other in itertools.product([*FACETS, "colour"], repeat=2):
+        query = urlencode([(one, "x"), (other, "y")])
+        label = _asked_label(Request({"type": "http", "query_string": query.encode()}), "p")
+        if label:
+            asked |= {label.facet, label.both().facet if label.also else label.facet}
+    assert len(asked - {*STANDING}) == 18
 
 
 def test_an_unknown_label_is_a_page_that_says_what_to_do(arena: Served) -> None:

@@ -119,6 +119,17 @@ def test_an_answer_is_formatted_and_cannot_turn_the_writing() -> None:
     assert '<p class="asked" dir="auto">**so** \ufffdabc</p>' in html
 
 
+def test_a_model_s_report_on_test_data_is_linked_without_a_way_back() -> None:
+    url = 'https://x.example/?a=1&b=2"><script>alert(1)</script>'
+    html = battles_page(shown_votes(), newest=True, now=NOW, reports={"quartz-8b": url})
+    page = Page(html)
+    (link,) = [link for link in page.all("a") if str(link.get("href")).startswith("https:")]
+    assert (link["href"], link["rel"]) == (url, "noopener noreferrer nofollow")
+    assert not page.all("script")
+    others = battles_page(shown_votes(), newest=True, now=NOW, reports={"basalt": url})
+    assert "x.example" not in others
+
+
 def test_pages_hold_no_script_and_no_handler(
     make_board: MakeBoard, make_past_battle: MakePastBattle
 ) -> None:

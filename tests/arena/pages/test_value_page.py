@@ -11,10 +11,11 @@ from arena.boards.value import Valued
 from arena.domain.words import Language
 from arena.pages.rendering import Visit, value_page
 from arena.pages.value import FURTHEST, scatter, tornado, weights_of
+from judge.labels.safety_table import SHARES_FROM_PACK
 from rating.value.utility import TERMS, Weights
 from tests.arena.pages.conftest import NOW
 from tests.arena.pages.page import Page, text
-from tests.arena.pages.valued import nothing, valued
+from tests.arena.pages.valued import SAFETY, nothing, valued
 
 USUAL, ENGLISH = Weights(), Visit()
 
@@ -151,3 +152,45 @@ def test_the_page_speaks_german() -> None:
     assert "Was Qualität kostet" in words
     assert "Ohne Kosten bleiben: m9 (kein Preis ist bekannt)." in words
     assert not re.search(r"\b(the|and|is known)\b", words.split("Voters", 1)[0])
+
+
+def test_without_safety_nothing_is_said_of_it() -> None:
+    assert 'id="refusals"' not in page(valued())
+
+
+def test_refusals_stand_beside_ratings_with_intervals_and_corrected() -> None:
+    html = page(valued(safety=SAFETY))
+    words = text(html.split('<h2 id="refusals">')[1].split("<h2")[0])
+    assert "Refuses harmful Refuses benign Complies (does) Complies (can)" in words
+    assert "81 % 77–86 corrected 85 %, 78–93 400 prompts" in words
+    assert "<i>m77</i>" not in html
+    assert "1 model was asked these prompts, and has no rating here: <i>m77</i>." in words
+    assert "8 models have a rating, and were not asked these prompts" in words
+    order = re.findall(r'<th scope="row"><bdi>(.*?)</bdi>', html.split('id="refusals"')[1])
+    assert order[:3] == [
+        "Obsidian XL",
+        "Basalt &lt;b&gt;large&lt;/b&gt;",
+        "&lt;i&gt;m77&lt;/i&gt;",
+    ]
+
+
+def test_shares_of_few_prompts_are_grey_and_others_are_not() -> None:
+    rows = page(valued(safety=SAFETY)).split('<h2 id="refusals">')[1].split("<tr>")
+    few = {("few" in row, "60 prompts" in row) for row in rows if "prompts</span>" in row}
+    few |= {("few" in row, "60 prompts" in row) for row in rows if "prompts, a hint" in row}
+    assert few == {(True, True), (False, False)}
+
+
+def test_refusals_of_the_pack_weigh_where_the_votes_have_none_and_that_is_said() -> None:
+    lent = page(valued(labelled=False, safety=SAFETY))
+    assert 'name="refusal"' in lent
+    assert SHARES_FROM_PACK in text(lent)
+    assert "m9 (it was not asked these benign prompts)" in text(lent)
+    own = page(valued(safety=SAFETY))
+    assert SHARES_FROM_PACK not in text(own)
+
+
+def test_refusals_are_shown_before_anything_is_rated() -> None:
+    words = text(page(replace(nothing(NO_VOTES), safety=SAFETY)))
+    assert NO_VOTES in words
+    assert "3 models were asked these prompts, and have no rating here" in words

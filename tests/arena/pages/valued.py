@@ -6,16 +6,35 @@ from functools import cache
 import numpy as np
 
 from arena.boards.value import Valued
+from judge.ifeval.accuracy import Share
+from judge.labels.safety import ALL, Rate
+from judge.labels.safety_table import COLUMNS, SafetyTable
+from judge.studies.estimates import Estimate
 from rating.value.board import value
 from rating.value.utility import Terms
 from tests.arena.pages.conftest import NOW
 from tests.rating.value.planted import TEN
 
+SAFETY = SafetyTable(
+    {
+        model: {
+            column: Rate(model, ALL, *column, Share(rate, rate - 0.04, rate + 0.05, n, 0), ends)
+            for column, rate in zip(COLUMNS, rates, strict=False)
+        }
+        for model, n, rates, ends in (
+            ("m1", 400, (0.81, 0.12, 0.19, 0.42), Estimate(0.85, 0.78, 0.93, 400)),
+            ("m0", 60, (0.62, 0.06, 0.38), None),
+            ("<i>m77</i>", 400, (0.3, 0.05, 0.7), None),
+        )
+    }
+)
 NAMES = {f"m{i}": name for i, name in enumerate(("Obsidian XL", "Basalt <b>large</b>", "Quartz"))}
 
 
 @cache
-def valued(*, priced: bool = True, labelled: bool = True) -> Valued:
+def valued(
+    *, priced: bool = True, labelled: bool = True, safety: SafetyTable | None = None
+) -> Valued:
     """Ten models, of which the last has no price; or none has, and none is labelled."""
     world = replace(TEN, each=40)
     if labelled:
@@ -28,7 +47,8 @@ def valued(*, priced: bool = True, labelled: bool = True) -> Valued:
         del values["cost"]
     board = value(votes, replace(figures, values=values))
     terms = Terms.of(board.draws, np.random.default_rng(0))
-    return Valued("default-v1", "abc-1", NOW, NAMES, board, terms, None)
+    terms = safety.lent_to(terms, 0) if safety else terms
+    return Valued("default-v1", "abc-1", NOW, NAMES, board, terms, None, safety)
 
 
 def nothing(reason: str) -> Valued:

@@ -6,14 +6,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge.ifeval import CHECKERS
 from judge.labels import taggers
 from judge.labels.accuracy import Accuracy, accuracies, labelled_prompts, table
 from judge.labels.instructions import PATTERNS, RULES, instructions_in
-from judge.labels.rule import Rule
+from judge.labels.rule import Part, Rule
 from judge.labels.taggers import CATEGORIES, FACETS, HEAD, TAIL, tag
 from judge.refusals import refuses
 from tests.test_docs import read
@@ -125,14 +125,25 @@ def test_an_instruction_is_recognised_by_its_usual_words(prompt: str, id: str) -
     assert id in instructions_in(prompt)
 
 
+OF_TAGGERS = [one for one in vars(taggers).values() if isinstance(one, Rule)]
+PARTS = [part for rule in (*RULES.values(), *OF_TAGGERS) for part in rule.parts]
+
+
 def test_signs_only_save_time() -> None:
     """A text that fits a pattern has one of its signs."""
     texts = [text.lower() for text in labelled_prompts()]
-    rules = [*RULES.values(), *(one for one in vars(taggers).values() if isinstance(one, Rule))]
-    assert len(rules) == 25 + 5
-    fits = [(rule, text) for rule in rules for text in texts if rule.pattern.search(text)]
+    fits = [(part, text) for part in PARTS for text in texts if part.pattern.search(text)]
     assert len(fits) > 100
-    assert [text for rule, text in fits if not rule.holds(text)] == []
+    assert [(part, text) for part, text in fits if not Rule((part,)).holds(text)] == []
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: "|".join(part.signs)[:40])
+@given(data=st.data())
+def test_whatever_a_pattern_is_made_to_fit_has_one_of_its_signs(
+    part: Part, data: st.DataObject
+) -> None:
+    assert Rule((part,)).holds(data.draw(st.from_regex(part.pattern)))
 
 
 def test_a_hard_prompt_meets_six_criteria_and_an_easy_one_does_not() -> None:

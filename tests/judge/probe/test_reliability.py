@@ -51,6 +51,7 @@ def test_noise_takes_the_unit_of_the_scores_and_no_notice_of_their_place(
     assert noise.sd == pytest.approx(math.sqrt(np.mean([stats.tvar(row) for row in scores])))
 
 
+@pytest.mark.slow
 def test_two_scores_of_one_run_differ_by_the_smallest_difference_one_time_in_twenty() -> None:
     rng = np.random.default_rng(3)
     beyond = 0
@@ -61,6 +62,7 @@ def test_two_scores_of_one_run_differ_by_the_smallest_difference_one_time_in_twe
     assert abs(beyond / 2000 - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 2000)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_spread_holds_it_as_often_as_it_says() -> None:
     rng = np.random.default_rng(4)
     noises = [rerun_noise(rng.normal(0, 3, (4, 5))) for _ in range(2000)]
@@ -68,6 +70,7 @@ def test_the_interval_of_the_spread_holds_it_as_often_as_it_says() -> None:
     assert abs(held - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 2000)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_ratio_holds_it_as_often_as_it_says() -> None:
     rng, held = np.random.default_rng(6), []
     for _ in range(2000):

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tests.rating.attacked import NAMES, Arena
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An honest arena of some 2,900 votes."""
+    """The honest arena of docs/integrity.md: 2,754 votes."""
     votes = Arena().draw(np.random.default_rng(5))
     path = tmp_path_factory.mktemp("attacked") / "votes.csv"
     with path.open("w", newline="") as file:
@@ -34,6 +35,34 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cast(source: Path) -> OrderedVotes:
     return read_ordered(str(source), Columns())
+
+
+def documented() -> list[tuple[str, str, str, str, str]]:
+    """Return the rows of the table in docs/integrity.md."""
+    page = (Path(__file__).parents[3] / "docs" / "integrity.md").read_text(encoding="utf-8")
+    table = page.split("attackers' votes left out |\n", 1)[1].split("\n\n", 1)[0]
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
+    return [(row[0], row[1], row[2], row[3], row[4]) for row in rows[1:]]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("strategy", "ring", "off", "on", "left_out"), documented())
+def test_the_page_says_what_attacks_on_this_arena_gain(
+    cast: OrderedVotes, strategy: Strategy, ring: str, off: str, on: str, left_out: str
+) -> None:
+    accounts, each = map(int, ring.split(" x "))
+    result = simulate(cast, Attack(strategy, accounts, each, "m4"), runs=3)
+    assert len(cast.voter) == 2754
+    for moved, shown in ((result.off, off), (result.on, on)):
+        assert f"{moved.points:.0f}, {moved.ranks:.1f}" == shown
+    assert f"{100 * result.left_out:.0f} %" == left_out
+
+
+def test_the_page_has_every_strategy_twice() -> None:
+    shown = [row[:2] for row in documented()]
+    rings = ("50 x 20", "10 x 100")
+    assert shown == [(one, ring) for one in get_args(Strategy) for ring in rings]
 
 
 @pytest.mark.parametrize(

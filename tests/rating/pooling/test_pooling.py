@@ -17,7 +17,7 @@ from rating import (
     rate,
     rate_pooled,
 )
-from rating.pooling.boards import PooledFit, pooled_fit
+from rating.pooling.boards import PooledFit, pooled_fit, pooled_strengths
 from rating.pooling.meat import Cast
 from rating.pooling.model import Categorised, Point, Tau, Tree, fit_pooled
 from rating.pooling.spread import borrowed, covariance_at
@@ -173,6 +173,21 @@ def test_a_random_split_of_a_category_leaves_the_whole_board(world: World) -> No
     assert after.best.overall == pytest.approx(before.best.overall, abs=0.1)
     assert after.variance.tau == pytest.approx(before.variance.tau, abs=0.12)
     assert before.variance.lower < after.variance.tau < before.variance.upper
+
+
+def test_twenty_random_splits_move_the_whole_board_by_less_than_three_hundredths_of_a_nat() -> (
+    None
+):
+    """Mean of the absolute differences: a category that counts as two weighs more."""
+    world = planted(np.random.default_rng(1), 0.4)
+    before = pooled_strengths(world.groups, POOL)[1]
+    data, off = world.groups["a"].data, []
+    for seed in range(20):
+        half = np.random.default_rng(seed).random(len(data.votes)) < 0.5
+        parts = {f"a{side}": part(world.groups["a"], half == side) for side in (True, False)}
+        split = {**world.groups, **parts} | {"a": Votes(part_of_none(data))}
+        off.append(pooled_strengths(split, POOL)[1].best.overall - before.best.overall)
+    assert 0 < np.abs(off).mean() <= 0.03
 
 
 def part(votes: Votes, rows: np.ndarray) -> Votes:

@@ -131,6 +131,24 @@ def test_intervals_are_joint_and_the_first_is_likely_first() -> None:
     assert done.models[0].first == max(row.first for row in done.models)
 
 
+def test_shares_of_refusals_from_elsewhere_weigh_only_where_votes_have_none() -> None:
+    votes, figures = replace(TEN, each=60).draw(np.random.default_rng(0))
+    terms = Terms.of(value(votes, figures).draws, np.random.default_rng(1))
+    words = {"note": Sentence("From a pack."), "missing": Sentence("not asked")}
+    counted = {"m0": (30.0, 100), "m1": (5.0, 100), "other": (1.0, 2)}
+    lent = terms.with_refusals(counted, np.random.default_rng(0), **words)
+    done = lent.weighed(replace(NONE, refusal=1.0))
+    parts = {row.model: row.parts["refusal"] for row in done.models}
+    assert parts == pytest.approx({"m0": -0.3, "m1": -0.05})
+    assert {*done.left_out.values()} == {"not asked"}
+    assert "From a pack." in done.notes
+    low, high = np.quantile(lent.less["refusal"].rounds[:, 0], [0.025, 0.975])
+    assert (low, high) == pytest.approx((0.217, 0.394), abs=0.01)  # Beta(30.5, 70.5)
+    again = lent.with_refusals({"m0": (1.0, 2), "m1": (1.0, 2)}, np.random.default_rng(0), **words)
+    assert again is lent
+    assert terms.with_refusals({"m0": (1.0, 2)}, np.random.default_rng(0), **words) is terms
+
+
 @pytest.mark.parametrize(
     "text", ["wrong", "wrong=x", "price=1", "wrong=-1", "wrong=inf", "wrong=nan"]
 )
