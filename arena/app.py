@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
 from arena.api import problems
@@ -20,35 +22,49 @@ from arena.api.battle_routes import battles_router
 from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
-from arena.boards import leaderboard
+from arena.boards import integrity, leaderboard
+from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.value import Valuation
+from arena.boards.voter_check import MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
-from arena.domain.model import Roster
+from arena.domain.model import Entry, Model, Roster, Standing
+from arena.domain.room_view import RosterView, Trial, VotersView
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
+from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
-from arena.errors import ClosingError, SettingsError, UnknownBattleError
+from arena.errors import ClosingError, RoomError, SettingsError, UnknownBattleError
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
-from arena.pages.oidc import OpenId
+from arena.pages.admin.room import Room, RosterDesk, admin_router
 from arena.pages.rendering import Below, Visit, prepare
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
 from arena.play import upkeep
-from arena.play.battles import Battles
+from arena.play.battles import Battles, Field
 from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
 from arena.play.pace import MEMORY
+from arena.play.roster import LiveRoster
 from arena.play.rules import Rules
 from arena.play.topics import keep_releasing
-from arena.settings import Settings, read_cards, read_keys, read_refusals, read_roster
-from arena.store import log, single_battles, topics
+from arena.settings import (
+    Keys,
+    Settings,
+    models_in,
+    read_cards,
+    read_keys,
+    read_refusals,
+    read_roster,
+)
+from arena.store import exclusions, last_day, log, people, single_battles, topics
+from arena.store import roster as roster_rows
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
@@ -66,6 +82,7 @@ SENT_AS_IT_IS = (
 )
 """What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
 the length of an answer. Events are sent as they come, and what the API answers is short."""
+GIVEN = Sentence("This arena was started on models that it found: start it with a roster.")
 POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
 """Whose leaderboards are shown, the first without being asked for."""
 EXAMPLES = (
@@ -93,6 +110,9 @@ class Parts:
     addresses: Addresses
     metrics: Metrics
     stop_metrics: Callable[[], None]
+    keys: Keys
+    models: Roster
+    roster: LiveRoster | None
     examples: Sequence[str]
     warm_up: Callable[[], Coroutine[None, None, None]]
 
@@ -105,7 +125,6 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     SettingsError, StoreError
         If it cannot be served as asked.
     """
-    roster = roster or _roster(settings)
     parts = build(settings, roster)
     app = FastAPI(
         title="Arena",
@@ -138,7 +157,12 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     problems.install(app, lambda request: missing(visit_of(request)))
     board = parts.boards[DEFAULT.name]
     provider = settings.provider()
-    openid = OpenId(provider, settings.named_roles()) if provider else None
+    if provider is None:
+        openid = None
+    else:
+        from arena.pages.oidc import OpenId  # what it is made of takes long to load
+
+        openid = OpenId(provider, settings.named_roles())
     doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
@@ -152,7 +176,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             labels=parts.labels,
             others={name: o.read for name, o in parts.boards.items() if name != DEFAULT.name},
             cards=read_cards(settings.cards) if settings.cards else (),
-            exhibits=_exhibits(parts.store, roster) if settings.show_battles else None,
+            exhibits=_exhibits(parts.store, parts.models) if settings.show_battles else None,
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
@@ -161,21 +185,34 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         )
     )
     app.include_router(sign_in_router(doors))
+    app.include_router(admin_router(_room(parts, settings), visit_of))
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
     app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts, settings, visit_of) if settings.page else app
 
 
-def build(settings: Settings, roster: Roster) -> Parts:
-    """Open the database, and wire the live path."""
+def build(settings: Settings, given: Roster | None = None) -> Parts:
+    """Open the database, and wire the live path, for a roster if not for the stored one."""
+    store = Store(settings.database, settings.lock_timeout_s)
+    try:
+        return _built(settings, store, given)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
+    entries = () if given else _stored_roster(settings, store)
+    field = [one.model for one in entries if one.standing is Standing.ENABLED]
+    roster = given or Roster(tuple(field) or POCKET_MODELS)
     _check_weights(settings, roster)
     recordings = load_recordings(roster)
     pocket = PocketTransport()
     timeouts = Timeouts(
         first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
     )
-    endpoints = reach(roster, read_keys(roster), recordings, pocket, timeouts, settings.budgets())
-    store = Store(settings.database, settings.lock_timeout_s)
+    keys = _keys(settings, roster, stored=bool(entries))
+    endpoints = reach(roster, keys, recordings, pocket, timeouts, settings.budgets())
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
@@ -200,7 +237,11 @@ def build(settings: Settings, roster: Roster) -> Parts:
     key = settings.signing_key()
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     verifier = upkeep.RecordVerifier(store, _now)
+    follow = partial(_follow, endpoints, battles)
     return Parts(
+        keys=keys,
+        models=roster,
+        roster=None if given else LiveRoster(store, follow),
         store=store,
         endpoints=endpoints,
         battles=battles,
@@ -222,8 +263,47 @@ def build(settings: Settings, roster: Roster) -> Parts:
     )
 
 
-def _roster(settings: Settings) -> Roster:
-    return read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
+    """Give the roster in the database; the file fills an empty one, or is compared with it."""
+    models = tuple(read_roster(settings.roster)) if settings.roster else ()
+    if models and not store.read(roster_rows.entries):
+        read_keys(models, settings.keys)
+        with store.writing() as session:
+            roster_rows.seed(session, models, _now())
+    entries = store.read(roster_rows.entries)
+    known = {entry.model.id for entry in entries}
+    if new := [model.id for model in models if model.id not in known]:
+        logger.warning(
+            "The roster in the database has no %s: arena models add %s adds what is new in the "
+            "file",
+            ", ".join(map(repr, new)),
+            settings.roster,
+        )
+    return entries
+
+
+def _keys(settings: Settings, roster: Roster, *, stored: bool) -> Keys:
+    """Read the keys; without its own a model of a stored roster fails, and no more."""
+    if not stored:
+        return read_keys(roster, settings.keys)
+    keys = Keys((model.api_key_env for model in roster if model.api_key_env), settings.keys)
+    for model in roster:
+        if model.api_key_env and not keys.get(model.api_key_env):
+            logger.warning("Model %r has no key: %s is not set", model.id, model.api_key_env)
+    return keys
+
+
+def _follow(endpoints: Endpoints, battles: Battles, entries: Sequence[Entry]) -> None:
+    """Let the enabled battle from here on; the disabled go on with what they have begun."""
+    if not entries:
+        return
+    standing = {s: [one.model for one in entries if one.standing is s] for s in Standing}
+    resting = standing[Standing.DISABLED]
+    drawn = standing[Standing.ENABLED]
+    recordings = load_recordings((*resting, *drawn))
+    endpoints.replay(recordings, {m.id: m.characters_per_s for m in (*resting, *drawn)})
+    recorded = {model_id: tuple(prompts) for model_id, prompts in recordings.items()}
+    battles.use(Field.of(drawn, recorded, resting))
 
 
 def _check_weights(settings: Settings, roster: Roster) -> None:
@@ -313,6 +393,7 @@ def _lifespan(
         learning = asyncio.create_task(parts.warm_up())
         keeping = asyncio.create_task(upkeep.keep_up(parts.store))
         parts.battles.relay.start()
+        following = asyncio.create_task(parts.roster.keep_up() if parts.roster else _nothing())
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
@@ -330,6 +411,7 @@ def _lifespan(
         yield
         learning.cancel()
         matching.cancel()
+        following.cancel()
         verifying.cancel()
         valuing.cancel()
         labelling.cancel()
@@ -377,6 +459,103 @@ def _visit(store: Store, request: Request) -> Visit:
     """Say what a page takes from who asks for it; it reads, and so blocks."""
     voter = _voter_of(request)
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
+
+
+def _room(parts: Parts, settings: Settings) -> Room:
+    """Wire the admin room."""
+    store, check = parts.store, VoterCheck(parts.store, _now)
+    policy = DEFAULT.name
+
+    def voters() -> VotersView:
+        left_out = store.read(exclusions.left_out, policy, MOST_SHOWN)
+        suspects = check.newest.suspects if check.newest else ()
+        ids = {one.voter for one in left_out} | {one.voter for one in suspects}
+        names = store.read(people.names, ids)
+        return VotersView(check.newest, check.examining, check.problem, left_out, names)
+
+    def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:
+        return lambda target, reason, by: decide(store, target, reason, by, _now()).changed
+
+    return Room(
+        status=lambda: store.read(last_day.status, _now(), settings.max_dollars_per_day),
+        acts=partial(store.read, people.acts),
+        voters=voters,
+        flagged=partial(store.read, exclusions.flagged, policy, MOST_SHOWN),
+        boards=lambda: [board.read() for board in parts.boards.values()],
+        held=partial(store.read, exclusions.held),
+        exclude=decided(integrity.exclude),
+        readmit=decided(integrity.readmit),
+        examine=check.begin,
+        roster=_desk(parts, settings),
+        apply=lambda by: sum(done.votes for done in check.apply(by) if not done.held),
+    )
+
+
+def _desk(parts: Parts, settings: Settings) -> RosterDesk:
+    """Wire what the admin room does to the roster."""
+    store, keys = parts.store, parts.keys
+
+    def view() -> RosterView:
+        entries = store.read(roster_rows.entries) if parts.roster else ()
+        needing = {one.model.id: one.model.api_key_env for one in entries}
+        keyless = {model for model, name in needing.items() if name and not keys.get(name)}
+        return RosterView(entries, frozenset(keyless))
+
+    def change(model: str, by: str, **what: Any) -> None:
+        weighted = settings.sampler is Sampler.WEIGHTED
+        with store.writing() as session:
+            roster_rows.change(session, model, by, _now(), weighted=weighted, **what)
+        _look(parts)
+
+    def add(text: str, by: str) -> None:
+        if parts.roster is None:
+            raise RoomError(GIVEN)
+        known = {one.model.api_key_env for one in store.read(roster_rows.entries)}
+        models = _pasted(text, known | keys.of_file.keys())
+        with store.writing() as session:
+            roster_rows.add(session, models, by, _now())
+        _look(parts)
+
+    async def try_all() -> Mapping[str, Trial]:
+        entries = (await run_in_threadpool(view)).entries
+        asked = [one.model for one in entries if one.standing is not Standing.RETIRED]
+        return await trial.try_all(parts.endpoints, asked)
+
+    return RosterDesk(
+        view=view,
+        place=lambda model, standing, by: change(model, by, standing=standing),
+        weigh=lambda model, weight, by: change(model, by, weight=weight),
+        add=add,
+        try_all=try_all,
+    )
+
+
+def _look(parts: Parts) -> None:
+    """Let this process battle by the changed roster at once."""
+    if parts.roster:
+        parts.roster.look()
+
+
+def _pasted(text: str, keys: Collection[str | None]) -> tuple[Model, ...]:
+    """Read a roster that came over the network: it names no files, and no keys of others.
+
+    Whoever may use the page need not be who may read the server's files and environment.
+    """
+    try:
+        models = models_in(text, Path("roster"))
+    except SettingsError as error:
+        raise RoomError(str(error)) from None
+    for model in models:
+        if model.recording:
+            raise RoomError(Sentence("A recording is a file: add it by arena models add."))
+        if model.api_key_env and model.api_key_env not in keys:
+            msg = Sentence(
+                "There is no key %(name)s in the file that ARENA_KEYS names, and no model has it "
+                "yet: put it there first.",
+                name=repr(model.api_key_env[:100]),
+            )
+            raise RoomError(msg)
+    return models
 
 
 def _exhibits(store: Store, roster: Roster) -> Exhibits:

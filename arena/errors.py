@@ -8,6 +8,7 @@
     │   ├── SchemaError         ... because its schema is not the one of this version
     │   └── BrokenRecordError   ... because its votes are not as they were recorded
     ├── UnknownPersonError      the arena knows nobody of this name or id
+    ├── RoomError               whoever runs the arena asked for what cannot be done
     ├── EndpointError           a model did not answer (carries a FailureClass)
     └── PlayError               the visitor asked for something that cannot be done
         ├── BadPromptError      empty, too long, or not in the recordings
@@ -51,6 +52,10 @@ class BrokenRecordError(StoreError):
 
 class UnknownPersonError(ArenaError):
     """The arena knows nobody of this name or id, or more than one."""
+
+
+class RoomError(ArenaError):
+    """Whoever runs the arena asked for what cannot be done; says so in a `Sentence`."""
 
 
 class EndpointError(ArenaError):

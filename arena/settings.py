@@ -1,11 +1,12 @@
 """Settings from the command line, the environment and the roster: read here, nowhere else."""
 
+import logging
 import os
 import re
 import secrets
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from judge.labels.safety_table import SafetyTable
     from judge.report.cards import ProbePage
 
+logger = logging.getLogger(__name__)
+
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
 REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
@@ -41,6 +44,8 @@ class Settings(BaseSettings):
     ----------
     roster : Path or None
         File of models; None plays with the embedded toys.
+    keys : Path or None
+        File of API keys, read again when it changes, before those of the environment.
     secret_key : SecretStr or None
         Signs visitors' cookies; None makes a new one at each start.
     language : Language
@@ -88,6 +93,7 @@ class Settings(BaseSettings):
     hosts: str = ""
     database: str = "sqlite:///arena.db"
     roster: Path | None = None
+    keys: Path | None = None
     cards: Path | None = None
     safety: Path | None = None
     secret_key: SecretStr | None = None
@@ -259,36 +265,116 @@ def read_roster(path: Path, *, to_battle: bool = True) -> Roster:
     SettingsError
         Naming the file, the key and the value.
     """
-    entries = _tables(path)
-    models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
-    _refuse_twins(path, "id", [model.id for model in models])
-    _refuse_twins(path, "name", [model.name for model in models])
+    models = models_in(read_text(path, SettingsError), path)
     if to_battle and len(models) < 2:
         msg = f"{path}: a battle needs two models, got {len(models)}. Add a [[models]] table."
         raise SettingsError(msg)
     return Roster(models)
 
 
-def read_keys(models: Iterable[Model]) -> Mapping[str, str]:
-    """Read the models' API keys from the environment, by the names the roster gives.
+def models_in(text: str, path: Path) -> tuple[Model, ...]:
+    """Read the models of a roster that is a text; ``path`` is what errors call it.
 
     Raises
     ------
     SettingsError
-        Naming the first model and variable that is missing.
+        Naming the path, the key and the value.
     """
+    entries = _tables(text, path)
+    models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
+    _refuse_twins(path, "id", [model.id for model in models])
+    _refuse_twins(path, "name", [model.name for model in models])
+    return models
+
+
+class Keys(Mapping[str, str]):
+    """API keys by name: those of a file, read again when it changes, before the environment's.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Those to look for in the environment when all are asked for.
+    file : Path or None
+        Lines of ``NAME=VALUE``, for its owner alone to read.
+
+    Raises
+    ------
+    SettingsError
+        If the file cannot be read, or others can read it. Later, what is wrong with it is
+        logged, and the keys that were read before stay.
+    """
+
+    def __init__(self, names: Iterable[str], file: Path | None = None) -> None:
+        self._names = frozenset(names)
+        self._file = file
+        self._state: object = None
+        self.of_file: Mapping[str, str] = {}
+        self._look()
+
+    def __getitem__(self, name: str) -> str:
+        """Give a key as it is now."""
+        try:
+            self._look()
+        except SettingsError as error:
+            logger.error("The keys that were read before stay: %s", error)  # noqa: TRY400
+        return self.of_file.get(name) or os.environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names of the keys that there are."""
+        return (name for name in {*self.of_file, *self._names} if self.get(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _look(self) -> None:
+        if self._file is None:
+            return
+        try:
+            stat = self._file.stat()
+        except OSError as error:
+            self._state = None
+            msg = f"ARENA_KEYS: {str(self._file)!r} cannot be read: {error.strerror}."
+            raise SettingsError(msg) from error
+        state = (stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_mode)
+        if state == self._state:
+            return
+        self._state = state
+        if stat.st_mode & 0o077:
+            msg = f"ARENA_KEYS: others can read {str(self._file)!r}. Run chmod 600 on it."
+            raise SettingsError(msg)
+        self.of_file = _keys_in(self._file)
+
+
+def _keys_in(file: Path) -> dict[str, str]:
     keys = {}
-    for model in models:
-        if model.api_key_env is None:
+    for number, line in enumerate(read_text(file, SettingsError).splitlines(), 1):
+        name, equals, key = line.strip().partition("=")
+        if not name or name.startswith("#"):
             continue
-        key = os.environ.get(model.api_key_env)
-        if not key:
+        if not equals or not key.strip():  # the line is not quoted: it may hold a key
+            msg = f"ARENA_KEYS: line {number} of {str(file)!r} is not NAME=VALUE. Mend it."
+            raise SettingsError(msg)
+        keys[name.strip()] = key.strip().strip("\"'")
+    return keys
+
+
+def read_keys(models: Iterable[Model], file: Path | None = None) -> Keys:
+    """Read the models' API keys by the names the roster gives: see `Keys`.
+
+    Raises
+    ------
+    SettingsError
+        Naming the first model and variable that is missing, or what is wrong with the file.
+    """
+    needing = [(model.id, model.api_key_env) for model in models if model.api_key_env]
+    keys = Keys((name for _, name in needing), file)
+    for model_id, name in needing:
+        if not keys.get(name):
             msg = (
-                f"Model {model.id!r} needs the environment variable {model.api_key_env!r}, "
+                f"Model {model_id!r} needs the environment variable {name!r}, "
                 "which is not set. Set it, or remove api_key_env from the roster."
             )
             raise SettingsError(msg)
-        keys[model.api_key_env] = key
     return keys
 
 
@@ -338,9 +424,9 @@ def _items(text: str) -> list[str]:
     return [item for item in map(str.strip, text.split(",")) if item]
 
 
-def _tables(path: Path) -> list[dict[str, Any]]:
+def _tables(text: str, path: Path) -> list[dict[str, Any]]:
     try:
-        content = tomllib.loads(read_text(path, SettingsError))
+        content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         msg = f"{path}: not TOML: {_plain_message(str(error))}."
         raise SettingsError(msg) from error

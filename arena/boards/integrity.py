@@ -2,22 +2,27 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
-from arena.store import exclusions, log
+from arena.errors import RoomError
+from arena.store import exclusions, log, people
 from arena.store.exclusions import APPLIED, HELD, Grounds
 from arena.store.store import Store
 from judge.labels.self_naming import VERSION, self_naming
 from rating import __version__
 from rating.diagnosis.voters import Alternative
 from rating.sentences import Sentence
+from rating.tables.escaping import storable
 from rating.tables.sources import LoggedColumns
 from rating.tables.voter_report import MOST, VotersReport
 
 VOTERS, RINGS, SELF_NAMING = "voters", "rings", "self-naming"
+BY_HAND, APPLY = "by hand", "apply rule"
+LONGEST_ID = 100
+"""Characters that are quoted of an id that nothing has."""
 NAMED_ITSELF = Sentence("a model named itself")
 LIKE: dict[Alternative, str] = {
     "coin": Sentence("votes like a coin toss"),
@@ -90,6 +95,79 @@ class Named:
     applied: Applied | None
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of the votes that somebody decided about.
+
+    Attributes
+    ----------
+    votes : int
+        For which the id stands.
+    changed : int
+        Of which the standing is another one now.
+    """
+
+    votes: int
+    changed: int
+
+
+def exclude(store: Store, target: str, reason: str, by: str, now: datetime) -> Decided:
+    """Leave the votes of a voter, or on a battle, out of `DEFAULT`, and note who did.
+
+    Raises
+    ------
+    RoomError
+        If the reason is empty, or the id stands for no vote.
+    StoreError
+        If the log cannot be written.
+    """
+    target, reason = storable(target), storable(reason.strip())
+    with store.writing() as session:
+        battles = exclusions.battles_meant(session, target)
+        _require(battles, target, reason)
+        grounds = Grounds(BY_HAND, __version__, reason)
+        fresh = exclusions.exclude(session, DEFAULT.name, battles, grounds, now)
+        if target not in battles:
+            exclusions.flag(session, grounds, now, voter=target)
+        detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
+        people.note(session, by, "exclude", target, detail, now)
+    return Decided(len(battles), fresh)
+
+
+def readmit(store: Store, target: str, reason: str, by: str, now: datetime) -> Decided:
+    """Take the votes of a voter, or on a battle, in again that were left out, and note who did.
+
+    Raises
+    ------
+    RoomError, StoreError
+        As of `exclude`.
+    """
+    target, reason = storable(target), storable(reason.strip())
+    with store.writing() as session:
+        battles = exclusions.battles_meant(session, target)
+        _require(battles, target, reason)
+        fresh = exclusions.readmit(
+            session, DEFAULT.name, battles, version=__version__, reason=reason, now=now
+        )
+        detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
+        people.note(session, by, "readmit", target, detail, now)
+    return Decided(len(battles), fresh)
+
+
+def _require(battles: Sequence[str], target: str, reason: str) -> None:
+    """Refuse a reason that says nothing, and an id that stands for no vote."""
+    if not reason:
+        msg = Sentence("Give a reason: the leaderboard shows it to everybody.")
+        raise RoomError(msg)
+    if not battles:
+        msg = Sentence(
+            "%(id)s is neither a voter with votes nor a battle with a vote: take an id from the "
+            "check of voters, or from the address of a battle.",
+            id=repr(target[:LONGEST_ID]),
+        )
+        raise RoomError(msg)
+
+
 def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
     """Flag battles with an answer that says who wrote it, and leave their votes out if asked to.
 
@@ -122,6 +200,7 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
             exclusions.flag(session, outcome, now, score=share)
             if not applied.held:
                 exclusions.exclude(session, DEFAULT.name, fresh, grounds, now)
+            people.note(session, people.TERMINAL, APPLY, SELF_NAMING, asdict(applied), now)
     return Named(
         battles=len({one.battle for one in answers}),
         answers=len(answers),
@@ -158,8 +237,10 @@ def accused(report: VotersReport) -> dict[str, list[Accused]]:
     return {VOTERS: voters, RINGS: members}
 
 
-def apply(store: Store, report: VotersReport, now: datetime) -> tuple[Applied, ...]:
-    """Leave out what the rules name from `DEFAULT`, all in one transaction.
+def apply(
+    store: Store, report: VotersReport, now: datetime, by: str = people.TERMINAL
+) -> tuple[Applied, ...]:
+    """Leave out what the rules name from `DEFAULT`, and note who did, all in one transaction.
 
     A rule that would leave out more than `MOST` of the votes is held: it leaves out nothing, and
     leaderboards say so. A vote that was readmitted is not left out again by a rule.
@@ -175,8 +256,8 @@ def apply(store: Store, report: VotersReport, now: datetime) -> tuple[Applied, .
         standing = Counter(rule for rule in rules.values() if rule != READMITTED)
         votes = len(counting) + standing.total()
         applied = []
-        for rule, people in accused(report).items():
-            meant = _meant(counting, people, rules)
+        for rule, charged in accused(report).items():
+            meant = _meant(counting, charged, rules)
             fresh = sum(map(len, meant.values()))
             share = (fresh + standing[rule]) / max(1, votes)
             done = Applied(rule, len(meant), fresh, share, held=share > MOST)
@@ -188,6 +269,7 @@ def apply(store: Store, report: VotersReport, now: datetime) -> tuple[Applied, .
                 exclusions.flag(session, grounds, now, voter=person.voter, score=person.score)
                 exclusions.exclude(session, DEFAULT.name, battles, grounds, now)
                 rules |= dict.fromkeys(battles, rule)
+            people.note(session, by, APPLY, rule, asdict(done), now)
     return tuple(applied)
 
 

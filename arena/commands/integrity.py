@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from arena import terminal
 from arena.commands.arguments import EVERY_ROW, Chosen, Columns, Database, Flat, TableOrJson
 from arena.domain.vote import DEFAULT
-from arena.errors import SettingsError
 from arena.terminal import plain, say, show, working, write_json
 
 if TYPE_CHECKING:
+    from arena.store.store import Store
     from judge.ifeval.accuracy import Share
-
-BY_HAND = "by hand"
 
 
 def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
@@ -36,24 +34,14 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     arena exclude 9f86d081884c7d65 --reason "paid for by a vendor"
     arena exclude b7kq2m --reason "a test of ours" --database sqlite:///arena-demo.db
     """
-    from arena.store import exclusions  # the store takes two seconds to import
-    from arena.store.engine import reading_existing
-    from arena.store.exclusions import Grounds
-    from arena.store.store import Store
-    from rating import __version__
+    from arena.boards import integrity  # the store takes two seconds to import
+    from arena.store.people import TERMINAL
 
-    _require_words(reason)
-    with reading_existing(_url(database)):  # else a wrong name would make a database
-        pass
-    with closing(Store(_url(database))) as store, store.writing() as session:
-        battles = exclusions.battles_meant(session, target)
-        _require_votes(target, battles)
-        grounds, now = Grounds(BY_HAND, __version__, reason.strip()), datetime.now(UTC)
-        fresh = exclusions.exclude(session, DEFAULT.name, battles, grounds, now)
-        if target not in battles:
-            exclusions.flag(session, grounds, now, voter=target)
-    already = f"; {len(battles) - fresh:,} were before" if fresh < len(battles) else ""
-    say(f"{target}: {fresh:,} votes are left out of {DEFAULT.name}{already}.")
+    with closing(_store(database)) as store:
+        done = integrity.exclude(store, target, reason, TERMINAL, datetime.now(UTC))
+    before = done.votes - done.changed
+    already = f"; {before:,} were before" if before else ""
+    say(f"{target}: {done.changed:,} votes are left out of {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -74,26 +62,12 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     arena readmit 9f86d081884c7d65
     arena readmit b7kq2m --reason "it was a person" --database sqlite:///arena-demo.db
     """
-    from arena.store import exclusions
-    from arena.store.engine import reading_existing
-    from arena.store.store import Store
-    from rating import __version__
+    from arena.boards import integrity
+    from arena.store.people import TERMINAL
 
-    _require_words(reason)
-    with reading_existing(_url(database)):  # else a wrong name would make a database
-        pass
-    with closing(Store(_url(database))) as store, store.writing() as session:
-        battles = exclusions.battles_meant(session, target)
-        _require_votes(target, battles)
-        fresh = exclusions.readmit(
-            session,
-            DEFAULT.name,
-            battles,
-            version=__version__,
-            reason=reason.strip(),
-            now=datetime.now(UTC),
-        )
-    say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
+    with closing(_store(database)) as store:
+        done = integrity.readmit(store, target, reason, TERMINAL, datetime.now(UTC))
+    say(f"{target}: {done.changed:,} votes count again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
@@ -291,22 +265,12 @@ def _on_hold(held: Mapping[str, Any]) -> str:
     )
 
 
-def _url(database: str | None) -> str:
+def _store(database: str | None) -> "Store":
     from arena.settings import read_settings
+    from arena.store.engine import reading_existing
+    from arena.store.store import Store
 
-    return read_settings(database=database).database
-
-
-def _require_words(reason: str) -> None:
-    if not reason.strip():
-        msg = f"--reason {reason!r} says nothing: the leaderboard shows it to everybody."
-        raise SettingsError(msg)
-
-
-def _require_votes(target: str, battles: list[str]) -> None:
-    if not battles:
-        msg = (
-            f"{target!r} is neither a voter with votes nor a battle with a vote: take an id from "
-            "arena voters or from the address of a battle."
-        )
-        raise SettingsError(msg)
+    url = read_settings(database=database).database
+    with reading_existing(url):  # else a wrong name would make a database
+        pass
+    return Store(url)

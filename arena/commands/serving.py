@@ -21,7 +21,6 @@ from judge.case import Message
 if TYPE_CHECKING:
     from arena.endpoints.client import Endpoints
     from arena.endpoints.discover import Server
-    from arena.endpoints.sse import Budgets
     from arena.play.simulation import Tastes
     from arena.settings import Settings
     from arena.store.store import Store
@@ -149,7 +148,7 @@ def check_models(*, roster: RosterFile = None) -> None:
 
     settings = read_settings(roster=roster)
     asked = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
-    rows = asyncio.run(_check_all(asked, settings.budgets()))
+    rows = asyncio.run(_check_all(asked, settings))
     show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))
     if any(row[-1] != ANSWERED for row in rows):
         sys.exit(1)
@@ -235,14 +234,16 @@ def _servers() -> "tuple[Server, ...]":
     return (*LOCAL, named) if named else LOCAL
 
 
-async def _check_all(models: Roster, budgets: "Budgets") -> list[tuple[str, ...]]:
+async def _check_all(models: Roster, settings: "Settings") -> list[tuple[str, ...]]:
     from arena.endpoints.client import reach
     from arena.endpoints.offline import PocketTransport, load_recordings
     from arena.settings import read_keys
 
     recordings = load_recordings(models)
     prompts = {m: next(iter(r)) for m, r in recordings.items()}
-    endpoints = reach(models, read_keys(models), recordings, PocketTransport(), budgets=budgets)
+    keys = read_keys(models, settings.keys)
+    pocket = PocketTransport()
+    endpoints = reach(models, keys, recordings, pocket, budgets=settings.budgets())
     rows: list[tuple[str, ...]] = []
     for model in models:
         prompt = prompts.get(model.id, "Say hello in one word.")

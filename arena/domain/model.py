@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 from typing import ClassVar
 
@@ -64,6 +64,31 @@ class Model:
     contamination_report: str | None = None
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+class Standing(StrEnum):
+    """Whether an entry of the roster is drawn."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the roster as the store has it.
+
+    Attributes
+    ----------
+    model : Model
+        With the weight that it has now.
+    standing : Standing
+        Battles of a disabled model go on, and new ones do not draw it; a retired one has left.
+    """
+
+    model: Model
+    standing: Standing
+    updated: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class Endpoints:
     Parameters
     ----------
     keys : mapping
-        Secret by the name that `Model.api_key_env` gives.
+        Secret by the name that `Model.api_key_env` gives, looked up for each request.
     transports : mapping
         What answers a scheme of our own, such as ``{"pocket://": PocketTransport()}``.
     networked : bool
@@ -111,18 +111,26 @@ class Endpoints:
         timeouts: Timeouts = Timeouts(),
         budgets: Budgets = DEFAULT_BUDGETS,
     ) -> None:
-        self._keys = {name: _sendable(name, key) for name, key in keys.items()}
+        for name, key in keys.items():
+            _require_sendable(name, key)
+        self._keys = keys
         self._timeouts = timeouts
         self._budgets = budgets
         self._turn = asyncio.Lock()
         self._transports = dict(transports or {})
-        if networked:
-            self._transports[""] = Connections(_trust(), timeouts.connect_s)
+        self._network = Connections(_trust(), timeouts.connect_s) if networked else None
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
-        for transport in self._transports.values():
-            await transport.aclose()
+        for transport in (*self._transports.values(), self._network):
+            if transport is not None:
+                await transport.aclose()
+
+    def replay(
+        self, recordings: Mapping[str, Mapping[str, str]], paces: Mapping[str, float]
+    ) -> None:
+        """Answer ``recorded://`` by these recordings from here on: see `RecordedTransport`."""
+        self._transports["recorded://"] = RecordedTransport(recordings, paces)
 
     async def stream(self, model: Model, messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
         """Ask a model, and yield its answer as it comes.
@@ -246,7 +254,12 @@ class Endpoints:
             await response.aclose()
 
     def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
-        return next(t for prefix, t in self._transports.items() if endpoint.startswith(prefix))
+        for prefix, transport in self._transports.items():
+            if endpoint.startswith(prefix):
+                return transport
+        if self._network is None:  # the first model behind a network came while this runs
+            self._network = Connections(_trust(), self._timeouts.connect_s)
+        return self._network
 
     def _headers(self, model: Model) -> dict[str, str]:
         headers = {**HEADERS}
@@ -258,6 +271,10 @@ class Endpoints:
         key = self._keys.get(model.api_key_env or "")
         if not key:
             raise EndpointError(FailureClass.AUTH, f"{model.api_key_env} is not set")
+        try:
+            _require_sendable(model.api_key_env or "", key)
+        except SettingsError as error:
+            raise EndpointError(FailureClass.AUTH, str(error)) from None
         return key
 
     @contextmanager
@@ -309,9 +326,9 @@ def reach(
     )
 
 
-def _sendable(name: str, key: str) -> str:
+def _require_sendable(name: str, key: str) -> None:
     if key.isascii() and key.isprintable() and key == key.strip():
-        return key
+        return
     raise SettingsError(
         f"The key in {name} cannot be sent: it holds a space at an end, a line break or a "
         "character outside ASCII. Set it again, without what was pasted along with it."

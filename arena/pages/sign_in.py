@@ -1,7 +1,7 @@
 """Ways in: a provider of OpenID Connect, a link, a further device; and the way out."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Form
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -12,10 +12,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.domain.people import Person
 from arena.guard.identity import cookie_called, cookie_header, cookie_name
 from arena.guard.people import FOR_A_DEVICE, People
-from arena.pages.oidc import OpenId, RefusedError
 from arena.pages.rendering import device_page, join_page, sign_in_page
 from arena.pages.routes import READ, origin_of, visit_to
 from rating.sentences import Sentence
+
+if TYPE_CHECKING:
+    from arena.pages.oidc import OpenId, RefusedError
 
 AT_PROVIDER_S = 600
 """How long somebody may take at their provider."""
@@ -47,7 +49,7 @@ class Doors:
     """
 
     people: People
-    openid: OpenId | None
+    openid: "OpenId | None"
     members_only: bool
 
     def shown(
@@ -114,10 +116,12 @@ def sign_in_router(doors: Doors) -> APIRouter:
     return router
 
 
-def _add_openid(router: APIRouter, doors: Doors, openid: OpenId) -> None:
+def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
+    from arena.pages.oidc import RefusedError  # what it is made of takes long to load
+
     signer = URLSafeTimedSerializer(doors.people.identity.secret, salt="arena.sign-in")
 
-    def refused(request: Request, why: RefusedError) -> Response:
+    def refused(request: Request, why: "RefusedError") -> Response:
         words = Sentence(
             "%(name)s did not let you in: %(why)s", name=openid.provider.name, why=str(why)
         )

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
+from typing import Self
 
 from arena.domain.battle import Notice, Side, Snapshot, Voted, Wins
 from arena.domain.model import Model, Roster
@@ -45,6 +47,48 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
 """How often a battle is looked up that runs, but not here, and cannot be relayed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """Who can answer, replaced as a whole while battles go on.
+
+    Attributes
+    ----------
+    drawn : tuple of Model
+        From whom new battles are drawn.
+    known : mapping of str to Model
+        Who can be asked again in a battle that has them, by id.
+    recorded : mapping of str to frozenset of str
+        Prompts that a model can answer, by model id; other models answer any.
+    as_recorded : mapping of str to str
+        Recorded prompts, by themselves without spaces at the ends.
+    offered : tuple of str or None
+        Prompts that can be answered, when only recordings battle; None when any can.
+    """
+
+    drawn: tuple[Model, ...]
+    known: Mapping[str, Model]
+    recorded: Mapping[str, frozenset[str]]
+    as_recorded: Mapping[str, str]
+    offered: tuple[str, ...] | None
+
+    @classmethod
+    def of(
+        cls,
+        drawn: Iterable[Model],
+        recorded: Mapping[str, tuple[str, ...]],
+        resting: Iterable[Model] = (),
+    ) -> Self:
+        """Put together whom new battles draw, and who rests but ends what they have begun."""
+        models = tuple(drawn)
+        return cls(
+            drawn=models,
+            known={model.id: model for model in (*resting, *models)},
+            recorded={model: frozenset(prompts) for model, prompts in recorded.items()},
+            as_recorded={p.strip(): p for prompts in recorded.values() for p in prompts},
+            offered=_offered(models, recorded),
+        )
 
 
 class Battles:
@@ -88,10 +132,8 @@ class Battles:
         notice: Callable[[Notice], None] = lambda _notice: None,
     ) -> None:
         self._store = store
-        self._roster = roster
+        self._field = Field.of(roster, recorded)
         self._rules = rules
-        self._recorded = {model: frozenset(prompts) for model, prompts in recorded.items()}
-        self._as_recorded = {p.strip(): p for prompts in recorded.values() for p in prompts}
         self._rng = rng
         self._now = now
         self._admit = admit
@@ -119,8 +161,17 @@ class Battles:
         )
         self.relay = Relay(store, self._runner, rules.tick_s)
         """Shows battles of other processes; whoever runs the battles lets it begin to listen."""
-        self.prompts = _offered(roster, recorded)
+
+    @property
+    def prompts(self) -> tuple[str, ...] | None:
         """Prompts that can be answered, when only recordings battle; None when any can."""
+        return self._field.offered
+
+    def use(self, field: Field) -> None:
+        """Let others battle from here on, while running battles end as they began; may block."""
+        self.matchmaker.use(field.drawn)
+        self.paces.use([model.id for model in field.drawn])
+        self._field = field
 
     async def open(self, voter: Voter, prompt: str) -> Snapshot:
         """Draw a pair, write the battle down, and let both models begin.
@@ -130,12 +181,12 @@ class Battles:
         BadPromptError, LimitError, BusyError, FullError, ClosingError
             Before anything is written.
         """
-        prompt = self._accepted(self._as_recorded.get(prompt.strip(), prompt))
+        prompt = self._accepted(self._field.as_recorded.get(prompt.strip(), prompt))
         able = self.matchmaker.drawable(self._able(prompt))
         if len(able) < 2:
             raise BadPromptError(NOT_RECORDED)
         draw = self.matchmaker.draw(able)
-        recorded = draw.a.id in self._recorded or draw.b.id in self._recorded
+        recorded = not {draw.a.id, draw.b.id}.isdisjoint(self._field.recorded)
         new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
@@ -337,7 +388,7 @@ class Battles:
     def _partners(self, stored: StoredBattle) -> dict[Side, Model]:
         """Find the battle's models for one more turn, which recordings do not have."""
         models = self._models_of(stored)
-        if any(model.id in self._recorded for model in models.values()):
+        if any(model.id in self._field.recorded for model in models.values()):
             raise BadPromptError(ONE_TURN)
         return models
 
@@ -345,7 +396,7 @@ class Battles:
         """Find the battle's models in the roster."""
         last = stored.turns[-1]
         ids = {Side.A: last.a.model_id, Side.B: last.b.model_id}
-        known = {model.id: model for model in self._roster}
+        known = self._field.known
         if not set(ids.values()) <= known.keys():
             raise NotReadyError(MODEL_GONE)
         return {side: known[model_id] for side, model_id in ids.items()}
@@ -361,10 +412,11 @@ class Battles:
         return storable(prompt)
 
     def _able(self, prompt: str) -> list[Model]:
+        field = self._field
         return [
             model
-            for model in self._roster
-            if model.id not in self._recorded or prompt in self._recorded[model.id]
+            for model in field.drawn
+            if model.id not in field.recorded or prompt in field.recorded[model.id]
         ]
 
 
@@ -380,9 +432,11 @@ def _quietly(notice: Callable[[Notice], None]) -> Callable[[Notice], None]:
     return notify
 
 
-def _offered(roster: Roster, recorded: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+def _offered(
+    models: Sequence[Model], recorded: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...] | None:
     """Prompts for which two recordings have an answer, in the order of the first of them."""
-    needed = 2 - sum(model.id not in recorded for model in roster)
+    needed = 2 - sum(model.id not in recorded for model in models)
     if needed <= 0:
         return None
     counts = Counter(prompt for prompts in recorded.values() for prompt in prompts)

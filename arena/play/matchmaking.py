@@ -189,6 +189,8 @@ class Matchmaker:
         rng: Random,
     ) -> None:
         self._roster = tuple(roster)
+        self._ever = {model.id for model in self._roster}
+        self._turn = threading.Lock()
         self._sampler = sampler
         self._exploration = exploration
         self._wins = wins
@@ -225,9 +227,20 @@ class Matchmaker:
     def refresh(self) -> None:
         """Count the votes, and work the probabilities out anew where these have changed."""
         wins = self._wins()
-        if wins != self._last:
-            self._table = self._made(wins)
-            self._last = wins
+        with self._turn:
+            if wins != self._last:
+                self._table = self._made(wins)
+                self._last = wins
+
+    def use(self, roster: Iterable[Model]) -> None:
+        """Draw from another roster from here on; may block.
+
+        Draws that go on meanwhile know both rosters: their probabilities are exact, too.
+        """
+        with self._turn:
+            self._roster = tuple(roster)
+            self._ever |= {model.id for model in self._roster}
+            self._table = self._made(self._last)
 
     async def keep_up(self) -> None:
         """Refresh every few seconds, off the event loop, until cancelled."""
@@ -239,7 +252,7 @@ class Matchmaker:
             await asyncio.sleep(REFRESH_S)
 
     def _made(self, wins: Wins) -> "_Table":
-        known = Known.of(wins, [model.id for model in self._roster], self._sampler)
+        known = Known.of(wins, sorted(self._ever), self._sampler)
         models = self.drawable(self._roster)
         pairing = self._pairing(models, known) if len(models) > 1 else None
         return _Table(known, models, pairing)

@@ -107,6 +107,10 @@ class Paces:
         whole_s = rules.prior_delay_s + PRIOR_LENGTH / rate
         self._prior = np.array([*(rules.prior_delay_s + behind), whole_s, PRIOR_LENGTH])
 
+    def use(self, models: Collection[str]) -> None:
+        """Count other models as those of the roster from here on."""
+        self._roster = frozenset(models)
+
     def recall(self, earlier: Mapping[str, Iterable[Took]]) -> None:
         """Take in what the log knows of each model's answers, oldest first."""
         for model, answers in earlier.items():

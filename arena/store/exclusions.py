@@ -8,9 +8,10 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Float, func, or_, select, type_coerce
 from sqlmodel import Session, col
 
+from arena.domain.room_view import FlaggedBattle, LeftOut
 from arena.domain.vote import INHERITS, READMITTED
 from arena.store import voting
-from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow
+from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
 
 HELD = "held"
 APPLIED = "applied"
@@ -64,11 +65,16 @@ def reasons(session: Session, policy: str) -> dict[int, str]:
 
 
 def battles_meant(session: Session, target: str) -> list[str]:
-    """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown."""
+    """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown.
+
+    A person's id stands for what they cast before they signed in, too.
+    """
+    ids = (VoterRow.id, VoterRow.person, BattleRow.public_id)
     query = (
         select(col(BattleRow.public_id))
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
-        .where(or_(col(VoteRow.voter_id) == target, col(BattleRow.public_id) == target))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(or_(*(col(one) == target for one in ids)))
         .order_by(col(VoteRow.link))
     )
     return list(session.connection().scalars(query))
@@ -160,6 +166,53 @@ def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
         col(FlagRow.battle_id).is_not(None),
     )
     return {key for key in session.connection().scalars(query) if key is not None}
+
+
+def left_out(session: Session, policy: str, most: int) -> tuple[LeftOut, ...]:
+    """Count the votes that are left out by voter, rule and reason; those of most votes first."""
+    voter = func.coalesce(VoterRow.person, VoterRow.id)
+    grounds = (col(ExclusionRow.rule), col(ExclusionRow.reason))
+    votes = func.count()
+    query = (
+        select(voter, *grounds, votes)
+        .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
+        .join(ExclusionRow, col(ExclusionRow.vote_id) == col(VoteRow.id))
+        .where(is_standing(policy))
+        .group_by(voter, *grounds)
+        .order_by(votes.desc(), voter)
+        .limit(most)
+    )
+    return tuple(LeftOut(*row) for row in session.connection().execute(query))
+
+
+def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ...]:
+    """Give the battles that rules have marked, the last marked first."""
+    out = select(col(ExclusionRow.vote_id)).where(is_standing(policy))
+    query = (
+        select(
+            col(BattleRow.public_id),
+            col(BattleRow.model_a),
+            col(BattleRow.model_b),
+            *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
+            col(VoteRow.id).in_(out).label("is_out"),
+        )
+        .join(FlagRow, col(FlagRow.battle_id) == col(BattleRow.id))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .order_by(col(FlagRow.id).desc())
+        .limit(most)
+    )
+    rows = session.connection().execute(query).all()
+    return tuple(
+        FlaggedBattle(
+            battle=row.public_id,
+            models=(row.model_a, row.model_b),
+            rule=row.rule,
+            reason=row.reason,
+            created=row.created,
+            counts=not row.is_out,
+        )
+        for row in rows
+    )
 
 
 def held(session: Session) -> dict[str, float]:

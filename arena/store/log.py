@@ -411,18 +411,22 @@ def votes_of(session: Session, voters: Collection[str]) -> int:
     ).one()
 
 
-def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
-    """Dollars of answers asked for after ``since``, oldest first.
+def dollars() -> ColumnElement[float]:
+    """Say, in a query, what an answer cost at most; nothing where there is no price.
 
     Where a model did not count its tokens, or not believably, each character that it wrote
-    counts as one; answers without a price are left out.
+    counts as one.
     """
     written = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
     at_most = col(AnswerRow.price_output) * written / 1_000_000
-    dollars = func.coalesce(col(AnswerRow.cost), at_most)
+    return func.coalesce(col(AnswerRow.cost), at_most)
+
+
+def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
+    """Dollars of answers asked for after ``since``, oldest first; see `dollars`."""
     answers = (
-        select(AnswerRow.created, dollars)
-        .where(col(AnswerRow.created) > since, dollars > 0)
+        select(AnswerRow.created, dollars())
+        .where(col(AnswerRow.created) > since, dollars() > 0)
         .order_by(col(AnswerRow.created))
     )
     return [(created, cost) for created, cost in session.exec(answers)]
@@ -484,7 +488,7 @@ def register(session: Session, roster: Sequence[Model], now: datetime) -> list[s
             _add(session, model, now)
             continue
         if row.fingerprint != fingerprint(model):
-            _note(session, model, "changed", {"before": row.fingerprint}, now)
+            note_event(session, model.id, "changed", {"before": row.fingerprint}, now)
             row.fingerprint = fingerprint(model)
             changed.append(model.id)
         row.name, row.organisation, row.licence = model.name, model.organisation, model.licence
@@ -503,10 +507,11 @@ def _add(session: Session, model: Model, now: datetime) -> None:
     )
     session.add(row)
     session.flush()
-    _note(session, model, "added", {"fingerprint": row.fingerprint}, now)
+    note_event(session, model.id, "added", {"fingerprint": row.fingerprint}, now)
 
 
-def _note(
-    session: Session, model: Model, event: str, detail: dict[str, object], now: datetime
+def note_event(
+    session: Session, model: str, event: str, detail: dict[str, object], now: datetime
 ) -> None:
-    session.add(ModelEventRow(model_id=model.id, event=event, detail=detail, created=now))
+    """Write down what happened to a model, by its id."""
+    session.add(ModelEventRow(model_id=model, event=event, detail=detail, created=now))

@@ -1,7 +1,7 @@
 """People whom the arena knows: who comes in as whom, what they may do, and who changed that."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
+from arena.domain.room_view import Act, Acts
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
 from arena.store.tables import (
@@ -23,6 +24,8 @@ from arena.store.tables import (
 
 TERMINAL = "terminal"
 """Who acts where a command was typed: whoever may write to the database."""
+PAGE = 50
+"""Acts read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,12 @@ def matching(session: Session, wanted: str) -> list[ListedPerson]:
     ]
 
 
+def names(session: Session, voters: Collection[str]) -> dict[str, str]:
+    """Give the names of those among some voters whom the arena knows."""
+    known = select(PersonRow.voter_id, PersonRow.name).where(col(PersonRow.voter_id).in_(voters))
+    return dict(session.exec(known).all())
+
+
 def note(
     session: Session,
     by: str,
@@ -209,9 +218,28 @@ def adopted(session: Session) -> int:
     return session.exec(known).one()
 
 
-def acts(session: Session) -> list[ActRow]:
-    """Read what those who run the arena did, oldest first."""
-    return list(session.exec(select(ActRow).order_by(col(ActRow.id))))
+def acts(session: Session, before: int | None = None, most: int = PAGE) -> Acts:
+    """Read what those who run the arena did, newest first.
+
+    Parameters
+    ----------
+    before : int or None
+        Only acts at lower places.
+    """
+    query = (
+        select(ActRow, col(PersonRow.name))
+        .join(PersonRow, col(PersonRow.voter_id) == col(ActRow.by), isouter=True)
+        .order_by(col(ActRow.id).desc())
+        .limit(most + 1)
+    )
+    if before is not None:
+        query = query.where(col(ActRow.id) < before)
+    rows = session.exec(query).all()
+    shown = tuple(
+        Act(row.by, name, row.act, row.subject, row.detail, row.created)
+        for row, name in rows[:most]
+    )
+    return Acts(shown, rows[most - 1][0].id if len(rows) > most else None)
 
 
 def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:

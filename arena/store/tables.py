@@ -187,6 +187,29 @@ class ModelEventRow(Table, table=True):
     created: datetime = _moment()
 
 
+class RosterEntryRow(Table, table=True):
+    """An entry of the roster: what answers, without any key, and whether it is drawn.
+
+    ``place`` is that in the roster; ``weight`` stands in for the one in ``entry``.
+    """
+
+    __tablename__ = "roster_entry"
+    model_id: str = Field(primary_key=True, foreign_key="model.id")
+    place: int
+    entry: dict[str, Any] = _json()
+    standing: str
+    weight: float
+    updated: datetime = _moment()
+
+
+class RosterVersionRow(Table, table=True):
+    """How often the roster has changed: one row, by which processes see that it has."""
+
+    __tablename__ = "roster_version"
+    id: int = Field(primary_key=True)
+    version: int
+
+
 CONTINUES = ForeignKey("battle.id", name="battle_continues_fkey")
 """PostgreSQL gave it this name when the second schema added its column."""
 
@@ -339,7 +362,7 @@ class VoteRow(Table, table=True):
     comment_b: str = _prose(default="")
     fingerprint_a: str = _added()
     fingerprint_b: str = _added()
-    created: datetime = _moment()
+    created: datetime = _moment(index=True)
     link: int = _added(unique=True, index=True)
     content: str = _added()
     previous_hash: str

@@ -28,7 +28,7 @@ def test_a_backup_of_a_running_arena_is_restored_and_served(
 ) -> None:
     result = command("backup", "--database", played.database, "--to", "b.db")
     assert re.fullmatch(
-        r"b\.db: 18 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", result.stdout
+        r"b\.db: 22 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", result.stdout
     )
     again = command("restore", "b.db", "--database", "sqlite:///other.db")
     assert again.stdout == result.stdout.replace("b.db:", "b.db: restored")

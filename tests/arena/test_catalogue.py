@@ -138,7 +138,7 @@ def messages_of(call: nodes.Call) -> Iterator[nodes.Const]:
         yield from (arg for arg in call.args if isinstance(arg, nodes.Const))
 
 
-@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.html")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.stem)
 def test_a_template_holds_no_words_of_its_own(path: Path) -> None:
     assert untranslated(environment(Language.EN), read(path)) == []
 

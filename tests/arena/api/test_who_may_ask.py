@@ -13,6 +13,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
+from arena.api.origins import NEEDS
 from arena.app import create_app
 from arena.domain.people import Role
 from arena.settings import read_settings
@@ -22,7 +23,13 @@ from tests.sqlite import new_sqlite
 
 WHO = ("nobody", "other visitor", "owner", "voter", "researcher", "admin")
 ORIGINS = ("own page", "program", "sibling", "foreign")
-LETTERS = {"in": "i", "in, with a cookie": "c", "no such battle": "-", "refused": "X"}
+LETTERS = {
+    "in": "i",
+    "in, with a cookie": "c",
+    "no such battle": "-",
+    "refused": "X",
+    "not let in": "o",
+}
 
 # A line for each of WHO, in it a letter for each of ORIGINS.
 READ = "iiii iiii iiii iiii iiii iiii"
@@ -31,6 +38,8 @@ OPEN = "ccXX iiXX iiXX iiXX iiXX iiXX"
 LOOK = "---- ---- iiii ---- ---- ----"
 CHANGE = "--XX --XX iiXX --XX --XX --XX"
 PAGE = "iiXX iiXX iiXX iiXX iiXX iiXX"
+ROOM = "oooo oooo oooo oooo oooo iiii"
+RUN = "ooXX ooXX ooXX ooXX ooXX iiXX"
 OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 
 ROUTES = {
@@ -73,6 +82,24 @@ ROUTES = {
         GET /join/{token}
         GET /theme.css
         GET /assets/{file}
+        """,
+    ROOM: """
+        GET /admin
+        GET /admin/battles
+        GET /admin/log
+        GET /admin/models
+        GET /admin/policies
+        GET /admin/voters
+        """,
+    RUN: """
+        POST /admin/exclude
+        POST /admin/models/add
+        POST /admin/models/place
+        POST /admin/models/test
+        POST /admin/models/weigh
+        POST /admin/readmit
+        POST /admin/voters/apply
+        POST /admin/voters/examine
         """,
     START: "GET /",
     OPEN: "POST /api/v1/battles",
@@ -150,6 +177,8 @@ def decided(answer: httpx.Response) -> str:
     assert [name for name in answer.headers if name.startswith("access-control")] == []
     if answer.headers.get("content-type") == "application/problem+json":
         detail = str(answer.read() and answer.json()["detail"])
+        if detail in ("Sign in first.", NEEDS[Role.ADMIN]):
+            return "not let in"
         if answer.status_code == 403:
             assert detail.startswith("Only the arena's own page at "), detail
             return "refused"

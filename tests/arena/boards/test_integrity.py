@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from sqlmodel import col, select
 
-from arena.boards.integrity import RINGS, VOTERS, apply, name_answers
+from arena.boards.integrity import RINGS, VOTERS, apply, exclude, name_answers, readmit
 from arena.boards.leaderboard import Leaderboard
+from arena.domain.people import Entrance
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
-from arena.store import exclusions, log
+from arena.errors import RoomError
+from arena.store import exclusions, log, people
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, FlagRow
@@ -185,7 +187,55 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
     refused(
         command("exclude", "nobody", "--reason", "x", "--database", database), "'nobody'", "voter"
     )
-    refused(command("exclude", "bot", "--reason", " ", "--database", database), "--reason ' '")
+    refused(command("exclude", "bot", "--reason", " ", "--database", database), "Give a reason")
+
+
+def test_who_left_votes_out_and_why_is_written_down_or_nothing_is(played: Store) -> None:
+    exclude(played, "bot", "paid", "ada", NOW)
+    readmit(played, "b0", "it was a person", "ada", NOW)
+    apply(played, report(["v0"]), NOW, "ada")
+    with pytest.raises(RoomError, match="Give a reason"):
+        readmit(played, "bot", " ", "ada", NOW)
+    with pytest.raises(RoomError, match="'b\ufffd' is neither"):
+        readmit(played, "b\0", "why", "ada", NOW)
+    acts = played.read(people.acts).acts
+    assert [(act.by, act.act, act.subject, act.detail["votes"]) for act in acts] == [
+        ("ada", "apply rule", "rings", 0),
+        ("ada", "apply rule", "voters", 2),
+        ("ada", "readmit", "b0", 1),
+        ("ada", "exclude", "bot", 2),
+    ]
+    assert acts[-1].detail["reason"] == "paid"
+
+
+def test_an_act_that_fails_half_way_leaves_neither_rows_nor_a_note(
+    played: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(people, "note", full)
+    with pytest.raises(OSError, match="No space"):
+        exclude(played, "bot", "paid", "ada", NOW)
+    assert left_out(played) == {}
+    assert played.read(people.acts).acts == ()
+    assert is_whole(played)
+
+
+def test_a_person_loses_the_votes_too_that_they_cast_before_signing_in(
+    command: Command, played: Store, database_url: str
+) -> None:
+    with played.writing() as session:
+        people.enter(session, Entrance("https://id.example", "s", "Bo"), "bot", NOW)
+        person = people.enter(session, Entrance("https://id.example", "s", "Bo"), "fan", NOW)
+    to = ("--database", database_url)
+    printed = command("exclude", person.id, "--reason", "paid", *to).stdout
+    assert printed == f"{person.id}: 3 votes are left out of default-v2.\n"
+    assert left_out(played) == dict.fromkeys(("b0", "b18", "b19"), "paid")
+    printed = command("readmit", person.id, *to).stdout
+    assert printed == f"{person.id}: 3 votes count again in default-v2.\n"
+    assert left_out(played) == {}
+    assert is_whole(played)
 
 
 def test_the_check_of_voters_is_applied_to_a_database(command: Command, database: str) -> None:

@@ -1,0 +1,79 @@
+"""`arena status`: how the arena did in the last day."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from arena.commands.arguments import Database, TableOrJson
+from arena.terminal import plain, show, table, write_json
+
+if TYPE_CHECKING:
+    from arena.domain.room_view import Status
+
+
+def status(*, database: Database = None, form: TableOrJson = "table") -> None:
+    """Say how the arena did in the last day: battles, votes, money, and what failed.
+
+    For each model how soon it begins to answer, what it cost, and what its endpoint said when it
+    last failed. Nothing is written.
+
+    Parameters
+    ----------
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena status
+    arena status --database sqlite:///team.db --format json
+    """
+    from arena.settings import read_settings
+    from arena.store import last_day  # the store takes two seconds to import
+    from arena.store.engine import reading_existing
+
+    settings = read_settings(database=database)
+    with reading_existing(settings.database) as session:
+        day = last_day.status(session, datetime.now(UTC), settings.max_dollars_per_day)
+    if form == "json":
+        write_json(_as_json(day))
+        return
+    budget = "no limit" if day.budget is None else f"of ${day.budget:,.2f}"
+    head = (
+        f"{day.running:,} battles are being answered. In the last 24 hours {day.battles:,} began, "
+        f"{day.votes:,} votes were cast, and ${day.dollars:,.2f} were spent ({budget})."
+    )
+    names = ("Model", "Answers", "Failed", "First token", "95 %", "Dollars")
+    rows = [
+        (
+            model.model,
+            f"{model.answers:,}",
+            f"{model.failed:,}",
+            _seconds(model.first_token_p50_s),
+            _seconds(model.first_token_p95_s),
+            f"{model.dollars:,.2f}",
+        )
+        for model in day.models
+    ]
+    show(plain(head), *([table(names, rows)] if rows else []), *map(plain, _sentences(day)))
+
+
+def _sentences(day: "Status") -> Iterator[str]:
+    for model in day.models:
+        for one in model.failures:
+            yield (
+                f"{model.model}: {one.failure}, {one.times:,} times, last at "
+                f"{one.last:%Y-%m-%d %H:%M} UTC: {one.sentence}"
+            )
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds:.2f} s"
+
+
+def _as_json(day: "Status") -> dict[str, object]:
+    whole = asdict(day) | {"since": day.since.isoformat()}
+    for model in whole["models"]:
+        for one in model["failures"]:
+            one["last"] = one["last"].isoformat()
+    return whole

@@ -1,0 +1,251 @@
+"""What the admin room shows, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from arena.domain.answer import FailureClass
+from arena.domain.model import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What somebody who runs the arena did.
+
+    Attributes
+    ----------
+    by : str
+        Id of a person, or ``terminal``.
+    name : str or None
+        That person's; None for the terminal.
+    detail : mapping
+        JSON of what the act consists in.
+    """
+
+    by: str
+    name: str | None
+    act: str
+    subject: str
+    detail: Mapping[str, Any]
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """A page of acts, newest first.
+
+    Attributes
+    ----------
+    older_than : int or None
+        Place before which the next page begins; None if there are no older ones.
+    """
+
+    acts: tuple[Act, ...]
+    older_than: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Answers of a model that failed alike.
+
+    Attributes
+    ----------
+    sentence : str
+        What the endpoint said of the newest; it may be hostile, and names the model.
+    last : datetime
+        When that one was asked for.
+    """
+
+    failure: FailureClass
+    times: int
+    sentence: str
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDay:
+    """What a model did in a day.
+
+    Attributes
+    ----------
+    answers : int
+        Asked for, whatever became of them.
+    failures : tuple of Failures
+        Those that happened most often first.
+    first_token_p50_s, first_token_p95_s : float or None
+        Seconds, to hundredths, within which half and 95 % of the answers began that began at all;
+        None if none did.
+    dollars : float
+        As far as prices are known.
+    """
+
+    model: str
+    name: str
+    answers: int
+    failures: tuple[Failures, ...]
+    first_token_p50_s: float | None
+    first_token_p95_s: float | None
+    tokens_out: int
+    dollars: float
+
+    @property
+    def failed(self) -> int:
+        """Answers that failed."""
+        return sum(one.times for one in self.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the arena does.
+
+    Attributes
+    ----------
+    since : datetime
+        Beginning of the day that the numbers are of, which ends now.
+    running : int
+        Battles that are being answered, in all processes.
+    battles, votes : int
+        Begun, and cast; a skip is no vote.
+    dollars : float
+        Spent on answers, as the daily budget counts it.
+    budget : float or None
+        Dollars that may be spent in a day; None sets no limit.
+    models : tuple of ModelDay
+        Those that were asked, by name.
+    """
+
+    since: datetime
+    running: int
+    battles: int
+    votes: int
+    dollars: float
+    budget: float | None
+    models: tuple[ModelDay, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A voter against whom the votes speak.
+
+    Attributes
+    ----------
+    model : str or None
+        On which the votes speak against them; None for all.
+    evidence : float
+        Log of the evidence, in nats.
+    rule : str or None
+        That would leave their votes out; None if the evidence is not enough for one.
+    """
+
+    voter: str
+    model: str | None
+    evidence: float
+    reason: str
+    rule: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What the votes say of the voters.
+
+    Attributes
+    ----------
+    votes, voters : int
+        Counted, and examined or not.
+    suspects : tuple of Suspect
+        Those of most evidence first.
+    notes : tuple of str
+        What it means and what it does not, in sentences.
+    """
+
+    at: datetime
+    votes: int
+    voters: int
+    suspects: tuple[Suspect, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Votes of a voter that are left out for one reason."""
+
+    voter: str
+    rule: str
+    reason: str
+    votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VotersView:
+    """What is known of voters.
+
+    Attributes
+    ----------
+    examination : Examination or None
+        The newest; None before the first.
+    examining : bool
+        Whether another one is under way.
+    problem : str or None
+        Why the newest attempt gave none.
+    left_out : tuple of LeftOut
+        The most votes first.
+    names : mapping of str to str
+        Of the voters whom the arena knows, by their ids.
+    """
+
+    examination: Examination | None
+    examining: bool
+    problem: str | None
+    left_out: tuple[LeftOut, ...]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FlaggedBattle:
+    """A battle that a rule has marked.
+
+    Attributes
+    ----------
+    counts : bool
+        Whether no exclusion stands on its vote.
+    """
+
+    battle: str
+    models: tuple[str, str]
+    rule: str
+    reason: str
+    created: datetime
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a tiny request to a model.
+
+    Attributes
+    ----------
+    seconds : float or None
+        Until the whole answer was there; None if it failed.
+    sentence : str
+        What the endpoint said if it failed; it may be hostile.
+    """
+
+    seconds: float | None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RosterView:
+    """Who battles.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        Empty while the toys play, or models that were given at the start alone.
+    keyless : frozenset of str
+        Ids of the models whose key this process does not have.
+    """
+
+    entries: tuple[Entry, ...]
+    keyless: frozenset[str]

@@ -1,0 +1,1 @@
+"""The admin room: pages for those who run the arena."""

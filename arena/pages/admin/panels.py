@@ -1,0 +1,126 @@
+"""Each page of the admin room as HTML, from plain values."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from arena.domain.answer import FailureClass
+from arena.domain.board_view import Board
+from arena.domain.model import Standing
+from arena.domain.room_view import (
+    Acts,
+    FlaggedBattle,
+    RosterView,
+    Status,
+    Trial,
+    VotersView,
+)
+from arena.pages.rendering import Visit, environment
+from rating.sentences import Sentence
+from rating.tables.voter_report import MOST
+
+ACTS = {
+    "invite": Sentence("invited"),
+    "change person": Sentence("changed a person"),
+    "exclude": Sentence("left out votes of"),
+    "readmit": Sentence("took in votes of"),
+    "apply rule": Sentence("applied the rule"),
+    "add model": Sentence("added the model"),
+    "enable model": Sentence("enabled the model"),
+    "disable model": Sentence("disabled the model"),
+    "retire model": Sentence("retired the model"),
+    "weigh model": Sentence("changed the weight of"),
+}
+"""What somebody did, before the words or the id that it is about."""
+
+STANDINGS = {
+    Standing.ENABLED: Sentence("enabled"),
+    Standing.DISABLED: Sentence("disabled"),
+    Standing.RETIRED: Sentence("retired"),
+}
+
+FAILURES = {
+    FailureClass.AUTH: Sentence("key refused"),
+    FailureClass.BAD_REQUEST: Sentence("request refused"),
+    FailureClass.CONTENT_FILTER: Sentence("content filter"),
+    FailureClass.CONTEXT_LENGTH: Sentence("prompt too long"),
+    FailureClass.DROPPED: Sentence("connection broken"),
+    FailureClass.EMPTY: Sentence("empty answer"),
+    FailureClass.INTERNAL: Sentence("fault of ours"),
+    FailureClass.MALFORMED: Sentence("unreadable answer"),
+    FailureClass.NOT_FOUND: Sentence("not found"),
+    FailureClass.OVERLOADED: Sentence("overloaded"),
+    FailureClass.RATE_LIMIT: Sentence("rate limit"),
+    FailureClass.TIMEOUT: Sentence("timed out"),
+    FailureClass.UNREACHABLE: Sentence("unreachable"),
+}
+
+
+def overview_page(status: Status, now: datetime, visit: Visit) -> str:
+    """Page of the last day."""
+    return _filled("overview", visit, status=status, failures=FAILURES, now=now)
+
+
+def log_page(acts: Acts, *, newest: bool, problem: Sentence | None, visit: Visit) -> str:
+    """Page of what those who run the arena did; ``newest`` if it begins with the newest act."""
+    return _filled("log", visit, acts=acts, newest=newest, problem=problem, acted=ACTS)
+
+
+def voters_page(
+    view: VotersView, done: Sentence | None, problem: Sentence | None, now: datetime, visit: Visit
+) -> str:
+    """Page of the voters: what speaks against whom, and whose votes are left out."""
+    return _filled("voters", visit, problem=problem, done=done, view=view, now=now)
+
+
+def flagged_page(
+    flagged: Sequence[FlaggedBattle],
+    done: Sentence | None,
+    problem: Sentence | None,
+    now: datetime,
+    visit: Visit,
+) -> str:
+    """Page of the battles that rules have marked."""
+    return _filled("battles", visit, problem=problem, done=done, flagged=flagged, now=now)
+
+
+def policies_page(boards: Sequence[Board], held: Mapping[str, float], visit: Visit) -> str:
+    """Page of the policies: what each counts, and which rules are held."""
+    return _filled("policies", visit, boards=boards, held=held, most=MOST)
+
+
+def models_page(
+    view: RosterView,
+    trials: Mapping[str, Trial],
+    text: str,
+    problem: str | None,
+    now: datetime,
+    visit: Visit,
+) -> str:
+    """Page of the roster; ``text`` is a roster that was pasted and could not be added."""
+    return _filled(
+        "models",
+        visit,
+        problem=problem,
+        view=view,
+        trials=trials,
+        text=text,
+        standings=STANDINGS,
+        now=now,
+    )
+
+
+def _filled(
+    panel: str,
+    visit: Visit,
+    *,
+    problem: str | None = None,
+    done: Sentence | None = None,
+    **values: object,
+) -> str:
+    template = environment(visit.language).get_template(f"admin/{panel}.html")
+    return template.render(values, visit=visit, problem=problem, done=done, as_json=_as_json)
+
+
+def _as_json(detail: object) -> str:
+    return json.dumps(detail, ensure_ascii=False)

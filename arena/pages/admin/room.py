@@ -1,0 +1,254 @@
+"""Addresses of the admin room; the gate of all below ``/admin`` is `arena.api.origins.ROOMS`."""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from arena.domain.board_view import Board
+from arena.domain.model import Standing
+from arena.domain.room_view import (
+    Acts,
+    FlaggedBattle,
+    RosterView,
+    Status,
+    Trial,
+    VotersView,
+)
+from arena.errors import RoomError
+from arena.pages.admin import panels
+from arena.pages.rendering import Visit
+from arena.pages.routes import PLACE, READ, utc_now
+from rating.sentences import Sentence, counted
+
+PRIVATE = {"Cache-Control": "no-store, private"}
+"""Of everything in the room: nothing of it stays in a browser or a proxy."""
+NO_PLACE = Sentence("There is no such place in the log. Here it begins with the newest act.")
+
+Field = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the room shows and does; its callables block, and those that do raise a `RoomError`.
+
+    Attributes
+    ----------
+    acts : callable
+        From the place in the log to end before (None for the newest) to acts.
+    held : callable
+        Rules that are held, with the share of the votes that each would leave out.
+    exclude, readmit : callable
+        From the id of a voter or battle, the reason, and who decides, to how many votes change.
+    examine : callable
+        Begins an examination of the voters.
+    apply : callable
+        Leaves out what the rules name by the newest one, for who decides; gives how many votes.
+    """
+
+    status: Callable[[], Status]
+    acts: Callable[[int | None], Acts]
+    voters: Callable[[], VotersView]
+    flagged: Callable[[], Sequence[FlaggedBattle]]
+    boards: Callable[[], Sequence[Board]]
+    held: Callable[[], Mapping[str, float]]
+    exclude: Callable[[str, str, str], int]
+    readmit: Callable[[str, str, str], int]
+    examine: Callable[[], None]
+    apply: Callable[[str], int]
+    roster: "RosterDesk"
+
+
+@dataclass(frozen=True, slots=True)
+class RosterDesk:
+    """What is shown of the roster, and done to it; only `try_all` does not block.
+
+    Attributes
+    ----------
+    place : callable
+        Lets a model, by its id, battle, rest or leave, for who decides.
+    weigh : callable
+        Sets how often a model is drawn, likewise.
+    add : callable
+        Adds the models of a roster that is a text, likewise.
+    try_all : callable
+        Asks all that have not left for a word; gives what became of it by id.
+    """
+
+    view: Callable[[], RosterView]
+    place: Callable[[str, Standing, str], None]
+    weigh: Callable[[str, float, str], None]
+    add: Callable[[str, str], None]
+    try_all: Callable[[], Awaitable[Mapping[str, Trial]]]
+
+
+def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
+    """Routes of the admin room.
+
+    Parameters
+    ----------
+    visit_of : callable
+        What a page takes from who asks for it; may block.
+    """
+    router = APIRouter(prefix="/admin", include_in_schema=False)
+
+    @router.api_route("", methods=READ)
+    def overview(request: Request) -> Response:
+        return private(panels.overview_page(room.status(), utc_now(), visit_of(request)))
+
+    @router.api_route("/log", methods=READ)
+    def log(request: Request, before: str = "") -> Response:
+        known = PLACE.fullmatch(before)
+        acts = room.acts(int(before) if known else None)
+        problem = NO_PLACE if before and not known else None
+        page = panels.log_page(acts, newest=not known, problem=problem, visit=visit_of(request))
+        return private(page, 404 if problem else 200)
+
+    @router.api_route("/policies", methods=READ)
+    def policies(request: Request) -> Response:
+        return private(panels.policies_page(room.boards(), room.held(), visit_of(request)))
+
+    _add_votes(router, room, visit_of)
+    _add_models(router, room.roster, visit_of)
+    return router
+
+
+def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
+    """Add what is about voters, battles, and whether their votes count."""
+
+    def shown(request: Request, panel: str, problem: Sentence | None = None) -> Response:
+        done, visit = _done(request), visit_of(request)
+        if panel == "battles":
+            page = panels.flagged_page(room.flagged(), done, problem, utc_now(), visit)
+        else:
+            page = panels.voters_page(room.voters(), done, problem, utc_now(), visit)
+        return private(page, 422 if problem else 200)
+
+    @router.api_route("/voters", methods=READ)
+    def voters(request: Request) -> Response:
+        return shown(request, "voters")
+
+    @router.api_route("/battles", methods=READ)
+    def battles(request: Request) -> Response:
+        return shown(request, "battles")
+
+    @router.post("/exclude")
+    def exclude(
+        request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
+    ) -> Response:
+        try:
+            n = room.exclude(target.strip(), reason, request.state.person.id)
+        except RoomError as error:
+            return shown(request, panel, error.args[0])
+        return _back(panel, "out", n)
+
+    @router.post("/readmit")
+    def readmit(
+        request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
+    ) -> Response:
+        try:
+            n = room.readmit(target.strip(), reason, request.state.person.id)
+        except RoomError as error:
+            return shown(request, panel, error.args[0])
+        return _back(panel, "in", n)
+
+    @router.post("/voters/examine")
+    def examine() -> Response:
+        room.examine()
+        return RedirectResponse("/admin/voters", 303, PRIVATE)
+
+    @router.post("/voters/apply")
+    def apply(request: Request) -> Response:
+        try:
+            n = room.apply(request.state.person.id)
+        except RoomError as error:
+            return shown(request, "voters", error.args[0])
+        return _back("voters", "out", n)
+
+
+def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request], Visit]) -> None:
+    """Add what is about who battles."""
+
+    def shown(
+        request: Request,
+        problem: str | None = None,
+        *,
+        text: str = "",
+        trials: Mapping[str, Trial] = MappingProxyType({}),
+    ) -> Response:
+        page = panels.models_page(desk.view(), trials, text, problem, utc_now(), visit_of(request))
+        return private(page, 422 if problem else 200)
+
+    def back() -> Response:
+        return RedirectResponse("/admin/models", 303, PRIVATE)
+
+    @router.api_route("/models", methods=READ)
+    def models(request: Request) -> Response:
+        return shown(request)
+
+    @router.post("/models/place")
+    def place(request: Request, model: Field = "", standing: Field = "") -> Response:
+        if standing not in list(Standing):
+            return shown(request, Sentence("Choose what is to become of the model."))
+        try:
+            desk.place(model, Standing(standing), request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0])
+        return back()
+
+    @router.post("/models/weigh")
+    def weigh(request: Request, model: Field = "", weight: Field = "") -> Response:
+        try:
+            number = float(weight)
+        except ValueError:
+            number = math.nan
+        try:
+            desk.weigh(model, number, request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0])
+        return back()
+
+    @router.post("/models/add")
+    def add(request: Request, roster: Field = "") -> Response:
+        try:
+            desk.add(roster, request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0], text=roster)
+        return back()
+
+    @router.post("/models/test")
+    async def test(request: Request) -> Response:
+        trials = await desk.try_all()
+        return await run_in_threadpool(partial(shown, request, trials=trials))
+
+
+def _back(panel: str, what: str, n: int) -> Response:
+    """Lead back to the panel where somebody decided, which then says what became of it."""
+    known = "battles" if panel == "battles" else "voters"
+    return RedirectResponse(f"/admin/{known}?{what}={n}", 303, PRIVATE)
+
+
+def _done(request: Request) -> Sentence | None:
+    """Say what became of a decision that leads to this page."""
+    asked = request.query_params
+    if PLACE.fullmatch(out := asked.get("out", "")):
+        return counted(
+            "%(n)s vote is left out from here on.",
+            "%(n)s votes are left out from here on.",
+            int(out),
+        )
+    if PLACE.fullmatch(back := asked.get("in", "")):
+        return counted("%(n)s vote counts again.", "%(n)s votes count again.", int(back))
+    return None
+
+
+def private(page: str, status: int = 200) -> Response:
+    """Answer with a page that nobody keeps."""
+    return HTMLResponse(page, status, PRIVATE)

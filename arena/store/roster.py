@@ -1,0 +1,182 @@
+"""The roster in the database: who battles, in every process, without a restart."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlmodel import Session, col, select
+
+from arena.domain.model import Entry, Model, Standing
+from arena.errors import RoomError
+from arena.store import log, people
+from arena.store.engine import alone
+from arena.store.tables import RosterEntryRow, RosterVersionRow
+from rating.sentences import Sentence
+
+_MODEL = TypeAdapter(Model)
+ACTS = {
+    Standing.ENABLED: "enable model",
+    Standing.DISABLED: "disable model",
+    Standing.RETIRED: "retire model",
+}
+
+
+def version(session: Session) -> int:
+    """Give how often the roster has changed."""
+    return session.exec(select(RosterVersionRow.version)).one_or_none() or 0
+
+
+def entries(session: Session) -> tuple[Entry, ...]:
+    """Read the roster in its order, with those who have left."""
+    rows = session.exec(select(RosterEntryRow).order_by(col(RosterEntryRow.place)))
+    return tuple(_entry(row) for row in rows)
+
+
+def seed(session: Session, models: Sequence[Model], now: datetime) -> bool:
+    """Store a roster where there is none yet; whether there was none."""
+    alone(session.connection())  # two processes that begin at once
+    if session.exec(select(RosterEntryRow.model_id).limit(1)).first() is not None:
+        return False
+    log.register(session, models, now)
+    _write(session, models, now)
+    return True
+
+
+def add(session: Session, models: Sequence[Model], by: str, now: datetime) -> list[str]:
+    """Add models, and take over what has changed of those that are there; notes who did.
+
+    Returns
+    -------
+    list of str
+        Ids of those that answer in another way than before under the same id.
+
+    Raises
+    ------
+    RoomError
+        If two models would have one name, or fewer than two could battle.
+    """
+    alone(session.connection())
+    changed = log.register(session, models, now)
+    _write(session, models, now)
+    _require_names(entries(session))
+    _require_two(entries(session), weighted=False)
+    for model in models:
+        people.note(session, by, "add model", model.id, {"endpoint": model.endpoint}, now)
+    return changed
+
+
+def change(
+    session: Session,
+    model: str,
+    by: str,
+    now: datetime,
+    *,
+    standing: Standing | None = None,
+    weight: float | None = None,
+    weighted: bool = False,
+) -> None:
+    """Let a model battle, not battle for a while, or leave; or draw it more or less often.
+
+    Parameters
+    ----------
+    weighted : bool
+        Whether models of weight zero are not drawn.
+
+    Raises
+    ------
+    RoomError
+        If there is no such model, the weight is none, or fewer than two would be left.
+    """
+    alone(session.connection())
+    row = session.get(RosterEntryRow, model)
+    if row is None:
+        raise RoomError(Sentence("The roster has no model %(id)s.", id=repr(model[:100])))
+    if standing is not None:
+        before, row.standing = row.standing, standing
+        log.note_event(session, model, standing, {"before": before}, now)
+        people.note(session, by, ACTS[standing], model, {"before": before}, now)
+    if weight is not None:
+        detail: dict[str, object] = {"before": row.weight, "after": _checked(weight)}
+        row.weight = weight
+        log.note_event(session, model, "weighed", detail, now)
+        people.note(session, by, "weigh model", model, detail, now)
+    row.updated = now
+    _raise_version(session)
+    session.flush()
+    _require_two(entries(session), weighted=weighted)
+
+
+def _write(session: Session, models: Sequence[Model], now: datetime) -> None:
+    places = session.exec(select(RosterEntryRow.place)).all()
+    first = max(places, default=-1) + 1
+    for place, model in enumerate(models, first):
+        row = session.get(RosterEntryRow, model.id)
+        if row is None:
+            row = RosterEntryRow(
+                model_id=model.id,
+                place=place,
+                standing=Standing.ENABLED,
+                weight=model.weight,
+                updated=now,
+            )
+            session.add(row)
+        row.entry = _MODEL.dump_python(model, mode="json")
+        row.updated = now
+    _raise_version(session)
+    session.flush()
+
+
+def _raise_version(session: Session) -> None:
+    row = session.get(RosterVersionRow, 1)
+    if row is None:
+        session.add(RosterVersionRow(id=1, version=1))
+    else:
+        row.version += 1
+
+
+def _entry(row: RosterEntryRow) -> Entry:
+    model = _MODEL.validate_python(_known(row.entry))
+    return Entry(replace(model, weight=row.weight), Standing(row.standing), row.updated)
+
+
+def _known(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Give an entry without what a later version may have added."""
+    return {name: value for name, value in entry.items() if name in Model.__dataclass_fields__}
+
+
+def _checked(weight: float) -> float:
+    if not 0 <= weight <= 1e6:
+        msg = Sentence("A weight is a number from 0 to 1,000,000, not %(weight)s.", weight=weight)
+        raise RoomError(msg)
+    return weight
+
+
+def _require_names(roster: Collection[Entry]) -> None:
+    """Refuse two models, of those that have not left, that people could not tell apart."""
+    seen: dict[str, str] = {}
+    for entry in roster:
+        name, model = entry.model.name.strip().casefold(), entry.model.id
+        if entry.standing is not Standing.RETIRED and seen.setdefault(name, model) != model:
+            msg = Sentence(
+                "%(a)s and %(b)s would have the same name %(name)s: give one another.",
+                a=seen[name],
+                b=model,
+                name=repr(entry.model.name),
+            )
+            raise RoomError(msg)
+
+
+def _require_two(roster: Collection[Entry], *, weighted: bool) -> None:
+    drawn = [
+        one
+        for one in roster
+        if one.standing is Standing.ENABLED and (one.model.weight > 0 or not weighted)
+    ]
+    if len(drawn) < 2:
+        msg = Sentence(
+            "A battle needs two models, and this would leave %(n)s: add or enable another first.",
+            n=len(drawn),
+        )
+        raise RoomError(msg)

@@ -1,0 +1,275 @@
+"""The admin room over HTTP: who runs the arena sees how it does, and what was done."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from arena.domain.people import Role
+from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.store import exclusions, log, people, roster
+from arena.store.exclusions import Grounds
+from arena.store.store import Store
+from tests.arena.store.battles import MODELS, NOW, ballot, ready
+from tests.command import Command
+from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import Served, Visitor, invited, quick_arena, served_by
+
+REFUSED = "Incorrect API key provided: <b>expired</b>"
+
+
+@pytest.fixture
+def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    with quick_arena(tmp_path, database=database_url, secret_key="k" * 32) as served:
+        yield served
+
+
+def as_admin(served: Served) -> Visitor:
+    """Let somebody in who runs the arena."""
+    visitor = served.visitor()
+    assert visitor.post(invited(served, Role.ADMIN)).status_code == 303
+    return visitor
+
+
+def text_of(page: str) -> str:
+    """Give the words of a page, without its tags."""
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", page)))
+
+
+def test_nothing_of_the_room_stays_in_a_browser_or_is_shown_to_others(served: Served) -> None:
+    with as_admin(served) as admin, served.visitor() as other:
+        for path in (
+            "/admin",
+            "/admin/voters",
+            "/admin/battles",
+            "/admin/policies",
+            "/admin/log?before=x",
+        ):
+            answer = admin.get(path)
+            assert answer.headers["cache-control"] == "no-store, private"
+            assert "noindex" in answer.text
+            assert other.get(path).status_code == 401
+        other.post(invited(served, Role.RESEARCHER))
+        assert other.get("/admin").status_code == 403
+
+
+def test_the_overview_quotes_an_endpoint_that_failed_and_counts_the_day(tmp_path: Path) -> None:
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    broken = Behaviour(status=401, error={"message": REFUSED})
+    with (
+        faulty_server(behaviours | {"z": broken}) as server,
+        served_by(server, tmp_path, secret_key="k" * 32, max_dollars_per_day=5) as served,
+        as_admin(served) as admin,
+    ):
+        for _ in range(12):
+            admin.play()
+        admin.vote(admin.play(), "tie")
+        page = admin.get("/admin").text
+    assert "<b>expired" not in page
+    words = text_of(page)
+    assert "Battles in 24 hours 13" in words
+    assert "Votes in 24 hours 1 " in words
+    assert "of $5.00" in words
+    assert re.search(r"Name z key refused \d+ times?, last just now status 401, Incorrect", words)
+    assert REFUSED in words
+
+
+def test_the_log_shows_who_did_what_page_by_page(served: Served) -> None:
+    with closing(Store(served.database)) as store, store.writing() as session:
+        for n in range(people.PAGE + 5):
+            people.note(session, "terminal", "exclude", f"<i>voter{n}</i>", {"votes": n}, NOW)
+    with as_admin(served) as admin:
+        first = admin.get("/admin/log").text
+        assert "<i>" not in first
+        words = text_of(first)
+        assert words.index("invited Ada Lovelace") < words.index(
+            "left out votes of <i>voter54</i>"
+        )
+        assert "<i>voter4</i>" not in words
+        older = re.search(r'href="(/admin/log\?before=\d+)"', first)
+        assert older
+        second = text_of(admin.get(older[1]).text)
+        assert "<i>voter4</i>" in second
+        assert "<i>voter54</i>" not in second
+        answer = admin.get("/admin/log?before=-1")
+        assert answer.status_code == 404
+        assert "There is no such place in the log" in answer.text
+
+
+def test_the_terminal_gives_the_figures_of_the_overview(command: Command, served: Served) -> None:
+    with served.visitor() as visitor:
+        for _ in range(3):
+            visitor.vote(visitor.play(), "model_a")
+        visitor.vote(visitor.play(), "skip")
+    day = json.loads(command("status", "--format", "json", "--database", served.database).stdout)
+    assert (day["running"], day["battles"], day["votes"]) == (0, 4, 3)
+    assert sum(model["answers"] for model in day["models"]) == 8
+    assert all(model["first_token_p95_s"] >= 0 for model in day["models"])
+    printed = command("status", "--database", served.database).stdout
+    assert "4 began, 3 votes were cast, and $0.00 were spent (no limit)" in " ".join(
+        printed.split()
+    )
+
+
+def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logged(
+    served: Served,
+) -> None:
+    with as_admin(served) as admin, served.visitor() as visitor:
+        visitor.vote(visitor.play(), "model_a")
+        visitor.vote(visitor.play(), "model_b")
+        with closing(Store(served.database)) as store:
+            voter = store.read(log.columns, DEFAULT).voter[0]
+        form = {"target": voter, "reason": "<u>paid</u>"}
+        answer = admin.post("/admin/exclude", data=form)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/admin/voters?out=2")
+        page = text_of(admin.get(answer.headers["location"]).text)
+        assert "2 votes are left out from here on." in page
+        assert f"{voter} 2 votes: <u>paid</u> by hand" in page
+        answer = admin.post("/admin/readmit", data=form | {"panel": "https://evil.example"})
+        assert answer.headers["location"] == "/admin/voters?in=2"
+        assert "No votes are left out" in admin.get("/admin/voters").text
+        page = text_of(admin.get("/admin/log").text)
+        assert page.index("Ada Lovelace took in votes of") < page.index(
+            f"Ada Lovelace left out votes of {voter}"
+        )
+
+
+def test_what_cannot_be_decided_is_said_on_the_page(served: Served) -> None:
+    with as_admin(served) as admin:
+        for form, words in (
+            ({"target": "<i>", "reason": "x"}, "'<i>' is neither a voter with votes"),
+            ({"target": "x", "reason": " "}, "Give a reason"),
+            ({}, "Give a reason"),
+        ):
+            for act in ("exclude", "readmit"):
+                answer = admin.post(f"/admin/{act}", data=form)
+                assert answer.status_code == 422
+                assert words in text_of(answer.text)
+        answer = admin.post("/admin/voters/apply")
+        assert answer.status_code == 422
+        assert "Examine the voters first" in answer.text
+
+
+def test_voters_are_examined_while_nobody_waits_and_the_rules_are_applied(served: Served) -> None:
+    with closing(Store(served.database)) as store:
+        store.register(MODELS, NOW)
+        honest = [(f"v{n % 10}", Choice.B if (n // 10) % 2 else Choice.A) for n in range(220)]
+        for place, (voter, choice) in enumerate(honest + [("bot", Choice.A)] * 54):
+            ready(store, f"b{place}", Voter(voter))
+            store.cast(ballot(f"b{place}", choice, voter=voter))
+    with as_admin(served) as admin:
+        assert admin.post("/admin/voters/examine").status_code == 303
+        deadline = time.monotonic() + 60
+        while "are being examined" in (page := admin.get("/admin/voters").text):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        words = text_of(page)
+        assert "274 votes by 11 voters" in words
+        assert "bot votes for one model wherever it appears ( basalt ) evidence 4.1 nats" in words
+        answer = admin.post("/admin/voters/apply")
+        assert answer.headers["location"] == "/admin/voters?out=0", "too little for a rule"
+        assert "applied the rule voters" in text_of(admin.get("/admin/log").text)
+
+
+def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> None:
+    with served.visitor() as visitor:
+        battle = visitor.play()
+        visitor.vote(battle, "tie")
+    with closing(Store(served.database)) as store, store.writing() as session:
+        grounds = Grounds("self-naming", "1", "a model named itself")
+        exclusions.flag(session, grounds, NOW, battle=1)
+        exclusions.flag(session, Grounds("rings", "1", exclusions.HELD), NOW, score=0.34)
+    with as_admin(served) as admin:
+        page = admin.get("/admin/battles").text
+        assert f'href="/battles/{battle}"' in page
+        assert "a model named itself" in page
+        form = {"target": battle, "reason": "it did", "panel": "battles"}
+        answer = admin.post("/admin/exclude", data=form)
+        assert answer.headers["location"] == "/admin/battles?out=1"
+        page = admin.get("/admin/battles").text
+        assert f'href="/battles/{battle}"' not in page
+        assert "Take in again" in page
+        words = text_of(admin.get("/admin/policies").text)
+        assert "Rule rings is held: it would leave out 34 % of the votes" in words
+        assert "default-v2" in words
+
+
+NEW = """[[models]]
+id = "w"
+name = "Name w"
+endpoint = "pocket://local/v1"
+model = "trigram"
+"""
+
+
+def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) -> None:
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    broken = Behaviour(status=401, error={"message": REFUSED})
+    with (
+        faulty_server(behaviours | {"z": broken}) as server,
+        served_by(server, tmp_path, secret_key="k" * 32) as served,
+        as_admin(served) as admin,
+    ):
+        words = text_of(admin.post("/admin/models/test").text)
+        assert words.count("It answered within") == 2
+        assert f"It did not answer: status 401, {REFUSED}" in words
+        place = {"model": "id-z", "standing": "disabled"}
+        assert admin.post("/admin/models/place", data=place).status_code == 303
+        assert "Name z id-z disabled" in text_of(admin.get("/admin/models").text)
+        answer = admin.post("/admin/models/place", data=place | {"model": "id-x"})
+        assert answer.status_code == 422
+        assert "A battle needs two models, and this would leave 1" in answer.text
+        assert admin.post("/admin/models/add", data={"roster": NEW}).status_code == 303
+        assert admin.post("/admin/models/place", data=place | {"model": "id-x"}).status_code == 303
+        models = admin.vote(admin.play(), "tie").json()["models"]
+        assert {models[side]["name"] for side in "ab"} == {"Name y", "Name w"}, "at once"
+        weigh = {"model": "id-y", "weight": "2.5"}
+        assert admin.post("/admin/models/weigh", data=weigh).status_code == 303
+        assert 'value="2.5"' in admin.get("/admin/models").text
+        acts = text_of(admin.get("/admin/log").text)
+    done = ("changed the weight of id-y", "disabled the model id-x", "added the model w")
+    assert [acts.index(f"Ada Lovelace {one}") for one in done] == sorted(
+        acts.index(f"Ada Lovelace {one}") for one in done
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("place", {"model": "id-x", "standing": "gone"}, "Choose what is to become"),
+        ("place", {"model": "<b>", "standing": "retired"}, "The roster has no model '<b>'"),
+        ("weigh", {"model": "id-x", "weight": "much"}, "A weight is a number"),
+        ("add", {"roster": "models = 1"}, "must be [[models]] tables, got 1"),
+        ("add", {"roster": "<i>"}, "not TOML"),
+        ("add", {"roster": NEW + 'api_key_env = "ARENA_SECRET_KEY"'}, "There is no key 'ARENA_S"),
+        (
+            "add",
+            {"roster": NEW.replace("pocket://local/v1", "recorded://x") + 'recording = "/etc/x"'},
+            "A recording is a file",
+        ),
+    ],
+)
+def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
+    quiet: Served, path: str, form: dict[str, str], words: str
+) -> None:
+    with as_admin(quiet) as admin:
+        answer = admin.post(f"/admin/models/{path}", data=form)
+        assert answer.status_code == 422
+        assert words in text_of(answer.text)
+        if path == "add":
+            assert form["roster"] in unescape(answer.text), "to be mended"
+    with closing(Store(quiet.database)) as store:
+        assert [one.standing for one in store.read(roster.entries)] == ["enabled"] * 3
+        assert {one.act for one in store.read(people.acts).acts} == {"invite"}
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("quiet")
+    with quick_arena(folder, secret_key="k" * 32) as served:
+        yield served

@@ -1,0 +1,218 @@
+"""Models come and go while the arena runs: every process agrees, and no battle is broken off."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from sqlmodel import col, select
+
+from arena.domain.model import Standing
+from arena.errors import SettingsError
+from arena.settings import Keys
+from arena.store import people, roster
+from arena.store.store import Store
+from arena.store.tables import BattleRow, ModelEventRow
+from tests.arena.store.battles import NOW
+from tests.command import Command, refused
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.serving import Served, Visitor, serve, side_text, write_roster
+from tests.sqlite import new_sqlite
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 5) for name in "xyz"}
+    slow = Behaviour(text="Slowly does it. " * 8, chunk_size=4, delay_s=0.1)
+    with faulty_server(behaviours | {"slow": slow}) as server:
+        yield server
+
+
+def drawn(visitor: Visitor, battles: int = 12) -> set[str]:
+    """Vote on battles; gives the names of the models that were drawn."""
+    names = set()
+    for _ in range(battles):
+        models = visitor.vote(visitor.play(), "tie").json()["models"]
+        names |= {models[side]["name"] for side in "ab"}
+    return names
+
+
+def change(database: str, model: str, standing: Standing) -> None:
+    with closing(Store(database)) as store, store.writing() as session:
+        roster.change(session, model, people.TERMINAL, NOW, standing=standing)
+
+
+@pytest.fixture
+def served(server: FaultyServer, tmp_path: Path, database_url: str) -> Iterator[Served]:
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", "slow")
+    with serve(roster=file, database=database_url, characters_per_s=50_000) as served:
+        yield served
+
+
+def test_two_processes_draw_the_same_models_seconds_after_a_change(
+    server: FaultyServer, database_url: str, tmp_path: Path, command: Command
+) -> None:
+    first = write_roster(tmp_path / "first.toml", server, "x", "y")
+    more = write_roster(tmp_path / "more.toml", server, "z")
+    settings = {"database": database_url, "roster": first, "characters_per_s": 50_000}
+    with serve(**settings) as one, serve(**settings) as two, ExitStack() as stack:
+        visitors = [stack.enter_context(served.visitor()) for served in (one, two)]
+        assert all(drawn(visitor, 2) == {"Name x", "Name y"} for visitor in visitors)
+        at = ("--database", database_url)
+        command("models", "add", str(more), *at)
+        command("models", "disable", "id-x", *at)
+        time.sleep(3)
+        assert all(drawn(visitor, 4) == {"Name y", "Name z"} for visitor in visitors)
+        command("models", "enable", "id-x", *at)
+        command("models", "retire", "id-y", *at)
+        time.sleep(3)
+        assert all(drawn(visitor, 4) == {"Name x", "Name z"} for visitor in visitors)
+
+
+def test_a_battle_of_a_model_that_is_disabled_meanwhile_ends_and_goes_on(served: Served) -> None:
+    change(served.database, "id-x", Standing.DISABLED)
+    time.sleep(3)
+    with served.visitor() as visitor:
+        battle = visitor.open()
+        change(served.database, "id-x", Standing.ENABLED)
+        change(served.database, "id-slow", Standing.DISABLED)
+        time.sleep(3)
+        events = visitor.follow(battle)
+        assert events[-1].event == "ready"
+        assert {side_text(events, side) for side in "ab"} == {
+            "Slowly does it. " * 8,
+            "So says y. " * 5,
+        }
+        more = visitor.post(f"/api/v1/battles/{battle}/turns", json={"prompt": "And then?"})
+        assert more.status_code == 201
+        assert visitor.follow(battle)[-1].event == "ready"
+        assert drawn(visitor, 2) == {"Name x", "Name y"}
+        change(served.database, "id-slow", Standing.RETIRED)
+        time.sleep(3)
+        more = visitor.post(f"/api/v1/battles/{battle}/turns", json={"prompt": "And then?"})
+        assert more.status_code == 409
+        assert visitor.vote(battle, "tie").status_code == 200
+
+
+def test_the_probability_of_a_pair_is_exact_before_and_after_a_change(served: Served) -> None:
+    with served.visitor() as visitor:
+        visitor.play()
+        change(served.database, "id-slow", Standing.DISABLED)
+        time.sleep(3)
+        visitor.play()
+    with closing(Store(served.database)) as store, store.reading() as session:
+        battles = session.exec(select(BattleRow).order_by(col(BattleRow.id))).all()
+    assert [one.pair_probability for one in battles] == [pytest.approx(1 / 3), 1.0]
+
+
+def test_after_the_first_start_the_store_says_who_battles(
+    server: FaultyServer, tmp_path: Path, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", "z")
+    settings = {"roster": file, "database": database_url, "characters_per_s": 50_000}
+    with serve(**settings):
+        change(database_url, "id-y", Standing.DISABLED)
+    write_roster(file, server, "x", "y", "z", "slow")
+    with serve(**settings) as served, served.visitor() as visitor:
+        assert drawn(visitor, 2) == {"Name x", "Name z"}
+    assert "The roster in the database has no 'id-slow'" in caplog.text
+    with (
+        serve(database=database_url, characters_per_s=50_000) as served,
+        served.visitor() as visitor,
+    ):
+        assert drawn(visitor, 2) == {"Name x", "Name z"}
+
+
+def test_what_would_leave_fewer_than_two_is_refused_and_nothing_is_written(
+    command: Command, served: Served
+) -> None:
+    at = ("--database", served.database)
+    assert "disabled" in command("models", "disable", "id-x", *at).stdout
+    for words in (("retire", "id-y"), ("disable", "id-slow")):
+        refused(command("models", *words, *at), "A battle needs two models")
+    refused(command("models", "retire", "no\x1bsuch", *at), "The roster has no model 'no")
+    refused(command("models", "weight", "id-y", "nan", *at), "A weight is a number", "nan")
+    refused(command("models", "weight", "id-y", "-1", *at), "A weight is a number")
+    assert "2.5" in command("models", "weight", "id-y", "2.5", *at).stdout
+    with closing(Store(served.database)) as store, store.reading() as session:
+        standing = [one.standing for one in roster.entries(session)]
+        acts = [(one.act, one.subject) for one in people.acts(session).acts]
+        events = session.exec(select(ModelEventRow).order_by(col(ModelEventRow.id))).all()
+    assert standing == ["disabled", "enabled", "enabled"]
+    assert acts == [("weigh model", "id-y"), ("disable model", "id-x")]
+    assert [(one.model_id, one.event) for one in events[3:]] == [
+        ("id-x", "disabled"),
+        ("id-y", "weighed"),
+    ]
+
+
+def test_two_models_of_one_name_are_refused(
+    command: Command, served: Served, server: FaultyServer, tmp_path: Path
+) -> None:
+    twin = write_roster(tmp_path / "twin.toml", server, "z", name="NAME X")
+    text = twin.read_text().replace('name = "Name z"\n', "")
+    twin.write_text(text)
+    refused(
+        command("models", "add", str(twin), "--database", served.database),
+        "id-x and id-z would have the same name 'NAME X'",
+    )
+    with closing(Store(served.database)) as store:
+        assert len(store.read(roster.entries)) == 3
+
+
+def test_a_key_is_mended_in_its_file_without_a_restart_and_stored_nowhere(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.env"
+    keys.write_text("# of ours\n\nX_KEY=sk-old\n")
+    keys.chmod(0o600)
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", api_key_env="X_KEY")
+    database = new_sqlite(tmp_path)
+    with (
+        serve(roster=file, database=database, keys=keys, characters_per_s=50_000) as served,
+        served.visitor() as visitor,
+    ):
+        visitor.play()
+        assert authorized(server) == {"Bearer sk-old"}
+        keys.write_text("X_KEY='sk-new'\n")
+        visitor.play()
+        assert authorized(server) == {"Bearer sk-old", "Bearer sk-new"}
+        keys.write_text("X_KEY=\n")
+        visitor.play()
+        assert authorized(server) == {"Bearer sk-old", "Bearer sk-new"}
+    whole = Path(database.removeprefix("sqlite:///")).read_bytes()
+    assert b"X_KEY" in whole
+    assert b"sk-" not in whole
+
+
+def authorized(server: FaultyServer) -> set[str]:
+    return {request.headers["authorization"] for request in server.requests}
+
+
+def test_keys_that_others_can_read_are_refused_at_the_start(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.env"
+    keys.write_text("X_KEY=sk-1\n")
+    keys.chmod(0o644)
+    with pytest.raises(SettingsError, match="chmod 600"):
+        Keys((), keys)
+    keys.chmod(0o600)
+    assert dict(Keys((), keys)) == {"X_KEY": "sk-1"}
+    keys.write_text("sk-1\n")
+    with pytest.raises(SettingsError, match=r"line 1 of .* is not NAME=VALUE") as raised:
+        Keys((), keys)
+    assert "sk-1" not in str(raised.value)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Keys((), tmp_path / "none")
+
+
+def test_the_check_of_models_takes_the_keys_of_the_file(
+    command: Command, server: FaultyServer, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.env"
+    keys.write_text("X_KEY=sk-file\n")
+    keys.chmod(0o600)
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", api_key_env="X_KEY")
+    checked = command("models", "check", "--roster", str(file), ARENA_KEYS=str(keys))
+    assert checked.stdout.count("answered") == 2
+    assert authorized(server) == {"Bearer sk-file"}

@@ -1,0 +1,134 @@
+"""The admin room, as those who run an arena use it, and as nobody else can."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from arena.domain.people import Role
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.serving import Served, invited, page_of, write_roster
+
+pytestmark = pytest.mark.browser
+
+EXPIRED = "Incorrect API key provided. Renew it at https://keys.example"
+SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
+PANELS = ("", "/models", "/voters", "/battles", "/policies", "/log")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """An arena of which one model's key has expired, and the file in which it stands."""
+
+    served: Served
+    keys: Path
+    server: FaultyServer
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("admin")
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    behaviours["z"] = Behaviour(status=401, error={"message": EXPIRED})
+    keys = folder / "keys.env"
+    keys.write_text("TEAM_KEY=sk-old\n")
+    keys.chmod(0o600)
+    with faulty_server(behaviours) as server:
+        roster = write_roster(
+            folder / "roster.toml", server, "x", "y", "z", api_key_env="TEAM_KEY"
+        )
+        settings = {"keys": keys, "secret_key": "k" * 32, "characters_per_s": 50_000}
+        with page_of(folder, roster, **settings) as served:
+            with served.visitor() as visitor:
+                for _ in range(6):
+                    visitor.vote(visitor.play(), "model_a")
+            yield Scene(served, keys, server)
+
+
+def entered(chromium: Browser, served: Served, role: Role, screen: str) -> Page:
+    """Come in by a link, in a browser of its own."""
+    width, height = SCREENS[screen]
+    context = chromium.new_context(
+        base_url=served.url, viewport={"width": width, "height": height}, locale="en-GB"
+    )
+    page = context.new_page()
+    page.goto(invited(served, role))
+    page.get_by_role("main").get_by_role("button").click()
+    return page
+
+
+def assert_in_order(page: Page) -> None:
+    violations = Axe().run(page).response["violations"]
+    assert [(v["id"], [node["target"] for node in v["nodes"]][:3]) for v in violations] == []
+    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(overflow) <= 0
+
+
+@pytest.mark.parametrize("role", [Role.VOTER, Role.RESEARCHER])
+def test_nobody_else_sees_anything_of_the_room(
+    chromium: Browser, scene: Scene, role: Role
+) -> None:
+    page = entered(chromium, scene.served, role, "desktop")
+    for panel in PANELS:
+        answer = page.goto(f"/admin{panel}")
+        assert answer is not None
+        assert answer.status == 403
+        assert "Name x" not in page.content()
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_panel_is_in_order(
+    chromium: Browser, scene: Scene, screen: str, scheme: str
+) -> None:
+    page = entered(chromium, scene.served, Role.ADMIN, screen)
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for panel in PANELS:
+        page.goto(f"/admin{panel}")
+        expect(page.get_by_role("navigation", name="Admin room")).to_be_visible()
+        assert_in_order(page)
+    page.context.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
+    chromium: Browser, scene: Scene, screen: str
+) -> None:
+    scene.server.behaviours["z"] = Behaviour(status=401, error={"message": EXPIRED})
+    page = entered(chromium, scene.served, Role.ADMIN, screen)
+    page.goto("/admin")
+    expect(page.get_by_text(EXPIRED).first).to_be_visible()
+    room = page.get_by_role("navigation", name="Admin room")
+    room.get_by_role("link", name="Models").click()
+    page.get_by_role("button", name="Test all").click()
+    expect(page.get_by_text(EXPIRED)).to_be_visible()
+    scene.keys.write_text("TEAM_KEY=sk-new\n")
+    scene.server.behaviours["z"] = Behaviour(text="So says z. ")
+    page.get_by_role("button", name="Test all").click()
+    expect(page.get_by_text(EXPIRED)).to_have_count(0)
+    name = f"New on a {screen}"
+    page.get_by_label("Roster").fill(
+        f'[[models]]\nid = "new-{screen}"\nname = "{name}"\n'
+        'endpoint = "pocket://local/v1"\nmodel = "trigram"\n'
+    )
+    page.get_by_role("button", name="Add models").click()
+    page.get_by_role("button", name=f"Disable {name}").click()
+    expect(page.get_by_role("button", name=f"Enable {name}")).to_be_visible()
+    page.get_by_role("navigation", name="Admin room").get_by_role("link", name="Voters").click()
+    page.get_by_role("button", name="Examine the voters").click()
+    expect(page.get_by_text(re.compile("6 votes by 1 voters"))).to_be_visible(timeout=60_000)
+    form = page.locator("form[action='/admin/exclude']").last
+    form.get_by_label("Id of a voter or battle").fill("nobody")
+    form.get_by_label("Reason").fill("a test")
+    form.get_by_role("button").click()
+    expect(page.get_by_role("alert")).to_contain_text("'nobody' is neither a voter")
+    page.get_by_role("navigation", name="Admin room").get_by_role("link", name="Log").click()
+    log = page.get_by_role("main")
+    expect(log).to_contain_text(f"disabled the model new-{screen}")
+    expect(log).to_contain_text(f"added the model new-{screen}")
+    page.context.close()
