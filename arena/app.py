@@ -31,6 +31,7 @@ from arena.boards.voter_check import MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Roster, Standing
+from arena.domain.people import Perishable, Retention
 from arena.domain.room_view import RosterView, Trial, VotersView
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Voter
 from arena.endpoints import trial
@@ -50,6 +51,7 @@ from arena.play import upkeep
 from arena.play.battles import Battles, Field
 from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
+from arena.play.own_data import OwnData
 from arena.play.pace import MEMORY
 from arena.play.roster import LiveRoster
 from arena.play.rules import Rules
@@ -63,7 +65,7 @@ from arena.settings import (
     read_refusals,
     read_roster,
 )
-from arena.store import exclusions, last_day, log, people, single_battles, topics
+from arena.store import exclusions, last_day, log, people, retention, single_battles, topics
 from arena.store import roster as roster_rows
 from arena.store.store import Store
 from rating import __version__
@@ -179,6 +181,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
             pacing=settings.pacing,
+            retention=partial(_retention, parts.store, settings.retention_days()),
+            own_data=OwnData(parts.store, _now),
             can_sign_in=doors.openid is not None,
         )
     )
@@ -396,6 +400,9 @@ def _lifespan(
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
+        clearing = asyncio.create_task(
+            upkeep.keep_clear(parts.store, settings.retention_days(), _now)
+        )
         releasing = asyncio.create_task(
             keep_releasing(parts.store, settings.database, _now, private=not settings.show_battles)
         )
@@ -413,6 +420,7 @@ def _lifespan(
         verifying.cancel()
         valuing.cancel()
         labelling.cancel()
+        clearing.cancel()
         releasing.cancel()
         refreshing.cancel()
         for board in parts.boards.values():
@@ -457,6 +465,11 @@ def _visit(store: Store, request: Request) -> Visit:
     """Say what a page takes from who asks for it; it reads, and so blocks."""
     voter = _voter_of(request)
     return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
+
+
+def _retention(store: Store, days: Mapping[Perishable, int | None]) -> dict[Perishable, Retention]:
+    gone = store.read(retention.gone)
+    return {kind: Retention(most, gone.get(kind)) for kind, most in days.items()}
 
 
 def _room(parts: Parts, settings: Settings) -> Room:

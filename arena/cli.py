@@ -43,6 +43,7 @@ COMMANDS = {
     "people list": "people:roll",
     "people invite": "people:invite",
     "people change": "people:change",
+    "erase": "people:erase",
     "status": "status:status",
     "verify": "data:verify",
     "migrate": "data:migrate",

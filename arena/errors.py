@@ -144,3 +144,6 @@ CHOICE_WORDS = {
     Choice.SKIP: Sentence("you skipped it"),
 }
 """A choice in words, as the second half of a sentence."""
+
+ERASED = Sentence("The words of this battle were erased. Start a new battle.")
+"""Why a battle without words takes neither a vote nor a turn."""

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.model import Model, Roster
-from arena.domain.people import Known, Provider
+from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
 from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
@@ -58,6 +58,8 @@ class Settings(BaseSettings):
         JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
     study : Path or None
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
+    keep_words_days, keep_unvoted_days : int or None
+        Days after which the words of battles go, and battles without a vote; None keeps them.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     running_battles : int
@@ -100,6 +102,8 @@ class Settings(BaseSettings):
     page: bool = True
     show_battles: bool = True
     study: Path | None = None
+    keep_words_days: int | None = Field(None, ge=2, le=36_500)
+    keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)
@@ -185,6 +189,10 @@ class Settings(BaseSettings):
             client_secret=secret.get_secret_value() if secret else None,
             name=self.oidc_name,
         )
+
+    def retention_days(self) -> dict[Perishable, int | None]:
+        """Give for how many days what is kept."""
+        return {Perishable.WORDS: self.keep_words_days, Perishable.UNVOTED: self.keep_unvoted_days}
 
     def host_names(self) -> frozenset[str]:
         """Give the names by which visitors call the arena, as a browser writes them."""

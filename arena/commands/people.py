@@ -1,5 +1,6 @@
-"""`arena people list`, `invite` and `change`: whom the arena knows, and who may do what."""
+"""`arena people list`, `invite`, `change`, and `arena erase`: whom the arena knows and forgets."""
 
+import sys
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -159,6 +160,74 @@ def change(
             )
     state = "kept out" if changed.blocked else "let in"
     say(f"{changed.name} ({changed.id[:8]}): {changed.role}, {state}.")
+
+
+def erase(
+    *,
+    voter: str,
+    yes: bool = False,
+    database: Database = None,
+) -> None:
+    """Erase all that somebody wrote here, what models answered them, and their name.
+
+    It goes from every table and file of the database, and out of what judges were sent; it does
+    not come back. Their votes stay, and the record verifies as before: of each text it keeps a
+    hash that nobody can guess words by. Running battles of theirs end. An arena may serve
+    meanwhile; for seconds its writers wait while the files are written anew.
+    Backups and exports that were made before, and the log and replicas of a PostgreSQL server,
+    are not reached.
+
+    Parameters
+    ----------
+    voter
+        Their id, as a person or as a voter, or its first 8 characters at the least; all their
+        devices are meant.
+    yes
+        Do not ask before.
+
+    Examples
+    --------
+    arena erase --voter 3f9c1a07
+    arena erase --voter 3f9c1a07 --yes --database postgresql://arena@localhost/arena
+    """
+    from arena.store import erasing, people
+
+    with closing(_store(database)) as store:
+        with store.reading() as session:
+            voters = erasing.voters_of(session, voter)
+            battles = erasing.battles_of(session, voters)
+            texts = erasing.texts_of(session, battles)
+            judgements = erasing.quoting(session, texts)
+        say(
+            f"Voter {voters[0][:8]}, of {len(voters)} ids: {len(battles):,} battles, "
+            f"{len(texts):,} prompts and answers, {len(judgements):,} questions to judges."
+        )
+        if not yes:
+            _confirm("erase")
+        with store.writing() as session:
+            gone = erasing.erase(
+                session, voters, judgements, people.TERMINAL, datetime.now(UTC), forget=True
+            )
+        say(
+            f"Erased: the words of {gone.battles:,} battles, {gone.judgements:,} questions to "
+            f"judges, and who they are in {gone.names:,} rows. The votes stay, without words."
+        )
+        erasing.clear_space(store, people.TERMINAL, datetime.now(UTC))
+    say("The files of the database were written anew. Backups made before still hold the words.")
+
+
+def _confirm(word: str) -> None:
+    """Go on only if somebody writes the word.
+
+    Raises
+    ------
+    SettingsError
+        If they do not, or nobody is there to.
+    """
+    say(f"It does not come back. Write {word} to go on:")
+    if sys.stdin.readline().strip() != word:
+        msg = f"Nothing was changed: {word!r} was not written. Where nobody can, say --yes."
+        raise SettingsError(msg)
 
 
 def _store(database: str | None) -> "Store":

@@ -408,6 +408,10 @@ class PastBattle:
         None without a vote.
     model_a_name, model_b_name : str or None
         None where no vote has revealed them; a skip reveals nothing.
+    hidden : bool
+        Whether its owner hides it from others.
+    erased : bool
+        Whether its words are gone.
     """
 
     battle_id: str
@@ -418,6 +422,8 @@ class PastBattle:
     choice: Choice | None
     model_a_name: str | None
     model_b_name: str | None
+    hidden: bool = False
+    erased: bool = False
 
 
 @dataclass(frozen=True, slots=True)

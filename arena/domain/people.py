@@ -1,6 +1,7 @@
 """People whom the arena knows by more than a cookie: their roles, and how they came in."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from arena.domain.vote import VoterKind
@@ -122,3 +123,46 @@ class Provider:
     client_id: str
     client_secret: str | None = field(repr=False)
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What went, or would go, when somebody's words are erased.
+
+    Attributes
+    ----------
+    texts : int
+        Prompts and answers.
+    judgements : int
+        Questions to judges that quote them, with the replies.
+    names : int
+        Rows in which the person had a name.
+    """
+
+    battles: int
+    texts: int
+    judgements: int
+    names: int = 0
+
+
+class Perishable(StrEnum):
+    """What may be kept for so many days; the values stand in the log of acts."""
+
+    WORDS = "words"
+    UNVOTED = "battles without a vote"
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """How many battles were kept long enough so far, and when the last of them went."""
+
+    battles: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how many days something is kept, None for ever, and what went so far, if anything."""
+
+    days: int | None
+    gone: Gone | None

@@ -26,7 +26,7 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels, MixView
-from arena.domain.people import Invitation, Person, Role
+from arena.domain.people import Erased, Invitation, Perishable, Person, Retention, Role
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
@@ -545,11 +545,13 @@ def my_battles_page(
     linked: bool,
     now: datetime,
     can_sign_in: bool = False,
+    own_data: bool = False,
     visit: Visit = Visit(),
 ) -> str:
     """Page of one's own battles, newest first; ``past`` is None when nobody is known.
 
-    ``linked`` if battles can be read once they were voted on.
+    ``linked`` if battles can be read once they were voted on, ``own_data`` if one may hide, erase
+    and download them.
     """
     newest_first = past and sorted(past, key=lambda battle: battle.created, reverse=True)
     choices = Counter(battle.choice for battle in past or () if battle.choice)
@@ -558,6 +560,7 @@ def my_battles_page(
         visit,
         past=newest_first,
         can_sign_in=can_sign_in,
+        own_data=own_data,
         votes=choices.total() - choices[Choice.SKIP],
         skips=choices[Choice.SKIP],
         linked=linked,
@@ -567,6 +570,11 @@ def my_battles_page(
         Mode=Mode,
         now=now,
     )
+
+
+def erase_page(extent: Erased, visit: Visit = Visit(), *, erased: bool) -> str:
+    """Page before one's words are erased, with what would go; or after it, with what went."""
+    return _filled("erase.html", visit, extent=extent, erased=erased)
 
 
 def sign_in_page(
@@ -658,6 +666,8 @@ def method_page(
     linked: bool,
     studied: bool = False,
     has_topics: bool = False,
+    retention: Mapping[Perishable, Retention] = MappingProxyType({}),
+    own_data: bool = False,
     visit: Visit = Visit(),
 ) -> str:
     """Page on how the arena works.
@@ -670,6 +680,10 @@ def method_page(
         Whether there is a study of a judge against the votes.
     has_topics : bool
         Whether a release of topics is there.
+    retention : mapping of Perishable to Retention
+        For how long what is kept; what is missing is kept for ever.
+    own_data : bool
+        Whether people may hide, erase and download what is theirs.
     """
     return _filled(
         "method.html",
@@ -679,6 +693,9 @@ def method_page(
         linked=linked,
         studied=studied,
         has_topics=has_topics,
+        words_retention=retention.get(Perishable.WORDS),
+        unvoted_retention=retention.get(Perishable.UNVOTED),
+        own_data=own_data,
         Pacing=Pacing,
     )
 

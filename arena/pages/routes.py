@@ -22,9 +22,11 @@ from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
+from arena.domain.people import Perishable, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.mix_routes import mix_router
+from arena.pages.own_data import own_data_router
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
     LONGEST_QUERY,
@@ -43,6 +45,7 @@ from arena.pages.rendering import (
     with_site_head,
 )
 from arena.pages.value import weights_of
+from arena.play.own_data import OwnData
 from judge.render import pages
 from judge.report.cards import ProbePage
 from judge.report.files import cards_as_html
@@ -153,6 +156,8 @@ def pages_router(
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
     pacing: Pacing = Pacing.PACED,
+    retention: Callable[[], Mapping[Perishable, Retention]] = dict,
+    own_data: OwnData | None = None,
     can_sign_in: bool = False,
     now: Callable[[], datetime] = utc_now,
 ) -> APIRouter:
@@ -184,6 +189,10 @@ def pages_router(
         Quality against cost as it was last worked out, shown at ``/value``; None before that.
     pacing : Pacing
         How battles release their answers, for the method page.
+    retention : callable
+        For how long what is kept, and what went so far; may block.
+    own_data : OwnData, optional
+        What people may do with what is theirs; None lets them do nothing.
     can_sign_in : bool
         Whether there is a provider at which people sign in.
     """
@@ -275,6 +284,7 @@ def pages_router(
             linked=exhibits is not None,
             now=now(),
             can_sign_in=can_sign_in,
+            own_data=own_data is not None,
             visit=visit_of(request),
         )
         return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})
@@ -287,6 +297,8 @@ def pages_router(
             linked=exhibits is not None,
             studied=_is_there(study),
             has_topics=topics() is not None,
+            retention=retention(),
+            own_data=own_data is not None,
             visit=visit_of(request),
         )
         return revalidated(request, page)
@@ -306,6 +318,8 @@ def pages_router(
             return _missing(visit_of(request), NO_TOPICS)
         return revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
+    if own_data is not None:
+        router.include_router(own_data_router(own_data, voter_of, visit_of))
     if exhibits is not None:
         router.include_router(_exhibits_router(exhibits, voter_of, visit_of, now))
 

@@ -36,6 +36,7 @@ from arena.play.rules import (
 )
 from arena.play.runner import Runner, Running, Writers
 from arena.play.snapshots import blind_battle, continued_battle, receipt, stored_snapshot
+from arena.store.prompt_ids import prompt_id, prompt_secret
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
 from rating.tables.escaping import storable
@@ -136,6 +137,7 @@ class Battles:
         self._rules = rules
         self._rng = rng
         self._now = now
+        self._prompt_secret = prompt_secret(store, now())
         self._admit = admit
         self._hold = running
         self.reading = reading
@@ -187,7 +189,15 @@ class Battles:
             raise BadPromptError(NOT_RECORDED)
         draw = self.matchmaker.draw(able)
         recorded = not {draw.a.id, draw.b.id}.isdisjoint(self._field.recorded)
-        new = blind_battle(voter, prompt, draw, self._rules, self._now(), recorded=recorded)
+        new = blind_battle(
+            voter,
+            prompt,
+            draw,
+            self._rules,
+            self._now(),
+            prompt_id=prompt_id(self._prompt_secret, prompt),
+            recorded=recorded,
+        )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def reply(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
@@ -224,7 +234,15 @@ class Battles:
         if stored.choice in (None, Choice.SKIP):
             raise NotReadyError(VOTE_FIRST)
         models = self._partners(stored)
-        new = continued_battle(stored, voter, prompt, models, self._rules, self._now())
+        new = continued_battle(
+            stored,
+            voter,
+            prompt,
+            models,
+            self._rules,
+            self._now(),
+            prompt_id=prompt_id(self._prompt_secret, prompt),
+        )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def look(self, battle_id: str, voter: Voter) -> Snapshot:

@@ -36,7 +36,14 @@ from rating import __version__
 
 
 def blind_battle(
-    voter: Voter, prompt: str, draw: Draw, rules: Rules, now: datetime, *, recorded: bool
+    voter: Voter,
+    prompt: str,
+    draw: Draw,
+    rules: Rules,
+    now: datetime,
+    *,
+    prompt_id: str,
+    recorded: bool,
 ) -> NewBattle:
     """Draft a blind battle between the two models of a draw."""
     return NewBattle(
@@ -52,7 +59,7 @@ def blind_battle(
         pair_probability=draw.pair_probability,
         pacing=rules.pacing,
         prompt_set="recorded" if recorded else None,
-        prompt_id=_hash(prompt),
+        prompt_id=prompt_id,
         created=now,
         app_version=__version__,
     )
@@ -65,6 +72,8 @@ def continued_battle(
     models: Mapping[Side, Model],
     rules: Rules,
     now: datetime,
+    *,
+    prompt_id: str,
 ) -> NewBattle:
     """Draft a battle in which two revealed models go on: nothing was drawn for it."""
     return NewBattle(
@@ -82,7 +91,7 @@ def continued_battle(
         pair_probability=1.0,
         pacing=rules.pacing,
         prompt_set=None,
-        prompt_id=_hash(prompt),
+        prompt_id=prompt_id,
         created=now,
         app_version=__version__,
     )

@@ -1,21 +1,26 @@
-"""Background tasks of a server: renewing its lease, clearing up, and verifying the record."""
+"""Background tasks of a server: its lease, clearing up, and verifying the record."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from arena.domain.board_view import RecordCheck
+from arena.domain.people import Perishable
 from arena.errors import StoreError
 from arena.play.rules import INTERRUPTED
-from arena.store import blocks, kept_boards
+from arena.store import blocks, erasing, kept_boards, retention
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.verify import verify
 
 logger = logging.getLogger(__name__)
 
+UPKEEP = "upkeep"
+"""Who acts where a server did so by itself."""
+CLEAR_S = 3600.0
+"""Between two looks for what is too old, and for erased words in the database's files."""
 AT_ONCE = 100
 PAUSE_S = 0.02
 """After so many links the check of the record lets others work for so long."""
@@ -46,6 +51,30 @@ async def keep_up(store: Store) -> None:
             await asyncio.to_thread(pulse, store, PATIENCE)
         except StoreError as error:
             logger.warning("Not sure of this process's lease: %s", error)
+
+
+def clear_out(store: Store, days: Mapping[Perishable, int | None], now: datetime) -> None:
+    """Let what is too old go, and write the files anew where anything went since the last time."""
+    for kind, most in days.items():
+        while most and retention.expire(store, kind, most, UPKEEP, now):
+            time.sleep(PAUSE_S)
+    if store.read(erasing.is_to_clear):
+        erasing.clear_space(store, UPKEEP, now)
+
+
+async def keep_clear(
+    store: Store, days: Mapping[Perishable, int | None], now: Callable[[], datetime]
+) -> None:
+    """Call `clear_out` a minute after the start, and then each hour, until cancelled."""
+    await asyncio.sleep(REST_S)
+    while True:
+        try:
+            await asyncio.to_thread(clear_out, store, days, now())
+        except StoreError as error:
+            logger.warning("Erased words may still lie in the database: %s", error)
+        except Exception:
+            logger.exception("Letting go of what is too old ended in a fault of ours")
+        await asyncio.sleep(CLEAR_S)
 
 
 class RecordVerifier:

@@ -36,7 +36,14 @@ Progress = Callable[[int, int], None]
 TABLES = [table for table in Table.metadata.sorted_tables if table.name not in DERIVED]
 """Each after those that it refers to; what can be made again is left where it is."""
 
-FIRST_START = {"model", "model_event", "roster_entry", "roster_version", "vote_chain"}
+FIRST_START = {
+    "model",
+    "model_event",
+    "prompt_secret",
+    "roster_entry",
+    "roster_version",
+    "vote_chain",
+}
 """Tables that a first start fills, before anybody played: a restore writes over them."""
 
 BATCH = 500

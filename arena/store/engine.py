@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +53,20 @@ WAIT_S = "arena_wait_s"
 
 LOCK_TIMEOUT_S = 15.0
 """How long a statement waits for a lock that somebody else holds."""
+
+OF_WORDS = (
+    "turn",
+    "answer",
+    "battle",
+    "vote",
+    "judgement",
+    "verdict",
+    "topic_release",
+    "person",
+    "invitation",
+    "act",
+)
+"""Tables with words of people in them."""
 
 STARTING = 0x6172656E61
 """PostgreSQL advisory lock of a process that begins: the letters of "arena"."""
@@ -250,6 +264,31 @@ def revision(connection: Connection) -> str | None:
 def newest() -> str | None:
     """Revision of this version's schema."""
     return _script().get_current_head()
+
+
+def clear_space(engine: Engine, wait_s: float) -> None:
+    """Write the files of a database anew, so that nothing is left of what was deleted."""
+    if engine.dialect.name == "sqlite":
+        _clear_sqlite(engine, wait_s)
+        return
+    tables = ", ".join(OF_WORDS)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for what in (f"(FULL, ANALYZE) {tables}", "(FULL) pg_statistic"):
+            connection.exec_driver_sql(f"VACUUM {what}")
+
+
+def _clear_sqlite(engine: Engine, wait_s: float) -> None:
+    latest = time.monotonic() + wait_s
+    with closing(engine.raw_connection()) as connection:
+        connection.execute("VACUUM")
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > latest:
+                msg = (
+                    f"The database {shown(engine)} was read by others for {wait_s:g} s: erased "
+                    "words may still lie in the log beside it. Try again later."
+                )
+                raise StoreError(msg)
+            time.sleep(0.05)
 
 
 def _config() -> Config:

@@ -203,12 +203,12 @@ def prompts(session: Session) -> list[tuple[str, datetime]]:
 
 
 def prompts_of_votes(session: Session) -> dict[str, list[str]]:
-    """Give the prompts of each battle with a vote up to the turn voted on, by public id."""
+    """Give the prompts of battles up to the turn voted on, by public id; not those erased."""
     query = (
         select(col(BattleRow.public_id), col(TurnRow.prompt))
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
-        .where(col(TurnRow.turn) <= col(VoteRow.turn))
+        .where(col(TurnRow.turn) <= col(VoteRow.turn), col(TurnRow.nonce).is_not(None))
         .order_by(col(TurnRow.id))
     )
     asked: dict[str, list[str]] = defaultdict(list)

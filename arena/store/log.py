@@ -434,7 +434,8 @@ def dollars() -> ColumnElement[float]:
     Where a model did not count its tokens, or not believably, each character that it wrote
     counts as one.
     """
-    written = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
+    there = func.length(col(AnswerRow.text)) + func.length(col(AnswerRow.reasoning))
+    written = func.coalesce(col(AnswerRow.erased_chars), there)
     at_most = col(AnswerRow.price_output) * written / 1_000_000
     return func.coalesce(col(AnswerRow.cost), at_most)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -228,6 +229,36 @@ def past_battles(session: Session, owner: str) -> list[PastBattle]:
     return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class OwnBattle:
+    """A battle of somebody's, and what they said of it besides the choice; None without a vote."""
+
+    public_id: str
+    hidden: datetime | None
+    erased: datetime | None
+    vote: Mapping[str, object] | None
+
+
+def own_battles(session: Session, owner: str) -> list[OwnBattle]:
+    """Name all battles of an owner, oldest first."""
+    rows: Sequence[tuple[BattleRow, VoteRow | None]] = session.exec(
+        select(BattleRow, VoteRow)
+        .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(_is(owner))
+        .order_by(col(BattleRow.id))
+    ).all()
+    return [
+        OwnBattle(fought.public_id, fought.hidden, fought.erased, _ballot(vote) if vote else None)
+        for fought, vote in rows
+    ]
+
+
+def _ballot(vote: VoteRow) -> dict[str, object]:
+    names = ("outcome", "created", "seconds_to_vote", "comment_a", "comment_b", "link", "hash")
+    return {name: getattr(vote, name) for name in (*names, "tags_a", "tags_b")}
+
+
 def _is(owner: str) -> ColumnElement[bool]:
     """Select the voters that somebody is, or was before they were known."""
     return or_(col(VoterRow.id) == owner, col(VoterRow.person) == owner)
@@ -246,6 +277,8 @@ def _past(
         choice=None if vote is None else Choice(vote.outcome),
         model_a_name=known[fought.model_a].name if named else None,
         model_b_name=known[fought.model_b].name if named else None,
+        hidden=fought.hidden is not None,
+        erased=fought.erased is not None,
     )
 
 
@@ -260,7 +293,7 @@ def _votes() -> Any:
 
 
 def _counted(policy: Policy) -> Any:
-    """Return a query for the votes that `Policy.why_not` does not leave out."""
+    """Return a query for votes that others may read, and `Policy.why_not` does not leave out."""
     excluded = select(ExclusionRow.vote_id).where(is_standing(policy.name))
     return (
         _votes()
@@ -269,6 +302,8 @@ def _counted(policy: Policy) -> Any:
             VoteRow.outcome != Choice.SKIP,
             col(VoterRow.kind).in_(policy.kinds),
             col(VoteRow.id).not_in(excluded),
+            col(BattleRow.hidden).is_(None),
+            col(BattleRow.erased).is_(None),
         )
     )
 
@@ -337,6 +372,7 @@ def answered(session: Session) -> list[AnsweredBattle]:
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
         .where(BattleRow.mode == Mode.ANONYMOUS, col(BattleRow.id).not_in(several))
+        .where(col(BattleRow.erased).is_(None))
         .order_by(col(BattleRow.id), col(AnswerRow.attempt))
     )
     newest: dict[str, tuple[BattleRow, str, dict[str, AnswerRow]]] = {}

@@ -20,6 +20,7 @@ from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
     alone,
+    clear_space,
     describe,
     migrate,
     open_engine,
@@ -185,6 +186,22 @@ class Store:
         ):
             session.connection(execution_options={WAIT_S: left_s})
             yield session
+
+    def clear_space(self) -> None:
+        """Write the files anew in which erased words may still lie.
+
+        SQLite's file and the log beside it; PostgreSQL's tables of words, and its samples of their
+        values. Others who write wait meanwhile.
+
+        Raises
+        ------
+        StoreError
+            If the database is in use for so long that it cannot be done; nothing is lost then.
+        """
+        wait_s = self.lock_timeout_s
+        alone = self._file.alone(wait_s) if self._file else nullcontext(wait_s)
+        with self._under_way(), _named(self.engine), alone:
+            clear_space(self.engine, wait_s)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -218,6 +218,8 @@ class BattleRow(Table, table=True):
     """A battle, written before the first token is asked for.
 
     ``process`` is the number of the one that runs it, or ran it last: see `arena.store.lease`.
+    ``hidden`` is when its owner hid it from others, ``erased`` when its words went: see
+    `arena.store.erasing`.
     """
 
     __tablename__ = "battle"
@@ -244,6 +246,8 @@ class BattleRow(Table, table=True):
     created: datetime = _moment()
     ready: datetime | None = _moment(default=None)
     app_version: str
+    hidden: datetime | None = _moment(default=None)
+    erased: datetime | None = _moment(default=None)
 
 
 class TurnRow(Table, table=True):
@@ -305,7 +309,8 @@ class TopicReleaseRow(Table, table=True):
 class AnswerRow(Table, table=True):
     """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks.
 
-    The nonce and ``text_hash`` are as those of a turn.
+    The nonce and ``text_hash`` are as those of a turn; ``erased_chars`` are how many characters
+    went, by which a model without counts of tokens is charged.
     """
 
     __tablename__ = "answer"
@@ -335,6 +340,7 @@ class AnswerRow(Table, table=True):
     decoding: dict[str, Any] = _json()
     request_id: str | None = _prose(default=None)
     needs: list[float] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    erased_chars: int | None = None
     created: datetime = _moment(index=True)
 
 
@@ -533,4 +539,13 @@ class JudgingSeedRow(Table, table=True):
     __tablename__ = "judging_seed"
     id: int = Field(primary_key=True)
     seed: str
+    created: datetime = _moment()
+
+
+class PromptSecretRow(Table, table=True):
+    """The secret behind the ids of prompts: one row, made by the first arena that is served."""
+
+    __tablename__ = "prompt_secret"
+    id: int = Field(primary_key=True)
+    secret: str
     created: datetime = _moment()

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.errors import NotReadyError, UnknownBattleError
+from arena.errors import ERASED, NotReadyError, UnknownBattleError
 from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
@@ -229,13 +229,17 @@ def interrupt(session: Session, processes: Collection[int], message: str) -> int
         .order_by(col(BattleRow.id))  # two processes that do this at once wait for one another
         .with_for_update()
     ).all()
-    session.exec(
-        update(BattleRow)
-        .where(col(BattleRow.id).in_(ids))
-        .values(state=BattleState.INTERRUPTED, message=message)
-    )
-    _interrupt_answers(session, ids)
+    interrupt_battles(session, ids, message)
     return len(ids)
+
+
+def interrupt_battles(session: Session, battles: Collection[int | None], message: str) -> None:
+    """Mark battles as interrupted if they run: whoever runs them writes nothing any more."""
+    running = col(BattleRow.id).in_(battles) & col(BattleRow.state).in_(RUNNING)
+    session.exec(
+        update(BattleRow).where(running).values(state=BattleState.INTERRUPTED, message=message)
+    )
+    _interrupt_answers(session, battles)
 
 
 def _interrupt_answers(session: Session, battles: Collection[int | None]) -> None:
@@ -263,10 +267,18 @@ def _find(session: Session, battle_id: str) -> BattleRow:
 
 
 def _owned(session: Session, battle_id: str, owner: str) -> BattleRow:
-    """Find a battle for its owner; somebody else's is as unknown as one that is not there."""
+    """Find a battle for its owner to go on with; somebody else's is as unknown as none.
+
+    Raises
+    ------
+    UnknownBattleError, NotReadyError
+        The latter if its words were erased.
+    """
     row = _find(session, battle_id)
     if owner != (session.get_one(VoterRow, row.owner).person or row.owner):
         raise UnknownBattleError
+    if row.erased is not None:
+        raise NotReadyError(ERASED)
     return row
 
 

@@ -11,7 +11,7 @@ from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
 from arena.domain.vote import Choice
-from arena.errors import AlreadyVotedError, NotReadyError, UnknownBattleError
+from arena.errors import ERASED, AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain
 from arena.store.records import Ballot
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
@@ -30,6 +30,7 @@ _BATTLE = (
         col(BattleRow.owner),
         col(BattleRow.state),
         col(BattleRow.ready),
+        col(BattleRow.erased),
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
         col(VoterRow.person),
@@ -105,6 +106,8 @@ def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
     if battle.mode != Mode.ANONYMOUS:
         msg = Sentence("This battle goes on after its vote. It is not counted.")
         raise NotReadyError(msg)
+    if battle.erased is not None:
+        raise NotReadyError(ERASED)
     if battle.state != BattleState.READY or battle.ready is None:
         msg = Sentence("Both answers must be complete before you can vote on this battle.")
         raise NotReadyError(msg)

@@ -58,6 +58,8 @@ ROUTES = {
         GET /mix.json
         GET /votes
         GET /votes/
+        GET /votes/erase
+        GET /votes.json
         GET /method
         GET /method/
         GET /study
@@ -109,6 +111,7 @@ ROUTES = {
         POST /device
         POST /mix
         POST /mix.json
+        POST /votes/erase
         """,
     OUT: "POST /sign-out",
     LOOK: """
@@ -123,6 +126,7 @@ ROUTES = {
         POST /api/v1/battles/{battle_id}/rest
         POST /api/v1/battles/{battle_id}/stop
         POST /api/v1/battles/{battle_id}/vote
+        POST /votes/{battle_id}/hidden
         """,
 }
 TABLE = {

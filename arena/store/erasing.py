@@ -1,0 +1,350 @@
+"""Words that go: those of somebody who leaves, in every row that holds them.
+
+A vote binds each text by its hash behind a nonce. Text and nonce go together, so that nobody can
+guess the words by what is left, and the chain still verifies.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, delete, func, literal, select, update
+from sqlmodel import Session, col
+
+from arena.domain.battle import BattleState
+from arena.domain.people import INVITES, Erased
+from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
+from arena.store.chain import text_hash
+from arena.store.people import note
+from arena.store.store import Store
+from arena.store.tables import (
+    ActRow,
+    AnswerRow,
+    BattleRow,
+    InvitationRow,
+    JudgementRow,
+    PersonRow,
+    TopicReleaseRow,
+    TurnRow,
+    UtcDateTime,
+    VerdictRow,
+    VoteRow,
+    VoterRow,
+)
+from arena.store.turns import interrupt_battles
+
+ERASE, EXPIRE, CLEAR = "erase words", "expire", "clear space"
+"""Acts: words went, for their owner or with time, and the files were written anew."""
+BATCH = 500
+"""Rows in one statement."""
+LEAST_ID = 8
+"""Characters of an id that name somebody whose words are to go."""
+PIECE = 24
+"""Characters of a piece by which a text is known again in what a judge was sent."""
+MOST_PIECES = 64
+"""Pieces of a text that are looked for."""
+
+_OF_THESE: Any = bindparam("battles", expanding=True)
+_LOCK = (
+    select(col(BattleRow.id))
+    .where(col(BattleRow.id).in_(_OF_THESE))
+    .order_by(col(BattleRow.id))  # as all do who lock several
+    .with_for_update()
+)
+_TURNS: Any = select(col(TurnRow.id), col(TurnRow.prompt).label("text"), col(TurnRow.nonce)).where(
+    col(TurnRow.battle_id).in_(_OF_THESE), col(TurnRow.nonce).is_not(None)
+)
+_ANSWERS = select(
+    col(AnswerRow.id), col(AnswerRow.text), col(AnswerRow.reasoning), col(AnswerRow.nonce)
+).where(col(AnswerRow.battle_id).in_(_OF_THESE), col(AnswerRow.nonce).is_not(None))
+_EMPTY_TURN = (
+    update(TurnRow)
+    .where(col(TurnRow.id) == bindparam("key"))
+    .values(prompt="", nonce=None, text_hash=bindparam("left"))
+)
+_EMPTY_ANSWER = (
+    update(AnswerRow)
+    .where(col(AnswerRow.id) == bindparam("key"))
+    .values(
+        text="",
+        nonce=None,
+        text_hash=bindparam("left"),
+        reasoning="",
+        error_detail=None,
+        request_id=None,
+        needs=None,
+        erased_chars=bindparam("characters"),
+    )
+)
+_EMPTY_VOTES = (
+    update(VoteRow)
+    .where(col(VoteRow.battle_id).in_(_OF_THESE))
+    .values(tags_a={}, tags_b={}, comment_a="", comment_b="")
+)
+_MARK = update(BattleRow).where(col(BattleRow.id).in_(_OF_THESE))
+_CLOSE = (
+    update(BattleRow)
+    .where(
+        col(BattleRow.id).in_(_OF_THESE),
+        col(BattleRow.id).not_in(select(col(VoteRow.battle_id))),
+    )
+    .values(
+        prompt_id=None,
+        state=case(
+            (col(BattleRow.state) == BattleState.READY, BattleState.STOPPED),
+            else_=col(BattleRow.state),
+        ),
+    )
+)
+"""Of battles without a vote, which nothing binds: one that waited for its vote gets none."""
+
+
+def voters_of(session: Session, wanted: str) -> list[str]:
+    """Give the ids of all voters that somebody is, their person first if they have one.
+
+    Parameters
+    ----------
+    wanted : str
+        Id of a person or of any of their voters, or how it begins.
+
+    Raises
+    ------
+    UnknownPersonError
+        If no id begins so, those of several people do, or it is too short to tell.
+    """
+    if len(wanted) < LEAST_ID:
+        msg = f"{wanted!r} is too short: give {LEAST_ID} characters of the id, or all of it."
+        raise UnknownPersonError(msg)
+    owner = func.coalesce(col(VoterRow.person), col(VoterRow.id))
+    begins = col(VoterRow.id).startswith(wanted, autoescape=True)
+    owners = sorted(set(session.scalars(select(owner).where(begins))))
+    if wanted in owners:
+        owners = [wanted]
+    if not owners:
+        msg = f"No voter has the id {wanted!r}, or one that begins so: see arena people list."
+        raise UnknownPersonError(msg)
+    if len(owners) > 1:
+        msg = f"{len(owners)} people have ids that begin with {wanted!r}: give more of it."
+        raise UnknownPersonError(msg)
+    return devices_of(session, owners[0])
+
+
+def devices_of(session: Session, owner: str) -> list[str]:
+    """Give the id of a person, or of somebody who is none, and those of their other devices."""
+    theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
+    return [owner, *sorted(session.scalars(theirs))]
+
+
+def battles_of(session: Session, voters: Collection[str]) -> list[int]:
+    """Give the keys of all battles of voters."""
+    query = select(col(BattleRow.id)).where(col(BattleRow.owner).in_(voters))
+    return list(session.scalars(query.order_by(col(BattleRow.id))))
+
+
+def texts_of(session: Session, battles: Sequence[int]) -> list[str]:
+    """Read what was asked and answered in battles, as far as it is there."""
+    connection = session.connection()
+    return [
+        row.text
+        for some in _parts(battles)
+        for query in (_TURNS, _ANSWERS)
+        for row in connection.execute(query, {"battles": some})
+        if row.text
+    ]
+
+
+def quoting(session: Session, texts: Iterable[str]) -> list[str]:
+    """Find the judgements that quote one of these texts, by their hashes.
+
+    What was made harmless in a text before a judge read it does not hide it: half of its pieces
+    are enough. A text too short for pieces is known as a whole line. Every judgement is read.
+    """
+    pieces = [_pieces(text) for text in dict.fromkeys(texts)]
+    of_piece: dict[str, list[int]] = {}
+    for place, some in enumerate(pieces):
+        for piece in some:
+            of_piece.setdefault(piece, []).append(place)
+    if not of_piece:
+        return []
+    rows = session.connection().execute(
+        select(col(JudgementRow.hash), col(JudgementRow.request)).execution_options(yield_per=100)
+    )
+    return [
+        key
+        for key, request in rows
+        if _quotes(" \n ".join(text for _, text in request["messages"]), pieces, of_piece)
+    ]
+
+
+def erase_words(
+    session: Session, battles: Sequence[int], judgements: Sequence[str], now: datetime
+) -> Erased:
+    """Erase the words of battles, end those that run, and forget what judges were sent of them.
+
+    Parameters
+    ----------
+    judgements : sequence of str
+        Hashes of those that go, as `quoting` finds them.
+    """
+    texts = sum(_erase_some(session, some, now) for some in _parts(battles))
+    gone = sum(_drop_judgements(session.connection(), some) for some in _parts(judgements))
+    if battles:
+        _drop_open_topics(session, battles[0])
+    return Erased(battles=len(battles), texts=texts, judgements=gone)
+
+
+def forget_person(session: Session, voter: str) -> int:
+    """Delete who a person is, and their name wherever it was written; gives in how many rows.
+
+    Their devices stay one voter. Whoever signs in again comes as somebody new.
+    """
+    person = session.get(PersonRow, voter)
+    if person is None:
+        return 0
+    devices = delete(InvitationRow).where(col(InvitationRow.person) == voter)
+    rows = session.connection().execute(devices).rowcount
+    if person.issuer == INVITES:
+        link = session.get(InvitationRow, int(person.subject.partition(":")[0]))
+        if link is not None and link.uses == 1:
+            link.name, rows = "", rows + 1
+    for act in session.scalars(select(ActRow)):
+        if person.name in (act.subject, *act.detail.values()):
+            act.subject = "" if act.subject == person.name else act.subject
+            act.detail = {k: "" if v == person.name else v for k, v in act.detail.items()}
+            rows += 1
+    session.delete(person)
+    return rows + 1
+
+
+def erase(
+    session: Session,
+    voters: Sequence[str],
+    judgements: Sequence[str],
+    by: str,
+    now: datetime,
+    *,
+    forget: bool,
+) -> Erased:
+    """Erase all words of somebody's, and write down that it was done, without words or names.
+
+    Parameters
+    ----------
+    voters : sequence of str
+        As `voters_of` gives them.
+    forget : bool
+        Whether the arena also forgets who they are.
+    """
+    gone = erase_words(session, battles_of(session, voters), judgements, now)
+    names = forget_person(session, voters[0]) if forget else 0
+    detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
+    if any((gone.texts, gone.judgements, names)):
+        note(session, by, ERASE, voters[0], detail | {"names": names}, now)
+    return Erased(**detail, names=names)
+
+
+def clear_space(store: Store, by: str, now: datetime) -> None:
+    """Write the files anew in which erased words may still lie, and write down that it was done.
+
+    Raises
+    ------
+    StoreError
+        If the database is in use for so long that it cannot be done; nothing is lost then.
+    """
+    store.clear_space()
+    with store.writing() as session:
+        note(session, by, CLEAR, "", {}, now)
+
+
+def is_to_clear(session: Session) -> bool:
+    """Say whether words were erased since the files were last written anew."""
+    newest = select(col(ActRow.act)).where(col(ActRow.act).in_((ERASE, EXPIRE, CLEAR)))
+    last = session.scalars(newest.order_by(col(ActRow.id).desc()).limit(1)).first()
+    return last in (ERASE, EXPIRE)
+
+
+def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) -> None:
+    """Hide a battle from all but its owner, or show it again; its vote counts either way.
+
+    Raises
+    ------
+    UnknownBattleError
+        If there is none, or it is somebody else's.
+    """
+    theirs = select(col(BattleRow.id)).where(
+        col(BattleRow.public_id) == battle_id,
+        col(BattleRow.owner).in_(devices_of(session, owner)),
+    )
+    key = session.scalars(theirs).one_or_none()
+    if key is None:
+        raise UnknownBattleError
+    session.connection().execute(_MARK.values(hidden=hidden), {"battles": [key]})
+
+
+def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
+    connection, these = session.connection(), {"battles": battles}
+    connection.execute(_LOCK, these)
+    interrupt_battles(session, battles, ERASED)
+    turns = [
+        {"key": row.id, "left": text_hash(row.nonce, row.text)}
+        for row in connection.execute(_TURNS, these)
+    ]
+    answers = [
+        {
+            "key": row.id,
+            "left": text_hash(row.nonce, row.text),
+            "characters": len(row.text) + len(row.reasoning),
+        }
+        for row in connection.execute(_ANSWERS, these)
+    ]
+    for statement, rows in ((_EMPTY_TURN, turns), (_EMPTY_ANSWER, answers)):
+        if rows:
+            connection.execute(statement, rows)
+    connection.execute(_EMPTY_VOTES, these)
+    connection.execute(_CLOSE, these)
+    since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
+    connection.execute(_MARK.values(erased=since, message=ERASED), these)
+    return len(turns) + len(answers)
+
+
+def _drop_judgements(connection: Connection, hashes: list[str]) -> int:
+    read = delete(VerdictRow).where(col(VerdictRow.judgement_hash).in_(hashes))
+    connection.execute(read)
+    return connection.execute(
+        delete(JudgementRow).where(col(JudgementRow.hash).in_(hashes))
+    ).rowcount
+
+
+def _drop_open_topics(session: Session, first: int) -> None:
+    """Drop releases that name topics in words of anybody's; the next is made of what is left."""
+    began = select(col(BattleRow.created)).where(col(BattleRow.id) == first).scalar_subquery()
+    session.connection().execute(
+        delete(TopicReleaseRow).where(
+            col(TopicReleaseRow.private).is_(False), col(TopicReleaseRow.created) >= began
+        )
+    )
+
+
+def _pieces(text: str) -> frozenset[str]:
+    """Give pieces of a text, evenly over all of it; of a short one the text as a line."""
+    plain = " ".join(text.split())
+    if len(plain) < PIECE:
+        return frozenset({f" \n {plain} \n "} if plain else ())
+    starts = range(0, len(plain) - PIECE + 1)
+    step = max(1, len(starts) // MOST_PIECES)
+    return frozenset(plain[start : start + PIECE] for start in starts[::step])
+
+
+def _quotes(sent: str, pieces: Sequence[Collection[str]], of_piece: dict[str, list[int]]) -> bool:
+    """Say whether half the pieces of any text stand in what was sent."""
+    plain = " ".join(sent.split())
+    windows = {plain[start : start + PIECE] for start in range(len(plain) - PIECE + 1)}
+    lines = {f" \n {' '.join(line.split())} \n " for line in sent.splitlines()}
+    seen = Counter(
+        place for piece in (windows | lines) & of_piece.keys() for place in of_piece[piece]
+    )
+    return any(2 * n >= len(pieces[place]) for place, n in seen.items())
+
+
+def _parts(values: Sequence[Any]) -> Iterable[list[Any]]:
+    return (list(values[start : start + BATCH]) for start in range(0, len(values), BATCH))

@@ -1,0 +1,440 @@
+"""Who leaves takes their words along: out of every row and file, and the record still holds."""
+
+import hashlib
+import json
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+
+from arena.domain.vote import DEFAULT
+from arena.store import erasing, log
+from arena.store.prompt_ids import prompt_id
+from arena.store.store import Store
+from arena.store.tables import Table
+from arena.store.verify import verify
+from rating.tables.sources import LoggedColumns
+from tests.command import Command
+from tests.faulty_server import Behaviour, faulty_server
+from tests.postgresql import new_database
+from tests.process import Process
+from tests.serving import Served, Visitor, quick_arena, served_by
+from tests.sqlite import new_sqlite
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "arena_of_schema_0004.json"
+SECRET = "quokka-of-Zanzibar-77"
+"""What somebody wrote, was answered, and is called."""
+PROMPT = f"My address is {SECRET}. Which bus do I take?"
+OTHER = "What does the other visitor ask?"
+
+
+@pytest.fixture
+def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    with quick_arena(tmp_path, database=database_url, secret_key="k" * 32) as served:
+        yield served
+
+
+def joined(command: Command, served: Served, visitor: Visitor, name: str) -> None:
+    """Let a visitor be a person of a name."""
+    at = ("--database", served.database)
+    link = command("people", "invite", name, *at).stdout.split()[0]
+    assert visitor.post(f"/join/{link.rpartition('/')[2]}").status_code == 303
+
+
+def owner_of(served: Served, battle_id: str) -> str:
+    with closing(Store(served.database)) as store, store.reading() as session:
+        query = text("SELECT owner FROM battle WHERE public_id = :b")
+        return str(session.connection().scalar(query, {"b": battle_id}))
+
+
+def quote_everywhere(served: Served, battle_id: str) -> None:
+    """Let the secret stand in each column that may hold words of a battle or of a judge."""
+    statements = (
+        f"UPDATE answer SET reasoning = 'thinks of {SECRET}', error_detail = '{SECRET}', "
+        f"request_id = '{SECRET}' WHERE battle_id = (SELECT id FROM battle WHERE public_id = :b)",
+        f"UPDATE vote SET comment_a = '{SECRET}', tags_b = '{{\"why\": \"{SECRET}\"}}' "
+        "WHERE battle_id = (SELECT id FROM battle WHERE public_id = :b)",
+    )
+    store = Store(served.database)
+    tables = Table.metadata.tables
+    with store.writing() as session:
+        for statement in statements:
+            assert (
+                session.connection()
+                .execute(
+                    text(statement).bindparams(b=battle_id)
+                    if ":b" in statement
+                    else text(statement)
+                )
+                .rowcount
+            )
+        for key, asked in (("j1", PROMPT), ("j2", OTHER)):
+            judged = {
+                "hash": key,
+                "judge": "m",
+                "request": {"messages": [["user", f"[begin {key}]\n{asked}\n[end {key}]"]]},
+                "response": {"text": f"A is better for {asked}"},
+                "created": datetime.now(UTC),
+            }
+            session.connection().execute(tables["judgement"].insert(), judged)
+            reading = {"judgement_hash": key, "parser_version": "1", "created": judged["created"]}
+            why = {"why": f"for {asked}"}
+            session.connection().execute(tables["verdict"].insert(), reading | {"detail": why})
+    store.close()
+
+
+def rows_with(served: Served, words: str) -> list[str]:
+    """Name the tables in which words stand in some row."""
+    with closing(Store(served.database)) as store, store.reading() as session:
+        return [
+            name
+            for name, table in Table.metadata.tables.items()
+            if words in repr(session.connection().execute(table.select()).all())
+        ]
+
+
+def files_with(served: Served, words: str) -> list[str]:
+    """Name the files of the database in which words stand, byte for byte."""
+    url = make_url(served.database)
+    if url.get_backend_name() == "sqlite":
+        main = Path(str(url.database))
+        files = [main, *main.parent.glob(f"{main.name}-*")]
+    else:
+        with closing(Store(served.database)) as store, store.engine.begin() as connection:
+            connection.execute(text("CHECKPOINT"))  # what lies in memory alone is none of a file
+            folder = Path(str(connection.scalar(text("SHOW data_directory"))))
+            oid = "SELECT oid FROM pg_database WHERE datname = current_database()"
+            files = [*(folder / "base" / str(connection.scalar(text(oid)))).iterdir()]
+    assert files
+    return [file.name for file in files if words.encode() in file.read_bytes()]
+
+
+def whole(served: Served) -> tuple[int, int]:
+    """Give links and erased texts of a record that verifies."""
+    with closing(Store(served.database)) as store, store.reading() as session:
+        verified = verify(session)
+    assert (verified.problem, verified.counts) == (None, None)
+    return verified.links, verified.erased
+
+
+def counted(served: Served) -> LoggedColumns:
+    """Give the votes as a board reads them."""
+    with closing(Store(served.database)) as store:
+        return store.read(log.columns, DEFAULT)
+
+
+def erase(command: Command, served: Served, voter: str, *words: str) -> str:
+    ran = command("erase", "--voter", voter, *words, "--database", served.database)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def leaves(visitor: Visitor, command: Command, served: Served) -> str:
+    """Let somebody become a person, vote once, skip once, and leave one battle open."""
+    first = visitor.play(PROMPT)
+    joined(command, served, visitor, f"Ada {SECRET}")
+    visitor.vote(first, "model_a")
+    visitor.vote(visitor.play(PROMPT), "skip")
+    visitor.play(PROMPT)
+    quote_everywhere(served, first)
+    return first
+
+
+def test_no_byte_of_what_somebody_wrote_is_left(
+    command: Command, served: Served, tmp_path: Path
+) -> None:
+    with served.visitor() as ada, served.visitor() as bob:
+        battle = leaves(ada, command, served)
+        bob.vote(bob.play(OTHER), "model_b")
+        touched = {"turn", "answer", "vote", "judgement", "verdict", "person", "invitation", "act"}
+        assert set(rows_with(served, SECRET)) == touched
+        assert files_with(served, SECRET)
+        before = counted(served)
+        printed = erase(command, served, owner_of(served, battle)[:8], "--yes")
+        assert rows_with(served, SECRET) == files_with(served, SECRET) == []
+        copy = tmp_path / "copy.db"
+        assert command("backup", "--to", str(copy), "--database", served.database).returncode == 0
+        assert SECRET.encode() not in copy.read_bytes()
+        assert OTHER.encode() in copy.read_bytes()
+        assert {"turn", "judgement", "verdict"} <= set(rows_with(served, OTHER))
+        assert counted(served) == before
+    assert "3 battles" in printed
+    assert "1 questions to judges" in printed
+    assert whole(served) == (3, 6)
+
+
+def test_erasing_again_erases_nothing_and_the_record_stays_whole(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada:
+        battle = leaves(ada, command, served)
+        voter = owner_of(served, battle)
+        erase(command, served, voter, "--yes")
+        assert "0 prompts and answers" in erase(command, served, voter, "--yes")
+    assert whole(served) == (2, 6)
+
+
+def test_what_was_erased_can_be_neither_voted_on_nor_taken_up(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada:
+        voted, open_one = ada.play(PROMPT), ada.play(PROMPT)
+        ada.vote(voted, "tie")
+        erase(command, served, owner_of(served, voted), "--yes")
+        for path in ("turns", "regenerate", "retry", "vote"):
+            answer = ada.post(
+                f"/api/v1/battles/{open_one}/{path}",
+                json={"prompt": "And then?", "outcome": "tie", "key": "k" * 36},
+            )
+            assert answer.status_code in (409, 422), path
+        on = ada.post(f"/api/v1/battles/{voted}/continue", json={"prompt": "And then?"})
+        assert (on.status_code, "were erased" in on.json()["detail"]) == (409, True)
+        shown = ada.look(open_one)
+        assert (shown["state"], "were erased" in shown["message"]) == ("stopped", True)
+
+
+def test_it_is_not_done_unless_somebody_writes_the_word(
+    command: Command, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served.visitor() as ada:
+        battle = ada.play(PROMPT)
+    voter = owner_of(served, battle)
+    for written, code in (("yes\n", 2), ("", 2), ("erase\n", 0)):
+        assert "turn" in rows_with(served, SECRET)
+        monkeypatch.setattr("sys.stdin", _Typed(written))
+        ran = command("erase", "--voter", voter, "--database", served.database)
+        assert ran.returncode == code, ran.stderr
+    assert rows_with(served, SECRET) == []
+
+
+def test_words_of_votes_from_before_the_mark_go_and_the_record_stays_whole(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("\n".join(json.loads(GOLDEN.read_text())["sql"]))
+    served = Served("", f"sqlite:///{file}")
+    whole(served)
+    with closing(Store(served.database)) as store, store.reading() as session:
+        query = text("SELECT owner FROM battle JOIN vote ON vote.battle_id = battle.id LIMIT 1")
+        voter = session.connection().scalar(query)
+    erase(command, served, str(voter), "--yes")
+    links, erased = whole(served)
+    assert links == 42
+    assert erased > 0
+
+
+def test_an_answer_that_is_being_written_is_not_written_back(
+    command: Command, database_url: str, tmp_path: Path
+) -> None:
+    slow = Behaviour(text=f"{SECRET} " * 60, delay_s=0.03)
+    with (
+        faulty_server(dict.fromkeys("xy", slow)) as server,
+        served_by(server, tmp_path, database=database_url) as served,
+        served.visitor() as ada,
+    ):
+        battle = ada.open(PROMPT)
+        while "answer" not in rows_with(served, SECRET):  # what they have so far is kept
+            time.sleep(0.1)
+        erase(command, served, owner_of(served, battle), "--yes")
+        ada.follow(battle)
+        shown = ada.look(battle)
+        assert shown["state"] == "interrupted"
+        assert SECRET not in json.dumps(shown)
+        assert rows_with(served, SECRET) == files_with(served, SECRET) == []
+
+
+def test_a_kill_leaves_all_words_or_none_and_the_next_run_ends_it(
+    command: Command, served: Served, tmp_path: Path
+) -> None:
+    with served.visitor() as ada:
+        *_, battle = [ada.play(f"{PROMPT} {n}") for n in range(8)]
+        ada.vote(battle, "tie")
+    voter, tables = owner_of(served, battle), {"turn"}
+    words = ("erase", "--voter", voter, "--yes", "--database", served.database)
+    for pause_s in (0.0, 0.02, 0.05, 0.1, 0.2):
+        with Process(words, tmp_path) as process:
+            process.stdout.readline()  # what goes; from here on it is written
+            time.sleep(pause_s)
+            process.send(signal.SIGKILL)
+            process.wait()
+        with closing(Store(served.database)) as store, store.reading() as session:
+            there = "SELECT count(*) FROM turn WHERE nonce IS NOT NULL"
+            assert session.connection().scalar(text(there)) in (0, 8)
+        assert set(rows_with(served, SECRET)) in (tables, set())
+        whole(served)
+    erase(command, served, voter, "--yes")
+    assert rows_with(served, SECRET) == files_with(served, SECRET) == []
+
+
+def test_samples_of_values_that_postgresql_keeps_go_too(
+    command: Command, postgresql: str, postgresql_template: str, tmp_path: Path
+) -> None:
+    with (
+        new_database(postgresql, postgresql_template) as url,
+        quick_arena(tmp_path, database=url) as served,
+        served.visitor() as ada,
+    ):
+        *_, battle = [ada.play(PROMPT) for _ in range(3)]
+        with closing(Store(url)) as store, store.engine.begin() as connection:
+            connection.execute(text("ANALYZE turn"))
+            samples = "SELECT most_common_vals::text FROM pg_stats WHERE attname = 'prompt'"
+            assert SECRET in connection.scalar(text(samples))
+        erase(command, served, owner_of(served, battle), "--yes")
+        assert files_with(served, SECRET) == []
+
+
+def test_equal_prompts_share_an_id_that_nobody_can_guess_them_by(served: Served) -> None:
+    with served.visitor() as ada, served.visitor() as bob:
+        battles = [ada.play("hi"), bob.play("hi"), bob.play("ho")]
+    with closing(Store(served.database)) as store, store.reading() as session:
+        query = text("SELECT public_id, prompt_id FROM battle")
+        ids: dict[str, str] = dict(session.connection().execute(query).all())
+        secret = session.connection().scalar(text("SELECT secret FROM prompt_secret"))
+    same, again, other = (ids[battle] for battle in battles)
+    assert same == again != other
+    assert same != hashlib.sha256(b"hi").hexdigest()[:16]
+    assert same == prompt_id(str(secret), "hi")
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent", "quoted"),
+    [
+        (PROMPT, f"[begin]\n{PROMPT}\n[end]", True),
+        (PROMPT, f"> My address  is\n> {SECRET}. Which bus do I take?", True),
+        (PROMPT, "[begin]\nMy address is elsewhere.\n[end]", False),
+        ("hi", "[begin]\nhi\n[end]", True),
+        ("hi", "[begin]\nthis is hidden\n[end]", False),
+        ("", "[begin]\n\n[end]", False),
+    ],
+)
+def test_a_judgement_that_quotes_a_text_is_known_by_pieces_of_it(
+    tmp_path: Path, asked: str, sent: str, quoted: bool
+) -> None:
+    with closing(Store(new_sqlite(tmp_path))) as store, store.writing() as session:
+        request = {"messages": [["system", "Be brief."], ["user", sent]]}
+        judged = {"hash": "j", "judge": "m", "request": request, "response": {}}
+        row = judged | {"created": datetime.now(UTC)}
+        session.connection().execute(Table.metadata.tables["judgement"].insert(), row)
+        assert erasing.quoting(session, [asked]) == ["j"] * quoted
+
+
+class _Typed:
+    """What somebody types at a terminal."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def readline(self) -> str:
+        return self._line
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    ("voter", "words"),
+    [("abc", "too short"), ("0" * 32, "No voter has the id"), ("%" * 8, "No voter")],
+)
+def test_whom_nobody_knows_is_one_clear_line(
+    command: Command, served: Served, voter: str, words: str
+) -> None:
+    ran = command("erase", "--voter", voter, "--yes", "--database", served.database)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert repr(voter) in ran.stderr
+
+
+def hidden(visitor: Visitor, battle_id: str, hidden: bool = True) -> int:
+    form = {"hidden": str(hidden).lower()}
+    return visitor.post(f"/votes/{battle_id}/hidden", data=form).status_code
+
+
+def test_a_hidden_battle_counts_on_and_others_no_longer_read_it(served: Served) -> None:
+    with served.visitor() as ada, served.visitor() as bob:
+        battle = ada.play(PROMPT)
+        ada.vote(battle, "model_a")
+        before = counted(served)
+        assert SECRET in bob.get("/battles").text
+        assert bob.get(f"/battles/{battle}").status_code == 200
+        assert hidden(ada, battle) == 303
+        assert counted(served) == before
+        assert SECRET not in bob.get("/battles").text
+        assert bob.get(f"/battles/{battle}").status_code == 404
+        assert ada.get(f"/battles/{battle}").headers["location"] == f"/?b={battle}"
+        assert "Only you can read it" in ada.get("/votes").text
+        assert hidden(ada, battle, hidden=False) == 303
+        assert SECRET in bob.get("/battles").text
+    whole(served)
+
+
+def test_nobody_hides_erases_or_downloads_what_is_somebody_elses(served: Served) -> None:
+    with served.visitor() as ada, served.visitor() as bob, served.visitor() as stranger:
+        battle = ada.play(PROMPT)
+        ada.vote(battle, "model_a")
+        bob.play(OTHER)
+        assert hidden(bob, battle) == hidden(stranger, battle) == hidden(ada, "x") == 404
+        assert bob.post("/votes/erase", data={"sure": "true"}).status_code == 200
+        assert stranger.post("/votes/erase", data={"sure": "true"}).status_code == 404
+        assert stranger.get("/votes.json").status_code == 404
+        assert battle not in bob.get("/votes.json").text
+        assert rows_with(served, OTHER) == []
+        assert rows_with(served, SECRET) == ["turn"]
+        assert SECRET in bob.get("/battles").text
+
+
+def test_a_visitor_erases_their_words_and_stays_who_they_are(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada:
+        leaves(ada, command, served)
+        assert "9 prompts and answers in 3 battles" in text_of(ada.get("/votes/erase"))
+        assert "Erase my words for good" in ada.post("/votes/erase").text
+        assert "turn" in rows_with(served, SECRET)
+        done = text_of(ada.post("/votes/erase", data={"sure": "true"}))
+        assert "9 prompts and answers in 3 battles" in done
+        assert "1 question to a judge" in done
+        assert rows_with(served, SECRET) == ["person", "invitation", "act"]
+        page = text_of(ada.get("/votes"))
+        assert page.count("The words of this battle are erased") == 3
+        assert f"Ada {SECRET}" in page
+        assert "nothing to erase" in text_of(ada.get("/votes/erase"))
+    with closing(Store(served.database)) as store:
+        assert store.read(erasing.is_to_clear)
+        erasing.clear_space(store, "upkeep", datetime.now(UTC))
+        assert not store.read(erasing.is_to_clear)
+    assert whole(served) == (2, 6)
+
+
+def test_a_download_has_all_that_is_ones_own_and_names_no_model_before_the_vote(
+    served: Served,
+) -> None:
+    with served.visitor() as ada:
+        voted, open_one = ada.play(PROMPT), ada.play(PROMPT)
+        receipt = ada.vote(voted, "model_a").json()
+        answer = ada.get("/votes.json")
+        assert "attachment" in answer.headers["content-disposition"]
+        first, second = answer.json()["battles"]
+        assert (first["battle_id"], second["battle_id"]) == (voted, open_one)
+        assert first["turns"][0]["prompt"] == PROMPT
+        assert first["vote"]["outcome"] == "model_a"
+        assert first["models"]["a"]["name"] == receipt["models"]["a"]["name"]
+        assert "So says" in second["turns"][0]["a"]["text"]
+        assert second["models"] is second["receipt"] is None
+        assert re.findall(r"id-[xyz]|Name [xyz]", json.dumps(second)) == []
+
+
+def text_of(answer: httpx.Response) -> str:
+    """Give the words of a page."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())

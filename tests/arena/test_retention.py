@@ -1,0 +1,109 @@
+"""What is older than the settings keep it goes by itself, and it is written down what went."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from arena.domain.people import Gone, Perishable
+from arena.domain.vote import Choice
+from arena.errors import SettingsError
+from arena.play.upkeep import UPKEEP, clear_out
+from arena.settings import read_settings
+from arena.store import people, retention
+from arena.store.store import Store
+from arena.store.verify import verify
+from tests.arena.store.battles import MODELS, NOW, at_once, ballot, new_battle, ready
+from tests.serving import quick_arena
+from tests.sqlite import new_sqlite
+
+LATER = NOW + timedelta(days=10)
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Keep a vote, two battles that wait for theirs, and one that runs, all of one moment."""
+    with closing(Store(database_url)) as store:
+        store.register(MODELS, NOW)
+        store.hold_lease()
+        for name in ("voted", "left", "left too"):
+            ready(store, name)
+        store.cast(ballot("voted", Choice.A))
+        store.open_battle(new_battle("running"))
+        yield store
+
+
+def battles(store: Store) -> dict[str, bool]:
+    """Say of each battle whether its words are there."""
+    with store.reading() as session:
+        query = text(
+            "SELECT public_id, prompt <> '' FROM battle JOIN turn ON battle_id = battle.id"
+        )
+        return {name: bool(there) for name, there in session.connection().execute(query)}
+
+
+def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> None:
+    days = {Perishable.WORDS: 9, Perishable.UNVOTED: 10}
+    clear_out(store, days, NOW + timedelta(days=9))
+    assert all(battles(store).values())
+    clear_out(store, days, LATER)
+    assert battles(store) == {"voted": False, "left": False, "left too": False, "running": True}
+    clear_out(store, days, LATER + timedelta(hours=1))
+    assert battles(store) == {"voted": False, "running": True}
+    with store.reading() as session:
+        assert (verify(session).problem, verify(session).erased) == (None, 3)
+        went = retention.gone(session)
+        acts = [(act.by, act.act, act.subject) for act in reversed(people.acts(session).acts)]
+    assert went == {
+        Perishable.WORDS: Gone(3, LATER),
+        Perishable.UNVOTED: Gone(2, LATER + timedelta(hours=1)),
+    }
+    clearing = (UPKEEP, "clear space", "")
+    expected = [(UPKEEP, "expire", kind) for kind in (Perishable.WORDS, Perishable.UNVOTED)]
+    assert acts == [expected[0], clearing, expected[1], clearing]
+
+
+def test_nothing_goes_unless_the_settings_say_so(store: Store) -> None:
+    clear_out(store, read_settings().retention_days(), NOW + timedelta(days=10_000))
+    assert len(battles(store)) == sum(battles(store).values()) == 4
+    assert store.read(people.acts).acts == ()
+
+
+def test_replicas_that_look_at_once_let_each_battle_go_once(
+    store: Store, database_url: str
+) -> None:
+    def look(_number: int) -> None:
+        with closing(Store(database_url)) as other:
+            retention.expire(other, Perishable.WORDS, 5, UPKEEP, LATER)
+
+    at_once(3, look)
+    with store.reading() as session:
+        assert retention.gone(session)[Perishable.WORDS].battles == 3
+        assert verify(session).problem is None
+
+
+@pytest.mark.parametrize("days", [1, 0, -5, 10**9, "ten"])
+def test_days_that_cannot_be_kept_are_refused(days: object) -> None:
+    with pytest.raises(SettingsError, match=f"keep-words-days.*{days}"):
+        read_settings(keep_words_days=days)
+
+
+def test_the_method_page_says_what_is_kept_and_what_went(tmp_path: Path) -> None:
+    database = new_sqlite(tmp_path)
+    with (
+        quick_arena(tmp_path, database=database, keep_words_days=30) as served,
+        served.visitor() as ada,
+    ):
+        page = ada.get("/method").text
+        assert "The words of a battle are erased after 30 days; its vote stays." in page
+        assert "So far" not in page
+        ada.play()
+        with closing(Store(database)) as store:
+            now = datetime.now(UTC) + timedelta(days=31)
+            assert retention.expire(store, Perishable.WORDS, 30, UPKEEP, now) == 1
+        assert "So far the words of 1 battle went that way" in ada.get("/method").text
+    with quick_arena(tmp_path, database=database) as served, served.visitor() as bob:
+        assert "Words are kept until somebody erases them." in bob.get("/method").text
