@@ -40,7 +40,7 @@ _BATTLES: Select[*tuple[Any, ...]] = (
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id), isouter=True)
-    .where(col(BattleRow.id) > bindparam("after"))
+    .where(col(BattleRow.id) > bindparam("after"), col(BattleRow.hidden).is_(None))
     .order_by(col(BattleRow.id))
     .limit(BATCH)
 )

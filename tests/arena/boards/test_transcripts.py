@@ -21,7 +21,7 @@ from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.play.labels import label_votes
-from arena.store import transcripts
+from arena.store import erasing, transcripts
 from arena.store.records import AnswerKey, AnswerOutcome
 from arena.store.store import Store
 from rating import RateOptions, rate_source, read_votes
@@ -151,6 +151,14 @@ def test_what_was_erased_is_empty_and_has_no_style(store: Store, tmp_path: Path)
     assert [row["length_a"] for row in rows] == [None, None]
     assert [row["erased"] for row in rows] == [1, 2]
     assert rows[0]["response_b"] is not None
+
+
+@pytest.mark.parametrize("export", [export_battles, export_answers])
+def test_what_somebody_hid_is_in_no_export(store: Store, tmp_path: Path, export: Any) -> None:
+    with store.writing() as session:
+        erasing.hide(session, "b4", "bob", NOW)
+    _, rows = exported(store, tmp_path / "b.parquet", export)
+    assert {row["battle_id"] for row in rows} == {"b1"}
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
