@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse
@@ -33,7 +34,7 @@ from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Roster, Standing
 from arena.domain.people import Perishable, Retention
 from arena.domain.room_view import RosterView, Trial, VotersView
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -85,8 +86,6 @@ SENT_AS_IT_IS = (
 """What is not compressed: pages, styles and scripts are, which hold no secret to be guessed by
 the length of an answer. Events are sent as they come, and what the API answers is short."""
 GIVEN = Sentence("This arena was started on models that it found: start it with a roster.")
-POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
-"""Whose leaderboards are shown, the first without being asked for."""
 EXAMPLES = (
     Sentence("Explain how vaccines work to a ten-year-old"),
     Sentence("Write a Python function that finds duplicate files"),
@@ -523,8 +522,11 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
     def add(text: str, by: str) -> None:
         if parts.roster is None:
             raise RoomError(GIVEN)
-        known = {one.model.api_key_env for one in store.read(roster_rows.entries)}
-        models = _pasted(text, known | keys.of_file.keys())
+        hosts: dict[str, set[str]] = {name: set() for name in keys.of_file}
+        for one in store.read(roster_rows.entries):
+            if one.model.api_key_env:
+                hosts.setdefault(one.model.api_key_env, set()).add(_host(one.model))
+        models = _pasted(text, hosts)
         with store.writing() as session:
             roster_rows.add(session, models, by, _now())
         _look(parts)
@@ -549,10 +551,19 @@ def _look(parts: Parts) -> None:
         parts.roster.look()
 
 
-def _pasted(text: str, keys: Collection[str | None]) -> tuple[Model, ...]:
-    """Read a roster that came over the network: it names no files, and no keys of others.
+def _host(model: Model) -> str:
+    return urlsplit(model.endpoint).netloc.lower()
+
+
+def _pasted(text: str, hosts: Mapping[str, Collection[str]]) -> tuple[Model, ...]:
+    """Read a roster that came over the network: it names no files, and sends no key elsewhere.
 
     Whoever may use the page need not be who may read the server's files and environment.
+
+    Parameters
+    ----------
+    hosts : mapping
+        By the name of each key that may be used, where it is sent by now.
     """
     try:
         models = models_in(text, Path("roster"))
@@ -561,11 +572,21 @@ def _pasted(text: str, keys: Collection[str | None]) -> tuple[Model, ...]:
     for model in models:
         if model.recording:
             raise RoomError(Sentence("A recording is a file: add it by arena models add."))
-        if model.api_key_env and model.api_key_env not in keys:
+        if model.api_key_env and model.api_key_env not in hosts:
             msg = Sentence(
                 "There is no key %(name)s in the file that ARENA_KEYS names, and no model has it "
                 "yet: put it there first.",
                 name=repr(model.api_key_env[:100]),
+            )
+            raise RoomError(msg)
+        sent_to = hosts.get(model.api_key_env or "")
+        if sent_to and _host(model) not in sent_to:
+            msg = Sentence(
+                "The key %(name)s is sent to %(hosts)s so far: add a model of %(host)s with it by "
+                "arena models add.",
+                name=repr((model.api_key_env or "")[:100]),
+                hosts=", ".join(sorted(sent_to)),
+                host=_host(model)[:100],
             )
             raise RoomError(msg)
     return models

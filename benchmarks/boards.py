@@ -82,10 +82,10 @@ def main() -> None:
     """Fill a database, serve it, and print what was measured."""
     options = _options()
     with ExitStack() as stack:
-        url = _database(options.database, stack)
+        url = database_of(options.database, stack)
         began = time.monotonic()
         if not options.filled:
-            _fill(url, options.votes, options.models)
+            fill(url, options.votes, options.models)
             took = time.monotonic() - began
             print(f"filled in {took:.0f} s, {_size(url) / 1e9:.2f} GB", flush=True)
         if options.verify:
@@ -111,7 +111,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _database(name: str, stack: ExitStack) -> str:
+def database_of(name: str, stack: ExitStack) -> str:
+    """Give the URL of a new database, or of the one that is named."""
     match name:
         case "sqlite":
             folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -124,7 +125,8 @@ def _database(name: str, stack: ExitStack) -> str:
 # --- filling
 
 
-def _fill(url: str, votes: int, n_models: int) -> None:
+def fill(url: str, votes: int, n_models: int) -> None:
+    """Write votes of battles of two short answers, with hashes that hold, into a new database."""
     models = [f"model-{n:03d}" for n in range(n_models)]
     with closing(Store(url)) as store:
         roster = [Model(id=m, name=m.title(), endpoint="pocket://x", model=m) for m in models]
@@ -334,7 +336,7 @@ def _make(url: str) -> None:
     with closing(Store(url)) as store:
         stage = _Stage()
         board = Leaderboard(store, DEFAULT, _now)
-        board._fill()
+        board.fill()
         stage.ends("blocks of all votes")
         records = store.read(log.model_records, DEFAULT.kinds)
         stage.ends("how battles ended")

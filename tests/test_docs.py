@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arena.boards.dataset import COLUMNS
+from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
 from tests.command import Command, invoke
 from tests.serving import Served
@@ -45,7 +46,8 @@ def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> No
 
 def test_every_column_of_an_export_is_explained() -> None:
     table = read("docs/data-and-privacy.md")
-    assert [name for name in COLUMNS if f"`{name}`" not in table] == []
+    names = {**COLUMNS, **BATTLES, **ANSWERS, **CHATBOT_ARENA}
+    assert [name for name in names if f"`{name}`" not in table] == []
 
 
 def test_the_documented_conversation_over_http_works(

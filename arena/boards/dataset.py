@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 
-from arena.domain.vote import DEFAULT, INHERITS, READMITTED, Choice, Policy, VoterKind
+from arena.boards.dataset_card import Written
+from arena.domain.vote import DEFAULT, INHERITS, POLICIES, READMITTED, Choice, Policy, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
 from arena.store.verify import Link, Verified, follow
 from judge.labels.refusals import REFUSAL, refusing
 from rating.errors import DataError
-from rating.tables.duckdb_engine import connected
-from rating.tables.escaping import in_csv_sql
 from rating.tables.sources import opened
 from rating.tables.vote_filter import NO_VOTE
+from rating.tables.writing import write_rows
 
 COLUMNS = {
     "battle_id": "VARCHAR",
@@ -40,6 +39,7 @@ COLUMNS = {
     "pacing": "VARCHAR",
     "seconds_to_vote": "DOUBLE",
     "left_out": "VARCHAR",
+    "policy": "VARCHAR",
     "mode": "VARCHAR",
     "prompt_set": "VARCHAR",
     "sampler": "VARCHAR",
@@ -74,41 +74,29 @@ COLUMNS = {
 The last five are of the chain: see `export_votes`. ``links`` is how many there are in all.
 """
 
-READS = INHERITS[DEFAULT.name]
-"""Policies whose exclusions the default one reads."""
+POLICY = {policy.name: policy for policy in POLICIES}
 
-LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructions", REFUSAL)
-"""Labels of an export, by the policy's tagger; no hash binds them.
-
-Each is a column, but that which answers refuse is one for either side: see `_labelled`.
-"""
 TOPIC = "topic"
-"""Column beside them, of no tagger: what the prompt is about, where everybody can read it."""
+"""Column beside the labels, of no tagger: what the prompt is about, if everybody can read it."""
 
-FORMATS = {
-    ".parquet": "FORMAT parquet",
-    ".csv": "FORMAT csv, HEADER",
-    ".jsonl": "FORMAT json",
-}
-
-NUMPY = {"DOUBLE": "float64", "BIGINT": "int64"}
 
 EXACT = "__exact"
 """Whether the values of a row are spelled as the export spells them: a rating may read others."""
-NO_LABELS: Mapping[str, Mapping[str, str]] = {}
+NO_TOPICS: Mapping[str, str] = {}
 HASH = re.compile("[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
 
 
 def export_votes(
-    links: Sequence[LoggedLink],
+    links: Iterable[LoggedLink],
     policy: Policy,
     path: Path,
     *,
-    labels: Mapping[str, Mapping[str, str]] = NO_LABELS,
+    total: int,
+    topics: Mapping[str, str] = NO_TOPICS,
     everything: bool = False,
-) -> int:
+) -> Written:
     """Write the votes that a policy counts, in the order of the chain.
 
     Of the other links only the hashes are written, and in ``left_out`` why: so the chain has no
@@ -118,33 +106,31 @@ def export_votes(
     ----------
     path : Path
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
-    labels : mapping
-        What was asked for, by battle and by facet: see `LABELS` and `TOPIC`.
+    total : int
+        How many links there are.
+    topics : mapping
+        What the prompt of a battle is about: see `TOPIC`.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
-
-    Returns
-    -------
-    int
-        Number of votes written whole.
 
     Raises
     ------
     DataError
         If the ending is another, or the file cannot be written.
     """
-    if path.suffix not in FORMATS:
-        msg = f"Cannot write {str(path)!r}: name a file that ends in {', '.join(FORMATS)}."
-        raise DataError(msg)
-    rows = [
-        _row(link, policy, labels, everything=everything) | {"links": len(links)} for link in links
-    ]
-    try:
-        _write({name: [row.get(name) for row in rows] for name in COLUMNS}, path)
-    except duckdb.Error as error:
-        msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}."
-        raise DataError(msg) from error
-    return sum("winner" in row for row in rows)
+    written, of_all = Written(), {"links": total, "policy": policy.name}
+
+    def rows() -> Iterator[Row]:
+        for link in links:
+            reason = _why_not(link, policy)
+            if link.kind == "vote":
+                written.count(reason, link.bound["ts"])
+                written.rows += reason is None or everything
+            hides = reason is not None and not everything
+            yield _row(link, policy, reason, topics, hides=hides) | of_all
+
+    write_rows(rows(), COLUMNS, path)
+    return written
 
 
 def verify_export(path: Path, noted: str = "") -> Verified:
@@ -178,27 +164,25 @@ def verify_export(path: Path, noted: str = "") -> Verified:
 def _row(
     link: LoggedLink,
     policy: Policy,
-    labels: Mapping[str, Mapping[str, str]],
+    reason: str | None,
+    topics: Mapping[str, str],
     *,
-    everything: bool,
+    hides: bool,
 ) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,
         "link": link.link,
         "content": link.content,
         "hash": link.hash,
+        "left_out": reason,
     }
-    match link.kind:
-        case "mark":
-            return hashes | {"left_out": NO_VOTE}
-        case "exclusion":
-            return hashes | {"left_out": NO_VOTE, "exclusion": _as_json(link.bound)}
-    reason = _why_not(link.bound, policy, link.exclusions)
-    if reason and not everything:
-        return hashes | {"left_out": reason}
+    if link.kind == "exclusion":
+        return hashes | {"exclusion": _as_json(link.bound)}
+    if link.kind == "mark" or hides:
+        return hashes
     shown = {name: link.bound[name] for name in chain.BOUND}
-    known = _labelled(labels.get(str(link.bound["battle_id"]), {}), policy)
-    return hashes | known | shown | {"left_out": reason}
+    topic = {TOPIC: topics.get(str(link.bound["battle_id"]))}
+    return {**hashes, **_labelled(link.labels, policy), **topic, **shown}
 
 
 def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
@@ -206,10 +190,14 @@ def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
     known: dict[str, object] = {name: labels[name] for name in labels if name != REFUSAL}
     if REFUSAL in labels:
         known |= dict(zip(("refused_a", "refused_b"), refusing(labels[REFUSAL]), strict=True))
-    return known | ({"tagger": " ".join(policy.tagger)} if {*labels} - {TOPIC} else {})
+    return known | ({"tagger": " ".join(policy.tagger)} if labels else {})
 
 
-def _why_not(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
+def _why_not(link: LoggedLink, policy: Policy) -> str | None:
+    return _why_left_out(link.bound, policy, link.exclusions) if link.kind == "vote" else NO_VOTE
+
+
+def _why_left_out(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
     return policy.why_not(Choice(vote["winner"]), VoterKind(vote["voter_kind"]), exclusions)
 
 
@@ -217,37 +205,6 @@ def _as_json(exclusion: Row) -> str:
     moment = exclusion["ts"]
     assert isinstance(moment, datetime)
     return json.dumps({**exclusion, "ts": moment.astimezone(UTC).isoformat()})
-
-
-def _write(columns: Mapping[str, Sequence[object]], path: Path) -> None:
-    arrays = {name: _array(COLUMNS[name], values) for name, values in columns.items()}
-    casts = ", ".join(
-        f"{in_csv_sql(name)} AS {name}"
-        if path.suffix == ".csv" and kind == "VARCHAR"
-        else f"CAST({name} AS {kind}) AS {name}"
-        for name, kind in COLUMNS.items()
-    )
-    with connected() as connection:
-        connection.register("votes", arrays)
-        target = str(path).replace("'", "''")
-        query = f"SELECT {casts} FROM votes"  # noqa: S608 - the names are ours
-        connection.execute(f"COPY ({query}) TO '{target}' ({FORMATS[path.suffix]})")
-
-
-def _array(kind: str, values: Sequence[object]) -> object:
-    if kind == "TIMESTAMP":
-        return np.array([_moment(value) for value in values], dtype="datetime64[us]")
-    if kind == "VARCHAR":
-        return np.array(values, dtype=object)
-    absent = [value is None for value in values]
-    filled = np.array([0 if value is None else value for value in values], dtype=NUMPY[kind])
-    return np.ma.MaskedArray(filled, mask=absent)
-
-
-def _moment(value: object) -> np.datetime64:
-    if not isinstance(value, datetime):
-        return np.datetime64("NaT", "us")
-    return np.datetime64(value.astimezone(UTC).replace(tzinfo=None), "us")
 
 
 def _read(path: Path) -> Iterator[Row]:
@@ -289,6 +246,8 @@ def _malformed(row: Row) -> str | None:
 def _fits(row: Row) -> bool:
     hashes = all(HASH.fullmatch(row[name] or "") for name in ("content", "hash"))
     if not hashes or row["link"] is None or row["links"] is None or row["judge"] is not None:
+        return False
+    if row["policy"] not in POLICY:
         return False
     shown = {name for name in chain.BOUND if row[name] is not None}
     match row["link_kind"]:
@@ -370,14 +329,19 @@ def _cut_off(rows: Sequence[Row], verified: Verified) -> str | None:
 
 def _wrongly_left_out(rows: Sequence[Row]) -> str | None:
     """Say which vote is left out, or is not, against the rules of the policy, if any."""
+    names = {row["policy"] for row in rows}
+    if len(names) > 1:
+        return f"The rows are of several policies, {', '.join(sorted(names))}."
+    policy = POLICY[names.pop()] if names else DEFAULT
+    reads = INHERITS.get(policy.name, (policy.name,))
     reasons: dict[int, list[str]] = defaultdict(list)
     for row in rows:
-        if row["exclusion"] is not None and (bound := _exclusion(row))["policy"] in READS:
+        if row["exclusion"] is not None and (bound := _exclusion(row))["policy"] in reads:
             is_counter = bound["rule"] == READMITTED
             reasons[bound["vote"]] = [] if is_counter else [bound["reason"]]
     for row in rows:
         if row["link_kind"] == "vote" and row["winner"] is not None:
-            why = _why_not(row, DEFAULT, tuple(reasons[row["link"]]))
+            why = _why_left_out(row, policy, tuple(reasons[row["link"]]))
             if row["left_out"] != why:
                 return (
                     f"Link {row['link']}, {_the_vote(row)}, has {row['left_out']!r} in left_out, "

@@ -135,7 +135,7 @@ class Leaderboard:
             If the votes cannot be rated for another reason than that they are too few.
         """
         self._take_over()
-        if self._board.version == _version(self._store.read(kept_boards.state)):
+        if self._board.version == version_of(self._store.read(kept_boards.state)):
             self._failed = None
         elif self._clock() >= self._rests_until:
             self._fill()
@@ -198,10 +198,10 @@ class Leaderboard:
                     columns,
                     records,
                     self._policy,
-                    _version(state),
+                    version_of(state),
                     self._now(),
                     next(past),
-                    _on_held(state.held),
+                    on_held(state.held),
                 )
                 board = replace(board, health_counted=self._counted)
                 took_s = self._clock() - began
@@ -274,7 +274,7 @@ def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
         logger.exception("The page of a leaderboard could not be written")
 
 
-def _version(state: kept_boards.State) -> str:
+def version_of(state: kept_boards.State) -> str:
     """Name all that a board is made of: votes, held rules, and voters who are known by now."""
     beside = sha256(repr((sorted(state.held.items()), state.known)).encode()).hexdigest()[:6]
     marks = f"-{beside}" if state.held or state.known else ""
@@ -366,7 +366,8 @@ def _with_ratings(
     )
 
 
-def _on_held(held: Mapping[str, float]) -> tuple[str, ...]:
+def on_held(held: Mapping[str, float]) -> tuple[str, ...]:
+    """Say which rules are held, and what share of the votes they would leave out."""
     return tuple(
         Sentence(
             "The check of %(rule)s would leave out %(share)s %% of the votes. So many are a "

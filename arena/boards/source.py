@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from arena.domain.vote import DEFAULT, Tagger
+from arena.domain.vote import DEFAULT, Policy, Tagger
 from arena.store import labels, log
 from arena.store.engine import reading_existing
 from judge.labels.refusals import REFUSAL
@@ -15,8 +15,8 @@ PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, 
 """Labels by which votes can be parted."""
 
 
-def votes_of(url: str, tagger: str | None = None) -> LoggedColumns:
-    """Read the votes of the log in a database; the default policy says which of them count.
+def votes_of(url: str, tagger: str | None = None, policy: Policy = DEFAULT) -> LoggedColumns:
+    """Read the votes of the log in a database; a policy says which of them count.
 
     With the labels of their prompts by one tagger, and what was measured on the answers, which
     are read once they are asked for: there are a dozen a vote.
@@ -35,7 +35,7 @@ def votes_of(url: str, tagger: str | None = None) -> LoggedColumns:
     """
     with reading_existing(url) as session:
         by = labels.tagger_named(session, tagger)
-        votes = log.columns(session, DEFAULT, url)
+        votes = log.columns(session, policy, url)
     return replace(
         votes, labels=_Labels(url, votes.battle, by), figures=_Figures(url, votes.battle)
     )

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, Token, convert
 from cyclopts.annotations import resolve_optional
 
+from arena.domain.vote import DEFAULT, POLICIES, Policy
+from arena.errors import SettingsError
+from arena.terminal import say
 from rating.errors import DataError
 from rating.tables.columns import KNOWN
-from rating.tables.files import Files
+from rating.tables.files import SAMPLE_VOTES, Files
 
 if TYPE_CHECKING:
     from rating.tables.sources import ClusterTable, LoggedColumns
 
 INTEGER = re.compile(r"[+-]?\d+")
 SPARK = "spark://"
+SAMPLES = "samples"
+"""The source that stands for the votes that come with the arena."""
 
 
 def read(kind: Any, words: Sequence[Token]) -> Any:
@@ -135,6 +140,14 @@ Database = Annotated[
     ),
 ]
 RosterFile = Annotated[Path | None, Parameter(help="TOML file of models.", metavar="FILE")]
+PolicyName = Annotated[
+    str | None,
+    Parameter(
+        name="--policy",
+        help="Which votes of the log count, by the name of a policy.",
+        metavar="NAME",
+    ),
+]
 TaggerName = Annotated[
     str | None,
     Parameter(
@@ -147,8 +160,29 @@ TaggerName = Annotated[
 TableOrJson = Annotated[Literal["table", "json"], Parameter(name="--format")]
 
 
+def _samples() -> str:
+    """Give the votes that come with the arena, unless there is a file or a folder of the name."""
+    if Path(SAMPLES).exists():
+        return SAMPLES
+    say(
+        "arena: samples are 600 votes of a program with planted tastes, not of people.", error=True
+    )
+    return str(SAMPLE_VOTES)
+
+
+def policy_named(name: str | None) -> Policy:
+    """Give the policy of a name, the default one for None; raises `SettingsError` of others."""
+    known = {policy.name: policy for policy in POLICIES}
+    if name is None:
+        return DEFAULT
+    if name not in known:
+        msg = f"There is no policy {name!r}: choose one of {', '.join(known)}."
+        raise SettingsError(msg)
+    return known[name]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class SomeRows:
     """What of the files is read.
 
     Attributes
@@ -161,6 +195,19 @@ class Chosen:
 
     where: Annotated[str | None, Parameter(metavar="SQL")] = None
     labels: Labels = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen(SomeRows):
+    """What is read of files, of a table, or of a log.
+
+    Attributes
+    ----------
+    policy : str or None
+        Count the votes of a database as this policy does: default-v2, default-v1 or simulated-v1.
+    """
+
+    policy: Annotated[str | None, Parameter(metavar="NAME")] = None
 
     def table(self, name: str, sources: Sequence[str], winner: str | None) -> "ClusterTable":
         """Read a table of a Spark cluster, of which whoever reads it names the columns.
@@ -178,6 +225,7 @@ class Chosen:
                 f"address of its master alone, such as {SPARK}host:7077 or {SPARK}local[2]."
             )
             raise DataError(msg)
+        self._require_no_policy(sources[0])
         return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
 
     def source(
@@ -199,6 +247,7 @@ class Chosen:
             If a database is not the only source, or less than the whole of it is asked for; or
             if a tagger is named, and there are no labels of it.
         """
+        sources = [_samples() if source == SAMPLES else source for source in sources]
         url = next((source for source in sources if "://" in source), None)
         if tagger is not None and (url is None or url.startswith(SPARK)):
             msg = (
@@ -207,6 +256,7 @@ class Chosen:
             )
             raise DataError(msg)
         if url is None:
+            self._require_no_policy(sources[0])
             winner = dict(columns).get("winner")
             return Files(tuple(sources), (), self.where, self.labels, winner)
         if url.startswith(SPARK):
@@ -220,11 +270,19 @@ class Chosen:
             raise DataError(msg)
         from arena.boards.source import votes_of  # SQLAlchemy takes a second to import
 
-        return votes_of(url, tagger)
+        return votes_of(url, tagger, policy_named(self.policy))
+
+    def _require_no_policy(self, source: str) -> None:
+        if self.policy is not None:
+            msg = (
+                f"--policy {self.policy!r} is of a database's log, and {source!r} is none: drop "
+                "--policy, or choose rows with --where."
+            )
+            raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed(Chosen):
+class Renamed(SomeRows):
     """What of the files is read, and under which names.
 
     Attributes

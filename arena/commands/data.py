@@ -1,101 +1,23 @@
-"""`arena export votes`, `verify`, `migrate`, `backup` and `restore`."""
+"""`arena verify`, `migrate`, `backup` and `restore`."""
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database, TaggerName
-from arena.domain.vote import DEFAULT
-from arena.errors import BrokenRecordError, SettingsError
+from arena.commands.arguments import Database
+from arena.errors import SettingsError
 from arena.terminal import say, working, write_json
 
 if TYPE_CHECKING:
     from arena.store.backup import Copied
     from arena.store.verify import Verified
-    from judge.labels.released import Asked
 
 NOTED = re.compile("[0-9a-f]{8,64}")
-
-
-def votes(
-    *,
-    to: Annotated[Path, Parameter(metavar="FILE")],
-    database: Database = None,
-    tagger: TaggerName = None,
-    everything: Annotated[bool, Parameter(name="--all")] = False,
-    topics: bool = False,
-) -> None:
-    """Write the votes that the default policy counts, one row a vote.
-
-    Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
-    Exit code 3: the record does not verify; the file is written.
-
-    Parameters
-    ----------
-    to
-        File to write: .parquet, .csv or .jsonl.
-    everything
-        Also votes that the policy leaves out.
-    topics
-        Also what each prompt is about, as arena topics would name it now: of 50 prompts and more,
-        and never where ARENA_SHOW_BATTLES=false.
-
-    Examples
-    --------
-    arena export votes --to votes.parquet
-    arena export votes --to all.csv --all --database sqlite:///arena-demo.db
-    """
-    from arena.boards.dataset import LABELS, export_votes  # the store takes two seconds to import
-    from arena.settings import read_settings
-    from arena.store import labels, log
-    from arena.store.store import Store
-    from arena.store.topics import asked, battles
-    from arena.store.verify import verify
-
-    settings = read_settings(database=database)
-    if topics and not settings.show_battles:
-        msg = (
-            "--topics names what a prompt is about, and here nobody may read prompts "
-            "(ARENA_SHOW_BATTLES=false): drop it, and see arena topics --private."
-        )
-        raise SettingsError(msg)
-    with closing(Store(settings.database)) as store, store.reading() as session:
-        links = log.links(session, DEFAULT.name)
-        policy = replace(DEFAULT, tagger=labels.tagger_named(session, tagger))
-        known = labels.of_votes(session, policy.tagger, LABELS)
-        if topics:
-            known = _with_topics(asked(session, policy), battles(session), known)
-        verified = verify(session)
-    rows = export_votes(links, policy, to, labels=known, everything=everything)
-    votes = sum(link.kind == "vote" for link in links)
-    say(f"{to}: {rows:,} of {votes:,} logged votes, policy {DEFAULT.name}.")
-    if verified.problem:
-        msg = f"{str(to)!r} was written, but the record does not verify. {verified.problem}"
-        raise BrokenRecordError(msg)
-
-
-def _with_topics(
-    prompts: "Sequence[Asked]",
-    battle_of: Mapping[int, str],
-    known: Mapping[str, Mapping[str, str]],
-) -> dict[str, dict[str, str]]:
-    """Add to the labels by battle what its prompt is about, where it has a topic."""
-    from arena.boards.dataset import TOPIC
-    from judge.labels.topics import titles
-
-    labels = {battle: dict(each) for battle, each in known.items()}
-    with working("Learning"):
-        named = titles([one.text for one in prompts])
-    for one, title in zip(prompts, named, strict=True):
-        if title is not None:
-            labels.setdefault(battle_of[one.key], {})[TOPIC] = title
-    return labels
 
 
 def verify(
@@ -205,9 +127,10 @@ def restore(file: Path, /, *, database: Database = None) -> None:
 
 
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
-    from arena.boards.dataset import FORMATS, verify_export
+    from arena.boards.dataset import verify_export
     from arena.store.engine import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
+    from rating.tables.writing import FORMATS
 
     file = Path(record)
     if file.suffix in FORMATS:

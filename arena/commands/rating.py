@@ -22,8 +22,10 @@ from arena.commands.arguments import (
     Folder,
     TableOrJson,
     TaggerName,
+    policy_named,
     require_folder_of,
 )
+from arena.domain.vote import DEFAULT
 from arena.terminal import plain, say, show, working, write, write_json
 from rating.errors import DataError
 from rating.options import RateOptions
@@ -70,7 +72,8 @@ def rate(
     ----------
     source
         Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
-        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table.
+        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table; or
+        the word samples: simulated votes to try it on.
     table
         Table of the cluster, or a path of Parquet files that it reads.
     form
@@ -209,6 +212,9 @@ def voters(
     named = Named.named(columns)
     if apply and (len(source) != 1 or "://" not in source[0]):
         msg = f"--apply writes to a database, and {' '.join(source)!r} is none: name its URL."
+        raise DataError(msg)
+    if apply and policy_named(chosen.policy) is not DEFAULT:
+        msg = f"--apply leaves votes out of {DEFAULT.name}: drop --policy {chosen.policy!r}."
         raise DataError(msg)
     with working("Examining the voters"):
         votes = chosen.source(source, columns)

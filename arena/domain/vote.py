@@ -183,3 +183,6 @@ READMITTED = "readmitted"
 
 SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
 """Votes of a program with planted tastes: to try the arena, never to rank models by."""
+
+POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
+"""All policies, the default one first."""

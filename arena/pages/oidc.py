@@ -1,15 +1,11 @@
 """Signing in at a provider of OpenID Connect: authorization code with PKCE, by authlib."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.starlette_client import OAuth
-from httpx2 import AsyncByteStream, HTTPError, InvalidURL, Response
-from joserfc.errors import JoseError
 from starlette.requests import Request
 
 from arena.domain.people import Known, Provider, Role
@@ -18,8 +14,6 @@ TIMEOUT_S = 10.0
 """How long a provider may be silent."""
 ALL_S = 30.0
 """How long all that is asked of a provider at one step may take."""
-MOST_BYTES = 1_000_000
-"""Of one response of a provider's."""
 UNREADABLE = "what it sends cannot be read as OpenID Connect."
 
 
@@ -44,34 +38,6 @@ class Profile:
     role: Role
 
 
-class _Bounded(AsyncByteStream):
-    """The body of a response, up to `MOST_BYTES`."""
-
-    def __init__(self, stream: AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        taken = 0
-        async for piece in self._stream:
-            taken += len(piece)
-            if taken > MOST_BYTES:
-                msg = f"it sends more than {MOST_BYTES:,} bytes."
-                raise RefusedError(msg)
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-async def _bound(response: Response) -> None:
-    """Bound a response before its body is read: what is packed could become any size."""
-    if (packed := response.headers.get("content-encoding", "identity")) != "identity":
-        msg = f"it sends what was not asked for, a response packed by {packed[:40]!r}."
-        raise RefusedError(msg)
-    assert isinstance(response.stream, AsyncByteStream)
-    response.stream = _Bounded(response.stream)
-
-
 class OpenId:
     """A provider of OpenID Connect.
 
@@ -80,6 +46,10 @@ class OpenId:
     """
 
     def __init__(self, provider: Provider, known: Known) -> None:
+        from authlib.integrations.starlette_client import OAuth  # most arenas do without its 10 MB
+
+        from arena.pages.bounded import bound
+
         self.provider = provider
         self._known = known
         self._client = OAuth().register(
@@ -92,7 +62,7 @@ class OpenId:
                 "code_challenge_method": "S256",
                 "timeout": TIMEOUT_S,
                 "headers": {"accept-encoding": "identity"},
-                "event_hooks": {"response": [_bound]},
+                "event_hooks": {"response": [bound]},
             },
         )
 
@@ -139,6 +109,10 @@ class OpenId:
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Refuse whatever goes wrong at a provider, in its words where it has any."""
+    from authlib.common.errors import AuthlibBaseError
+    from httpx2 import HTTPError, InvalidURL
+    from joserfc.errors import JoseError
+
     try:
         yield
     except TimeoutError as error:

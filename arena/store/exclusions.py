@@ -64,6 +64,20 @@ def reasons(session: Session, policy: str) -> dict[int, str]:
     return dict(session.connection().execute(query).all())
 
 
+def reasons_on(session: Session, policy: str, votes: Collection[int]) -> dict[int, str]:
+    """Give why those of some votes are left out that are, by their keys."""
+    query = (
+        select(col(ExclusionRow.vote_id), col(ExclusionRow.rule), col(ExclusionRow.reason))
+        .where(
+            col(ExclusionRow.vote_id).in_(votes),
+            col(ExclusionRow.policy).in_(INHERITS.get(policy, (policy,))),
+        )
+        .order_by(col(ExclusionRow.link))
+    )
+    newest = {key: (rule, why) for key, rule, why in session.connection().execute(query)}
+    return {key: why for key, (rule, why) in newest.items() if rule != READMITTED}
+
+
 def battles_meant(session: Session, target: str) -> list[str]:
     """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown.
 

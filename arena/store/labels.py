@@ -106,9 +106,18 @@ def add(session: Session, labels: Sequence[NewLabel], tagger: Tagger, now: datet
 
 
 def of_votes(
-    session: Session, tagger: Tagger, facets: Collection[str]
+    session: Session,
+    tagger: Tagger,
+    facets: Collection[str],
+    battles: Collection[int] | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Give the labels of what was voted on, by a battle's public id and by facet."""
+    """Give the labels of what was voted on, by a battle's public id and by facet.
+
+    Parameters
+    ----------
+    battles : collection of int or None
+        Keys of battles; None for all.
+    """
     query = (
         select(col(BattleRow.public_id), col(PromptLabelRow.facet), col(PromptLabelRow.value))
         .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
@@ -120,6 +129,8 @@ def of_votes(
             col(PromptLabelRow.facet).in_(facets),
         )
     )
+    if battles is not None:
+        query = query.where(col(BattleRow.id).in_(battles))
     labels: dict[str, dict[str, str]] = defaultdict(dict)
     for battle, facet, value in session.connection().execute(query):
         labels[battle][facet] = value

@@ -1,5 +1,6 @@
 """The log as boards, exports and budgets read it; boards and models in it."""
 
+import heapq
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,12 +18,13 @@ from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord
 from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
-from arena.store import chain, exclusions
+from arena.store import chain, exclusions, labels
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
     ExclusionRow,
+    MarkRow,
     ModelEventRow,
     ModelRow,
     PromptLabelRow,
@@ -54,36 +56,51 @@ class Figures(NamedTuple):
     refused_b: float | None
 
 
-def links(session: Session, policy: str) -> list[LoggedLink]:
-    """Every link of the chain, in its order: votes, exclusions, and the mark if there is one."""
+LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructions", REFUSAL)
+"""Facets of a vote that an export has, by the policy's tagger; no hash binds them."""
+
+
+def links(session: Session, policy: Policy) -> Iterator[LoggedLink]:
+    """Give every link of the chain, in its order: votes, exclusions, and the mark if there is one.
+
+    They are read some at a time, as they are asked for.
+    """
     connection = session.connection()
-    reasons = exclusions.reasons(session, policy)
-    logged = [
-        _link(
-            row, "vote", row._asdict() | {"transcript_hash": transcript.hash}, reasons.get(row.id)
-        )
-        for batch in chain.votes(connection)
-        for row, transcript in batch
+    placed = chain.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
+    streams: list[Iterator[LoggedLink]] = [
+        _votes(session, policy),
+        (
+            _link(row, "exclusion", chain.of_exclusion(row))
+            for row in connection.execute(placed.execution_options(yield_per=chain.BATCH))
+        ),
+        (_link(row, "mark", {}) for row in connection.execute(chain.MARK)),
     ]
-    logged += [
-        _link(row, "exclusion", chain.of_exclusion(row))
-        for row in connection.execute(chain.EXCLUSIONS)
-    ]
-    logged += [_link(row, "mark", {}) for row in connection.execute(chain.MARK)]
-    return sorted(logged, key=attrgetter("link"))
+    return heapq.merge(*streams, key=attrgetter("link"))
 
 
-def _link(
-    row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object], reason: str | None = None
-) -> LoggedLink:
-    return LoggedLink(
-        kind=kind,
-        link=row.link,
-        content=row.content,
-        hash=row.hash,
-        bound=binds,
-        exclusions=() if reason is None else (reason,),
+def count_links(session: Session) -> int:
+    """Count what `links` gives."""
+    counts = (
+        select(func.count()).select_from(row).where(col(row.link).is_not(None))
+        for row in (VoteRow, ExclusionRow, MarkRow)
     )
+    return sum(session.exec(count).one() for count in counts)
+
+
+def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
+    for batch in chain.votes(session.connection()):
+        reasons = exclusions.reasons_on(session, policy.name, [row.id for row, _ in batch])
+        battles = [row.battle for row, _ in batch]
+        known = labels.of_votes(session, policy.tagger, LABELS, battles)
+        for row, transcript in batch:
+            binds = row._asdict() | {"transcript_hash": transcript.hash}
+            link = _link(row, "vote", binds)
+            why = (reasons[row.id],) if row.id in reasons else ()
+            yield replace(link, exclusions=why, labels=known.get(row.battle_id, {}))
+
+
+def _link(row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object]) -> LoggedLink:
+    return LoggedLink(kind=kind, link=row.link, content=row.content, hash=row.hash, bound=binds)
 
 
 def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedColumns:

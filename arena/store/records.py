@@ -1,9 +1,9 @@
 """Plain values that go into the store and come out of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.vote import Choice, Voter
@@ -187,11 +187,14 @@ class LoggedLink:
         What a vote or an exclusion binds, by name; empty for the mark.
     exclusions : tuple of str
         Reasons logged against a vote under the policy that was asked for.
+    labels : mapping
+        What a vote is about, by facet, as the policy's tagger says.
     """
 
     kind: LinkKind
     link: int
     content: str
     hash: str
-    bound: Mapping[str, object]
+    bound: Mapping[str, Any]
     exclusions: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)

@@ -366,17 +366,18 @@ def table() -> list[tuple[str, ...]]:
 def _laid_out(named: Share, language: Share, labels: Iterable[Accuracy]) -> list[tuple[str, ...]]:
     n = str(language.n)
     rows: list[tuple[str, ...]] = [
-        ("language", n, n, _in_words(named), _in_words(language), "–"),
+        ("language", n, n, in_words(named), in_words(language), "–"),
     ]
     for one in labels:
         with_label = str(one.true_positives + one.false_negatives)
         left = "–" if one.attenuation is None else f"{one.attenuation:.2f}"
-        figures = (_in_words(one.precision), _in_words(one.recall), left)
+        figures = (in_words(one.precision), in_words(one.recall), left)
         rows.append((one.facet, str(one.rows), with_label, *figures))
     return rows
 
 
-def _in_words(one: Share) -> str:
+def in_words(one: Share) -> str:
+    """Give a rate with its interval."""
     return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})" if one.n else "–"
 
 

@@ -1,6 +1,7 @@
 """Rows of votes or of verdicts for a study, as arrays in the sides of their file."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +35,27 @@ def elements(text: str) -> int:
     >>> elements("# Sky\n- **Blue**, mostly\n- grey")
     4
     """
-    return len(re.findall(ELEMENTS, text))
+    return sum(elements_by_kind(text).values())
+
+
+def elements_by_kind(text: str) -> Counter[str]:
+    r"""Count what `elements` counts by what it is: h1 to h6, ordered, unordered, bold, fence.
+
+    Examples
+    --------
+    >>> sorted(elements_by_kind("# Sky\n1. **Blue**\n- grey").items())
+    [('bold', 1), ('h1', 1), ('ordered', 1), ('unordered', 1)]
+    """
+    return Counter(map(_kind, re.finditer(ELEMENTS, text)))
+
+
+def _kind(element: re.Match[str]) -> str:
+    heading, item, bold, _ = element.groups()
+    if heading:
+        return f"h{len(heading) - 1}"
+    if item:
+        return "ordered" if item.strip()[0].isdigit() else "unordered"
+    return "bold" if bold else "fence"
 
 
 NAMED: Mapping[str, tuple[str, ...]] = {

@@ -24,6 +24,9 @@ PLAIN = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
 ENDINGS = (".parquet", *PLAIN, *JSON)
 
+SAMPLE_VOTES = Path(__file__).with_name("samples.csv")
+"""600 votes of ``arena simulate --seed 1``: of a program with planted tastes, to try things on."""
+
 SHARD = re.compile(r"(.+-)(\d{5})-of-(\d{5})(-\w+)?(\.[\w.]+)")
 """Name of one file of several, as in ``train-00000-of-00002.parquet``."""
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from arena.play.simulation import TASTES
 from tests.command import Command, examples, run
 from tests.sqlite import new_sqlite
 
@@ -64,8 +66,8 @@ def test_the_examples_of_the_document_run(command: Command, tmp_path: Path) -> N
     assert set(re.findall(r"--[a-z-]+", helped)) - {"--help"} == named
     for line in lines:
         words = shlex.split(line.removeprefix("arena "), comments=True)
-        if "--table" in words or "--tagger" in words:
-            continue  # read in tables/test_spark.py and test_label_by_model.py
+        if {"--table", "--policy", "--tagger"} & {*words}:
+            continue  # in tables/test_spark.py, test_simulation.py and test_label_by_model.py
         if "--plots" in words:  # drawn in test_rate_files.py
             words = words[: words.index("--plots")]
         result = command(*words)
@@ -163,3 +165,23 @@ def test_what_cannot_be_rated_is_one_line_and_an_exit_code(
     assert result.stderr.count("\n") == 1, result.stderr
     assert [word for word in message if word not in result.stderr] == [], result.stderr
     assert command("plan", "votes.csv", *words).returncode in (code, 2)
+
+
+def test_the_first_rating_of_the_readme_runs_on_the_votes_that_come_along(
+    command: Command, tmp_path: Path
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    line = next(iter(re.findall(r"`arena (rate [^`]*)`", readme)))
+    assert line == "rate samples"
+    done = command(*line.split(), "--format", "csv")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "arena: samples are 600 votes of a program with planted tastes, not of people.\n"
+    )
+    models = [row.split(",")[0] for row in done.stdout.splitlines()[1:]]
+    planted = sorted(TASTES.strengths, key=TASTES.strengths.__getitem__, reverse=True)
+    assert models == planted
+    assert command("plan", "samples").returncode == 0
+    (tmp_path / "samples").mkdir()
+    shutil.copyfile(votes_file(tmp_path), tmp_path / "samples" / "votes.csv")
+    assert "82 votes" in command("rate", "samples", COLUMNS="160").stdout

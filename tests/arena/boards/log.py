@@ -1,7 +1,7 @@
 """A log of votes as boards read it, made by hand."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -101,6 +101,14 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
             )
         )
     return links
+
+
+def endless_links(n: int) -> Iterator[LoggedLink]:
+    """Links of votes that are alike, made as they are asked for; their hashes prove nothing."""
+    (one,) = linked([vote("basalt", "quartz", Choice.A)])
+    for link in range(1, n + 1):
+        bound = {**one.bound} | {"battle_id": f"b{link}", "transcript_hash": f"{link:064x}"}
+        yield replace(one, link=link, hash=f"{link:064x}", bound=bound)
 
 
 def logged(votes: Sequence[Vote]) -> CodedLog:

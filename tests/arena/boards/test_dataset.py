@@ -1,6 +1,9 @@
 import hashlib
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,10 +19,11 @@ from arena.store.records import LoggedLink
 from arena.store.store import Store
 from arena.store.verify import verify
 from rating.errors import DataError
-from tests.arena.boards.log import NOW, linked, vote
+from tests.arena.boards.log import NOW, endless_links, linked, vote
 from tests.arena.store.test_verify import golden, played
 from tests.sqlite import new_sqlite
 
+ROOT = Path(__file__).parents[3]
 VOTES = [
     replace(vote("m0", 'm"1', Choice.A), voter="ada, the first"),
     vote("m0", "m2", Choice.BOTH_BAD),
@@ -30,7 +34,7 @@ VOTES = [
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"votes.{ending}"
-    assert export_votes(linked(VOTES), DEFAULT, path) == 2
+    assert export_votes(linked(VOTES), DEFAULT, path, total=len(VOTES)).rows == 2
     with duckdb.connect() as connection:
         read = connection.execute(f"SELECT * FROM '{path}'")
         assert [column[0] for column in read.description or ()] == list(COLUMNS)
@@ -38,7 +42,8 @@ def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
     assert [row["winner"] for row in rows] == ["model_a", "both_bad", None]
     assert [row["left_out"] for row in rows] == [None, None, "skipped"]
     shown = {name for name, value in rows[2].items() if value is not None}
-    assert shown == {"left_out", "link_kind", "link", "links", "content", "hash"}
+    hashes = {"link_kind", "link", "links", "content", "hash"}
+    assert shown == {"left_out", "policy", *hashes}
     assert rows[0]["model_b"] == 'm"1'
     assert rows[0]["voter"] == "ada, the first"
     assert str(rows[0]["ts"])[:10] == "2026-11-19"
@@ -47,26 +52,26 @@ def test_an_export_reads_back_the_same(tmp_path: Path, ending: str) -> None:
 
 def test_everything_holds_also_what_is_left_out_and_why(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(linked(VOTES), DEFAULT, path, everything=True) == 3
+    assert export_votes(linked(VOTES), DEFAULT, path, everything=True, total=len(VOTES)).rows == 3
     rows = duckdb.read_parquet(str(path)).select("winner", "left_out").fetchall()
     assert rows == [("model_a", None), ("both_bad", None), ("skip", "skipped")]
 
 
 def test_an_export_of_no_votes_still_has_the_columns(tmp_path: Path) -> None:
     path = tmp_path / "votes.parquet"
-    assert export_votes(linked([]), DEFAULT, path) == 0
+    assert export_votes(linked([]), DEFAULT, path, total=0).rows == 0
     assert duckdb.read_parquet(str(path)).columns == list(COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["votes.xlsx", "votes", "no/such/folder/votes.csv"])
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="Cannot write"):
-        export_votes(linked(VOTES), DEFAULT, tmp_path / name)
+        export_votes(linked(VOTES), DEFAULT, tmp_path / name, total=len(VOTES))
 
 
 def test_the_moment_of_a_vote_is_written_in_utc(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
-    export_votes(linked(VOTES), DEFAULT, path)
+    export_votes(linked(VOTES), DEFAULT, path, total=len(VOTES))
     assert NOW.strftime("2026-11-19 00:00:00") in path.read_text()
 
 
@@ -80,7 +85,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def exported(store: Store, path: Path, *, everything: bool = False) -> Path:
     with store.reading() as session:
-        export_votes(log.links(session, DEFAULT.name), DEFAULT, path, everything=everything)
+        total = log.count_links(session)
+        links = log.links(session, DEFAULT)
+        export_votes(links, DEFAULT, path, total=total, everything=everything)
     return path
 
 
@@ -158,6 +165,10 @@ def test_a_changed_value_of_an_export_is_found(
             "Link 4, an exclusion, is not as it was recorded",
         ),
         (
+            "SELECT * REPLACE (if(link = 2, 'default-v1', policy) AS policy) FROM v",
+            "The rows are of several policies, default-v1, default-v2",
+        ),
+        (
             "SELECT * REPLACE (CASE link WHEN 3 THEN NULL ELSE left_out END AS left_out) FROM v",
             "The row of link 3 is not as an export writes it",
         ),
@@ -191,6 +202,7 @@ def test_rows_of_an_export_that_were_deleted_doubled_or_moved_are_found(
         ("if(link = 2, 'inf', seconds_to_vote) AS seconds_to_vote", 2),
         ("if(link = 2, NULL, hash) AS hash", 2),
         ("if(link = 2, NULL, links) AS links", 2),
+        ("if(link = 2, 'default-v9', policy) AS policy", 2),
         ("if(link = 3, ' ', left_out) AS left_out", 3),
         ("if(link = 3, NULL, link) AS link", 3),
     ],
@@ -208,7 +220,7 @@ def test_an_export_that_was_forged_up_to_a_mark_does_not_have_the_hash_that_was_
 ) -> None:
     """Before a mark hashes cannot be worked out from an export."""
     with arena.reading() as session:
-        head, links = verify(session).head, log.links(session, DEFAULT.name)
+        head, links = verify(session).head, list(log.links(session, DEFAULT))
     shown = [link for link in links if link.kind == "vote"]
     forged = [replace(link, link=place) for place, link in enumerate(shown, 1)]
     forged[-1] = replace(forged[-1], hash=head)
@@ -223,7 +235,7 @@ def test_an_export_that_was_forged_up_to_a_mark_does_not_have_the_hash_that_was_
         hash=chain.link_hash(head, end, "mark", content),
         bound={},
     )
-    export_votes([*forged, mark], DEFAULT, tmp_path / "v.csv")
+    export_votes([*forged, mark], DEFAULT, tmp_path / "v.csv", total=end)
     assert verify_export(tmp_path / "v.csv").problem is None
     assert "rewritten" in (verify_export(tmp_path / "v.csv", head).problem or "")
 
@@ -274,3 +286,42 @@ def test_a_file_without_hashes_is_said_to_have_none(tmp_path: Path) -> None:
     path.write_text("model_a,model_b,winner\nx,y,model_a\n")
     with pytest.raises(DataError, match="it has no column 'battle_id'"):
         verify_export(path)
+
+
+MEMORY = """
+import resource
+from pathlib import Path
+from arena.boards.dataset import export_votes
+from arena.domain.vote import DEFAULT
+from tests.arena.boards.log import endless_links
+
+def peak_after(votes, path):
+    export_votes(endless_links(votes), DEFAULT, Path(path), total=votes)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+few = peak_after(10_000, "few.parquet")
+print(peak_after(300_000, "many.parquet") - few)
+"""
+
+
+@pytest.mark.timeout(600)
+def test_three_hundred_thousand_votes_take_the_memory_of_a_few_thousand(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", MEMORY],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert duckdb.read_parquet(str(tmp_path / "many.parquet")).shape == (300_000, len(COLUMNS))
+    assert float(result.stdout) < 150, "MB above those of 10,000 votes"
+
+
+def test_rows_of_a_long_export_keep_the_order_of_the_chain(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    export_votes(endless_links(9_000), DEFAULT, path, total=9_000)
+    links = [int(row[0]) for row in duckdb.execute(f"SELECT link FROM '{path}'").fetchall()]
+    assert links == list(range(1, 9_001))
+    assert not list(tmp_path.glob(".export*"))

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -266,6 +267,28 @@ def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
     with closing(Store(quiet.database)) as store:
         assert [one.standing for one in store.read(roster.entries)] == ["enabled"] * 3
         assert {one.act for one in store.read(people.acts).acts} == {"invite"}
+
+
+def test_a_key_that_is_in_use_is_sent_to_no_other_host(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("SHARED=sk-1\n")
+    keys.chmod(0o600)
+
+    def model(name: str, host: str) -> dict[str, str]:
+        at = NEW.replace("pocket://local/v1", f"http://{host}/v1").replace('w"', f'{name}"')
+        return {"roster": f'{at}api_key_env = "SHARED"'}
+
+    with (
+        quick_arena(tmp_path, secret_key="k" * 32, keys=keys) as served,
+        as_admin(served) as admin,
+    ):
+        add = partial(admin.post, "/admin/models/add")
+        assert add(data=model("one", "models.example")).status_code == 303
+        assert add(data=model("two", "MODELS.example")).status_code == 303
+        answer = add(data=model("three", "models.example.evil"))
+        assert answer.status_code == 422
+        assert "The key 'SHARED' is sent to models.example so far" in text_of(answer.text)
+        assert "three" not in admin.get("/admin/models").text
 
 
 @pytest.fixture(scope="module")

@@ -162,7 +162,7 @@ def test_sampling_weights_find_planted_strengths_again(tmp_path: Path, sampler: 
     assert pairs == {frozenset(pair) for pair in combinations(STRENGTHS, 2)}
     assert sum(1 / v.pair_probability for v in votes) == pytest.approx(30_000, rel=0.1)
     path = tmp_path / "votes.parquet"
-    export_votes(linked(votes), DEFAULT, path)
+    export_votes(linked(votes), DEFAULT, path, total=len(votes))
     report = rate_source(str(path), RateOptions(weights="sampling"))
     assert isinstance(report, Report)
     for row in report.to_dict()["ratings"]:
@@ -177,7 +177,7 @@ def test_a_battle_whose_model_was_replaced_is_left_out_of_sampling_weights(
     votes = sampled(Sampler.UNIFORM, 400)
     votes[0] = replace(votes[0], repicks=1, pair_probability=1e-9)
     path = tmp_path / "votes.csv"
-    export_votes(linked(votes), DEFAULT, path)
+    export_votes(linked(votes), DEFAULT, path, total=len(votes))
     weighed = rate_source(str(path), RateOptions(weights="sampling")).to_dict()["votes"]
     assert weighed["used"] == 399
     assert weighed["dropped"] == {"a model was replaced after the draw": 1}

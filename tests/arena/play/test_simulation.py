@@ -19,7 +19,7 @@ from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.store.store import Store
 from judge.case import Message
-from tests.command import Command, examples
+from tests.command import Command, examples, refused
 from tests.serving import serve
 from tests.sqlite import new_sqlite
 
@@ -148,3 +148,38 @@ def test_the_examples_of_simulate_run(tmp_path: Path, command: Command) -> None:
         assert command(*line).returncode == 0, line
     assert (tmp_path / "arena-demo.db").exists()
     assert (tmp_path / "try.db").exists()
+
+
+def test_a_simulated_log_is_rated_exported_and_verified_by_its_policy(
+    command: Command, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/arena-demo.db"
+    assert command("simulate", "--votes", "60").returncode == 0
+    assert command("rate", url).returncode == 2
+    rated = command("rate", url, "--policy", "simulated-v1", "--format", "csv")
+    assert rated.returncode == 0
+    assert "pocket-unigram" in rated.stdout
+    words = ("export", "votes", "--to", "v.csv", "--policy", "simulated-v1", "--database", url)
+    done = command(*words).stdout
+    assert done.startswith("v.csv: 60 of 60 logged votes, policy simulated-v1.\n")
+    assert "whole, 60 links" in command("verify", "v.csv").stdout
+    assert command("rate", "v.csv", "--format", "csv").stdout == rated.stdout
+    forged = (tmp_path / "v.csv").read_text().replace("simulated-v1", "default-v2")
+    (tmp_path / "v.csv").write_text(forged)
+    assert "by the policy it is 'simulated voter'" in command("verify", "v.csv").stdout
+
+
+def test_a_policy_that_is_not_there_is_refused_with_the_list(
+    command: Command, tmp_path: Path
+) -> None:
+    url = new_sqlite(tmp_path)
+    known = "choose one of default-v2, default-v1, simulated-v1"
+    for words in (
+        *((name, url, "--policy", "best") for name in ("rate", "plan", "voters")),
+        ("export", "votes", "--to", "v.csv", "--policy", "best", "--database", url),
+    ):
+        refused(command(*words), "no policy 'best'", known)
+    (tmp_path / "v.csv").write_text("model_a,model_b,winner\nx,y,model_a\n")
+    refused(command("rate", "v.csv", "--policy", "default-v1"), "'default-v1'", "drop --policy")
+    words = ("voters", url, "--apply", "--policy", "simulated-v1")
+    refused(command(*words), "--apply", "'simulated-v1'")

@@ -56,7 +56,7 @@ def test_an_export_quotes_formulas_and_rates_the_same(tmp_path: Path) -> None:
     hashes = set()
     for ending in ("csv", "jsonl", "parquet"):
         path = tmp_path / f"votes.{ending}"
-        export_votes(linked(votes), DEFAULT, path)
+        export_votes(linked(votes), DEFAULT, path, total=len(votes))
         assert verify_export(path).problem is None
         hashes.add(read_votes(path).data_hash)
     assert len(hashes) == 1

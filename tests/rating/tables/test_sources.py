@@ -204,13 +204,13 @@ def test_an_export_of_ours_reads_back_with_its_reasons(tmp_path: Path, ending: s
         vote("m1", "m1", Choice.B),
     ]
     path = tmp_path / f"votes.{ending}"
-    export_votes(linked(logged), DEFAULT, path, everything=True)
+    export_votes(linked(logged), DEFAULT, path, everything=True, total=len(logged))
     votes = read_votes(path)
     assert cells(votes) == {("ada", "m0", "m1", "model_a"): 1}
     assert votes.dropped == {"skipped": 1, "simulated voter": 1, "fast": 1}
     assert votes.self_battles == 1
     assert votes.read == 5
-    export_votes(linked(logged), DEFAULT, path)
+    export_votes(linked(logged), DEFAULT, path, total=len(logged))
     assert read_votes(path).data_hash == votes.data_hash
 
 
@@ -239,7 +239,7 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
         left_out=[DEFAULT.why_not(v.outcome, v.voter_kind, v.exclusions) for v in logged],
     )
     path = tmp_path / "votes.parquet"
-    export_votes(linked(logged), DEFAULT, path, everything=everything)
+    export_votes(linked(logged), DEFAULT, path, everything=everything, total=len(logged))
     readings = [
         Reading(),
         Reading(prompts=True, weight="sampling"),

@@ -1,0 +1,46 @@
+"""The leaderboard of a policy as a file that other programs read."""
+
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+from arena.boards.dataset_card import Written
+from arena.boards.fitted import moment_of
+from arena.boards.leaderboard import make_board, on_held, version_of
+from arena.domain.vote import Policy
+from arena.store import blocks, kept_boards, log
+from arena.store.store import Store
+from rating.errors import NotIdentifiedError
+from rating.tables import formats
+from rating.tables.writing import write_rows
+
+
+def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> Written:
+    """Write the board of all votes that a policy counts, one row a model.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes identify no ratings; says what is missing.
+    DataError
+        If the file cannot be written.
+    """
+    with store.reading() as session:
+        columns, state = blocks.coded(session, policy), kept_boards.state(session)
+        records = log.model_records(session, policy.kinds)
+    version, held = version_of(state), on_held(state.held)
+    board = make_board(columns, records, policy, version, now, held=held)
+    rows = board.to_rows()
+    if not rows:
+        raise NotIdentifiedError(board.reason or "No model is rated.")
+    cast = columns.created[columns.counted]
+    write_rows(rows, {name: formats.COLUMNS.get(name, "VARCHAR") for name in rows[0]}, path)
+    votes: Counter[str | None] = Counter(board.left_out)
+    votes[None] = board.votes
+    return Written(
+        rows=len(rows),
+        votes=votes,
+        first=moment_of(cast.min()),
+        last=moment_of(cast.max()),
+        method=f"{board.method}; hash of the votes {board.data_hash}",
+    )

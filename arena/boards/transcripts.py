@@ -1,0 +1,337 @@
+"""Battles and answers as files that other programs read, with what is personal taken out."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arena.boards.dataset_card import Written
+from arena.domain.vote import Choice, Policy, VoterKind
+from arena.store.chain import AnyRow
+from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
+from judge.labels.personal import scrub
+from judge.studies.rows import elements_by_kind
+from rating.tables.vote_filter import NO_VOTE
+from rating.tables.writing import write_rows
+
+MARKDOWN = {
+    "headers": ("h1", "h2", "h3", "h4", "h5", "h6"),
+    "lists": ("ordered", "unordered"),
+    "bold": ("bold",),
+}
+STYLES = ("length", *MARKDOWN, "code")
+"""What is counted of answers, in columns that ``arena rate --style`` takes."""
+FIGURES = {"tokens": "tokens_out", "cost": "cost", "seconds": "duration_s"}
+"""What is summed over the answers of a side, by the column's name."""
+
+_SIDES = {
+    "model": "VARCHAR",
+    "response": "VARCHAR",
+    **dict.fromkeys(STYLES, "BIGINT"),
+    "tokens": "BIGINT",
+    "cost": "DOUBLE",
+    "seconds": "DOUBLE",
+    "status": "VARCHAR",
+}
+_OF_BATTLE = {
+    "battle_id": "VARCHAR",
+    "prompt_id": "VARCHAR",
+    "prompt_set": "VARCHAR",
+}
+_COUNTED = {
+    "left_out": "VARCHAR",
+    "policy": "VARCHAR",
+    "scrubbed": "BIGINT",
+    "erased": "BIGINT",
+}
+CONVERSATION = "STRUCT(prompt VARCHAR, a VARCHAR, b VARCHAR)[]"
+BATTLES = {
+    **_OF_BATTLE,
+    **{f"{name}_{side}": kind for name, kind in _SIDES.items() for side in "ab"},
+    "winner": "VARCHAR",
+    "voter": "VARCHAR",
+    "ts": "TIMESTAMP",
+    "voter_kind": "VARCHAR",
+    "seconds_to_vote": "DOUBLE",
+    "prompt": "VARCHAR",
+    "conversation": CONVERSATION,
+    "turns": "BIGINT",
+    "mode": "VARCHAR",
+    "state": "VARCHAR",
+    "created": "TIMESTAMP",
+    "pair_probability": "DOUBLE",
+    "repicks": "BIGINT",
+    "pacing": "VARCHAR",
+    "sampler": "VARCHAR",
+    "sampler_version": "VARCHAR",
+    "category": "VARCHAR",
+    "language": "VARCHAR",
+    "intent": "VARCHAR",
+    "hard": "VARCHAR",
+    "tagger": "VARCHAR",
+    **_COUNTED,
+}
+"""Columns of an export of battles."""
+ANSWERS = {
+    **_OF_BATTLE,
+    "turn": "BIGINT",
+    "side": "VARCHAR",
+    "attempt": "BIGINT",
+    "model": "VARCHAR",
+    "status": "VARCHAR",
+    "error_class": "VARCHAR",
+    "finish_reason": "VARCHAR",
+    "created": "TIMESTAMP",
+    "first_token_s": "DOUBLE",
+    "duration_s": "DOUBLE",
+    "tokens_in": "BIGINT",
+    "tokens_out": "BIGINT",
+    "price_input": "DOUBLE",
+    "price_output": "DOUBLE",
+    "cost": "DOUBLE",
+    "text": "VARCHAR",
+    **dict.fromkeys(STYLES, "BIGINT"),
+    **_COUNTED,
+}
+"""Columns of an export of answers."""
+_MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
+CHATBOT_ARENA = {
+    "question_id": "VARCHAR",
+    "model_a": "VARCHAR",
+    "model_b": "VARCHAR",
+    "winner": "VARCHAR",
+    "judge": "VARCHAR",
+    "conversation_a": _MESSAGES,
+    "conversation_b": _MESSAGES,
+    "turn": "BIGINT",
+    "anony": "VARCHAR",
+    "language": "VARCHAR",
+    "tstamp": "DOUBLE",
+    "conv_metadata": "VARCHAR",
+}
+"""Columns as Chatbot Arena publishes them; `rating.tables.peers` reads them back."""
+
+Row = Mapping[str, Any]
+
+
+class _Texts:
+    """Takes out of texts what is personal, unless they stay whole, and counts it."""
+
+    def __init__(self, counts: Counter[str] | None) -> None:
+        self._counts = counts
+        self._here = 0
+
+    def __call__(self, row: AnyRow, text: str) -> str | None:
+        """Give the words of a turn or an answer; None where they were erased."""
+        if is_erased(row):
+            return None
+        if self._counts is None:
+            return text
+        scrubbed = scrub(text)
+        self._counts.update(scrubbed.counts)
+        self._here += sum(scrubbed.counts.values())
+        return scrubbed.text
+
+    def taken(self) -> int:
+        """Give how many pieces were taken out since this was asked last."""
+        taken, self._here = self._here, 0
+        return taken
+
+
+Lay = Callable[[LoggedBattle, _Texts], Iterator[Row]]
+
+
+def export_battles(
+    battles: Iterable[LoggedBattle],
+    policy: Policy,
+    path: Path,
+    *,
+    everything: bool = False,
+    whole: bool = False,
+) -> Written:
+    """Write the battles whose votes a policy counts, one row a battle.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
+    everything : bool
+        Write all battles, with the reason why one does not count.
+    whole : bool
+        Leave what is personal in the texts.
+
+    Raises
+    ------
+    DataError
+        If the ending is another, or the file cannot be written.
+    """
+    return _export(battles, policy, path, BATTLES, _battle, everything=everything, whole=whole)
+
+
+def export_answers(
+    battles: Iterable[LoggedBattle],
+    policy: Policy,
+    path: Path,
+    *,
+    everything: bool = False,
+    whole: bool = False,
+) -> Written:
+    """Write the answers of the battles that `export_battles` writes, one row an answer."""
+    return _export(battles, policy, path, ANSWERS, _answers, everything=everything, whole=whole)
+
+
+def export_as_chatbot_arena(
+    battles: Iterable[LoggedBattle], policy: Policy, path: Path, *, whole: bool = False
+) -> Written:
+    """Write the battles whose votes a policy counts in the columns of Chatbot Arena."""
+    return _export(battles, policy, path, CHATBOT_ARENA, _as_theirs, everything=False, whole=whole)
+
+
+def _export(
+    battles: Iterable[LoggedBattle],
+    policy: Policy,
+    path: Path,
+    columns: Mapping[str, str],
+    lay: Lay,
+    *,
+    everything: bool,
+    whole: bool,
+) -> Written:
+    written = Written(scrubbed=None if whole else Counter())
+    texts = _Texts(written.scrubbed)
+
+    def rows() -> Iterator[Row]:
+        for battle in battles:
+            reason = _why_not(battle, policy)
+            written.count(reason, battle.row.ts)
+            if reason is None or everything:
+                of_policy = {"left_out": reason, "policy": policy.name}
+                beside = {**of_policy, **_labels(battle, policy)}
+                for row in lay(battle, texts):
+                    written.rows += 1
+                    yield {**row, **beside}
+
+    write_rows(rows(), columns, path)
+    return written
+
+
+def _why_not(battle: LoggedBattle, policy: Policy) -> str | None:
+    row = battle.row
+    if row.vote is None:
+        return NO_VOTE
+    return policy.why_not(Choice(row.winner), VoterKind(row.voter_kind), battle.exclusions)
+
+
+def _labels(battle: LoggedBattle, policy: Policy) -> Row:
+    return {**battle.labels, "tagger": " ".join(policy.tagger)} if battle.labels else {}
+
+
+def _battle(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
+    turns = shown(battle)
+    asked = [texts(turn, turn.prompt) for turn, _ in turns]
+    sides = {side: [answers[side] for _, answers in turns if side in answers] for side in "ab"}
+    words = {(one.turn, side): texts(one, one.text) for side in "ab" for one in sides[side]}
+    conversation = [
+        {"prompt": prompt} | {side: words.get((turn.turn, side)) for side in "ab"}
+        for prompt, (turn, _) in zip(asked, turns, strict=True)
+    ]
+    row: dict[str, Any] = dict(battle.row._asdict())
+    for side, answers in sides.items():
+        row |= {f"{name}_{side}": value for name, value in _measured(answers).items()}
+        row[f"response_{side}"] = _joined(turn[side] for turn in conversation)
+    rows = [turn for turn, _ in turns] + sides["a"] + sides["b"]
+    yield row | {
+        "prompt": _joined(asked),
+        "conversation": json.dumps(conversation, ensure_ascii=False),
+        "turns": len(turns),
+        "scrubbed": texts.taken(),
+        "erased": texts_erased(rows),
+    }
+
+
+def _joined(parts: Iterable[str | None]) -> str | None:
+    """Put the texts of several turns into one; None where one was erased, or there is none."""
+    texts = list(parts)
+    return None if not texts or None in texts else "\n\n".join(filter(None, texts))
+
+
+def _measured(answers: list[AnyRow]) -> Row:
+    """Measure the answers of a side together: what is not known of one is not known of all."""
+    each = [_style(one) for one in answers]
+    figures = {name: [getattr(one, of) for one in answers] for name, of in FIGURES.items()}
+    figures |= {name: [style[name] for style in each] for name in STYLES}
+    status = answers[-1].status if answers else None
+    return {name: _total(values) for name, values in figures.items()} | {"status": status}
+
+
+def _total(values: list[Any]) -> Any:
+    return None if not values or None in values else sum(values)
+
+
+def _style(answer: AnyRow) -> Row:
+    if is_erased(answer):
+        return dict.fromkeys(STYLES)
+    counts = elements_by_kind(answer.text)
+    styles = {name: sum(counts[kind] for kind in kinds) for name, kinds in MARKDOWN.items()}
+    return {"length": len(answer.text), "code": (counts["fence"] + 1) // 2} | styles
+
+
+def _answers(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
+    of_battle = {name: getattr(battle.row, name) for name in _OF_BATTLE}
+    for answer in battle.answers:
+        text = texts(answer, answer.text)
+        yield {
+            **of_battle,
+            **answer._asdict(),
+            "battle_id": battle.row.battle_id,
+            "model": answer.model_id,
+            **_style(answer),
+            "text": text,
+            "scrubbed": texts.taken(),
+            "erased": texts_erased([answer]),
+        }
+
+
+def _as_theirs(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
+    turns, row = shown(battle), battle.row
+    asked = [texts(turn, turn.prompt) or "" for turn, _ in turns]
+    metadata: dict[str, Any] = {}
+    theirs: dict[str, Any] = {}
+    for side in "ab":
+        answers = [answers[side] for _, answers in turns]
+        words = [texts(one, one.text) or "" for one in answers]
+        theirs[f"conversation_{side}"] = _messages(asked, words)
+        metadata |= {f"{name}_{side}": value for name, value in _their_counts(answers).items()}
+        metadata[f"sum_assistant_{side}_tokens"] = _total([one.tokens_out for one in answers])
+    winner = "tie (bothbad)" if row.winner == Choice.BOTH_BAD else row.winner
+    yield theirs | {
+        "question_id": row.prompt_id or row.battle_id,
+        "model_a": row.model_a,
+        "model_b": row.model_b,
+        "winner": winner,
+        "judge": row.voter,
+        "turn": len(turns),
+        "anony": "true",
+        "tstamp": row.ts.timestamp(),
+        "conv_metadata": json.dumps(metadata),
+    }
+
+
+def _messages(asked: list[str], words: list[str]) -> str:
+    pairs = zip(asked, words, strict=True)
+    roles = [
+        {"role": role, "content": text}
+        for pair in pairs
+        for role, text in zip(("user", "assistant"), pair, strict=True)
+    ]
+    return json.dumps(roles, ensure_ascii=False)
+
+
+def _their_counts(answers: list[AnyRow]) -> dict[str, dict[str, int]]:
+    counts = sum((elements_by_kind(one.text) for one in answers), Counter[str]())
+    return {
+        "header_count": {kind: counts[kind] for kind in MARKDOWN["headers"]},
+        "list_count": {kind: counts[kind] for kind in MARKDOWN["lists"]},
+        "bold_count": {"**": counts["bold"], "__": 0},
+    }

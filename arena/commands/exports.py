@@ -1,0 +1,237 @@
+"""`arena export battles`, `answers`, `votes` and `ratings`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+from cyclopts import Parameter
+
+from arena.commands.arguments import Database, Flat, PolicyName, TaggerName, policy_named
+from arena.errors import BrokenRecordError, SettingsError
+from arena.terminal import say, working
+from rating.errors import DataError
+
+if TYPE_CHECKING:
+    from arena.boards.dataset_card import Written
+    from arena.domain.vote import Policy
+    from arena.store.store import Store
+    from judge.labels.released import Asked
+
+T = TypeVar("T")
+All = Annotated[bool, Parameter(name="--all")]
+Layout = Literal["arena", "chatbot-arena"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """What is exported from where to where.
+
+    Attributes
+    ----------
+    to : Path
+        File to write: .parquet, .csv or .jsonl. A card of it is written beside it.
+    licence : str
+        Under which others may use the file, as Hugging Face names licences.
+    """
+
+    to: Annotated[Path, Parameter(metavar="FILE")]
+    database: Database = None
+    policy: PolicyName = None
+    licence: Annotated[str, Parameter(metavar="NAME")] = "other"
+
+
+def battles(
+    *,
+    export: Annotated[Export, Flat],
+    everything: All = False,
+    whole: bool = False,
+    layout: Layout = "arena",
+) -> None:
+    """Write battles with prompts, both answers, what was measured on them, and votes.
+
+    One row a battle whose vote the policy counts. In the texts mail, phone numbers, keys and
+    addresses of IP are replaced by their kind, and counted.
+
+    Parameters
+    ----------
+    everything
+        Also battles that the policy leaves out, and those without a vote.
+    whole
+        Leave what is personal in the texts.
+    layout
+        Our columns, or those in which Chatbot Arena publishes.
+
+    Examples
+    --------
+    arena export battles --to battles.parquet
+    arena export battles --to theirs.jsonl --layout chatbot-arena --database sqlite:///arena.db
+    """
+    if everything and layout != "arena":
+        msg = f"--layout {layout!r} has no column for what is left out: drop --all."
+        raise DataError(msg)
+    from arena.boards.transcripts import export_as_chatbot_arena, export_battles
+    from arena.store import transcripts
+
+    with _exporting(export) as (store, policy, advance), store.reading() as session:
+        total = transcripts.count_battles(session, voted=not everything)
+        some = transcripts.battles(session, policy, voted=not everything)
+        some = _followed(some, total, advance)
+        if layout == "arena":
+            written = export_battles(some, policy, export.to, everything=everything, whole=whole)
+        else:
+            written = export_as_chatbot_arena(some, policy, export.to, whole=whole)
+    say(f"{export.to}: {written.rows:,} battles, policy {policy.name}.{_scrubbed(written)}")
+    _card(export, "battles", written, policy)
+
+
+def answers(
+    *, export: Annotated[Export, Flat], everything: All = False, whole: bool = False
+) -> None:
+    """Write answers with how each ended, its failure, times, tokens and cost.
+
+    One row an answer of the battles whose votes the policy counts, also those that were asked
+    for anew. Texts are treated as by arena export battles.
+
+    Parameters
+    ----------
+    everything
+        Also of battles that the policy leaves out, and of those without a vote, where failures
+        are.
+    whole
+        Leave what is personal in the texts.
+
+    Examples
+    --------
+    arena export answers --to answers.parquet
+    arena export answers --to all.csv --all --database sqlite:///arena-demo.db
+    """
+    from arena.boards.transcripts import export_answers
+    from arena.store import transcripts
+
+    with _exporting(export) as (store, policy, advance), store.reading() as session:
+        total = transcripts.count_battles(session, voted=not everything)
+        some = transcripts.battles(session, policy, voted=not everything)
+        some = _followed(some, total, advance)
+        written = export_answers(some, policy, export.to, everything=everything, whole=whole)
+    say(f"{export.to}: {written.rows:,} answers, policy {policy.name}.{_scrubbed(written)}")
+    _card(export, "answers", written, policy)
+
+
+def votes(
+    *,
+    export: Annotated[Export, Flat],
+    tagger: TaggerName = None,
+    everything: All = False,
+    topics: bool = False,
+) -> None:
+    """Write the votes that a policy counts, one row a vote, without texts.
+
+    Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
+    Exit code 3: the record does not verify; the file is written.
+
+    Parameters
+    ----------
+    everything
+        Also votes that the policy leaves out.
+    topics
+        Also what each prompt is about, as arena topics would name it now: of 50 prompts and more,
+        and never where ARENA_SHOW_BATTLES=false.
+
+    Examples
+    --------
+    arena export votes --to votes.parquet
+    arena export votes --to all.csv --all --database sqlite:///arena-demo.db
+    """
+    from arena.boards.dataset import export_votes  # the store takes two seconds to import
+    from arena.settings import read_settings
+    from arena.store import labels, log
+    from arena.store.topics import asked, battles
+    from arena.store.verify import verify
+
+    if topics and not read_settings().show_battles:
+        msg = (
+            "--topics names what a prompt is about, and here nobody may read prompts "
+            "(ARENA_SHOW_BATTLES=false): drop it, and see arena topics --private."
+        )
+        raise SettingsError(msg)
+    with _exporting(export) as (store, policy, advance), store.reading() as session:
+        policy = replace(policy, tagger=labels.tagger_named(session, tagger))
+        named = _topics(asked(session, policy), battles(session)) if topics else {}
+        total = log.count_links(session)
+        links = _followed(log.links(session, policy), total, advance)
+        written = export_votes(
+            links, policy, export.to, total=total, topics=named, everything=everything
+        )
+        verified = verify(session)
+    logged = f"{written.rows:,} of {written.votes.total():,} logged votes"
+    say(f"{export.to}: {logged}, policy {policy.name}.")
+    _card(export, "votes", written, policy)
+    if verified.problem:
+        msg = f"{str(export.to)!r} was written, but the record does not verify. "
+        raise BrokenRecordError(msg + verified.problem)
+
+
+def ratings(*, export: Annotated[Export, Flat]) -> None:
+    """Write the leaderboard of a policy, with intervals, method and hash of the votes.
+
+    Exit code 3: the votes do not identify ratings.
+
+    Examples
+    --------
+    arena export ratings --to ratings.csv
+    arena export ratings --to ratings.parquet --policy simulated-v1 --database sqlite:///try.db
+    """
+    from arena.boards.ratings import export_ratings
+
+    with _exporting(export) as (store, policy, _):
+        written = export_ratings(store, policy, export.to, datetime.now(UTC))
+    say(f"{export.to}: {written.rows:,} models, policy {policy.name}.")
+    _card(export, "ratings", written, policy)
+
+
+@contextmanager
+def _exporting(
+    export: Export,
+) -> "Iterator[tuple[Store, Policy, Callable[[int, int], None]]]":
+    """Give the store, the policy, and what to call with how much is written."""
+    from arena.settings import read_settings
+    from arena.store.store import Store
+    from rating.tables.writing import require_writable
+
+    require_writable(export.to)
+    policy = policy_named(export.policy)
+    url = read_settings(database=export.database).database
+    with closing(Store(url)) as store, working("Exporting") as advance:
+        yield store, policy, advance
+
+
+def _followed(rows: Iterable[T], total: int, advance: Callable[[int, int], None]) -> Iterator[T]:
+    """Pass on what is written, and how far that is."""
+    for done, row in enumerate(rows, 1):
+        yield row
+        advance(done, total)
+
+
+def _topics(prompts: "Sequence[Asked]", battle_of: Mapping[int, str]) -> dict[str, str]:
+    """Give what the prompt of a battle is about, where it has a topic."""
+    from judge.labels.topics import titles
+
+    named = zip(prompts, titles([one.text for one in prompts]), strict=True)
+    return {battle_of[one.key]: title for one, title in named if title is not None}
+
+
+def _card(export: Export, what: str, written: "Written", policy: "Policy") -> None:
+    from arena.boards.dataset_card import card_of, write_card
+
+    write_card(export.to, what, written, policy, export.licence)
+    say(f"{card_of(export.to)}: what is in it, what is not, and why.")
+
+
+def _scrubbed(written: "Written") -> str:
+    if written.scrubbed is None:
+        return " Texts are whole, with what is personal in them."
+    counts = ", ".join(f"{n:,} {kind}" for kind, n in written.scrubbed.items()) or "none"
+    return f" Personal pieces replaced: {counts}."

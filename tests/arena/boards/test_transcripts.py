@@ -1,0 +1,199 @@
+"""Battles and answers leave the log as they are in it, but for what is personal."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from sqlalchemy import text
+
+from arena.boards.transcripts import (
+    ANSWERS,
+    BATTLES,
+    CHATBOT_ARENA,
+    export_answers,
+    export_as_chatbot_arena,
+    export_battles,
+)
+from arena.domain.answer import FailureClass
+from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.play.labels import label_votes
+from arena.store import erasing, transcripts
+from arena.store.records import AnswerKey, AnswerOutcome
+from arena.store.store import Store
+from rating import RateOptions, rate_source, read_votes
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
+
+LONG = "# Sky\n\n- **Blue**\n1. grey\n\n```\nx = 1\n```\n"
+PERSONAL = "Ask ada@example.com, or +49 30 1234567; bob@example.com knows it."
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Two counted votes, one of two turns; a skip, an excluded vote, and a battle without one."""
+    made = Store(database_url)
+    made.hold_lease()
+    made.register(MODELS, NOW)
+    for name, choice in (("b1", Choice.BOTH_BAD), ("b2", Choice.SKIP), ("b3", Choice.B)):
+        made.open_battle(new_battle(name))
+        words = {A1: complete(LONG), B1: complete(PERSONAL)}
+        made.close_answers(name, BattleState.READY, words, message=None, now=NOW)
+        made.cast(ballot(name, choice))
+    exclude(made, "b3", DEFAULT, "a known bot")
+    made.open_battle(new_battle("b4", Voter("bob")))
+    first = {A1: complete("Scattering."), B1: complete("The sea.")}
+    made.close_answers("b4", BattleState.READY, first, message=None, now=NOW)
+    made.add_turn("b4", "bob", "And at night?", NOW)
+    second = {AnswerKey(2, side, 1): complete(f"{side} is dark.") for side in Side}
+    made.close_answers("b4", BattleState.READY, second, message=None, now=NOW)
+    made.add_attempts("b4", "bob", NOW, only_incomplete=False)
+    again = {AnswerKey(2, side, 2): complete(f"{side}: no sun.") for side in Side}
+    made.close_answers("b4", BattleState.READY, again, message=None, now=NOW)
+    made.cast(ballot("b4", Choice.A, voter="bob"))
+    made.open_battle(new_battle("b5"))
+    failed = AnswerOutcome(
+        text="", status=AnswerStatus.FAILED, error_class=FailureClass.TIMEOUT, error_detail="slow"
+    )
+    ends = {A1: failed, B1: complete()}
+    made.close_answers("b5", BattleState.FAILED, ends, message=None, now=NOW)
+    label_votes(made, lambda: NOW)
+    yield made
+    made.close()
+
+
+def exported(
+    store: Store, path: Path, export: Any, *, everything: bool = False, **more: bool
+) -> tuple[Any, list[dict[str, Any]]]:
+    with store.reading() as session:
+        battles = transcripts.battles(session, DEFAULT, voted=not everything)
+        if everything:
+            more["everything"] = True
+        written = export(battles, DEFAULT, path, **more)
+    read = duckdb.execute("FROM read_parquet(?)", [str(path)])
+    names = [column[0] for column in read.description or ()]
+    return written, [dict(zip(names, row, strict=True)) for row in read.fetchall()]
+
+
+def test_a_battle_is_a_row_with_all_that_was_asked_and_answered(
+    store: Store, tmp_path: Path
+) -> None:
+    written, rows = exported(store, tmp_path / "b.parquet", export_battles)
+    assert list(rows[0]) == list(BATTLES)
+    assert [row["battle_id"] for row in rows] == ["b1", "b4"]
+    assert written.rows == 2
+    assert written.votes == {None: 2, "skipped": 1, "a known bot": 1}
+    one, two = rows
+    assert (one["winner"], two["winner"]) == ("both_bad", "model_a")
+    assert (one["turns"], two["turns"]) == (1, 2)
+    assert two["prompt"] == "Why is the sky blue?\n\nAnd at night?"
+    assert two["response_b"] == "The sea.\n\nb: no sun."
+    assert two["conversation"] == [
+        {"prompt": "Why is the sky blue?", "a": "Scattering.", "b": "The sea."},
+        {"prompt": "And at night?", "a": "a: no sun.", "b": "b: no sun."},
+    ]
+    assert (two["length_a"], two["tokens_a"], two["seconds_a"]) == (21, 200, 4.0)
+    assert (one["headers_a"], one["lists_a"], one["bold_a"], one["code_a"]) == (1, 2, 1, 1)
+    assert one["language"] == "en"
+    assert one["tagger"] == "rules 1"
+
+
+def test_what_is_personal_is_taken_out_counted_and_marked(store: Store, tmp_path: Path) -> None:
+    written, rows = exported(store, tmp_path / "b.parquet", export_battles)
+    assert rows[0]["response_b"] == "Ask [mail], or [phone]; [mail] knows it."
+    assert rows[0]["length_b"] == len(PERSONAL)
+    assert [row["scrubbed"] for row in rows] == [3, 0]
+    assert written.scrubbed == {"mail": 2, "phone": 1}
+    written, rows = exported(store, tmp_path / "w.parquet", export_battles, whole=True)
+    assert rows[0]["response_b"] == PERSONAL
+    assert (rows[0]["scrubbed"], written.scrubbed) == (0, None)
+
+
+def test_everything_holds_also_battles_without_a_vote_and_none_of_them_counts(
+    store: Store, tmp_path: Path
+) -> None:
+    _, rows = exported(store, tmp_path / "b.parquet", export_battles, everything=True)
+    assert {row["battle_id"]: row["left_out"] for row in rows} == {
+        "b1": None,
+        "b2": "skipped",
+        "b3": "a known bot",
+        "b4": None,
+        "b5": "no vote",
+    }
+    votes = read_votes(str(tmp_path / "b.parquet"))
+    assert votes.data.n_votes == 2
+
+
+def test_an_answer_is_a_row_with_how_it_ended(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    assert len(exported(store, path, export_answers)[1]) == 2 + 6
+    _, rows = exported(store, path, export_answers, everything=True)
+    assert list(rows[0]) == list(ANSWERS)
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert [(row["battle_id"], row["side"], row["error_class"]) for row in failed] == [
+        ("b5", "a", "timeout")
+    ]
+    assert "slow" not in str(rows)
+    tries = [(r["turn"], r["attempt"], r["text"]) for r in rows if r["battle_id"] == "b4"]
+    assert tries[2:4] == [(2, 1, "a is dark."), (2, 1, "b is dark.")]
+    assert {row["cost"] for row in rows if row["status"] == "complete"} == {0.00101}
+
+
+def test_what_was_erased_is_empty_and_has_no_style(store: Store, tmp_path: Path) -> None:
+    with store.writing() as session:
+        session.connection().execute(
+            text("UPDATE answer SET text = '', nonce = NULL, text_hash = 'x' WHERE side = 'a'")
+        )
+    _, rows = exported(store, tmp_path / "b.parquet", export_battles)
+    assert [row["response_a"] for row in rows] == [None, None]
+    assert [row["length_a"] for row in rows] == [None, None]
+    assert [row["erased"] for row in rows] == [1, 2]
+    assert rows[0]["response_b"] is not None
+
+
+@pytest.mark.parametrize("export", [export_battles, export_answers])
+def test_what_somebody_hid_is_in_no_export(store: Store, tmp_path: Path, export: Any) -> None:
+    with store.writing() as session:
+        erasing.hide(session, "b4", "bob", NOW)
+    _, rows = exported(store, tmp_path / "b.parquet", export)
+    assert {row["battle_id"] for row in rows} == {"b1"}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_the_columns_of_chatbot_arena_are_read_back_as_theirs(
+    store: Store, tmp_path: Path, ending: str
+) -> None:
+    theirs, ours = tmp_path / f"theirs.{ending}", tmp_path / f"ours.{ending}"
+    with store.reading() as session:
+        for path, export in ((theirs, export_as_chatbot_arena), (ours, export_battles)):
+            export(transcripts.battles(session, DEFAULT, voted=True), DEFAULT, path)
+    read = [read_votes(str(path)) for path in (theirs, ours)]
+    assert read[0].data_hash == read[1].data_hash
+    assert read[0].voters == read[1].voters
+    if ending == "jsonl":
+        row = json.loads(theirs.read_text().splitlines()[0])
+        assert list(row) == list(CHATBOT_ARENA)
+        assert row["winner"] == "tie (bothbad)"
+        assert [part["role"] for part in row["conversation_a"]] == ["user", "assistant"]
+        counts = json.loads(row["conv_metadata"])
+        assert counts["list_count_a"] == {"ordered": 1, "unordered": 1}
+        assert counts["header_count_a"]["h1"] == 1
+
+
+def test_both_layouts_are_rated_with_style_held_equal(store: Store, tmp_path: Path) -> None:
+    for i in range(12):
+        store.open_battle(new_battle(f"s{i}", Voter(f"v{i}")))
+        words = {A1: complete("**Long** " * (1 + i % 5)), B1: complete("**It** " * (1 + i % 3))}
+        store.close_answers(f"s{i}", BattleState.READY, words, message=None, now=NOW)
+        choice = (Choice.A, Choice.B, Choice.TIE)[i % 3]
+        store.cast(ballot(f"s{i}", choice, voter=f"v{i}"))
+    boards = []
+    for name, export in (("ours", export_battles), ("theirs", export_as_chatbot_arena)):
+        path = tmp_path / f"{name}.parquet"
+        exported(store, path, export)
+        report = rate_source(str(path), RateOptions(style=("bold",))).to_dict()
+        boards.append(report["ratings"])
+        assert report["method"]["style"] == ["bold"]
+    assert boards[0] == boards[1]

@@ -1,0 +1,127 @@
+"""`arena export` as a person runs it, and the card that lies beside what it writes."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from ruamel.yaml import YAML
+
+from arena.cli import COMMANDS
+from arena.domain.battle import BattleState
+from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.store.store import Store
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
+from tests.command import Command, examples, refused
+from tests.sqlite import new_sqlite
+
+EXPORTS = [line.split()[1] for line in COMMANDS if line.startswith("export ")]
+MAIL = "Write to ada@example.com."
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A dozen counted votes of four people, and an excluded one, in a new database."""
+    made = new_sqlite(tmp_path)
+    store = Store(made)
+    store.hold_lease()
+    store.register(MODELS, NOW)
+    for i in range(13):
+        voter = f"v{i % 4}"
+        store.open_battle(new_battle(f"b{i}", Voter(voter)))
+        words = {A1: complete(MAIL), B1: complete("The sea.")}
+        store.close_answers(f"b{i}", BattleState.READY, words, message=None, now=NOW)
+        store.cast(ballot(f"b{i}", (Choice.A, Choice.B, Choice.TIE)[i % 3], voter=voter))
+    exclude(store, "b12", DEFAULT, "ring for [x](y) | <b>")
+    store.close()
+    return made
+
+
+def front_matter(card: str) -> dict[str, Any]:
+    values: dict[str, Any] = YAML(typ="safe").load(card.split("---\n")[1])
+    return values
+
+
+def test_battles_are_written_with_a_card_that_says_what_is_in_them(
+    command: Command, tmp_path: Path, url: str
+) -> None:
+    words = ("export", "battles", "--to", "b.parquet", "--database", url)
+    done = command(*words, "--licence", "cc-by-4.0")
+    assert done.stdout.splitlines() == [
+        "b.parquet: 12 battles, policy default-v2. Personal pieces replaced: 12 mail.",
+        "b.parquet.card.md: what is in it, what is not, and why.",
+    ]
+    card = (tmp_path / "b.parquet.card.md").read_text()
+    values = front_matter(card)
+    assert values["license"] == "cc-by-4.0"
+    assert values["size_categories"] == ["n<1K"]
+    assert values["configs"] == [{"config_name": "default", "data_files": "b.parquet"}]
+    assert "| Votes cast | 2026-11-20 to 2026-11-20, UTC |" in card
+    assert "| Policy | default-v2. One vote a battle counts" in card
+    assert "12 of 13 count under the policy." in card
+    assert r"| ring for \[x\](y) \| \<b\> | 1 |" in card
+    assert r"| \[mail\] | 12 |" in card
+    assert "rules (version 1)" in card
+
+
+def test_a_card_says_that_texts_are_whole(command: Command, tmp_path: Path, url: str) -> None:
+    done = command("export", "answers", "--to", "a.csv", "--whole", "--database", url)
+    assert "Texts are whole" in done.stdout
+    card = (tmp_path / "a.csv.card.md").read_text()
+    assert "mail, phone numbers, keys and addresses are still in them" in card
+    assert "| Licence | not named" in card
+    assert MAIL in (tmp_path / "a.csv").read_text()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_ratings_are_those_of_the_same_votes(
+    command: Command, tmp_path: Path, url: str, ending: str
+) -> None:
+    for what in ("ratings", "battles", "votes"):
+        done = command("export", what, "--to", f"{what}.{ending}", "--database", url)
+        assert done.returncode == 0
+    columns = "model, CAST(rating AS DOUBLE), CAST(rank_high AS BIGINT), policy"
+    rows = duckdb.execute(f"SELECT {columns} FROM '{tmp_path}/ratings.{ending}'").fetchall()
+    for what in ("battles", "votes"):
+        rated = command("rate", f"{what}.{ending}", "--format", "csv", "--out", f"{what}.out.csv")
+        assert rated.returncode == 0
+        theirs = f"SELECT model, rating FROM '{tmp_path}/{what}.out.csv'"
+        assert duckdb.execute(theirs).fetchall() == [row[:2] for row in rows]
+    assert {row[3] for row in rows} == {"default-v2"}
+    assert "hash of the votes" in (tmp_path / f"ratings.{ending}.card.md").read_text()
+
+
+def test_votes_that_identify_no_ratings_are_said_to(command: Command, tmp_path: Path) -> None:
+    done = command("export", "ratings", "--to", "r.csv", "--database", new_sqlite(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "There are no votes yet" in done.stderr
+    assert not list(tmp_path.glob("r.csv*"))
+
+
+@pytest.mark.parametrize("what", EXPORTS)
+def test_a_file_that_cannot_be_written_is_refused_in_words(
+    command: Command, tmp_path: Path, url: str, what: str
+) -> None:
+    for name in ("x.xlsx", "x", "gone/x.csv"):
+        refused(command("export", what, "--to", name, "--database", url), "Cannot write", name)
+    words = ("export", what, "--to", "x.csv", "--policy", "best", "--database", url)
+    refused(command(*words), "no policy 'best'", "default-v2")
+    assert not list(tmp_path.glob("x*"))
+    assert not list(tmp_path.glob(".export*"))
+
+
+def test_what_chatbot_arena_has_no_column_for_is_refused(command: Command, url: str) -> None:
+    words = ("export", "battles", "--to", "t.csv", "--layout", "chatbot-arena", "--all")
+    refused(command(*words, "--database", url), "'chatbot-arena'", "drop --all")
+
+
+@pytest.mark.parametrize("what", EXPORTS)
+def test_the_examples_of_the_help_run(
+    command: Command, tmp_path: Path, url: str, what: str
+) -> None:
+    shutil.copyfile(tmp_path / "arena.db", tmp_path / "arena-demo.db")
+    assert command("simulate", "--votes", "40", "--database", "sqlite:///try.db").returncode == 0
+    for words in examples(command, f"export {what}"):
+        done = command(*words, ARENA_DATABASE=url)
+        assert (done.returncode, done.stderr) == (0, ""), words
