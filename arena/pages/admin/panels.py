@@ -30,6 +30,9 @@ ACTS = {
     "disable model": Sentence("disabled the model"),
     "retire model": Sentence("retired the model"),
     "weigh model": Sentence("changed the weight of"),
+    "erase words": Sentence("erased the words of"),
+    "expire": Sentence("let go what was kept long enough:"),
+    "clear space": Sentence("wrote the files anew"),
 }
 """What somebody did, before the words or the id that it is about."""
 
