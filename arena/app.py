@@ -267,20 +267,26 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
 
 
 def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
-    """Give the roster in the database; the file fills an empty one, or is compared with it."""
+    """Give the roster in the database, after it has taken over what is new in the file."""
     models = tuple(read_roster(settings.roster)) if settings.roster else ()
-    if models and not store.read(roster_rows.entries):
-        read_keys(models, settings.keys)
-        with store.writing() as session:
-            roster_rows.seed(session, models, _now())
     entries = store.read(roster_rows.entries)
-    known = {entry.model.id for entry in entries}
-    if new := [model.id for model in models if model.id not in known]:
-        logger.warning(
-            "The roster in the database has no %s: arena models add %s adds what is new in the "
-            "file",
-            ", ".join(map(repr, new)),
+    if models and not entries:
+        read_keys(models, settings.keys)
+    if roster_rows.news(models, entries):
+        try:
+            with store.writing() as session:
+                roster_rows.take_over(session, models, _now())
+        except RoomError as error:
+            msg = f"ARENA_ROSTER: {error}"
+            raise SettingsError(msg) from error
+        entries = store.read(roster_rows.entries)
+    named = {model.id for model in models}
+    battling = {one.model.id for one in entries if one.standing is Standing.ENABLED}
+    if models and (beside := battling - named):
+        logger.info(
+            "Beside those of %s these models battle: %s. arena models retire ends that.",
             settings.roster,
+            ", ".join(map(repr, sorted(beside))),
         )
     return entries
 

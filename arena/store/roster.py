@@ -34,14 +34,27 @@ def entries(session: Session) -> tuple[Entry, ...]:
     return tuple(_entry(row) for row in rows)
 
 
-def seed(session: Session, models: Sequence[Model], now: datetime) -> bool:
-    """Store a roster where there is none yet; whether there was none."""
+def news(models: Sequence[Model], stored: Sequence[Entry]) -> list[Model]:
+    """Give the models that are not stored, or answer in another way; weights are of the store."""
+    known = {entry.model.id: replace(entry.model, weight=1.0) for entry in stored}
+    return [model for model in models if replace(model, weight=1.0) != known.get(model.id)]
+
+
+def take_over(session: Session, models: Sequence[Model], now: datetime) -> None:
+    """Store what is new in a roster file: who battles and how often stays as it is.
+
+    Raises
+    ------
+    RoomError
+        If two models would have one name.
+    """
     alone(session.connection())  # two processes that begin at once
-    if session.exec(select(RosterEntryRow.model_id).limit(1)).first() is not None:
-        return False
-    log.register(session, models, now)
-    _write(session, models, now)
-    return True
+    stored = entries(session)
+    if not stored:
+        log.register(session, models, now)
+        _write(session, models, now)
+    elif new := news(models, stored):
+        add(session, new, people.TERMINAL, now)
 
 
 def add(session: Session, models: Sequence[Model], by: str, now: datetime) -> list[str]:

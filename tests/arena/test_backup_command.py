@@ -28,7 +28,7 @@ def test_a_backup_of_a_running_arena_is_restored_and_served(
 ) -> None:
     result = command("backup", "--database", played.database, "--to", "b.db")
     assert re.fullmatch(
-        r"b\.db: 22 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", result.stdout
+        r"b\.db: 23 rows, among them 2 votes, the newest with hash [0-9a-f]{16}\.\n", result.stdout
     )
     again = command("restore", "b.db", "--database", "sqlite:///other.db")
     assert again.stdout == result.stdout.replace("b.db:", "b.db: restored")
@@ -56,7 +56,10 @@ def test_an_export_says_how_much_it_wrote(
     command: Command, tmp_path: Path, played: Served
 ) -> None:
     result = command("export", "votes", "--to", "v.csv", "--database", played.database)
-    assert result.stdout == "v.csv: 1 of 2 logged votes, policy default-v2.\n"
+    assert result.stdout == (
+        "v.csv: 1 of 2 logged votes, policy default-v2.\n"
+        "v.csv.card.md: what is in it, what is not, and why.\n"
+    )
     rows = (tmp_path / "v.csv").read_text().splitlines()
     assert len(rows) == 3, "of the skip the hashes are there"
     assert ",skipped," in rows[2]

@@ -48,8 +48,8 @@ def test_nothing_tells_who_voted(arena: Served) -> None:
             assert pseudonym not in bob.get(path).text
 
 
-def test_every_number_of_the_board_opens_its_battles(arena: Served) -> None:
-    with arena.visitor() as ada:
+def test_every_number_of_the_board_opens_its_battles(tmp_path: Path) -> None:
+    with quick_arena(tmp_path) as served, served.visitor() as ada:
         for _ in range(3):
             ada.vote(ada.play(), "model_a")
         ada.board(votes=3)

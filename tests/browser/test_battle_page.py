@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,8 @@ def test_keys_vote_but_not_while_writing(chromium: Browser, arena: Served) -> No
 def test_the_other_keys_do_what_the_sheet_says(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
-    behave(server, SLOW, SLOW)
+    endless = replace(SLOW, text=20 * SLOW.text)
+    behave(server, endless, endless)
     with person(chromium, arena) as ada:
         ada.arrive()
         expect(ada.prompt).to_be_focused()

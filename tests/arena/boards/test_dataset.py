@@ -304,6 +304,7 @@ print(peak_after(300_000, "many.parquet") - few)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_three_hundred_thousand_votes_take_the_memory_of_a_few_thousand(tmp_path: Path) -> None:
     result = subprocess.run(

@@ -106,22 +106,45 @@ def test_the_probability_of_a_pair_is_exact_before_and_after_a_change(served: Se
     assert [one.pair_probability for one in battles] == [pytest.approx(1 / 3), 1.0]
 
 
-def test_after_the_first_start_the_store_says_who_battles(
-    server: FaultyServer, tmp_path: Path, database_url: str, caplog: pytest.LogCaptureFixture
+def test_the_file_says_at_each_start_who_there_is_and_the_store_who_battles(
+    server: FaultyServer, tmp_path: Path, database_url: str
 ) -> None:
     file = write_roster(tmp_path / "roster.toml", server, "x", "y", "z")
     settings = {"roster": file, "database": database_url, "characters_per_s": 50_000}
     with serve(**settings):
         change(database_url, "id-y", Standing.DISABLED)
-    write_roster(file, server, "x", "y", "z", "slow")
-    with serve(**settings) as served, served.visitor() as visitor:
-        assert drawn(visitor, 2) == {"Name x", "Name z"}
-    assert "The roster in the database has no 'id-slow'" in caplog.text
+    with faulty_server({"w": Behaviour(text="So says w."), "x": Behaviour()}) as elsewhere:
+        write_roster(file, elsewhere, "x", "y", "w")
+        for _ in range(2):
+            with serve(**settings) as served, served.visitor() as visitor:
+                assert drawn(visitor, 6) == {"Name x", "Name z", "Name w"}
+        with closing(Store(database_url)) as store:
+            stored = {one.model.id: one for one in store.read(roster.entries)}
+            acts = store.read(people.acts).acts
+        assert stored["id-x"].model.endpoint == elsewhere.url
+        assert stored["id-y"].standing is Standing.DISABLED
+        added = [one.subject for one in acts if one.act == "add model"]
+        assert sorted(added) == ["id-w", "id-x", "id-y"], "once, at the start after the change"
     with (
         serve(database=database_url, characters_per_s=50_000) as served,
         served.visitor() as visitor,
     ):
-        assert drawn(visitor, 2) == {"Name x", "Name z"}
+        assert visitor.get("/health/ready").status_code == 200
+
+
+def test_a_file_of_two_models_of_one_name_is_refused_at_the_start(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y")
+    settings = {"roster": file, "database": new_sqlite(tmp_path)}
+    with serve(**settings):
+        pass
+    file.write_text(file.read_text().replace('"id-x"', '"id-other"'))
+    with (
+        pytest.raises(SettingsError, match="would have the same name 'Name x'"),
+        serve(**settings),
+    ):
+        pass
 
 
 def test_what_would_leave_fewer_than_two_is_refused_and_nothing_is_written(
