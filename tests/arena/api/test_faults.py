@@ -150,7 +150,7 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app, "Rules", partial(Rules, retry_pauses_s=(0.01, 0.01)))
         folder = tmp_path_factory.mktemp("faults")
-        limits = {"first_token_timeout_s": 1.0, "idle_timeout_s": 0.6, "max_answer_chars": LIMIT}
+        limits = {"first_token_timeout_s": 2.0, "idle_timeout_s": 1.2, "max_answer_chars": LIMIT}
         with served_by(server, folder, **limits | BUDGETS) as served:
             yield served
 
