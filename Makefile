@@ -78,10 +78,10 @@ bench-rating: .venv-bench/.done
 	.venv-bench/bin/python -m benchmarks.coverage
 	.venv-bench/bin/python -m benchmarks.ratings --sizes tiny a b
 
-VOTES ?= 20000000
+SPARK_VOTES ?= 20000000
 
 spark-bench: .venv/.dev
-	$(BIN)/python -m benchmarks.ratings.billion --folder /var/tmp/arena-spark-$(VOTES) --votes $(VOTES) --programs board spark
+	$(BIN)/python -m benchmarks.ratings.billion --folder /var/tmp/arena-spark-$(SPARK_VOTES) --votes $(SPARK_VOTES) --programs board spark
 
 ROUNDS ?= 20
 DATABASE ?= both

@@ -120,8 +120,9 @@ def prepared(database: str, roster: Path, n: int) -> list[tuple[str, str]]:
     ready: list[tuple[str, str]] = []
     while len(ready) < n:
         cookie = new_cookie()
-        voter = identity.read(cookie)
-        assert voter is not None
+        claim = identity.read(cookie)
+        assert claim is not None
+        voter = Voter(claim.voter)
         with store.writing() as session:
             for _ in range(min(TOGETHER, n - len(ready))):
                 ready.append((_written(session, voter, models, rules, now), cookie))
