@@ -252,7 +252,7 @@ def tagger_of(model: Model) -> Tagger:
     Raises
     ------
     DataError
-        If it has the name of the rules, whose labels are told from its own by the name.
+        If it has the name of the rules, whose labels differ from its own by the name alone.
     """
     if model.id == RULES.name:
         msg = f"The model {model.id!r} has the name of the rules' labels: give it another id."
