@@ -8,6 +8,7 @@
     │   ├── SchemaError         ... because its schema is not the one of this version
     │   └── BrokenRecordError   ... because its votes are not as they were recorded
     ├── UnknownPersonError      the arena knows nobody of this name or id
+    ├── ProviderError           a provider of OpenID Connect let nobody in
     ├── RoomError               whoever runs the arena asked for what cannot be done
     ├── EndpointError           a model did not answer (carries a FailureClass)
     └── PlayError               the visitor asked for something that cannot be done
@@ -52,6 +53,10 @@ class BrokenRecordError(StoreError):
 
 class UnknownPersonError(ArenaError):
     """The arena knows nobody of this name or id, or more than one."""
+
+
+class ProviderError(ArenaError):
+    """A provider of OpenID Connect let nobody in: the text says why, in its words."""
 
 
 class RoomError(ArenaError):

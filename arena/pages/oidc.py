@@ -1,24 +1,27 @@
 """Signing in at a provider of OpenID Connect: authorization code with PKCE, by authlib."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.starlette_client import OAuth
+from httpx2 import AsyncByteStream, DecodingError, HTTPError, InvalidURL, Response
+from joserfc.errors import JoseError
 from starlette.requests import Request
 
 from arena.domain.people import Known, Provider, Role
+from arena.errors import ProviderError
 
 TIMEOUT_S = 10.0
 """How long a provider may be silent."""
 ALL_S = 30.0
 """How long all that is asked of a provider at one step may take."""
+MOST_BYTES = 1_000_000
+"""Of one response of a provider's."""
 UNREADABLE = "what it sends cannot be read as OpenID Connect."
-
-
-class RefusedError(Exception):
-    """The provider let nobody in: the text says why, in its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,6 @@ class OpenId:
     """
 
     def __init__(self, provider: Provider, known: Known) -> None:
-        from authlib.integrations.starlette_client import OAuth  # most arenas do without its 10 MB
-
-        from arena.pages.bounded import bound
-
         self.provider = provider
         self._known = known
         self._client = OAuth().register(
@@ -62,7 +61,7 @@ class OpenId:
                 "code_challenge_method": "S256",
                 "timeout": TIMEOUT_S,
                 "headers": {"accept-encoding": "identity"},
-                "event_hooks": {"response": [bound]},
+                "event_hooks": {"response": [_bound]},
             },
         )
 
@@ -71,7 +70,7 @@ class OpenId:
 
         Raises
         ------
-        RefusedError
+        ProviderError
             If the provider does not answer.
         """
         with _refusals():
@@ -84,7 +83,7 @@ class OpenId:
 
         Raises
         ------
-        RefusedError
+        ProviderError
             If the provider let nobody in, or what it says does not hold.
         """
         with _refusals():
@@ -92,7 +91,7 @@ class OpenId:
                 claims = await self._claims(request)
         if not claims.get("sub"):
             msg = "it named nobody."
-            raise RefusedError(msg)
+            raise ProviderError(msg)
         mail = str(claims["email"]) if claims.get("email_verified") is True else ""
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
         return Profile(str(claims["sub"]), str(name), self._known.role(mail))
@@ -109,16 +108,46 @@ class OpenId:
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Refuse whatever goes wrong at a provider, in its words where it has any."""
-    from authlib.common.errors import AuthlibBaseError
-    from httpx2 import HTTPError, InvalidURL
-    from joserfc.errors import JoseError
-
     try:
         yield
     except TimeoutError as error:
         msg = f"it took longer than {ALL_S:g} s."
-        raise RefusedError(msg) from error
+        raise ProviderError(msg) from error
     except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
-        raise RefusedError(str(error)[:300] or type(error).__name__) from error
+        raise ProviderError(str(error)[:300] or type(error).__name__) from error
     except (TypeError, AttributeError, LookupError, ArithmeticError, InvalidURL) as error:
-        raise RefusedError(UNREADABLE) from error  # authlib takes it to be as the standard says
+        raise ProviderError(UNREADABLE) from error  # authlib takes it to be as the standard says
+
+
+class _Bounded(AsyncByteStream):
+    """The body of a response, up to `MOST_BYTES`."""
+
+    def __init__(self, stream: AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        taken = 0
+        async for piece in self._stream:
+            taken += len(piece)
+            if taken > MOST_BYTES:
+                msg = f"it sends more than {MOST_BYTES:,} bytes."
+                raise DecodingError(msg)
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: Response) -> None:
+    """Bound a response before its body is read: what is packed could become any size.
+
+    Raises
+    ------
+    DecodingError
+        If it is packed; later, if it is too large.
+    """
+    if (packed := response.headers.get("content-encoding", "identity")) != "identity":
+        msg = f"it sends what was not asked for, a response packed by {packed[:40]!r}."
+        raise DecodingError(msg)
+    assert isinstance(response.stream, AsyncByteStream)
+    response.stream = _Bounded(response.stream)

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.people import Person
+from arena.errors import ProviderError
 from arena.guard.identity import cookie_called, cookie_header, cookie_name
 from arena.guard.people import FOR_A_DEVICE, People
 from arena.pages.rendering import device_page, join_page, sign_in_page
@@ -17,7 +18,7 @@ from arena.pages.routes import READ, origin_of, visit_to
 from rating.sentences import Sentence
 
 if TYPE_CHECKING:
-    from arena.pages.oidc import OpenId, RefusedError
+    from arena.pages.oidc import OpenId
 
 AT_PROVIDER_S = 600
 """How long somebody may take at their provider."""
@@ -117,11 +118,9 @@ def sign_in_router(doors: Doors) -> APIRouter:
 
 
 def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
-    from arena.pages.oidc import RefusedError  # what it is made of takes long to load
-
     signer = URLSafeTimedSerializer(doors.people.identity.secret, salt="arena.sign-in")
 
-    def refused(request: Request, why: "RefusedError") -> Response:
+    def refused(request: Request, why: ProviderError) -> Response:
         words = Sentence(
             "%(name)s did not let you in: %(why)s", name=openid.provider.name, why=str(why)
         )
@@ -133,7 +132,7 @@ def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
         request.scope["session"] = session
         try:
             address = await openid.address(request, f"{origin_of(request)}{BACK}")
-        except RefusedError as error:
+        except ProviderError as error:
             return refused(request, error)
         return _with_cookie(address, _state(request, signer.dumps(session), AT_PROVIDER_S))
 
@@ -148,7 +147,7 @@ def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
         request.scope["session"] = session
         try:
             profile = await openid.profile(request)
-        except RefusedError as error:
+        except ProviderError as error:
             return refused(request, error)
         person = await run_in_threadpool(
             doors.people.enter,
