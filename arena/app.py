@@ -540,7 +540,9 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
     async def try_all() -> Mapping[str, Trial]:
         entries = (await run_in_threadpool(view)).entries
         asked = [one.model for one in entries if one.standing is not Standing.RETIRED]
-        return await trial.try_all(parts.endpoints, asked)
+        recordings = await run_in_threadpool(load_recordings, asked)
+        prompts = {model_id: tuple(recorded) for model_id, recorded in recordings.items()}
+        return await trial.try_all(parts.endpoints, asked, prompts)
 
     return RosterDesk(
         view=view,

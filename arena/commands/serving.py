@@ -3,8 +3,7 @@
 import asyncio
 import math
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +13,10 @@ from cyclopts.validators import Number
 
 from arena.commands.arguments import Database, Host, Port, RosterFile
 from arena.domain.model import Model, Roster
-from arena.errors import EndpointError
+from arena.domain.room_view import Trial
 from arena.terminal import say, show, table, working
-from judge.case import Message
 
 if TYPE_CHECKING:
-    from arena.endpoints.client import Endpoints
     from arena.endpoints.discover import Server
     from arena.play.simulation import Tastes
     from arena.settings import Settings
@@ -148,7 +145,8 @@ def check_models(*, roster: RosterFile = None) -> None:
 
     settings = read_settings(roster=roster)
     asked = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
-    rows = asyncio.run(_check_all(asked, settings))
+    trials = asyncio.run(_check_all(asked, settings))
+    rows = [(model.id, model.endpoint, *_shown(trials[model.id])) for model in asked]
     show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))
     if any(row[-1] != ANSWERED for row in rows):
         sys.exit(1)
@@ -234,30 +232,22 @@ def _servers() -> "tuple[Server, ...]":
     return (*LOCAL, named) if named else LOCAL
 
 
-async def _check_all(models: Roster, settings: "Settings") -> list[tuple[str, ...]]:
+async def _check_all(models: Roster, settings: "Settings") -> Mapping[str, Trial]:
+    from arena.endpoints import trial
     from arena.endpoints.client import reach
     from arena.endpoints.offline import PocketTransport, load_recordings
     from arena.settings import read_keys
 
     recordings = load_recordings(models)
-    prompts = {m: next(iter(r)) for m, r in recordings.items()}
     keys = read_keys(models, settings.keys)
     pocket = PocketTransport()
     endpoints = reach(models, keys, recordings, pocket, budgets=settings.budgets())
-    rows: list[tuple[str, ...]] = []
-    for model in models:
-        prompt = prompts.get(model.id, "Say hello in one word.")
-        rows.append((model.id, model.endpoint, *await _check_one(endpoints, model, prompt)))
+    trials = await trial.try_all(endpoints, models, {m: tuple(r) for m, r in recordings.items()})
     await endpoints.aclose()
-    return rows
+    return trials
 
 
-async def _check_one(endpoints: "Endpoints", model: Model, prompt: str) -> tuple[str, str, str]:
-    began = time.monotonic()
-    first = None
-    try:
-        async for _chunk in endpoints.stream(model, [Message("user", prompt)]):
-            first = first or time.monotonic() - began
-    except EndpointError as error:
-        return "–", "–", str(error)
-    return f"{first or 0:.2f} s", f"{time.monotonic() - began:.2f} s", ANSWERED
+def _shown(trial: Trial) -> tuple[str, str, str]:
+    if trial.seconds is None:
+        return "–", "–", f"{trial.failure}: {trial.sentence}"
+    return f"{trial.first_s or 0:.2f} s", f"{trial.seconds:.2f} s", ANSWERED

@@ -227,11 +227,16 @@ class Trial:
     ----------
     seconds : float or None
         Until the whole answer was there; None if it failed.
+    first_s : float or None
+        Until its first piece was there; None if it failed, or was empty.
+    failure : FailureClass or None
     sentence : str
         What the endpoint said if it failed; it may be hostile.
     """
 
     seconds: float | None
+    first_s: float | None = None
+    failure: FailureClass | None = None
     sentence: str = ""
 
 
