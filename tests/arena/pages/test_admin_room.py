@@ -19,7 +19,8 @@ from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, invited, quick_arena, served_by
+from tests.serving import Served, Visitor, invited, quick_arena, serve, served_by
+from tests.sqlite import new_sqlite
 
 REFUSED = "Incorrect API key provided: <b>expired</b>"
 
@@ -217,7 +218,7 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         as_admin(served) as admin,
     ):
         words = text_of(admin.post("/admin/models/test").text)
-        assert words.count("It answered within") == 2
+        assert words.count("It answered within") == 2, words
         assert f"It did not answer: status 401, {REFUSED}" in words
         place = {"model": "id-z", "standing": "disabled"}
         assert admin.post("/admin/models/place", data=place).status_code == 303
@@ -289,6 +290,23 @@ def test_a_key_that_is_in_use_is_sent_to_no_other_host(tmp_path: Path) -> None:
         assert answer.status_code == 422
         assert "The key 'SHARED' is sent to models.example so far" in text_of(answer.text)
         assert "three" not in admin.get("/admin/models").text
+
+
+def test_recorded_models_are_asked_what_they_have_recorded(tmp_path: Path) -> None:
+    tables = []
+    for name in ("one", "two"):
+        row = {"prompt": "Why?", "response": f"So says {name}."}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
+        at = NEW.replace("pocket://local/v1", "recorded://f").replace('w"', f'{name}"')
+        tables.append(at.replace('model = "trigram"', f'recording = "{name}.jsonl"'))
+    roster = tmp_path / "roster.toml"
+    roster.write_text("\n".join(tables))
+    with (
+        serve(database=new_sqlite(tmp_path), roster=roster, secret_key="k" * 32) as served,
+        as_admin(served) as admin,
+    ):
+        words = text_of(admin.post("/admin/models/test").text)
+    assert words.count("It answered within") == 2, words
 
 
 @pytest.fixture(scope="module")
