@@ -45,9 +45,10 @@ from arena.guard.people import People
 from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.admin.room import Room, RosterDesk, admin_router
-from arena.pages.rendering import Below, Visit, prepare
+from arena.pages.rendering import Visit
 from arena.pages.routes import Exhibits, missing, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
+from arena.pages.standings import Below, prepare
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
 from arena.play.labels import keep_labelling

@@ -15,13 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.boards.labelled import CATEGORY, LabelBoards, Snapshot
 from arena.domain.label_view import MixView
 from arena.domain.vote import DEFAULT
-from arena.pages.rendering import (
-    MOST_CHARACTERS,
-    MOST_PROMPTS,
-    AskedPair,
-    Visit,
-    mix_page,
-)
+from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair, Visit, mix_page
 from judge.labels.files import mix_of_prompts, prompts_in
 from judge.labels.taggers import CATEGORIES
 from rating.errors import DataError

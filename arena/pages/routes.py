@@ -29,20 +29,22 @@ from arena.pages.mix_routes import mix_router
 from arena.pages.own_data import own_data_router
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
-    LONGEST_QUERY,
-    AskedLabel,
-    Selection,
     Visit,
     battle_page,
     battles_page,
-    label_page,
-    leaderboard_page,
     method_page,
     missing_page,
     my_battles_page,
     topics_page,
     value_page,
     with_site_head,
+)
+from arena.pages.standings import (
+    LONGEST_QUERY,
+    AskedLabel,
+    Selection,
+    label_page,
+    leaderboard_page,
 )
 from arena.pages.value import weights_of
 from arena.play.own_data import OwnData

@@ -9,7 +9,8 @@ import pytest
 from arena.domain.board_view import Board, FitCheck, Misfit
 from arena.domain.model import Kind
 from arena.domain.words import Language
-from arena.pages.rendering import BELOW, MOST_WRITTEN, Selection, Visit, leaderboard_page
+from arena.pages.rendering import Visit
+from arena.pages.standings import BELOW, MOST_WRITTEN, Selection, leaderboard_page
 from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
 

@@ -15,17 +15,15 @@ from arena.domain.vote import Choice
 from arena.domain.words import Language
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
-    Selection,
     Visit,
     battle_page,
     battles_page,
     environment,
-    even,
-    leaderboard_page,
     method_page,
     missing_page,
     my_battles_page,
 )
+from arena.pages.standings import Selection, even, leaderboard_page
 from tests.arena.pages.conftest import (
     NOW,
     MakeBoard,

@@ -1,0 +1,360 @@
+"""The leaderboard and boards by label as HTML: which rows, in which order, below what."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+
+from arena.boards.labelled import AND, FEWEST_OF_BOTH, KAPPA
+from arena.domain.board_view import (
+    Board,
+    BoardRow,
+    Waiting,
+)
+from arena.domain.label_view import LabelBoard, Labels
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED
+from arena.domain.words import Language
+from arena.pages.geometry import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
+from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
+from rating.pooling.mix import RankReach
+from rating.tables.escaping import shown
+
+LONGEST_QUERY = 100
+"""Characters of a search; no name is longer."""
+
+MOST_CHIPS = 3
+"""Kinds of prompts above a board; the others are one click away."""
+
+ON_REQUEST = (("hard", "yes"), ("instructions", "yes"), ("refusal", "none"))
+"""Labels without a count: their boards are made when somebody asks."""
+
+MOST_WRITTEN = 15
+"""Leaderboards of which the text is kept, in each order and language, beside the newest."""
+
+MOST_BESIDE = 8
+"""Models of which the table of pairs leaves room for another beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which models the standings show, and in which order.
+
+    Attributes
+    ----------
+    sort : str
+        One of `COLUMNS`; after a minus sign the other way round.
+    query : str
+        What a name, or that of its organisation, holds; empty for all.
+    """
+
+    sort: str = "rating"
+    query: str = ""
+
+    @classmethod
+    def of(cls, sort: str, query: str) -> Self:
+        """Read what an address asks for; an order that is not known is the usual one.
+
+        Examples
+        --------
+        >>> Selection.of("-votes", " quartz "), Selection.of("colour", "").sort
+        (Selection(sort='-votes', query='quartz'), 'rating')
+        """
+        known = sort.removeprefix("-") in COLUMNS
+        return cls(sort if known else cls().sort, query.strip()[:LONGEST_QUERY])
+
+    def rows(self, board: Board) -> list[BoardRow]:
+        """Give the rated models; those of which the column is not known come last."""
+        column, _ = COLUMNS[self.sort.removeprefix("-")]
+        rows = [row for row in board.rows if self._holds(row)]
+        known = [row for row in rows if column(row) is not None]
+        unknown = [row for row in rows if column(row) is None]
+        return sorted(known, key=column, reverse=self.is_descending(self.sort)) + unknown
+
+    def waiting(self, board: Board) -> list[Waiting]:
+        """Give the models without a rating."""
+        return [entry for entry in board.waiting if self._holds(entry)]
+
+    def _holds(self, entry: BoardRow | Waiting) -> bool:
+        return self.query.casefold() in f"{entry.name} {entry.organisation}".casefold()
+
+    @staticmethod
+    def is_descending(sort: str) -> bool:
+        """Tell whether an order begins with the highest."""
+        _, descending = COLUMNS[sort.removeprefix("-")]
+        return descending != sort.startswith("-")
+
+    def address(self, policy: str, column: str) -> str:
+        """Give where the standings are sorted by a column, or the other way round if they are."""
+        sort = f"-{column}" if self.sort == column else column
+        asked = {"policy": "" if policy == DEFAULT.name else policy, "q": self.query, "sort": sort}
+        return "/leaderboard?" + urlencode({name: x for name, x in asked.items() if x})
+
+
+COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
+    "rating": (lambda row: row.rating, True),
+    "name": (lambda row: row.name.casefold(), False),
+    "votes": (lambda row: row.votes, True),
+    "wins": (lambda row: row.win_rate, True),
+    "price": (lambda row: row.price_per_1000, False),
+    "median": (lambda row: row.median_s, False),
+}
+"""What the standings can be sorted by, and whether the highest value comes first."""
+
+
+def leaderboard_page(
+    board: Board,
+    *,
+    linked: bool,
+    now: datetime,
+    selection: Selection | None = None,
+    labels: Labels | None = None,
+    reach: Mapping[str, RankReach] = MappingProxyType({}),
+    visit: Visit = ANYBODY,
+    whole: Board | None = None,
+) -> str:
+    """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
+
+    Without a selection it shows every model by rating; ``labels`` lead to boards by label, and
+    ``reach`` says by a model's id which ranks it has in other mixes of categories. ``whole`` is
+    the board with the votes that exclusions leave out, shown beside it.
+    """
+    return filled(
+        "leaderboard.html",
+        visit,
+        board=board,
+        below=BELOW.read(
+            Below(board, labels, whole, linked, reach),
+            selection or Selection(),
+            now,
+            visit.language,
+        ),
+        linked=linked,
+        simulated=board.policy == SIMULATED.name,
+        before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
+        now=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What a leaderboard shows below its summary: of the board, and not of who asks."""
+
+    board: Board
+    labels: Labels | None
+    whole: Board | None
+    linked: bool
+    reach: Mapping[str, RankReach] = field(default_factory=dict)
+
+    def key(self) -> tuple[object, ...]:
+        """Tell it from every other that is still there, without looking at all that is in it."""
+        boards = (board for board in (self.board, self.whole) if board is not None)
+        parts = [
+            id(getattr(board, part.name))
+            for board in boards
+            for part in fields(board)
+            if part.name not in ("record", "warnings")
+        ]
+        labels = tuple((name, *counts) for name, counts in (self.labels or {}).items())
+        reach = tuple(self.reach.values())
+        return (*parts, labels, reach, self.whole is None, self.linked)
+
+
+class _Texts:
+    """Keeps what the last leaderboards show below their summaries, which takes long to write."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[object, ...], tuple[Below, Markup]] = {}
+
+    def read(
+        self, below: Below, selection: Selection, now: datetime, language: Language
+    ) -> Markup:
+        """Give it as it was written, or write it."""
+        key = (*below.key(), selection, now.year, language)
+        known = self._written.get(key)
+        if known is not None:
+            return known[1]
+        written = _below_summary(below, selection, now, language)
+        # The boards stay with it: no other part can have the identity of one that is there.
+        # Other threads may write meanwhile; what the last of them leaves is as good.
+        self._written = dict([*self._written.items()][-MOST_WRITTEN:]) | {key: (below, written)}
+        return written
+
+
+BELOW = _Texts()
+
+
+def prepare(below: Below, now: datetime) -> None:
+    """Write what takes long of a leaderboard's page, before anybody asks for it."""
+    for language in Language:
+        BELOW.read(below, Selection(), now, language)
+
+
+def _below_summary(
+    below: Below, selection: Selection, now: datetime, language: Language
+) -> Markup:
+    board, whole = below.board, below.whole
+    heat = heatmap(board)
+    others = {row.model: row for row in whole.rows} if whole else {}
+    page = filled(
+        "below_summary.html",
+        Visit(language),
+        board=board,
+        rows=selection.rows(board),
+        waiting=selection.waiting(board),
+        selection=selection,
+        default=DEFAULT.name,
+        policy=board.policy,
+        reach=below.reach,
+        kappa=KAPPA,
+        **_chips(below.labels),
+        axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
+        heat=heat,
+        names={model: escape(shown(name)) for model, name in heat.names.items()},
+        per_pair=per_pair(board),
+        over_time=panels(board),
+        even=even(board),
+        whole=whole if board.rows else None,
+        beside=[(row, others.get(row.model)) for row in board.rows],
+        simulated=board.policy == SIMULATED.name,
+        linked=below.linked,
+        fewest_coloured=FEWEST_COLOURED,
+        most_spacious=MOST_SPACIOUS,
+        most_beside=MOST_BESIDE,
+        longest_query=LONGEST_QUERY,
+        now=now,
+    )
+    return Markup(page)  # noqa: S704 - a template made it
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLabel:
+    """The board by label that somebody asks for.
+
+    Attributes
+    ----------
+    facet, value : str
+        Of two labels at once both, with ``&`` between them.
+    also : tuple of (str, str)
+        Labels that were asked for as well, and that the board is not of.
+    """
+
+    policy: str
+    facet: str
+    value: str
+    also: tuple[tuple[str, str], ...] = ()
+
+    def both(self) -> Self:
+        """Ask for the board of the first two labels together."""
+        (facet, value), *rest = self.also
+        together = f"{self.facet}{AND}{facet}", f"{self.value}{AND}{value}"
+        return type(self)(self.policy, *together, tuple(rest))
+
+
+def _chips(
+    labels: Labels | None, facet: str | None = None, value: str | None = None
+) -> dict[str, Any]:
+    """Choose which labels stand above a board: the most frequent categories, and the one shown."""
+    every = {
+        (name, count.value): (name, count)
+        for name, counts in (labels or {}).items()
+        for count in counts
+        if len(counts) > 1
+    }
+    first = [chip for chip in every.values() if chip[0] == "category" and chip[1].value != "other"]
+    shown = first[:MOST_CHIPS]
+    chosen = every.get((facet or "", value or ""))
+    shown += [chosen] if chosen and chosen not in shown else []
+    return {
+        "labels": labels,
+        "chips": shown or [*every.values()][:MOST_CHIPS],
+        "on_request": ON_REQUEST if labels else (),
+        "chosen_facet": facet,
+        "chosen_value": value,
+        "chosen_label": facet and value and dict(_singly(facet, value)),
+        "chosen_counted": chosen is not None,
+        "beside_it": _beside(labels or {}, facet) if facet else (),
+    }
+
+
+def _beside(labels: Labels, facet: str) -> tuple[tuple[str, str], ...]:
+    """Choose labels that a board of one may be narrowed to: of other facets, with votes enough."""
+    if AND in facet:
+        return ()
+    return tuple(
+        (name, count.value)
+        for name, counts in labels.items()
+        for count in counts[:MOST_CHIPS]
+        if name != facet and len(counts) > 1 and count.votes >= FEWEST_OF_BOTH
+    )
+
+
+def _singly(facet: str, value: str) -> Iterator[tuple[str, str]]:
+    """Take labels of two together apart."""
+    yield from zip(facet.split(AND), value.split(AND), strict=False)
+
+
+def label_page(
+    asked: AskedLabel,
+    board: LabelBoard | None,
+    *,
+    labels: Labels | None,
+    reason: str | None = None,
+    now: datetime,
+    visit: Visit = ANYBODY,
+) -> str:
+    """Page of the board of one label.
+
+    Parameters
+    ----------
+    board : LabelBoard or None
+        None while there is none: for the reason that is given, or as it is being made.
+    """
+    return filled(
+        "label.html",
+        visit,
+        kappa=KAPPA,
+        fewest=FEWEST_OF_BOTH,
+        board=board,
+        reason=reason,
+        waits=board is None and reason is None,
+        policy=asked.policy,
+        **_chips(labels, asked.facet, asked.value),
+        also=asked.also,
+        axis=shared_axis(board.rows, board.anchor_mean) if board else None,
+        simulated=asked.policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        now=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Even:
+    """The board beside one on which every voter has the same weight.
+
+    Attributes
+    ----------
+    moved : sequence of BoardRow
+        Models of another place there, or of a rating outside their interval.
+    furthest : BoardRow
+        The model whose rating moves most.
+    """
+
+    moved: Sequence[BoardRow]
+    furthest: BoardRow
+
+
+def even(board: Board) -> Even | None:
+    """Compare the two; None where one person voted, or nothing is rated."""
+    if not board.rows or board.voters < 2:
+        return None
+    moved = [
+        row
+        for row in board.rows
+        if row.voter_rank != row.rank or not row.lower <= row.voter_rating <= row.upper
+    ]
+    furthest = max(board.rows, key=lambda row: abs(row.voter_rating - row.rating))
+    return Even(moved, furthest)
