@@ -1,7 +1,7 @@
 """`arena exclude`, `readmit`, `attack`, `probe names`, `probe words`: what should not count."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -37,7 +37,7 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     from arena.boards import integrity  # the store takes two seconds to import
     from arena.store.people import TERMINAL
 
-    with closing(_store(database)) as store:
+    with _store(database) as store:
         done = integrity.exclude(store, target, reason, TERMINAL, datetime.now(UTC))
     before = done.votes - done.changed
     already = f"; {before:,} were before" if before else ""
@@ -65,7 +65,7 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     from arena.boards import integrity
     from arena.store.people import TERMINAL
 
-    with closing(_store(database)) as store:
+    with _store(database) as store:
         done = integrity.readmit(store, target, reason, TERMINAL, datetime.now(UTC))
     say(f"{target}: {done.changed:,} votes count again in {DEFAULT.name}.")
 
@@ -92,14 +92,10 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     arena probe names sqlite:///arena.db --apply --format json
     """
     from arena.boards.integrity import name_answers
-    from arena.store.engine import reading_existing
-    from arena.store.store import Store
+    from arena.store.store import existing
 
-    with working("Reading answers"):
-        with reading_existing(database):  # else a wrong name would make a database
-            pass
-        with closing(Store(database)) as store:
-            result = name_answers(store, datetime.now(UTC), leave_out=apply)
+    with working("Reading answers"), existing(database) as store:
+        result = name_answers(store, datetime.now(UTC), leave_out=apply)
     if form == "json":
         write_json(asdict(result))
         return
@@ -265,12 +261,8 @@ def _on_hold(held: Mapping[str, Any]) -> str:
     )
 
 
-def _store(database: str | None) -> "Store":
+def _store(database: str | None) -> "AbstractContextManager[Store]":
     from arena.settings import read_settings
-    from arena.store.engine import reading_existing
-    from arena.store.store import Store
+    from arena.store.store import existing
 
-    url = read_settings(database=database).database
-    with reading_existing(url):  # else a wrong name would make a database
-        pass
-    return Store(url)
+    return existing(read_settings(database=database).database)

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -523,10 +522,9 @@ def _require_there(url: str) -> None:
 def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
     from arena.play.labels import TAGGING, label_votes  # SQLAlchemy takes a second to import
     from arena.store.labels import counts
-    from arena.store.store import Store
+    from arena.store.store import existing
 
-    _require_there(url)
-    with closing(Store(url)) as store:
+    with existing(url) as store:
         label_votes(store, lambda: datetime.now(UTC), advance)
         return store.read(counts, TAGGING)
 

@@ -117,13 +117,10 @@ def _change(
     from arena.domain.battle import Sampler
     from arena.settings import read_settings
     from arena.store import people, roster
-    from arena.store.engine import reading_existing
-    from arena.store.store import Store
+    from arena.store.store import existing
 
     settings = read_settings(database=database)
-    with reading_existing(settings.database):  # else a wrong name would make a database
-        pass
-    with closing(Store(settings.database)) as store:
+    with existing(settings.database) as store:
         with store.writing() as session:
             roster.change(
                 session,

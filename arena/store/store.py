@@ -24,6 +24,7 @@ from arena.store.engine import (
     describe,
     migrate,
     open_engine,
+    reading_existing,
     shown,
     snapshot,
     sqlite_file,
@@ -349,6 +350,24 @@ class Store:
         with self.writing() as session:
             new = voting.cast(session, ballot)
         return Cast(self.read(written_battle, ballot.battle_id), new=new)
+
+
+@contextmanager
+def existing(url: str) -> Iterator[Store]:
+    """Open a database that is there, and close it at the end: a wrong name makes none.
+
+    Raises
+    ------
+    StoreError
+        If there is none, it has not the schema of this version, or cannot be opened.
+    """
+    with reading_existing(url):
+        pass
+    store = Store(url)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 @contextmanager

@@ -159,6 +159,7 @@ def test_what_cannot_be_decided_is_said_on_the_page(served: Served) -> None:
 
 def test_voters_are_examined_while_nobody_waits_and_the_rules_are_applied(served: Served) -> None:
     with closing(Store(served.database)) as store:
+        store.hold_lease()  # else the arena beside it ends these battles as nobody's
         store.register(MODELS, NOW)
         honest = [(f"v{n % 10}", Choice.B if (n // 10) % 2 else Choice.A) for n in range(220)]
         for place, (voter, choice) in enumerate(honest + [("bot", Choice.A)] * 54):
