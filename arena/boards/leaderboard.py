@@ -170,13 +170,12 @@ class Leaderboard:
 
     def _fill(self) -> None:
         """Store the blocks of votes that are full and not there yet."""
-        with self._store.reading() as session:
-            for block in blocks.lacking(session):
-                with self._store.writing() as writer:
-                    blocks.keep(writer, block)
-                logger.info("Counted the votes up to link %d", block["last"])
-                if self._closing:
-                    return
+        for block in blocks.lacking(self._store):
+            with self._store.writing() as session:
+                blocks.keep(session, block)
+            logger.info("Counted the votes up to link %d", block["last"])
+            if self._closing:
+                return
 
     def _make(self) -> None:
         """Make the board of all votes, and after it what takes long and is not of the votes.
@@ -185,11 +184,10 @@ class Leaderboard:
         """
         began = self._clock()
         try:
-            with self._store.reading() as session:
-                if not kept_boards.is_mine_to_make(session, self._policy.name):
+            with kept_boards.making(self._store, self._policy.name) as mine:
+                if not mine:
                     return
-                state = kept_boards.state(session)
-                columns = blocks.coded(session, self._policy)
+                state, columns = self._store.read(kept_boards.votes, self._policy)
                 if not self._records:
                     self._count_battles()
                 records = self._known_records()

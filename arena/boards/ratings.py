@@ -8,7 +8,7 @@ from arena.boards.dataset_card import Written
 from arena.boards.fitted import moment_of
 from arena.boards.leaderboard import make_board, on_held, version_of
 from arena.domain.vote import Policy
-from arena.store import blocks, kept_boards, log
+from arena.store import kept_boards, log
 from arena.store.store import Store
 from rating.errors import NotIdentifiedError
 from rating.tables import formats
@@ -26,7 +26,7 @@ def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> W
         If the file cannot be written.
     """
     with store.reading() as session:
-        columns, state = blocks.coded(session, policy), kept_boards.state(session)
+        state, columns = kept_boards.votes(session, policy)
         records = log.model_records(session, policy.kinds)
     version, held = version_of(state), on_held(state.held)
     board = make_board(columns, records, policy, version, now, held=held)

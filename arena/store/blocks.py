@@ -20,6 +20,7 @@ from arena.domain.vote import Choice, Policy, VoterKind
 from arena.errors import BrokenRecordError
 from arena.store import exclusions
 from arena.store.chain import AnyRow
+from arena.store.store import Store
 from arena.store.tables import BattleRow, ChainRow, ExclusionRow, VoteBlockRow, VoteRow, VoterRow
 from rating.counting import narrowest
 from rating.tables.coding import Coded
@@ -156,18 +157,29 @@ def coded(session: Session, policy: Policy) -> CodedLog:
     )
 
 
-def lacking(session: Session, most: int = BLOCK) -> Iterator[dict[str, Any]]:
-    """Make the blocks that the votes fill and that are not there yet, one after another."""
-    connection = session.connection()
-    names, last = Names(), 0
-    for block in connection.execute(_NAMES):
-        names.take(block.names)
-        last = block.last
-    votes = _ROWS.limit(most)
-    while len(rows := connection.execute(votes, {"after": last}).all()) == most:
+def lacking(store: Store, most: int = BLOCK) -> Iterator[dict[str, Any]]:
+    """Make the blocks that the votes fill and that are not there yet, one after another.
+
+    Each is read in a transaction of its own, so that it may be kept before the next.
+    """
+    names, last = store.read(_known)
+    while len(rows := store.read(_rows, last, most)) == most:
         last = rows[-1].link
         packed, new = names.pack(rows)
         yield {"last": last, "hash": rows[-1].hash, "names": new, "votes": packed.tobytes()}
+
+
+def _known(session: Session) -> tuple[Names, int]:
+    """Give the names in all blocks, and the newest link in one."""
+    names, last = Names(), 0
+    for block in session.connection().execute(_NAMES):
+        names.take(block.names)
+        last = block.last
+    return names, last
+
+
+def _rows(session: Session, after: int, most: int) -> Sequence[AnyRow]:
+    return session.connection().execute(_ROWS.limit(most), {"after": after}).all()
 
 
 def keep(session: Session, block: dict[str, Any]) -> None:

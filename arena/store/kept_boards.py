@@ -2,7 +2,8 @@
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -25,10 +26,14 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.model import Kind
-from arena.store import chain, exclusions, people
+from arena.domain.vote import Policy
+from arena.store import blocks, chain, exclusions, people
+from arena.store.engine import named
+from arena.store.store import Store
 from arena.store.tables import StoredBoardRow
 from rating.report import ModelRating
 from rating.sentences import Sentence
+from rating.tables.sources import CodedLog
 
 _PARTS = (
     Board,
@@ -128,15 +133,23 @@ def _seal(key: bytes, *parts: str) -> str:
     return hmac.new(key, json.dumps(["board", *parts]).encode(), "sha256").hexdigest()
 
 
-def is_mine_to_make(session: Session, policy: str) -> bool:
-    """Whether nobody else makes this policy's board until the end of the transaction.
+def votes(session: Session, policy: Policy) -> tuple[State, CodedLog]:
+    """Read what a board is made of: the state that it has, and every vote."""
+    return state(session), blocks.coded(session, policy)
 
-    On SQLite, which one process serves as a rule, it always is: two would make the same.
+
+@contextmanager
+def making(store: Store, policy: str) -> Iterator[bool]:
+    """Say whether nobody else makes this policy's board until the end, without reading on.
+
+    On SQLite, which one process serves as a rule, nobody does: two would make the same.
     """
-    if session.connection().dialect.name != "postgresql":
-        return True
-    lock = func.pg_try_advisory_xact_lock(_MAKING, func.hashtext(policy))
-    return bool(session.connection().scalar(select(lock)))
+    if store.engine.dialect.name != "postgresql":
+        yield True
+        return
+    lock = select(func.pg_try_advisory_xact_lock(_MAKING, func.hashtext(policy)))
+    with named(f"make the board {policy}"), store.engine.begin() as connection:
+        yield bool(connection.scalar(lock))
 
 
 def _is_of(policy: str) -> ColumnElement[bool]:

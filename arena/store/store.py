@@ -126,6 +126,7 @@ class Store:
         self._transactions = 0
         self._closed = False
         self._changed = threading.Condition()
+        self._thread = threading.local()
 
     def close(self) -> None:
         """Wait for the transactions that have begun, give up the lease, and disconnect.
@@ -178,6 +179,7 @@ class Store:
         """
         wait_s = self.lock_timeout_s if wait_s is None else wait_s
         alone = self._file.alone(wait_s) if self._file else nullcontext(wait_s)
+        self._refuse_in_reading()
         with (
             self._under_way(),
             _named(self.engine),
@@ -201,14 +203,23 @@ class Store:
         """
         wait_s = self.lock_timeout_s
         alone = self._file.alone(wait_s) if self._file else nullcontext(wait_s)
+        self._refuse_in_reading()
         with self._under_way(), _named(self.engine), alone:
             clear_space(self.engine, wait_s)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Give a transaction that only reads, all of it as of one moment."""
-        with self._under_way(), _named(self.engine), Session(self._reader) as session:
-            yield session
+        """Give a transaction that only reads, all of it as of one moment.
+
+        Its thread writes after it: who clears space waits for all who read, and all who write
+        wait for them.
+        """
+        outer, self._thread.reads = getattr(self._thread, "reads", False), True
+        try:
+            with self._under_way(), _named(self.engine), Session(self._reader) as session:
+                yield session
+        finally:
+            self._thread.reads = outer
 
     def read(
         self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
@@ -216,6 +227,11 @@ class Store:
         """Read what a query gives, in a transaction of its own."""
         with self.reading() as session:
             return query(session, *args, **kwargs)
+
+    def _refuse_in_reading(self) -> None:
+        if getattr(self._thread, "reads", False):
+            msg = "A thread that reads must end that before it writes."
+            raise RuntimeError(msg)
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:

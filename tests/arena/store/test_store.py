@@ -8,9 +8,9 @@ from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Kind
-from arena.domain.vote import Voter
+from arena.domain.vote import DEFAULT, Voter
 from arena.errors import UnknownBattleError
-from arena.store import log
+from arena.store import kept_boards, log
 from arena.store.records import SoFar, Took
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, fingerprint
@@ -179,3 +179,27 @@ def test_whatever_answers_otherwise_is_another_model(change: dict[str, Any]) -> 
 )
 def test_what_is_only_said_of_it_leaves_it_the_same(change: dict[str, Any]) -> None:
     assert fingerprint(replace(MODELS[0], **change)) == fingerprint(MODELS[0])
+
+
+def test_a_thread_that_reads_is_not_let_wait_for_its_own_reading(store: Store) -> None:
+    with store.reading():
+        with pytest.raises(RuntimeError, match="must end that before"), store.writing():
+            pass
+        with pytest.raises(RuntimeError, match="must end that before"):
+            store.clear_space()
+    store.clear_space()
+
+
+def test_a_board_that_is_being_made_keeps_nobody_from_clearing_space(store: Store) -> None:
+    with kept_boards.making(store, DEFAULT.name) as mine:
+        assert mine
+        store.read(kept_boards.votes, DEFAULT)
+        store.clear_space()
+
+
+def test_a_board_is_made_by_one_replica_at_a_time(store: Store) -> None:
+    others = store.engine.dialect.name == "sqlite"  # one process serves a file
+    with kept_boards.making(store, DEFAULT.name), kept_boards.making(store, DEFAULT.name) as mine:
+        assert mine == others
+    with kept_boards.making(store, DEFAULT.name) as mine:
+        assert mine
