@@ -81,14 +81,19 @@ def _offer(snapshot: Snapshot, position: Position) -> list[Event]:
 
 def _closing(snapshot: Snapshot, position: Position) -> list[Event]:
     """Give the events that end the turn."""
-    if snapshot.state in (BattleState.READY, BattleState.VOTED, BattleState.SKIPPED):
-        return [
-            Event("done", {"side": Side.A}, position._replace(closing=2)),
-            Event("done", {"side": Side.B}, position._replace(closing=3)),
-            Event("ready", {}, position._replace(closing=4)),
-        ]
-    turn, message = snapshot.turns[-1], snapshot.message or ""
+    turn = snapshot.turns[-1]
     sides = {Side.A: turn.a, Side.B: turn.b}
+    if snapshot.state in (BattleState.READY, BattleState.VOTED, BattleState.SKIPPED):
+        done = [
+            Event(
+                "done",
+                {"side": side, "status": answer.status},
+                position._replace(closing=number),
+            )
+            for number, (side, answer) in enumerate(sides.items(), 2)
+        ]
+        return [*done, Event("ready", {}, position._replace(closing=4))]
+    message = snapshot.message or ""
     failed = [side for side in sides if sides[side].status is AnswerStatus.FAILED]
     return [
         Event("failed", {"side": side, "message": message}, position._replace(closing=number))

@@ -184,7 +184,7 @@ class Leaderboard:
         """
         began = self._clock()
         try:
-            with kept_boards.making(self._store, self._policy.name) as mine:
+            with self._store.sole(f"the board {self._policy.name}") as mine:
                 if not mine:
                     return
                 state, columns = self._store.read(kept_boards.votes, self._policy)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from rating.sentences import Sentence
 
@@ -53,6 +53,11 @@ class Receipt:
 
     choice: Choice
     reveal: Reveal | None
+
+    @classmethod
+    def of(cls, choice: Choice, reveal: Reveal) -> Self:
+        """Give the receipt of a choice on a battle of these models."""
+        return cls(choice, None if choice is Choice.SKIP else reveal)
 
 
 class VoterKind(StrEnum):

@@ -35,7 +35,7 @@ from arena.play.rules import (
     too_long_message,
 )
 from arena.play.runner import Runner, Running, Writers
-from arena.play.snapshots import blind_battle, continued_battle, receipt, stored_snapshot
+from arena.play.snapshots import blind_battle, continued_battle, stored_snapshot
 from arena.store.prompt_ids import prompt_id, prompt_secret
 from arena.store.records import Ballot, StoredBattle
 from arena.store.store import Store
@@ -337,7 +337,7 @@ class Battles:
         cast = await self._writers.write(partial(self._store.cast, ballot))
         if cast.new:
             self._notice(Voted(battle_id, choice))
-        return receipt(cast.battle, choice)
+        return cast.receipt
 
     @property
     def closing(self) -> bool:

@@ -18,7 +18,7 @@ from arena.domain.battle import (
     Snapshot,
 )
 from arena.domain.model import Model
-from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel, Voter
+from arena.domain.vote import Receipt, Reveal, RevealedModel, Voter
 from arena.play.live import LiveAnswer, LiveBattle
 from arena.play.matchmaking import VERSION, Draw
 from arena.play.pace import needs
@@ -228,7 +228,7 @@ def lost_snapshot(begun: Snapshot) -> Snapshot:
 
 def stored_snapshot(stored: StoredBattle) -> Snapshot:
     """Show a battle as the log has it."""
-    voted = receipt(stored, stored.choice) if stored.choice else None
+    voted = Receipt.of(stored.choice, _reveal(stored)) if stored.choice else None
     continued = _reveal(stored) if stored.mode is Mode.CONTINUED else None
     return Snapshot(
         battle_id=stored.public_id,
@@ -239,11 +239,6 @@ def stored_snapshot(stored: StoredBattle) -> Snapshot:
         receipt=voted,
         models=voted.reveal if voted else continued,
     )
-
-
-def receipt(stored: StoredBattle, choice: Choice) -> Receipt:
-    """Reveal the models of a battle whose vote is committed; a skip reveals nothing."""
-    return Receipt(choice, None if choice is Choice.SKIP else _reveal(stored))
 
 
 def _reveal(stored: StoredBattle) -> Reveal:

@@ -271,14 +271,14 @@ class Transcript:
     ----------
     hash : str
         SHA-256 of it, with each text behind its nonce.
-    newest : mapping
-        Turn and attempt of the last answer of each side.
+    last : mapping
+        Row of the last answer of each side, with what `FIGURES` names.
     erased : int
         Texts that are gone, of which the hash alone is left.
     """
 
     hash: str
-    newest: Mapping[str, tuple[int, int]]
+    last: Mapping[str, AnyRow]
     erased: int
 
 
@@ -314,7 +314,7 @@ def _transcript(turns: list[AnyRow], answers: list[AnyRow]) -> Transcript:
     answered = [[*(plain(getattr(row, n)) for n in FIGURES), _words(row)] for row in answers]
     return Transcript(
         hash=hashlib.sha256(canonical([asked, answered]).encode()).hexdigest(),
-        newest={row.side: (row.turn, row.attempt) for row in answers},
+        last={row.side: row for row in answers},
         erased=sum(row.nonce is None for row in [*turns, *answers]),
     )
 

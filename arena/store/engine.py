@@ -1,5 +1,6 @@
 """How a database is opened: SQLite or PostgreSQL, by its URL, with this version's schema."""
 
+import math
 import os
 import shutil
 import sqlite3
@@ -67,6 +68,11 @@ OF_WORDS = (
     "act",
 )
 """Tables with words of people in them."""
+
+_READS_OLDER = text(
+    "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid() AND age(backend_xmin) >= age(CAST(CAST(:now AS text) AS xid)))"
+)
 
 STARTING = 0x6172656E61
 """PostgreSQL advisory lock of a process that begins: the letters of "arena"."""
@@ -220,8 +226,10 @@ def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
     if options.get(READ_ONLY, False):
         connection.exec_driver_sql("BEGIN")
         return
-    wait_s = options.get(WAIT_S, lock_timeout_s)
-    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait_s:.0f}")
+    wait_s = math.ceil(options.get(WAIT_S, lock_timeout_s))
+    if connection.info.get(WAIT_S) != wait_s:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait_s}")
+        connection.info[WAIT_S] = wait_s
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -274,7 +282,16 @@ def clear_space(engine: Engine, wait_s: float) -> None:
     tables = ", ".join(OF_WORDS)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for what in (f"(FULL, ANALYZE) {tables}", "(FULL) pg_statistic"):
+            _wait_for_readers(connection, wait_s)
             connection.exec_driver_sql(f"VACUUM {what}")
+
+
+def _wait_for_readers(connection: Connection, wait_s: float) -> None:
+    """Wait until nobody reads as of before now: what they may still see is written anew, too."""
+    latest = time.monotonic() + wait_s
+    now = connection.scalar(text("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)"))
+    while connection.scalar(_READS_OLDER, {"now": now}):
+        _pause(connection.engine, latest, wait_s)
 
 
 def _clear_sqlite(engine: Engine, wait_s: float) -> None:
@@ -282,13 +299,17 @@ def _clear_sqlite(engine: Engine, wait_s: float) -> None:
     with closing(engine.raw_connection()) as connection:
         connection.execute("VACUUM")
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-            if time.monotonic() > latest:
-                msg = (
-                    f"The database {shown(engine)} was read by others for {wait_s:g} s: erased "
-                    "words may still lie in the log beside it. Try again later."
-                )
-                raise StoreError(msg)
-            time.sleep(0.05)
+            _pause(engine, latest, wait_s)
+
+
+def _pause(engine: Engine, latest: float, wait_s: float) -> None:
+    if time.monotonic() > latest:
+        msg = (
+            f"The database {shown(engine)} was read by others for {wait_s:g} s: erased words may "
+            "still lie in its files. Try again later."
+        )
+        raise StoreError(msg)
+    time.sleep(0.05)
 
 
 def _config() -> Config:

@@ -2,13 +2,12 @@
 
 import hmac
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col
 
@@ -28,8 +27,6 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Policy
 from arena.store import blocks, chain, exclusions, people
-from arena.store.engine import named
-from arena.store.store import Store
 from arena.store.tables import StoredBoardRow
 from rating.report import ModelRating
 from rating.sentences import Sentence
@@ -58,8 +55,6 @@ _KEEP = _INSERT.on_conflict_do_update(
 """SQLite writes it in the same words."""
 _SEAL = 64
 """Characters before the JSON that sign it."""
-_MAKING = 0x626F6172
-"""First number of the PostgreSQL lock of who makes a board: the letters of "boar"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +131,6 @@ def _seal(key: bytes, *parts: str) -> str:
 def votes(session: Session, policy: Policy) -> tuple[State, CodedLog]:
     """Read what a board is made of: the state that it has, and every vote."""
     return state(session), blocks.coded(session, policy)
-
-
-@contextmanager
-def making(store: Store, policy: str) -> Iterator[bool]:
-    """Say whether nobody else makes this policy's board until the end, without reading on.
-
-    On SQLite, which one process serves as a rule, nobody does: two would make the same.
-    """
-    if store.engine.dialect.name != "postgresql":
-        yield True
-        return
-    lock = select(func.pg_try_advisory_xact_lock(_MAKING, func.hashtext(policy)))
-    with named(f"make the board {policy}"), store.engine.begin() as connection:
-        yield bool(connection.scalar(lock))
 
 
 def _is_of(policy: str) -> ColumnElement[bool]:

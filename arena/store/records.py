@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
-from arena.domain.vote import Choice, Voter
+from arena.domain.vote import Choice, Receipt, Voter
 from judge.budget import Price
 
 
@@ -168,9 +168,9 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A battle whose vote is committed, and whether it was committed just now."""
+    """A committed vote: what it reveals, and whether it was committed just now."""
 
-    battle: StoredBattle
+    receipt: Receipt
     new: bool
 
 

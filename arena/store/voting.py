@@ -6,21 +6,21 @@ Its statements are built once: people wait for a vote.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
-from arena.domain.vote import Choice
+from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
 from arena.errors import ERASED, AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain
-from arena.store.records import Ballot
+from arena.store.records import Ballot, Cast
 from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
 from rating.sentences import Sentence
 
 
-def _fingerprint(model: Any) -> Any:
+def _of_model(column: Any, model: Any) -> Any:
     """Read a model beside its battle: a join would lose a battle whose model changed meanwhile."""
-    read = select(col(ModelRow.fingerprint)).where(col(ModelRow.id) == col(model))
+    read = select(col(column)).where(col(ModelRow.id) == col(model))
     return read.correlate(BattleRow).scalar_subquery()
 
 
@@ -34,8 +34,10 @@ _BATTLE = (
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
         col(VoterRow.person),
-        _fingerprint(BattleRow.model_a).label("fingerprint_a"),
-        _fingerprint(BattleRow.model_b).label("fingerprint_b"),
+        _of_model(ModelRow.fingerprint, BattleRow.model_a).label("fingerprint_a"),
+        _of_model(ModelRow.fingerprint, BattleRow.model_b).label("fingerprint_b"),
+        _of_model(ModelRow.name, BattleRow.model_a).label("name_a"),
+        _of_model(ModelRow.name, BattleRow.model_b).label("name_b"),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
@@ -54,8 +56,8 @@ _VOTE_ON = (
 _CLOSE = update(BattleRow).where(col(BattleRow.id) == bindparam("battle"))
 
 
-def cast(session: Session, ballot: Ballot) -> bool:
-    """Write a vote; whether it is new: the same key with the same choice is written once.
+def cast(session: Session, ballot: Ballot) -> Cast:
+    """Write a vote, and read whom it reveals; the same key with the same choice is written once.
 
     Raises
     ------
@@ -66,13 +68,16 @@ def cast(session: Session, ballot: Ballot) -> bool:
     battle = connection.execute(_BATTLE, {"public_id": ballot.battle_id}).one_or_none()
     if battle is None or ballot.voter != (battle.person or battle.owner):
         raise UnknownBattleError
-    vote = connection.execute(_VOTE, {"battle": battle.id}).one_or_none()
+    ready = battle.state == BattleState.READY
+    vote = None if ready else connection.execute(_VOTE, {"battle": battle.id}).one_or_none()
     if vote is None:
         _require_ready(battle)
-        _append(connection, battle, ballot)
     elif (vote.key, vote.outcome) != (ballot.key, ballot.choice):
         raise AlreadyVotedError(Choice(vote.outcome))
-    return vote is None
+    transcript = chain.transcripts(connection, [battle.id])[battle.id]
+    if vote is None:
+        _append(connection, battle, transcript, ballot)
+    return Cast(Receipt.of(ballot.choice, _reveal(battle, transcript)), new=vote is None)
 
 
 def exclude(
@@ -102,7 +107,7 @@ def exclude(
     connection.execute(_EXCLUDE, why | link | {"vote_id": vote.id, "created": now})
 
 
-def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
+def _require_ready(battle: chain.AnyRow) -> None:
     if battle.mode != Mode.ANONYMOUS:
         msg = Sentence("This battle goes on after its vote. It is not counted.")
         raise NotReadyError(msg)
@@ -113,13 +118,23 @@ def _require_ready(battle: Row[*tuple[Any, ...]]) -> None:
         raise NotReadyError(msg)
 
 
-def _append(connection: Connection, battle: Row[*tuple[Any, ...]], ballot: Ballot) -> None:
-    transcript = chain.transcripts(connection, [battle.id])[battle.id]
-    (turn, attempt_a), (_, attempt_b) = (transcript.newest[side] for side in Side)
+def _reveal(battle: chain.AnyRow, transcript: chain.Transcript) -> Reveal:
+    a, b = (transcript.last[side] for side in Side)
+    return Reveal(_revealed(battle.name_a, a), _revealed(battle.name_b, b))
+
+
+def _revealed(name: str, last: chain.AnyRow) -> RevealedModel:
+    return RevealedModel(last.model_id, name, last.first_token_s, last.tokens_out, last.cost)
+
+
+def _append(
+    connection: Connection, battle: chain.AnyRow, transcript: chain.Transcript, ballot: Ballot
+) -> None:
+    a, b = (transcript.last[side] for side in Side)
     vote = {
-        "turn": turn,
-        "attempt_a": attempt_a,
-        "attempt_b": attempt_b,
+        "turn": a.turn,
+        "attempt_a": a.attempt,
+        "attempt_b": b.attempt,
         "order_shown": "ab",
         "fingerprint_a": battle.fingerprint_a,
         "fingerprint_b": battle.fingerprint_b,

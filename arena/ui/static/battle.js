@@ -380,7 +380,11 @@
       pane.setTail(tail);
     }));
     on("rest", () => { page.rest = true; paint(); });
-    on("done", ({ side }) => { page.done[side] = true; paint(); });
+    on("done", ({ side, status }) => {
+      page.done[side] = true;
+      page.stopped ||= status === "stopped";
+      paint();
+    });
     on("ready", () => {
       leave();
       page.state = "ready";

@@ -42,7 +42,17 @@ def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
     assert text(events[:cut], Side.A) + text(rest, Side.A) == a
     assert text(events[:cut], Side.B) + text(rest, Side.B) == b
     closing = [e[:2] for e in (*events[:cut], *rest) if e.name != "delta"]
-    assert closing == [("done", {"side": "a"}), ("done", {"side": "b"}), ("ready", {})]
+    done = [("done", {"side": side, "status": "complete"}) for side in "ab"]
+    assert closing == [*done, ("ready", {})]
+
+
+def test_the_end_says_which_answers_were_stopped() -> None:
+    whole = snapshot(BattleState.READY, "yes", "no")
+    (turn,) = whole.turns
+    stopped = replace(turn, b=replace(turn.b, status=AnswerStatus.STOPPED))
+    end = list(events_since(replace(whole, turns=(stopped,)), Position()))
+    said = [event.data["status"] for event in end if event.name == "done"]
+    assert said == ["complete", "stopped"]
 
 
 def test_that_the_rest_may_be_shown_is_said_once_and_before_the_end() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -27,10 +28,13 @@ def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
         yield url
 
 
-async def work(store: Store, asked: Counter[Request]) -> Run:
+async def work(store: Store, asked: Counter[Request], begins: asyncio.Barrier) -> Run:
+    """Judge all cases; the first request waits until the other worker has one, too."""
+
     async def complete(request: Request) -> Reply:
+        first = not asked
         asked[request] += 1
-        await asyncio.sleep(0.01)
+        await (begins.wait() if first else asyncio.sleep(0.01))
         return Reply(text="Alike. [[C]]")
 
     journal = StoredJournal(store, "judge", None, lambda: datetime.now(UTC))
@@ -39,11 +43,9 @@ async def work(store: Store, asked: Counter[Request]) -> Run:
 
 
 async def test_two_workers_judge_every_case_once_and_both_end_with_all_of_it(url: str) -> None:
-    stores = Store(url), Store(url)
-    asked = Counter[Request](), Counter[Request]()
-    runs = await asyncio.gather(*(work(*one) for one in zip(stores, asked, strict=True)))
+    asked, begin = (Counter[Request](), Counter[Request]()), asyncio.Barrier(2)
+    with closing(Store(url)) as one, closing(Store(url)) as other:
+        runs = await asyncio.gather(work(one, asked[0], begin), work(other, asked[1], begin))
     assert (asked[0] + asked[1]).total() == len(asked[0] + asked[1]) == 2 * len(CASES)
     assert min(one.total() for one in asked) > 0, "they did share it"
     assert [dict(finished.by_status) for finished in runs] == [{"read": 2 * len(CASES)}] * 2
-    for store in stores:
-        store.close()

@@ -1,5 +1,6 @@
 """Battles and their answers: what is logged, when, and what is never overwritten."""
 
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from sqlmodel import col, select
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Kind
 from arena.domain.vote import DEFAULT, Voter
-from arena.errors import UnknownBattleError
+from arena.errors import StoreError, UnknownBattleError
 from arena.store import kept_boards, log
 from arena.store.records import SoFar, Took
 from arena.store.store import Store
@@ -191,15 +192,26 @@ def test_a_thread_that_reads_is_not_let_wait_for_its_own_reading(store: Store) -
 
 
 def test_a_board_that_is_being_made_keeps_nobody_from_clearing_space(store: Store) -> None:
-    with kept_boards.making(store, DEFAULT.name) as mine:
+    with store.sole("the board") as mine:
         assert mine
         store.read(kept_boards.votes, DEFAULT)
         store.clear_space()
 
 
-def test_a_board_is_made_by_one_replica_at_a_time(store: Store) -> None:
-    others = store.engine.dialect.name == "sqlite"  # one process serves a file
-    with kept_boards.making(store, DEFAULT.name), kept_boards.making(store, DEFAULT.name) as mine:
+def test_one_replica_at_a_time_is_at_a_task(store: Store) -> None:
+    others = store.engine.dialect.name == "sqlite"  # which one process serves
+    with store.sole("the board"), store.sole("the board") as mine:
         assert mine == others
-    with kept_boards.making(store, DEFAULT.name) as mine:
+    with store.sole("the board") as mine:
         assert mine
+
+
+def test_space_is_cleared_only_when_nobody_reads_what_was_there_before(
+    store: Store, database_url: str
+) -> None:
+    with closing(Store(database_url, lock_timeout_s=0.3)) as hasty:
+        with store.reading() as session:
+            session.exec(select(BattleRow)).all()
+            with pytest.raises(StoreError, match=r"was read by others for 0\.3 s"):
+                hasty.clear_space()
+        hasty.clear_space()
