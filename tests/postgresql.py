@@ -1,5 +1,6 @@
 """A real PostgreSQL from a wheel, and empty databases in it."""
 
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
+
+ROOM = 2 << 30
+"""Bytes that the databases of a worker may need together."""
 
 
 @contextmanager
@@ -30,7 +34,8 @@ def postgresql_server(folder: Path | None = None, *, careful: bool = False) -> I
             (folder / ".handle_pids.json").unlink(missing_ok=True)
         mode = "delete" if folder is None else "stop"
         # Not tmp_path: pytest resets its mode.
-        server = get_server(folder or Path(tempfile.mkdtemp(dir="/tmp")), cleanup_mode=mode)
+        own = folder or Path(tempfile.mkdtemp(dir="/tmp" if careful else _quickest()))
+        server = get_server(own, cleanup_mode=mode)
         admin = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
         _run(admin, f"ALTER SYSTEM SET fsync = {'on' if careful else 'off'}")
         _run(admin, "SELECT pg_reload_conf()")
@@ -46,12 +51,19 @@ def new_database(server: str, template: str = "template1") -> Iterator[str]:
     """Make a database, empty or like another one, dropped at the end; gives its URL."""
     name = f"arena_{uuid.uuid4().hex}"
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
-    _run(admin, f"CREATE DATABASE {name} TEMPLATE {template}")
+    _run(admin, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield make_url(server).set(database=name).render_as_string(hide_password=False)
     finally:
         _run(admin, f"DROP DATABASE {name} WITH (FORCE)")
         admin.dispose()
+
+
+def _quickest() -> str:
+    """Folder in memory, in which a database of a thousand files is made ten times as fast."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
+    return str(memory) if roomy else "/tmp"
 
 
 def _run(engine: Engine, statement: str) -> None:

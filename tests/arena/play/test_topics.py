@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlalchemy import text
+from sqlmodel import Session
 
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter, VoterKind
 from arena.play import topics as releasing
 from arena.play.topics import WEEK, is_due, keep_releasing, release_topics
-from arena.store import topics
+from arena.store import topics, turns, voting
 from arena.store.store import Store
 from rating.errors import DataError
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
@@ -24,20 +25,22 @@ from tests.serving import quick_arena
 
 
 def vote(
-    store: Store, number: int, person: str, prompt: str, kind: VoterKind = VoterKind.ANONYMOUS
+    session: Session, number: int, person: str, prompt: str, kind: VoterKind = VoterKind.ANONYMOUS
 ) -> None:
     voter, battle = Voter(person, kind), f"b{number}"
-    store.open_battle(replace(new_battle(battle, voter), prompt=prompt))
+    turns.open_battle(session, replace(new_battle(battle, voter), prompt=prompt), None)
     both = {A1: complete(), B1: complete()}
-    store.close_answers(battle, BattleState.READY, both, message=None, now=NOW)
-    store.cast(ballot(battle, Choice.SKIP if prompt == "skip" else Choice.A, voter=person))
+    turns.close_answers(session, battle, BattleState.READY, both, message=None, now=NOW)
+    choice = Choice.SKIP if prompt == "skip" else Choice.A
+    voting.cast(session, ballot(battle, choice, voter=person))
 
 
 def fill(store: Store, n: int, people: int, seed: int = 1, start: int = 0) -> None:
     rng = np.random.default_rng(seed)
     prompts, _ = planted(n, rng)
-    for number, prompt in enumerate(prompts, start):
-        vote(store, number, f"person-{number % people}", prompt)
+    with store.writing() as session:
+        for number, prompt in enumerate(prompts, start):
+            vote(session, number, f"person-{number % people}", prompt)
 
 
 @pytest.fixture
@@ -97,9 +100,10 @@ def test_private_topics_need_people(store: Store) -> None:
 
 
 def test_only_votes_that_count_and_whose_words_are_there_are_asked_about(store: Store) -> None:
-    for number, prompt in enumerate(("bread", "skip", "birds", "space")):
-        vote(store, number, f"p{number}", prompt)
-    vote(store, 4, "robot", "chess", VoterKind.SIMULATED)
+    with store.writing() as session:
+        for number, prompt in enumerate(("bread", "skip", "birds", "space")):
+            vote(session, number, f"p{number}", prompt)
+        vote(session, 4, "robot", "chess", VoterKind.SIMULATED)
     store.open_battle(replace(new_battle("open"), prompt="never voted on"))
     exclude(store, "b2", DEFAULT, "a ring")
     asked = store.read(topics.asked, DEFAULT)
@@ -113,9 +117,9 @@ def test_only_votes_that_count_and_whose_words_are_there_are_asked_about(store: 
 
 
 def test_devices_of_one_person_are_one(store: Store) -> None:
-    for number in range(3):
-        vote(store, number, f"device{number}", "bread")
     with store.writing() as session:
+        for number in range(3):
+            vote(session, number, f"device{number}", "bread")
         session.connection().execute(
             text("UPDATE voter SET person = 'device0' WHERE id <> 'device0'")
         )
