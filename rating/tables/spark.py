@@ -9,6 +9,7 @@ import math
 import re
 import socket
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -110,6 +111,7 @@ def session_at(address: str) -> SparkSession:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(LEAST_PARTS),
+            "spark.sql.warehouse.dir": f"{tempfile.gettempdir()}/spark-warehouse",
         }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -6,6 +6,7 @@ from arena.app import create_app
 from arena.domain.battle import Pacing
 from arena.errors import SettingsError
 from arena.settings import read_keys, read_roster, read_settings
+from tests.sqlite import new_sqlite
 
 X = '[[models]]\nid = "x"\nname = "X"\nendpoint = "http://localhost/v1"\nmodel = "m"\n'
 Y = X.replace('"x"', '"y"').replace('"X"', '"Y"')
@@ -173,7 +174,9 @@ def test_the_secret_key_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_weighted_draws_need_two_models_of_weight(tmp_path: Path) -> None:
     roster = write(tmp_path, f"{X}weight = 0\n{Y}")
-    settings = read_settings(roster=roster, sampler="weighted", page=False)
+    settings = read_settings(
+        database=new_sqlite(tmp_path), roster=roster, sampler="weighted", page=False
+    )
     with pytest.raises(SettingsError, match="two models of weight above 0, and the roster has 1"):
         create_app(settings)
 
