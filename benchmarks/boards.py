@@ -336,7 +336,7 @@ def _make(url: str) -> None:
     with closing(Store(url)) as store:
         stage = _Stage()
         board = Leaderboard(store, DEFAULT, _now)
-        board.fill()
+        board._fill()
         stage.ends("blocks of all votes")
         records = store.read(log.model_records, DEFAULT.kinds)
         stage.ends("how battles ended")

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from arena.boards.fitted import OPTIONS, newcomers_of
+from arena.boards.source import of_newest
 from arena.domain.board_view import ModelRecord
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
 from arena.domain.vote import Policy
@@ -139,6 +140,8 @@ class Snapshot:
     ----------
     facets : mapping of str to FittedFacet
         The `STANDING` ones, and those that were asked for before.
+    only : tuple of Sentence
+        That only the newest votes are in it, where that is so.
     later : mapping of str to Snapshot
         By facet that was asked for since: what it was made in, of the votes by then.
     """
@@ -148,6 +151,7 @@ class Snapshot:
     updated: datetime
     facets: Mapping[str, FittedFacet]
     records: Mapping[str, ModelRecord]
+    only: tuple[Sentence, ...] = ()
     later: Mapping[str, "Snapshot"] = field(default_factory=dict)
     _boards: dict[tuple[str, str], LabelBoard] = field(default_factory=dict)
     _mixes: dict[object, MixBoard] = field(default_factory=dict)
@@ -244,7 +248,7 @@ class Snapshot:
             anchor_mean=options.mean,
             rows=rows,
             newcomers=tuple(names),
-            warnings=report.warnings,
+            warnings=(*self.only, *report.warnings),
             pooling=pooling_of(fit, options),
             labelled=accuracy_of(facet.name, value).rows,
             unseen=facet.unseen,
@@ -466,8 +470,9 @@ class LabelBoards:
         with self._store.reading() as session:
             head, newest = chain.head(session), labels.newest(session, tagger)
             version = _version(head, newest, people.adopted(session))
-            columns = log.columns(session, self._policy)
-            by_battle = labels.of_votes(session, tagger, single)
+            after = log.newest(session)
+            columns = log.columns(session, self._policy, after=after)
+            by_battle = labels.of_votes(session, tagger, single, after=after)
             records = log.model_records(session, self._policy.kinds)
         of_vote = [by_battle.get(battle, {}) for battle in columns.battle]
         values = {name: [joint(each, name) for each in of_vote] for name in names}
@@ -478,6 +483,7 @@ class LabelBoards:
             updated=self._now(),
             facets={name: self._facet(columns, name) for name in names},
             records={record.id: record for record in records},
+            only=of_newest(after, len(columns.battle)),
         )
 
     def _facet(self, columns: LoggedColumns, name: str) -> FittedFacet:

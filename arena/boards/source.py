@@ -9,6 +9,7 @@ from arena.store import labels, log
 from arena.store.engine import reading_existing
 from judge.labels.refusals import REFUSAL
 from judge.labels.taggers import CATEGORIES
+from rating.sentences import Sentence
 from rating.tables.sources import LoggedColumns
 
 PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "turns", REFUSAL)
@@ -38,6 +39,17 @@ def votes_of(url: str, tagger: str | None = None, policy: Policy = DEFAULT) -> L
         votes = log.columns(session, policy, url)
     return replace(
         votes, labels=_Labels(url, votes.battle, by), figures=_Figures(url, votes.battle)
+    )
+
+
+def of_newest(after: int, votes: int) -> tuple[Sentence, ...]:
+    """Say that only the newest votes are counted, where the ones before were left unread."""
+    if not after:
+        return ()
+    return (
+        Sentence(
+            "Only the newest %(n)s votes are counted here; the leaderboard counts all.", n=votes
+        ),
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from arena.boards.fitted import OPTIONS, READING, fit_log
 from arena.boards.leaderboard import NO_VOTES
-from arena.boards.source import with_figures
+from arena.boards.source import of_newest, with_figures
 from arena.domain.vote import Policy
 from arena.errors import StoreError
 from arena.store import chain, labels, log, people
@@ -117,11 +117,16 @@ class Valuation:
             version = f"{head}-{labelled}-{known}-{__version__}"
             if self._valued is not None and self._valued.version == version:
                 return
+            after = log.newest(session)
             votes = with_figures(
-                log.columns(session, self._policy), log.figures(session, self._policy.tagger)
+                log.columns(session, self._policy, after=after),
+                log.figures(session, self._policy.tagger, after=after),
             )
             records = log.model_records(session, self._policy.kinds)
         board, terms, reason = _worked_out(votes)
+        if board:
+            only = of_newest(after, len(votes.battle))
+            board = replace(board, warnings=(*only, *board.warnings))
         if terms and self._safety:
             terms = self._safety.lent_to(terms, OPTIONS.seed)
         self._valued = Valued(

@@ -110,6 +110,8 @@ def of_votes(
     tagger: Tagger,
     facets: Collection[str],
     battles: Collection[int] | None = None,
+    *,
+    after: int = 0,
 ) -> dict[str, dict[str, str]]:
     """Give the labels of what was voted on, by a battle's public id and by facet.
 
@@ -117,6 +119,8 @@ def of_votes(
     ----------
     battles : collection of int or None
         Keys of battles; None for all.
+    after : int
+        Link of a vote after which votes are read.
     """
     query = (
         select(col(BattleRow.public_id), col(PromptLabelRow.facet), col(PromptLabelRow.value))
@@ -127,6 +131,7 @@ def of_votes(
             col(PromptLabelRow.tagger) == tagger.name,
             col(PromptLabelRow.tagger_version) == tagger.version,
             col(PromptLabelRow.facet).in_(facets),
+            col(VoteRow.link) > after,
         )
     )
     if battles is not None:

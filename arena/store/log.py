@@ -38,6 +38,9 @@ from arena.store.tables import (
 from judge.labels.refusals import REFUSAL, refusing
 from rating.tables.sources import LoggedColumns
 
+NEWEST = 1_000_000
+"""Votes of which boards by label and of cost are made: they hold an object for each value."""
+
 BATTLES_AT_ONCE = 50_000
 """Battles whose answers are counted by one statement."""
 
@@ -103,8 +106,22 @@ def _link(row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object]) -> Log
     return LoggedLink(kind=kind, link=row.link, content=row.content, hash=row.hash, bound=binds)
 
 
-def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedColumns:
-    """Every vote in the order of the log, skips among them, and why the policy leaves it out."""
+def newest(session: Session, most: int = NEWEST) -> int:
+    """Give the link after which the newest so many votes lie; 0 where there are no more."""
+    link = col(VoteRow.link)
+    return session.scalars(select(link).order_by(link.desc()).offset(most).limit(1)).first() or 0
+
+
+def columns(
+    session: Session, policy: Policy, name: str = "the log", *, after: int = 0
+) -> LoggedColumns:
+    """Every vote in the order of the log, skips among them, and why the policy leaves it out.
+
+    Parameters
+    ----------
+    after : int
+        Link after which votes are read.
+    """
     reasons = exclusions.reasons(session, policy.name)
     query = (
         select(
@@ -122,6 +139,7 @@ def columns(session: Session, policy: Policy, name: str = "the log") -> LoggedCo
         )  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(col(VoteRow.link) > after)
         .order_by(col(VoteRow.link))
     )
     columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 11
@@ -284,13 +302,15 @@ def _median(counts: Counter[float]) -> float:
     return statistics.fmean(half)
 
 
-def figures(session: Session, tagger: Tagger) -> dict[str, Figures]:
+def figures(session: Session, tagger: Tagger, *, after: int = 0) -> dict[str, Figures]:
     """Give what the answers voted on cost and took, and whether they refuse, by public battle id.
 
     Parameters
     ----------
     tagger : Tagger
         Whose labels of refusals are read; None where an answer has none.
+    after : int
+        Link after which votes are read.
     """
     a, b = aliased(AnswerRow), aliased(AnswerRow)
     refusal = and_(
@@ -311,6 +331,7 @@ def figures(session: Session, tagger: Tagger) -> dict[str, Figures]:
         .join(a, _answer_voted_on(a, "a"))
         .join(b, _answer_voted_on(b, "b"))
         .join(PromptLabelRow, refusal, isouter=True)
+        .where(col(VoteRow.link) > after)
     )
     return {
         battle: Figures(cost_a, cost_b, seconds_a, seconds_b, *_refused(label))

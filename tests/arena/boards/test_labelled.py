@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ from arena.boards.labelled import (
 from arena.boards.source import votes_of
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import StoreError
+from arena.store import log
 from arena.store.store import Store
 from judge.labels.accuracy import accuracy_of
 from rating import RateOptions
@@ -140,6 +143,19 @@ def test_ranks_over_mixes_beside_a_board_are_those_of_the_mix(snapshot: Snapshot
     assert {row.model: row.other_mixes for row in rows} == there
     # Code and creative writing order the rocks the other way round: their ranks hang on the mix.
     assert any(one.best < one.worst for one in there.values())
+
+
+def test_of_very_many_votes_only_the_newest_are_counted_and_the_board_says_so(
+    voted: Store, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = "Only the newest 200 votes are counted here; the leaderboard counts all."
+    assert only not in snapshot.board("category", "code").warnings
+    monkeypatch.setattr(log, "newest", partial(log.newest, most=200))
+    with closing(LabelBoards(voted, DEFAULT, Clock())) as boards:
+        made = boards.read(60)
+    assert made is not None
+    assert made.voted == 200
+    assert only in made.board("category", "code").warnings
 
 
 def until_there(boards: LabelBoards, facet: str) -> Snapshot:

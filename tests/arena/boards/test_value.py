@@ -1,6 +1,7 @@
 """Quality and cost of an arena's votes, worked out beside its boards."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -9,7 +10,7 @@ from sqlmodel import select
 from arena.boards.leaderboard import NO_VOTES
 from arena.boards.value import Valuation, Valued
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import labels
+from arena.store import labels, log
 from arena.store.labels import NewLabel
 from arena.store.store import Store
 from arena.store.tables import TurnRow
@@ -38,7 +39,9 @@ def worked_out(valuation: Valuation) -> Valued:
     return valued
 
 
-def test_it_is_worked_out_once_for_the_same_votes_and_again_for_more(store: Store) -> None:
+def test_it_is_worked_out_once_for_the_same_votes_and_again_for_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     valuation = Valuation(store, DEFAULT, lambda: NOW + timedelta(days=1))
     assert valuation.read() is None
     assert worked_out(valuation).reason == NO_VOTES
@@ -51,6 +54,13 @@ def test_it_is_worked_out_once_for_the_same_votes_and_again_for_more(store: Stor
         pytest.approx({"basalt": 1.01, "quartz": 1.01})
     )
     assert worked_out(valuation) is valued
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "newest", partial(log.newest, most=20))
+        newest = worked_out(Valuation(store, DEFAULT, lambda: NOW)).value
+    assert newest is not None
+    assert newest.report.votes.used == 20
+    assert newest.warnings[0].startswith("Only the newest 20 votes are counted here")
+    assert newest.warnings[1:] == valued.value.warnings
     play(store, 2, start=24)
     again = worked_out(valuation)
     assert again.value is not None
