@@ -28,7 +28,7 @@ from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.value import Valuation
-from arena.boards.voter_check import MOST_SHOWN, VoterCheck
+from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Roster, Standing
@@ -46,7 +46,7 @@ from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.admin.room import Room, RosterDesk, admin_router
 from arena.pages.rendering import Visit
-from arena.pages.routes import Exhibits, missing, pages_router, visit_to
+from arena.pages.routes import Exhibits, missing, not_let_in, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
 from arena.pages.standings import Below, prepare
 from arena.play import upkeep
@@ -150,6 +150,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             settings.user_header.lower(),
             settings.members_only,
         ),
+        not_let_in=not_let_in,
     )
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
@@ -487,10 +488,10 @@ def _room(parts: Parts, settings: Settings) -> Room:
 
     def voters() -> VotersView:
         left_out = store.read(exclusions.left_out, policy, MOST_SHOWN)
+        busiest = store.read(exclusions.busiest, MOST_BUSY)
         suspects = check.newest.suspects if check.newest else ()
-        ids = {one.voter for one in left_out} | {one.voter for one in suspects}
-        names = store.read(people.names, ids)
-        return VotersView(check.newest, check.examining, check.problem, left_out, names)
+        names = store.read(people.names, {o.voter for o in (*left_out, *suspects, *busiest)})
+        return VotersView(check.newest, check.examining, check.problem, left_out, busiest, names)
 
     def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:
         return lambda target, reason, by: decide(store, target, reason, by, _now()).changed

@@ -143,7 +143,7 @@ def _empty(write: Connection) -> None:
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
             msg = (
-                f"The database {shown(write.engine)} is in use: it holds {rows:,} of "
+                f"The database {shown(write.engine)} is in use: it holds {rows:,} rows of "
                 f"{table.name!r}. Restore into a new database."
             )
             raise StoreError(msg)

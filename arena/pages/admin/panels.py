@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from arena.domain.answer import FailureClass
+from arena.domain.answer import FAILURES
 from arena.domain.board_view import Board
 from arena.domain.model import Standing
 from arena.domain.room_view import (
@@ -36,26 +36,19 @@ ACTS = {
 }
 """What somebody did, before the words or the id that it is about."""
 
+EXAMPLE = """[[models]]
+id = "basalt-large"
+name = "Basalt Large"
+endpoint = "https://api.example.com/v1"
+model = "basalt-large-2026-10"
+api_key_env = "BASALT_KEY"
+"""
+"""Table of a model, as it is pasted."""
+
 STANDINGS = {
     Standing.ENABLED: Sentence("enabled"),
     Standing.DISABLED: Sentence("disabled"),
     Standing.RETIRED: Sentence("retired"),
-}
-
-FAILURES = {
-    FailureClass.AUTH: Sentence("key refused"),
-    FailureClass.BAD_REQUEST: Sentence("request refused"),
-    FailureClass.CONTENT_FILTER: Sentence("content filter"),
-    FailureClass.CONTEXT_LENGTH: Sentence("prompt too long"),
-    FailureClass.DROPPED: Sentence("connection broken"),
-    FailureClass.EMPTY: Sentence("empty answer"),
-    FailureClass.INTERNAL: Sentence("fault of ours"),
-    FailureClass.MALFORMED: Sentence("unreadable answer"),
-    FailureClass.NOT_FOUND: Sentence("not found"),
-    FailureClass.OVERLOADED: Sentence("overloaded"),
-    FailureClass.RATE_LIMIT: Sentence("rate limit"),
-    FailureClass.TIMEOUT: Sentence("timed out"),
-    FailureClass.UNREACHABLE: Sentence("unreachable"),
 }
 
 
@@ -109,6 +102,7 @@ def models_page(
         trials=trials,
         text=text,
         standings=STANDINGS,
+        example=EXAMPLE,
         now=now,
     )
 
