@@ -490,7 +490,8 @@ def _room(parts: Parts, settings: Settings) -> Room:
         left_out = store.read(exclusions.left_out, policy, MOST_SHOWN)
         busiest = store.read(exclusions.busiest, MOST_BUSY)
         suspects = check.newest.suspects if check.newest else ()
-        names = store.read(people.names, {o.voter for o in (*left_out, *suspects, *busiest)})
+        ids = {one.voter for one in left_out} | {one.voter for one in suspects}
+        names = store.read(people.names, ids | {one.voter for one in busiest})
         return VotersView(check.newest, check.examining, check.problem, left_out, busiest, names)
 
     def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:

@@ -84,7 +84,7 @@ def whole_id(session: Session, target: str) -> str:
     """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
     ids = (col(VoterRow.id), col(VoterRow.person))
     begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
-    query = select(func.coalesce(VoterRow.person, VoterRow.id), VoterRow.id).where(begins)
+    query = select(func.coalesce(VoterRow.person, VoterRow.id), col(VoterRow.id)).where(begins)
     known = session.connection().execute(query).all() if len(target) >= LEAST_ID else []
     owners = {owner for owner, _ in known}
     is_whole = target in owners | {one for _, one in known}
