@@ -101,8 +101,8 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
 
         # a voter is left out by the terminal, taken in on the page, and left out there
         assert served.visitor().board(votes=5)
-        listed = command("voters", team, "--format", "csv", **here).stdout.splitlines()[1:]
-        voter = next(line.split(",")[0] for line in listed if line.split(",")[1] == "3")
+        rows = command("voters", team, "--format", "csv", **here).stdout.splitlines()[1:]
+        voter = next(line.split(",")[0] for line in rows if line.split(",")[1] == "3")
         assert voter in words(admin, "/admin/voters")
         out = command("exclude", voter[:8], "--reason", "a test of ours", **here)
         assert "3 votes are left out" in out.stdout
