@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards import integrity, leaderboard
+from arena.boards.export_file import make_file
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
@@ -34,7 +36,7 @@ from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Roster, Standing
 from arena.domain.people import Perishable, Retention
 from arena.domain.room_view import RosterView, Trial, VotersView
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Days, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -497,6 +499,18 @@ def _room(parts: Parts, settings: Settings) -> Room:
     def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:
         return lambda target, reason, by: decide(store, target, reason, by, _now()).changed
 
+    def export(what: str, ending: str, days: Days, by: str) -> Path:
+        file = make_file(settings.database, what, ending, days)
+        bounds = {"since": days.since, "until": days.until}
+        detail = {name: day.date().isoformat() for name, day in bounds.items() if day}
+        try:
+            with store.writing() as session:
+                people.note(session, by, "export", what, {"as": ending, **detail}, _now())
+        except BaseException:
+            rmtree(file.parent)
+            raise
+        return file
+
     return Room(
         status=lambda: store.read(last_day.status, _now(), settings.max_dollars_per_day),
         acts=partial(store.read, people.acts),
@@ -508,6 +522,7 @@ def _room(parts: Parts, settings: Settings) -> Room:
         readmit=decided(integrity.readmit),
         examine=check.begin,
         roster=_desk(parts, settings),
+        export=export,
         apply=lambda by: sum(done.votes for done in check.apply(by) if not done.held),
     )
 

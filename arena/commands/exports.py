@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from arena.boards.dataset_card import Written
     from arena.domain.vote import Policy
     from arena.store.store import Store
-    from arena.store.transcripts import LoggedBattle
     from judge.labels.released import Asked
 
 T = TypeVar("T")
@@ -81,8 +80,8 @@ def battles(
 
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         total = transcripts.count_battles(session, voted=not everything)
-        some = transcripts.battles(session, policy, voted=not everything)
-        some = _within(_followed(some, total, advance), days)
+        some = transcripts.battles(session, policy, voted=not everything, days=days)
+        some = _followed(some, total, advance)
         if layout == "arena":
             written = export_battles(some, policy, export.to, everything=everything, whole=whole)
         else:
@@ -121,8 +120,8 @@ def answers(
 
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         total = transcripts.count_battles(session, voted=not everything)
-        some = transcripts.battles(session, policy, voted=not everything)
-        some = _within(_followed(some, total, advance), days)
+        some = transcripts.battles(session, policy, voted=not everything, days=days)
+        some = _followed(some, total, advance)
         written = export_answers(some, policy, export.to, everything=everything, whole=whole)
     say(f"{export.to}: {written.rows:,} answers, policy {policy.name}.{_scrubbed(written)}")
     _card(export, "answers", written, policy)
@@ -233,11 +232,6 @@ def _followed(rows: Iterable[T], total: int, advance: Callable[[int, int], None]
     for done, row in enumerate(rows, 1):
         yield row
         advance(done, total)
-
-
-def _within(some: "Iterable[LoggedBattle]", days: Days) -> "Iterator[LoggedBattle]":
-    """Give the battles that were voted on, or else began, within days."""
-    return (one for one in some if days.cover(one.row.ts or one.row.created))
 
 
 def _topics(prompts: "Sequence[Asked]", battle_of: Mapping[int, str]) -> dict[str, str]:

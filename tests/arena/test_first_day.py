@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def votes_of(served: Served, n: int) -> None:
 def words(admin: Visitor, path: str) -> str:
     answer = admin.get(path)
     assert answer.status_code == 200, answer.text
-    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", answer.text))
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", answer.text)))
 
 
 def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
@@ -131,9 +132,21 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
         back = (*days[:2], "--until", "2020-01-01")
         refused(command("export", "votes", "--to", "x.csv", *back, **here), "is not after --since")
 
+        form = {"what": "battles", "ending": "csv", "since": days[1], "until": days[3]}
+        made = admin.post("/admin/exports", data=form)
+        assert made.headers["content-disposition"] == 'attachment; filename="battles.csv"'
+        assert made.text.count(",voted,") == 2
+        odd = {"until": days[1]}, {"since": "tomorrow"}, {"what": "keys"}, {"ending": "exe"}
+        for wrong, why in zip(
+            odd, ("Nothing lies between", "is no day", "Choose", "Choose"), strict=True
+        ):
+            answer = admin.post("/admin/exports", data=form | wrong)
+            assert (answer.status_code, why in answer.text) == (422, True)
+
         # what was done stands in the log, and a backup is made while the arena serves
         log = words(admin, "/admin/log")
-        for act in ("invited Ada", "added the model id-mica", f"left out votes of {voter}"):
+        acts = "invited Ada", "added the model id-mica", f"left out votes of {voter}"
+        for act in (*acts, "exported battles"):
             assert act in log
         assert "reason: thought again" in log
         assert command("backup", "--to", "team-backup.db", **here).returncode == 0

@@ -468,6 +468,10 @@ def admin_policies(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/policies")
 
 
+def admin_exports(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/exports")
+
+
 def admin_log(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/log")
 
@@ -488,6 +492,7 @@ OF_A_TEAM: dict[str, Pose] = {
         admin_voters,
         admin_battles,
         admin_policies,
+        admin_exports,
         admin_log,
     )
 }

@@ -53,6 +53,7 @@ PAGES = {
     "/admin/voters": "Voters",
     "/admin/battles": "Flagged battles",
     "/admin/policies": "Policies",
+    "/admin/exports": "Exports",
     "/admin/log": "Log",
 }
 """Heading of each page, by its address, for those who may see it."""

@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Self
 
+from arena.boards.export_file import ENDINGS, KINDS
 from arena.domain.answer import FAILURES
 from arena.domain.board_view import Board
 from arena.domain.model import Standing
@@ -30,6 +33,7 @@ ACTS = {
     "disable model": Sentence("disabled the model"),
     "retire model": Sentence("retired the model"),
     "weigh model": Sentence("changed the weight of"),
+    "export": Sentence("exported"),
     "erase words": Sentence("erased the words of"),
     "expire": Sentence("let go what was kept long enough:"),
     "clear space": Sentence("wrote the files anew"),
@@ -45,11 +49,42 @@ api_key_env = "BASALT_KEY"
 """
 """Table of a model, as it is pasted."""
 
+KIND_WORDS = dict(
+    zip(
+        KINDS,
+        (Sentence("Battles"), Sentence("Answers"), Sentence("Votes"), Sentence("Ratings")),
+        strict=True,
+    )
+)
+
 STANDINGS = {
     Standing.ENABLED: Sentence("enabled"),
     Standing.DISABLED: Sentence("disabled"),
     Standing.RETIRED: Sentence("retired"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class AskedExport:
+    """What somebody asks to be exported, in the words of the form.
+
+    Attributes
+    ----------
+    since, until : str
+        Days, such as 2026-11-01; empty for no bound.
+    """
+
+    what: str
+    ending: str
+    since: str
+    until: str
+
+    @classmethod
+    def of_month(cls, today: date) -> Self:
+        """Ask for the battles of the month in which a day lies."""
+        first = today.replace(day=1)
+        following = (first + timedelta(days=32)).replace(day=1)
+        return cls(KINDS[0], ENDINGS[0], first.isoformat(), following.isoformat())
 
 
 def overview_page(status: Status, now: datetime, visit: Visit) -> str:
@@ -83,6 +118,13 @@ def flagged_page(
 def policies_page(boards: Sequence[Board], held: Mapping[str, float], visit: Visit) -> str:
     """Page of the policies: what each counts, and which rules are held."""
     return _filled("policies", visit, boards=boards, held=held, most=MOST)
+
+
+def exports_page(asked: AskedExport, problem: Sentence | None, visit: Visit) -> str:
+    """Page of exports, with what was asked for in its form."""
+    return _filled(
+        "exports", visit, problem=problem, asked=asked, kinds=KIND_WORDS, endings=ENDINGS
+    )
 
 
 def models_page(

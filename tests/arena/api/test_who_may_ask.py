@@ -96,6 +96,7 @@ ROUTES = {
     ROOM: """
         GET /admin
         GET /admin/battles
+        GET /admin/exports
         GET /admin/log
         GET /admin/models
         GET /admin/policies
@@ -103,6 +104,7 @@ ROUTES = {
         """,
     RUN: """
         POST /admin/exclude
+        POST /admin/exports
         POST /admin/models/add
         POST /admin/models/place
         POST /admin/models/test
