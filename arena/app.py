@@ -501,7 +501,7 @@ def _room(parts: Parts, settings: Settings) -> Room:
 
     def export(what: str, ending: str, days: Days, by: str) -> Path:
         file = make_file(settings.database, what, ending, days)
-        bounds = {"since": days.since, "until": days.until}
+        bounds = {"since": days.since, "until": days.until} if what != "ratings" else {}
         detail = {name: day.date().isoformat() for name, day in bounds.items() if day}
         try:
             with store.writing() as session:
