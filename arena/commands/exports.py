@@ -68,7 +68,6 @@ def battles(
 
     Examples
     --------
-    arena export battles --to battles.parquet
     arena export battles --to november.parquet --since 2026-11-01 --until 2026-12-01
     arena export battles --to theirs.jsonl --layout chatbot-arena --database sqlite:///arena.db
     """
@@ -151,8 +150,7 @@ def votes(
 
     Examples
     --------
-    arena export votes --to votes.parquet
-    arena export votes --to november.csv --since 2026-11-01 --until 2026-12-01
+    arena export votes --to november.parquet --since 2026-11-01 --until 2026-12-01
     arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
     from arena.boards.dataset import export_votes  # the store takes two seconds to import
