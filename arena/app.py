@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,17 +25,18 @@ from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards import integrity, leaderboard
+from arena.boards.export_file import make_file
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.value import Valuation
-from arena.boards.voter_check import MOST_SHOWN, VoterCheck
+from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Roster, Standing
 from arena.domain.people import Perishable, Retention
 from arena.domain.room_view import RosterView, Trial, VotersView
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Days, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -46,7 +48,7 @@ from arena.logs import log_notice
 from arena.metrics import Metrics
 from arena.pages.admin.room import Room, RosterDesk, admin_router
 from arena.pages.rendering import Visit
-from arena.pages.routes import Exhibits, missing, pages_router, visit_to
+from arena.pages.routes import Exhibits, missing, not_let_in, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
 from arena.pages.standings import Below, prepare
 from arena.play import upkeep
@@ -150,6 +152,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             settings.user_header.lower(),
             settings.members_only,
         ),
+        not_let_in=not_let_in,
     )
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
@@ -487,13 +490,26 @@ def _room(parts: Parts, settings: Settings) -> Room:
 
     def voters() -> VotersView:
         left_out = store.read(exclusions.left_out, policy, MOST_SHOWN)
+        busiest = store.read(exclusions.busiest, MOST_BUSY)
         suspects = check.newest.suspects if check.newest else ()
         ids = {one.voter for one in left_out} | {one.voter for one in suspects}
-        names = store.read(people.names, ids)
-        return VotersView(check.newest, check.examining, check.problem, left_out, names)
+        names = store.read(people.names, ids | {one.voter for one in busiest})
+        return VotersView(check.newest, check.examining, check.problem, left_out, busiest, names)
 
     def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:
         return lambda target, reason, by: decide(store, target, reason, by, _now()).changed
+
+    def export(what: str, ending: str, days: Days, by: str) -> Path:
+        file = make_file(settings.database, what, ending, days)
+        bounds = {"since": days.since, "until": days.until} if what != "ratings" else {}
+        detail = {name: day.date().isoformat() for name, day in bounds.items() if day}
+        try:
+            with store.writing() as session:
+                people.note(session, by, "export", what, {"as": ending, **detail}, _now())
+        except BaseException:
+            rmtree(file.parent)
+            raise
+        return file
 
     return Room(
         status=lambda: store.read(last_day.status, _now(), settings.max_dollars_per_day),
@@ -506,6 +522,7 @@ def _room(parts: Parts, settings: Settings) -> Room:
         readmit=decided(integrity.readmit),
         examine=check.begin,
         roster=_desk(parts, settings),
+        export=export,
         apply=lambda by: sum(done.votes for done in check.apply(by) if not done.held),
     )
 

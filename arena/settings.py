@@ -379,8 +379,9 @@ def read_keys(models: Iterable[Model], file: Path | None = None) -> Keys:
     for model_id, name in needing:
         if not keys.get(name):
             msg = (
-                f"Model {model_id!r} needs the environment variable {name!r}, "
-                "which is not set. Set it, or remove api_key_env from the roster."
+                f"Model {model_id!r} needs the key {name!r}, which is set nowhere. Put it into "
+                "the file that ARENA_KEYS names or into the environment, or remove api_key_env "
+                "from the roster."
             )
             raise SettingsError(msg)
     return keys

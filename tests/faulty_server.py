@@ -10,7 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -54,6 +54,8 @@ class Behaviour:
         Send nothing at all, not even the status.
     status : int
         Anything but 200 answers with the error object and no stream.
+    key : str
+        Who brings another one is answered so with the status 401; empty asks for none.
     error : mapping
         The inside of ``{"error": ...}``.
     write_bytes : int or None
@@ -79,6 +81,7 @@ class Behaviour:
     request_id: str = "chatcmpl-1"
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
+    key: str = ""
     error: Mapping[str, object] = field(default_factory=dict)
     fault: Fault = Fault.NONE
     fault_after: int = 0
@@ -146,6 +149,8 @@ class FaultyServer:
             behaviour = behaviour(body)
         if behaviour is None:
             return JSONResponse({"error": {"message": f"no model {name}"}}, 404)
+        if behaviour.key and request.headers.get("authorization") != f"Bearer {behaviour.key}":
+            behaviour = replace(behaviour, status=401)
         if behaviour.silent:
             await self._until_left(request, name)
         if behaviour.status != 200:

@@ -117,11 +117,11 @@ def parse_events(text: str) -> list[StreamEvent]:
     return [StreamEvent(f["event"], json.loads(f["data"]), f["id"]) for f in fields if f]
 
 
-def invited(served: Served, role: Role, name: str = "Ada Lovelace") -> str:
+def invited(served: Served, role: Role, name: str = "Ada Lovelace", uses: int = 1) -> str:
     """Invite somebody; gives the path of the link."""
     token, now = new_token(), datetime.now(UTC)
     with closing(Store(served.database)) as store, store.writing() as session:
-        invitation, expires = Invitation(role, name, 1), now + timedelta(days=1)
+        invitation, expires = Invitation(role, name, uses), now + timedelta(days=1)
         people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
     return f"/join/{token}"
 

@@ -10,12 +10,13 @@ from urllib.parse import quote
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from arena.api.origins import PROBES, RequestFacts, Trust, decide, take_forwarded
-from arena.api.problems import from_arena, from_http, language_of, too_large
+from arena.api.origins import PROBES, SAFE, RequestFacts, Trust, decide, take_forwarded
+from arena.api.problems import from_arena, from_http, language_of, reads_pages, too_large
 from arena.domain.vote import Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language, chosen_language
 from arena.errors import StoreError
@@ -106,11 +107,19 @@ class Visitors:
     Whom the arena knows is ``request.state.person`` besides.
     """
 
-    def __init__(self, app: ASGIApp, people: People, addresses: Addresses, trust: Trust) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        people: People,
+        addresses: Addresses,
+        trust: Trust,
+        not_let_in: Callable[[Request, str], Response],
+    ) -> None:
         self.app = app
         self.people = people
         self.addresses = addresses
         self.trust = trust
+        self.not_let_in = not_let_in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its voter, or answer why not."""
@@ -123,7 +132,7 @@ class Visitors:
         try:
             header = await self._let_in(scope)
         except HTTPException as refusal:
-            await _refused(refusal, scope)(scope, receive, send)
+            await self._refused(refusal, Request(scope))(scope, receive, send)
             return
         except StoreError as error:  # who asks is not known: no handler of errors is this far out
             await from_arena(error, language_of(scope))(scope, receive, send)
@@ -175,6 +184,17 @@ class Visitors:
         if user is None and (claim is None or self.people.held(claim.voter)[1]):
             return self.people.asker(user, claim)
         return await run_in_threadpool(self.people.asker, user, claim)
+
+    def _refused(self, refusal: HTTPException, request: Request) -> Response:
+        """Answer why somebody is not let in; who heads for a page is led to the way in."""
+        status, scope = refusal.status_code, request.scope
+        if status == 401 and reads_pages(request):
+            query = f"?{q.decode()}" if (q := scope["query_string"]) else ""
+            wanted = quote(scope["path"] + query)
+            return RedirectResponse(f"/sign-in?to={wanted}", 303, {"Cache-Control": "no-store"})
+        if status == 403 and request.method in SAFE and reads_pages(request):
+            return self.not_let_in(request, refusal.detail)
+        return from_http(refusal, language_of(scope))
 
     def _placed(self, voter: Voter | None, scope: Scope) -> Voter | None:
         """Note where a voter asks from."""
@@ -270,15 +290,6 @@ def _keep_private(path: str, headers: MutableHeaders) -> None:
         headers["cache-control"] = "private"
     elif path.startswith(BATTLES):
         headers.setdefault("cache-control", "private, no-store")
-
-
-def _refused(refusal: HTTPException, scope: Scope) -> Response:
-    """Answer why somebody is not let in; who heads for a page is led to the way in."""
-    headers = Headers(scope=scope)
-    if refusal.status_code == 401 and "text/html" in headers.get("accept", ""):
-        wanted = quote(scope["path"] + (f"?{q.decode()}" if (q := scope["query_string"]) else ""))
-        return RedirectResponse(f"/sign-in?to={wanted}", 303, {"Cache-Control": "no-store"})
-    return from_http(refusal, language_of(scope))
 
 
 def _template(scope: Scope) -> str:

@@ -99,12 +99,12 @@ def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
     Parameters
     ----------
     missing : callable
-        Page for a browser at an address without one.
+        Page for a browser at an address without one, or that takes a form alone.
     """
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if error.status_code == 404 and _reads_pages(request):
+        if error.status_code in (404, 405) and reads_pages(request):
             return await run_in_threadpool(missing, request)
         return _http_error(error, language_of(request.scope))
 
@@ -177,7 +177,7 @@ async def _bad_request(request: Request, error: Exception) -> JSONResponse:
     return _problem(422, UNREADABLE, f"{where}: {first['msg']}.", language_of(request.scope))
 
 
-def _reads_pages(request: Request) -> bool:
+def reads_pages(request: Request) -> bool:
     """Tell a browser on its way to a page from a program, and from a part of a page."""
     is_page = not request.url.path.startswith(("/api/", "/health/"))
     return is_page and "text/html" in request.headers.get("accept", "")

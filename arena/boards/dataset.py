@@ -13,7 +13,17 @@ from typing import Any
 import duckdb
 
 from arena.boards.dataset_card import Written
-from arena.domain.vote import DEFAULT, INHERITS, POLICIES, READMITTED, Choice, Policy, VoterKind
+from arena.domain.vote import (
+    DEFAULT,
+    EVER,
+    INHERITS,
+    POLICIES,
+    READMITTED,
+    Choice,
+    Days,
+    Policy,
+    VoterKind,
+)
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION
 from arena.store.records import LoggedLink
@@ -83,6 +93,8 @@ TOPIC = "topic"
 EXACT = "__exact"
 """Whether the values of a row are spelled as the export spells them: a rating may read others."""
 NO_TOPICS: Mapping[str, str] = {}
+OUTSIDE = "outside the days"
+"""Why a vote is not shown that was cast before or after the days that an export is of."""
 HASH = re.compile("[0-9a-f]{64}")
 
 Row = Mapping[str, Any]
@@ -95,6 +107,7 @@ def export_votes(
     *,
     total: int,
     topics: Mapping[str, str] = NO_TOPICS,
+    days: Days = EVER,
     everything: bool = False,
 ) -> Written:
     """Write the votes that a policy counts, in the order of the chain.
@@ -110,6 +123,8 @@ def export_votes(
         How many links there are.
     topics : mapping
         What the prompt of a battle is about: see `TOPIC`.
+    days : Days
+        Of the votes outside these only the hashes are written, ``everything`` or not.
     everything : bool
         Write also what the policy leaves out, skips among it, with the reason.
 
@@ -122,11 +137,13 @@ def export_votes(
 
     def rows() -> Iterator[Row]:
         for link in links:
-            reason = _why_not(link, policy)
-            if link.kind == "vote":
+            is_vote = link.kind == "vote"
+            outside = is_vote and not days.cover(link.bound["ts"])
+            reason = OUTSIDE if outside else _why_not(link, policy)
+            hides = reason is not None and (outside or not everything)
+            if is_vote and not outside:
                 written.count(reason, link.bound["ts"])
-                written.rows += reason is None or everything
-            hides = reason is not None and not everything
+                written.rows += not hides
             yield _row(link, policy, reason, topics, hides=hides) | of_all
 
     write_rows(rows(), COLUMNS, path)

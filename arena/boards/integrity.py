@@ -123,6 +123,7 @@ def exclude(store: Store, target: str, reason: str, by: str, now: datetime) -> D
     """
     target, reason = storable(target), storable(reason.strip())
     with store.writing() as session:
+        target = exclusions.whole_id(session, target)
         battles = exclusions.battles_meant(session, target)
         _require(battles, target, reason)
         grounds = Grounds(BY_HAND, __version__, reason)
@@ -144,6 +145,7 @@ def readmit(store: Store, target: str, reason: str, by: str, now: datetime) -> D
     """
     target, reason = storable(target), storable(reason.strip())
     with store.writing() as session:
+        target = exclusions.whole_id(session, target)
         battles = exclusions.battles_meant(session, target)
         _require(battles, target, reason)
         fresh = exclusions.readmit(
@@ -161,8 +163,9 @@ def _require(battles: Sequence[str], target: str, reason: str) -> None:
         raise RoomError(msg)
     if not battles:
         msg = Sentence(
-            "%(id)s is neither a voter with votes nor a battle with a vote: take an id from the "
-            "check of voters, or from the address of a battle.",
+            "%(id)s is neither a voter with votes nor a battle with a vote: take an id, or 8 "
+            "characters or more of its beginning, from the page Voters or arena voters --format "
+            "csv, or the whole one from the address of a battle.",
             id=repr(target[:LONGEST_ID]),
         )
         raise RoomError(msg)

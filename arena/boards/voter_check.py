@@ -17,8 +17,8 @@ from rating.tables.voter_report import VotersReport, check_source
 
 logger = logging.getLogger(__name__)
 
-MOST_SHOWN = 200
-"""Suspects that a page lists; `arena voters` lists all."""
+MOST_SHOWN, MOST_BUSY = 200, 10
+"""Suspects, and those who voted most, that a page lists; `arena voters` lists all."""
 
 
 class VoterCheck:

@@ -1,7 +1,7 @@
 """`arena export battles`, `answers`, `votes` and `ratings`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 from cyclopts import Parameter
 
 from arena.commands.arguments import Database, Flat, PolicyName, TaggerName, policy_named
+from arena.domain.vote import EVER, Days
 from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import say, working
 from rating.errors import DataError
@@ -46,6 +47,7 @@ class Export:
 def battles(
     *,
     export: Annotated[Export, Flat],
+    days: Annotated[Days, Flat] = EVER,
     everything: All = False,
     whole: bool = False,
     layout: Layout = "arena",
@@ -66,7 +68,7 @@ def battles(
 
     Examples
     --------
-    arena export battles --to battles.parquet
+    arena export battles --to november.parquet --since 2026-11-01 --until 2026-12-01
     arena export battles --to theirs.jsonl --layout chatbot-arena --database sqlite:///arena.db
     """
     if everything and layout != "arena":
@@ -75,9 +77,9 @@ def battles(
     from arena.boards.transcripts import export_as_chatbot_arena, export_battles
     from arena.store import transcripts
 
-    with _exporting(export) as (store, policy, advance), store.reading() as session:
+    with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         total = transcripts.count_battles(session, voted=not everything)
-        some = transcripts.battles(session, policy, voted=not everything)
+        some = transcripts.battles(session, policy, voted=not everything, days=days)
         some = _followed(some, total, advance)
         if layout == "arena":
             written = export_battles(some, policy, export.to, everything=everything, whole=whole)
@@ -88,7 +90,11 @@ def battles(
 
 
 def answers(
-    *, export: Annotated[Export, Flat], everything: All = False, whole: bool = False
+    *,
+    export: Annotated[Export, Flat],
+    days: Annotated[Days, Flat] = EVER,
+    everything: All = False,
+    whole: bool = False,
 ) -> None:
     """Write answers with how each ended, its failure, times, tokens and cost.
 
@@ -111,9 +117,9 @@ def answers(
     from arena.boards.transcripts import export_answers
     from arena.store import transcripts
 
-    with _exporting(export) as (store, policy, advance), store.reading() as session:
+    with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         total = transcripts.count_battles(session, voted=not everything)
-        some = transcripts.battles(session, policy, voted=not everything)
+        some = transcripts.battles(session, policy, voted=not everything, days=days)
         some = _followed(some, total, advance)
         written = export_answers(some, policy, export.to, everything=everything, whole=whole)
     say(f"{export.to}: {written.rows:,} answers, policy {policy.name}.{_scrubbed(written)}")
@@ -123,13 +129,15 @@ def answers(
 def votes(
     *,
     export: Annotated[Export, Flat],
+    days: Annotated[Days, Flat] = EVER,
     tagger: TaggerName = None,
     everything: All = False,
     topics: bool = False,
 ) -> None:
     """Write the votes that a policy counts, one row a vote, without texts.
 
-    Of other votes only the hashes are written, so that the chain has no gaps: see arena verify.
+    Of other votes, those outside --since and --until too, only the hashes are written, so that
+    the chain has no gaps: see arena verify.
     Exit code 3: the record does not verify; the file is written.
 
     Parameters
@@ -142,7 +150,7 @@ def votes(
 
     Examples
     --------
-    arena export votes --to votes.parquet
+    arena export votes --to november.parquet --since 2026-11-01 --until 2026-12-01
     arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
     from arena.boards.dataset import export_votes  # the store takes two seconds to import
@@ -157,13 +165,19 @@ def votes(
             "(ARENA_SHOW_BATTLES=false): drop it, and see arena topics --private."
         )
         raise SettingsError(msg)
-    with _exporting(export) as (store, policy, advance), store.reading() as session:
+    with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         policy = replace(policy, tagger=labels.tagger_named(session, tagger))
         named = _topics(asked(session, policy), battles(session)) if topics else {}
         total = log.count_links(session)
         links = _followed(log.links(session, policy), total, advance)
         written = export_votes(
-            links, policy, export.to, total=total, topics=named, everything=everything
+            links,
+            policy,
+            export.to,
+            total=total,
+            topics=named,
+            days=days,
+            everything=everything,
         )
         verified = verify(session)
     logged = f"{written.rows:,} of {written.votes.total():,} logged votes"
@@ -194,17 +208,20 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
 
 @contextmanager
 def _exporting(
-    export: Export,
+    export: Export, days: Days = EVER
 ) -> "Iterator[tuple[Store, Policy, Callable[[int, int], None]]]":
     """Give the store, the policy, and what to call with how much is written."""
     from arena.settings import read_settings
-    from arena.store.store import Store
+    from arena.store.store import existing
     from rating.tables.writing import require_writable
 
+    if days.since and days.until and days.until <= days.since:
+        msg = f"--until {days.until} is not after --since {days.since}: nothing lies between them."
+        raise SettingsError(msg)
     require_writable(export.to)
     policy = policy_named(export.policy)
     url = read_settings(database=export.database).database
-    with closing(Store(url)) as store, working("Exporting") as advance:
+    with existing(url) as store, working("Exporting") as advance:
         yield store, policy, advance
 
 

@@ -25,7 +25,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     Parameters
     ----------
     target
-        Id of a voter, or of a battle for the vote on it.
+        Id of a voter, or its first 8 characters at the least, or id of a battle for the vote on
+        it: see arena voters --format csv, and the address of a battle.
     reason
         Why, in words that anybody may read.
 
@@ -53,7 +54,7 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     Parameters
     ----------
     target
-        Id of a voter, or of a battle for the vote on it.
+        As of arena exclude.
     reason
         Why, in words that anybody may read.
 

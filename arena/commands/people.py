@@ -1,7 +1,7 @@
 """`arena people list`, `invite`, `change`, and `arena erase`: whom the arena knows and forgets."""
 
 import sys
-from contextlib import closing
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,7 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
     arena people list
     arena people list --format json
     """
-    with closing(_store(database)) as store:
+    with _store(database) as store:
         everybody = _matching(store, "")
     if form == "json":
         write_json({"people": [_as_row(one) for one in everybody]})
@@ -101,7 +101,7 @@ def invite(
         raise SettingsError(msg)
     token, now = new_token(), datetime.now(UTC)
     expires = now + timedelta(days=days)
-    with closing(_store(database)) as store:
+    with _store(database) as store:
         new = Invitation(role or Role.VOTER, name.strip(), uses)
         invitation = new if to is None else _back(store, to, uses)
         with store.writing() as session:
@@ -146,7 +146,7 @@ def change(
     if role is None and block is None and not sign_out:
         msg = "Say what to change: --role, --block, --unblock or --sign-out."
         raise SettingsError(msg)
-    with closing(_store(database)) as store:
+    with _store(database) as store:
         voter = _one(_matching(store, who), who).person.id
         with store.writing() as session:
             changed = people.change(
@@ -192,7 +192,7 @@ def erase(
     """
     from arena.store import erasing, people
 
-    with closing(_store(database)) as store:
+    with _store(database) as store:
         with store.reading() as session:
             voters = erasing.voters_of(session, voter)
             battles = erasing.battles_of(session, voters)
@@ -230,11 +230,11 @@ def _confirm(word: str) -> None:
         raise SettingsError(msg)
 
 
-def _store(database: str | None) -> "Store":
+def _store(database: str | None) -> "AbstractContextManager[Store]":
     from arena.settings import read_settings
-    from arena.store.store import Store
+    from arena.store.store import existing
 
-    return Store(read_settings(database=database).database)
+    return existing(read_settings(database=database).database)
 
 
 def _matching(store: "Store", who: str) -> "list[ListedPerson]":

@@ -1,6 +1,5 @@
 """`arena models add`, `enable`, `disable`, `retire`, `weight`: who battles, without a restart."""
 
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,10 +27,10 @@ def add(file: Path, /, *, database: Database = None) -> None:
     """
     from arena.settings import read_roster, read_settings
     from arena.store import people, roster
-    from arena.store.store import Store
+    from arena.store.store import existing
 
     models = tuple(read_roster(file, to_battle=False))
-    with closing(Store(read_settings(database=database).database)) as store:
+    with existing(read_settings(database=database).database) as store:
         with store.writing() as session:
             changed = roster.add(session, models, people.TERMINAL, datetime.now(UTC))
         for model in changed:

@@ -133,7 +133,9 @@ def models(*, roster: RosterFile = None) -> None:
 
 
 def check_models(*, roster: RosterFile = None) -> None:
-    """Send every model a tiny request, and print how long it took or what failed.
+    """Send every model of a file a tiny request, and print how long it took or what failed.
+
+    One model is enough, such as one that is to be added.
 
     Examples
     --------
@@ -144,7 +146,8 @@ def check_models(*, roster: RosterFile = None) -> None:
     from arena.settings import read_roster, read_settings
 
     settings = read_settings(roster=roster)
-    asked = read_roster(settings.roster) if settings.roster else Roster(POCKET_MODELS)
+    file = settings.roster
+    asked = read_roster(file, to_battle=False) if file else Roster(POCKET_MODELS)
     trials = asyncio.run(_check_all(asked, settings))
     rows = [(model.id, model.endpoint, *_shown(trials[model.id])) for model in asked]
     show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from arena.commands.arguments import Database, TableOrJson
+from arena.domain.answer import FAILURES
 from arena.terminal import plain, show, table, write_json
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _sentences(day: "Status") -> Iterator[str]:
     for model in day.models:
         for one in model.failures:
             yield (
-                f"{model.model}: {one.failure}, {one.times:,} times, last at "
+                f"{model.model}: {FAILURES[one.failure]}, {one.times:,} times, last at "
                 f"{one.last:%Y-%m-%d %H:%M} UTC: {one.sentence}"
             )
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from judge.completion import TokenLogprob
+from rating.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,21 @@ class FailureClass(StrEnum):
     RATE_LIMIT = "rate_limit"
     TIMEOUT = "timeout"
     UNREACHABLE = "unreachable"
+
+
+FAILURES = {
+    FailureClass.AUTH: Sentence("key refused"),
+    FailureClass.BAD_REQUEST: Sentence("request refused"),
+    FailureClass.CONTENT_FILTER: Sentence("content filter"),
+    FailureClass.CONTEXT_LENGTH: Sentence("prompt too long"),
+    FailureClass.DROPPED: Sentence("connection broken"),
+    FailureClass.EMPTY: Sentence("empty answer"),
+    FailureClass.INTERNAL: Sentence("fault of ours"),
+    FailureClass.MALFORMED: Sentence("unreadable answer"),
+    FailureClass.NOT_FOUND: Sentence("not found"),
+    FailureClass.OVERLOADED: Sentence("overloaded"),
+    FailureClass.RATE_LIMIT: Sentence("rate limit"),
+    FailureClass.TIMEOUT: Sentence("timed out"),
+    FailureClass.UNREACHABLE: Sentence("unreachable"),
+}
+"""Why a model did not answer, in words."""

@@ -177,6 +177,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyVoter:
+    """A voter with all their votes; ``last`` is when they voted last."""
+
+    voter: str
+    votes: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class VotersView:
     """What is known of voters.
 
@@ -190,6 +199,8 @@ class VotersView:
         Why the newest attempt gave none.
     left_out : tuple of LeftOut
         The most votes first.
+    busiest : tuple of BusyVoter
+        Those who voted most.
     names : mapping of str to str
         Of the voters whom the arena knows, by their ids.
     """
@@ -198,6 +209,7 @@ class VotersView:
     examining: bool
     problem: str | None
     left_out: tuple[LeftOut, ...]
+    busiest: tuple[BusyVoter, ...]
     names: Mapping[str, str]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -156,7 +157,11 @@ class Policy:
         return (
             Sentence("One vote a battle counts; a skip is no vote."),
             *(KIND_RULES[kind] for kind in others),
-            Sentence("Votes with a logged exclusion are left out, and counted by reason."),
+            Sentence(
+                "Votes with an exclusion logged for %(policy)s are left out, and counted by "
+                "reason.",
+                policy=self.name,
+            ),
         )
 
     def why_not(self, choice: Choice, kind: VoterKind, exclusions: tuple[str, ...]) -> str | None:
@@ -173,6 +178,29 @@ class Policy:
             return str(LEFT_OUT[kind])
         return exclusions[0] if exclusions else None
 
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """When what is exported was voted on; a battle without a vote goes by when it began.
+
+    Attributes
+    ----------
+    since : datetime or None
+        Only what was voted on from this moment on, in UTC, such as 2026-11-01.
+    until : datetime or None
+        Only what was voted on before this moment: 2026-12-01 for all of November.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def cover(self, moment: datetime) -> bool:
+        """Tell whether a moment, with its zone, is within them."""
+        begun = self.since is None or moment >= self.since
+        return begun and (self.until is None or moment < self.until)
+
+
+EVER = Days()
 
 DEFAULT = Policy("default-v2", frozenset(VoterKind) - {VoterKind.SIMULATED})
 """Every vote of a person, once, unless an exclusion is logged for it."""

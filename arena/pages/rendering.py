@@ -89,7 +89,13 @@ class Visit:
     votes: int = 0
     person: Person | None = None
 
+    @property
+    def runs_it(self) -> bool:
+        """Whether who asks runs the arena."""
+        return self.person is not None and self.person.role is Role.ADMIN
 
+
+NO_SUCH_PAGE = Sentence("There is no such page")
 ANYBODY = Visit()
 """Who asks for a page, where nothing is known of them."""
 
@@ -420,9 +426,9 @@ def _rows_of(topics: Sequence[ShownTopic], depth: int) -> Iterator[tuple[int, Sh
         yield from _rows_of(topic.within, depth + 1)
 
 
-def missing_page(advice: str, visit: Visit = ANYBODY) -> str:
-    """Page for an address at which there is nothing, with words on where to go on."""
-    return filled("missing.html", visit, advice=advice)
+def missing_page(advice: str, visit: Visit = ANYBODY, heading: Sentence = NO_SUCH_PAGE) -> str:
+    """Page for an address at which there is nothing for who asks, with words on where to go on."""
+    return filled("missing.html", visit, advice=advice, heading=heading)
 
 
 def with_site_head(file: str, address: str, visit: Visit) -> str:

@@ -70,6 +70,7 @@ SHORTLY_S, PATIENCE_S = 0.3, 2.0
 """How long a page waits for boards by label that were never made before: with and without them."""
 SAME = {"coding": "code", "math": "maths"}
 """Labels by the names that other arenas have for them."""
+NOT_FOR_YOU = Sentence("You may not see this page")
 NO_PAGE = Sentence("The address may be mistyped, or what was here has moved.")
 NO_RATINGS = Sentence("No model of this board is rated yet, so there is nothing to download.")
 NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard without one.")
@@ -475,6 +476,12 @@ def _is_there(study: Path | None) -> bool:
 def missing(visit: Visit) -> Response:
     """Answer for an address at which there is no page."""
     return _missing(visit, NO_PAGE)
+
+
+def not_let_in(request: Request, why: str) -> Response:
+    """Answer whom the arena knows, and who may not see a page."""
+    page = missing_page(why, visit_to(request), NOT_FOR_YOU)
+    return HTMLResponse(page, 403, {"Cache-Control": "no-store, private"})
 
 
 def _missing(visit: Visit, advice: str) -> Response:

@@ -143,8 +143,8 @@ def _empty(write: Connection) -> None:
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
             msg = (
-                f"The database {shown(write.engine)} is in use: it holds {rows:,} of "
-                f"{table.name!r}. Restore into a new database."
+                f"The database {shown(write.engine)} is in use: it holds {rows:,} already in the "
+                f"table {table.name!r}. Restore into a new database."
             )
             raise StoreError(msg)
     for table in reversed(Table.metadata.sorted_tables):

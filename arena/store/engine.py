@@ -368,7 +368,10 @@ def reading_existing(url: str) -> Iterator[Session]:
     with opened(url) as engine, named(f"read the database {shown(engine)}"):
         file = sqlite_file(engine.url)
         if engine.dialect.name == "sqlite" and not file.is_file():
-            msg = f"Cannot read {str(file)!r}: there is no such database. Name one that is there."
+            msg = (
+                f"Cannot read {str(file)!r}: there is no such database. Name one that is there, "
+                "by --database or ARENA_DATABASE; arena serve makes it when it first starts."
+            )
             raise StoreError(msg)
         with Session(snapshot(engine)) as session:
             _require_schema(session, shown(engine))

@@ -16,6 +16,7 @@ from arena.domain.battle import BattleState
 from arena.domain.people import INVITES, Erased
 from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
 from arena.store.chain import text_hash
+from arena.store.exclusions import LEAST_ID
 from arena.store.people import note
 from arena.store.store import Store
 from arena.store.tables import (
@@ -38,8 +39,6 @@ ERASE, EXPIRE, CLEAR = "erase words", "expire", "clear space"
 """Acts: words went, for their owner or with time, and the files were written anew."""
 BATCH = 500
 """Rows in one statement."""
-LEAST_ID = 8
-"""Characters of an id that name somebody whose words are to go."""
 PIECE = 24
 """Characters of a piece by which a text is known again in what a judge was sent."""
 MOST_PIECES = 64

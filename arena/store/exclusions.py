@@ -8,13 +8,15 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Float, func, or_, select, type_coerce
 from sqlmodel import Session, col
 
-from arena.domain.room_view import FlaggedBattle, LeftOut
-from arena.domain.vote import INHERITS, READMITTED
+from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
+from arena.domain.vote import INHERITS, READMITTED, VoterKind
 from arena.store import voting
 from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
 
 HELD = "held"
 APPLIED = "applied"
+LEAST_ID = 8
+"""Characters of an id that name a voter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,32 @@ def reasons_on(session: Session, policy: str, votes: Collection[int]) -> dict[in
     )
     newest = {key: (rule, why) for key, rule, why in session.connection().execute(query)}
     return {key: why for key, (rule, why) in newest.items() if rule != READMITTED}
+
+
+def whole_id(session: Session, target: str) -> str:
+    """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
+    ids = (col(VoterRow.id), col(VoterRow.person))
+    begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
+    query = select(func.coalesce(VoterRow.person, VoterRow.id), col(VoterRow.id)).where(begins)
+    known = session.connection().execute(query).all() if len(target) >= LEAST_ID else []
+    owners = {owner for owner, _ in known}
+    is_whole = target in owners | {one for _, one in known}
+    return target if is_whole or len(owners) != 1 else str(owners.pop())
+
+
+def busiest(session: Session, most: int) -> tuple[BusyVoter, ...]:
+    """Count the votes of those who voted most, whether they count or not."""
+    voter = func.coalesce(VoterRow.person, VoterRow.id)
+    votes = func.count()
+    query = (
+        select(voter, votes, func.max(col(VoteRow.created)))
+        .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
+        .where(col(VoterRow.kind) != VoterKind.SIMULATED)
+        .group_by(voter)
+        .order_by(votes.desc(), voter)
+        .limit(most)
+    )
+    return tuple(BusyVoter(*row) for row in session.connection().execute(query))
 
 
 def battles_meant(session: Session, target: str) -> list[str]:

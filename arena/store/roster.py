@@ -16,6 +16,8 @@ from arena.store.tables import RosterEntryRow, RosterVersionRow
 from rating.sentences import Sentence
 
 _MODEL = TypeAdapter(Model)
+MOST_NAMED = 20
+"""Ids in the sentence about one that is not in the roster."""
 ACTS = {
     Standing.ENABLED: "enable model",
     Standing.DISABLED: "disable model",
@@ -105,7 +107,13 @@ def change(
     alone(session.connection())
     row = session.get(RosterEntryRow, model)
     if row is None:
-        raise RoomError(Sentence("The roster has no model %(id)s.", id=repr(model[:100])))
+        known = ", ".join(one.model.id for one in entries(session)[:MOST_NAMED])
+        words = Sentence(
+            "The roster has no model %(id)s. Ids in it: %(known)s.",
+            id=repr(model[:100]),
+            known=known or "–",
+        )
+        raise RoomError(words)
     if standing is not None:
         before, row.standing = row.standing, standing
         log.note_event(session, model, standing, {"before": before}, now)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, func, select
 from sqlmodel import Session, col
 
-from arena.domain.vote import Policy
+from arena.domain.vote import EVER, Days, Policy
 from arena.store import exclusions, labels
 from arena.store.chain import BATCH, AnyRow
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow, VoterRow
@@ -82,7 +82,9 @@ class LoggedBattle:
     labels: Mapping[str, str]
 
 
-def battles(session: Session, policy: Policy, *, voted: bool) -> Iterator[LoggedBattle]:
+def battles(
+    session: Session, policy: Policy, *, voted: bool, days: Days = EVER
+) -> Iterator[LoggedBattle]:
     """Give battles in the order in which they began, read some at a time.
 
     Parameters
@@ -93,7 +95,8 @@ def battles(session: Session, policy: Policy, *, voted: bool) -> Iterator[Logged
     query = _BATTLES.where(col(VoteRow.id).is_not(None)) if voted else _BATTLES
     connection, after = session.connection(), 0
     while rows := connection.execute(query, {"after": after}).all():
-        yield from _whole(session, policy, rows)
+        within = [row for row in rows if days.cover(row.ts or row.created)]
+        yield from _whole(session, policy, within)
         after = rows[-1].id
 
 

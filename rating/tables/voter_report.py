@@ -191,13 +191,14 @@ class VotersReport:
             return (few,)
         limit = f"{100 * self.alpha:g} %"
         jointly = sum(voter.flagged_jointly for voter in self.voters)
+        who = "1 voter was" if examined == 1 else f"{examined} voters were"
         return (
             f"An honest voter is flagged with a chance of {limit} at most, however often one "
             "looks. That holds on average over voters whose tastes are normal with the fitted sd "
             f"of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
             f"{self.order_effect:+.2f} nats, fitted too; somebody of very unusual taste or lean "
             "is flagged more often.",
-            f"{examined} voters were examined: of as many honest ones, up to "
+            f"{who} examined: of as many honest ones, up to "
             f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
             f"a chance of {limit} at most that any honest one is among them.",
             few,

@@ -23,7 +23,7 @@ from tests.sqlite import bring_to_revision, new_sqlite
         ("[[models]\n", ["roster.toml", "not TOML"]),
         (GOOD + "colour = 'red'\n", ["unknown key 'colour'", "'red'"]),
         (GOOD.replace('"y"', '"x"'), ["'id'", "'x' twice"]),
-        (GOOD + "api_key_env = 'NO_SUCH_KEY'\n", ["'NO_SUCH_KEY'", "not set"]),
+        (GOOD + "api_key_env = 'NO_SUCH_KEY'\n", ["'NO_SUCH_KEY'", "ARENA_KEYS"]),
         (
             "[[models]]\nid='r'\nname='R'\nendpoint='recorded://f'\nrecording='gone.json'\n"
             + GOOD,

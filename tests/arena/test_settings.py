@@ -121,7 +121,7 @@ def test_a_missing_key_names_the_variable_and_the_model(
 ) -> None:
     roster = read_roster(write(tmp_path, X + "api_key_env = 'SOME_KEY'\n" + Y))
     monkeypatch.delenv("SOME_KEY", raising=False)
-    with pytest.raises(SettingsError, match="'x' needs the environment variable 'SOME_KEY'"):
+    with pytest.raises(SettingsError, match="'x' needs the key 'SOME_KEY'"):
         read_keys(roster)
     monkeypatch.setenv("SOME_KEY", "secret")
     assert read_keys(roster) == {"SOME_KEY": "secret"}

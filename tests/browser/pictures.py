@@ -13,21 +13,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from arena.boards import integrity
+from arena.domain.model import Standing
+from arena.domain.people import Role
 from arena.play.rules import INTERRUPTED
+from arena.store import exclusions
+from arena.store import roster as models
 from arena.store import topics as topic_releases
+from arena.store.people import TERMINAL
 from arena.store.store import Store
 from judge.labels.safety import PackItem, Read, rates
 from tests.browser.conftest import FLAGS
 from tests.browser.person import Person, person
 from tests.browser.test_topics import release
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
-from tests.serving import Served, Visitor, page_of
+from tests.serving import Served, Visitor, invited, page_of
 
 TARGET = Path(__file__).parents[2] / "docs" / "pictures"
 WIDTHS = (1280, 820, 390)
@@ -122,6 +129,7 @@ more moves of memory.
 """,
 )
 ANSWERS = [Behaviour(text=text, chunk_size=6, delay_s=0.01, usage=(21, 150)) for text in TEXTS]
+RENEW = "You can renew it at https://keys.example.com/account."
 SLOW: dict[str, Any] = {"delay_s": 0.05}
 QUICK: dict[str, Any] = {"delay_s": 0.0, "chunk_size": 200}
 
@@ -381,6 +389,116 @@ POSES: dict[str, Pose] = {
 }
 
 
+def enter(ada: Person, served: Served, role: Role) -> None:
+    """Come in as somebody whom the arena knows."""
+    ada.page.goto(served.url + link_for(served.database, role))
+    ada.page.get_by_role("button", name="Come in").click()
+    ada.page.wait_for_load_state()
+
+
+@cache
+def link_for(database: str, role: Role) -> str:
+    """Give the path of a link for as many as come: the log names it once."""
+    return invited(Served("", database), role, uses=1000)
+
+
+def sign_in(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/sign-in?to=/admin")
+
+
+def no_link(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/join/used-before")
+
+
+def join(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(served.url + invited(served, Role.RESEARCHER))
+
+
+def device(ada: Person, server: FaultyServer, served: Served) -> None:
+    enter(ada, served, Role.VOTER)
+    ada.page.goto(f"{served.url}/votes")
+    ada.page.get_by_role("button", name="Use another device").click()
+
+
+def not_yours(ada: Person, server: FaultyServer, served: Served) -> None:
+    enter(ada, served, Role.VOTER)
+    ada.page.goto(f"{served.url}/admin")
+
+
+def hidden(ada: Person, server: FaultyServer, served: Served) -> None:
+    enter(ada, served, Role.ADMIN)
+    my_battles(ada, server, served)
+    ada.page.get_by_role("button", name="Hide from the public").first.click()
+
+
+def erase(ada: Person, server: FaultyServer, served: Served) -> None:
+    hidden(ada, server, served)
+    ada.page.get_by_role("link", name="Erase my words").click()
+
+
+def erased(ada: Person, server: FaultyServer, served: Served) -> None:
+    erase(ada, server, served)
+    ada.page.get_by_role("button", name="Erase my words for good").click()
+
+
+def admin(ada: Person, server: FaultyServer, served: Served, panel: str = "") -> None:
+    enter(ada, served, Role.ADMIN)
+    ada.page.goto(f"{served.url}/admin{panel}")
+
+
+def admin_models(ada: Person, server: FaultyServer, served: Served) -> None:
+    behave(server, **QUICK)
+    expire(server)
+    admin(ada, server, served, "/models")
+    ada.page.get_by_role("button", name="Test all").click()
+    ada.page.get_by_text("It did not answer").wait_for()
+
+
+def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/voters")
+    ada.page.get_by_role("button", name="Examine the voters").click()
+    ada.page.get_by_role("heading", name="What speaks against whom").wait_for()
+
+
+def admin_battles(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/battles")
+
+
+def admin_policies(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/policies")
+
+
+def admin_exports(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/exports")
+
+
+def admin_log(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/log")
+
+
+OF_A_TEAM: dict[str, Pose] = {
+    pose.__name__.replace("_", "-"): pose
+    for pose in (
+        sign_in,
+        no_link,
+        join,
+        device,
+        not_yours,
+        hidden,
+        erase,
+        erased,
+        admin,
+        admin_models,
+        admin_voters,
+        admin_battles,
+        admin_policies,
+        admin_exports,
+        admin_log,
+    )
+}
+"""Poses in the arena of a team, which asks who comes: see `team`."""
+
+
 def vote_for_a_while(served: Served, people: int = 24, votes: int = 9) -> None:
     """Let people vote for the earlier rock, now and then for the other."""
 
@@ -463,6 +581,61 @@ def arena() -> Iterator[tuple[FaultyServer, Served]]:
             yield server, served
 
 
+def expire(server: FaultyServer) -> None:
+    """Let the key of one model be refused, as its endpoint says."""
+    error = {"message": "Incorrect API key provided: it expired on 2026-11-20. " + RENEW}
+    server.behaviours[name_of(ROCKS[3])] = Behaviour(status=401, error=error)
+
+
+@contextmanager
+def team() -> Iterator[tuple[FaultyServer, Served]]:
+    """An arena that a team runs: a key has expired, somebody always votes left, votes are out."""
+    with tempfile.TemporaryDirectory() as name, faulty_server({}) as server:
+        folder = Path(name)
+        settings: dict[str, Any] = {
+            "characters_per_s": 50_000,
+            "max_dollars_per_day": 5,
+            "oidc_issuer": "http://127.0.0.1:9",
+            "oidc_client_id": "arena",
+            "oidc_name": "Rocks Inc",
+            "secret_key": "k" * 32,
+        }
+        behave(server, **QUICK)
+        with page_of(folder, roster(folder, server.url), **settings) as served:
+            vote_for_a_while(served, people=12, votes=5)
+            named = replace(ANSWERS[0], text="I am Quartz 8B, made by Rocks Inc.", chunk_size=200)
+            server.behaviours[name_of(ROCKS[0])] = named
+            expire(server)
+            vote_left(served, 44)
+        link_for(served.database, Role.ADMIN)
+        link_for(served.database, Role.VOTER)
+        run_it(served.database)
+        behave(server)
+        with page_of(folder, roster(folder, server.url), **settings) as served:
+            yield server, served
+
+
+def vote_left(served: Served, votes: int) -> None:
+    """Let one visitor vote for the left side, whatever it says."""
+    with served.visitor() as visitor:
+        for n in range(votes):
+            visitor.vote(visitor.play(PROMPTS[n % len(PROMPTS)].format(n=n + 2)), "model_a")
+
+
+def run_it(database: str) -> None:
+    """Do what those who run an arena do: models rest, votes are left out and taken in again."""
+    now = datetime.now(UTC)
+    with closing(Store(database)) as store:
+        integrity.name_answers(store, now, leave_out=False)
+        others = store.read(exclusions.busiest, 3)[1:]
+        integrity.exclude(store, others[0].voter, "paid for by a vendor", TERMINAL, now)
+        integrity.exclude(store, others[1].voter, "a test of ours", TERMINAL, now)
+        integrity.readmit(store, others[1].voter, "it was a person after all", TERMINAL, now)
+        with store.writing() as session:
+            models.change(session, name_of(ROCKS[5]), TERMINAL, now, standing=Standing.DISABLED)
+            models.change(session, name_of(ROCKS[1]), TERMINAL, now, weight=2.5)
+
+
 def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> None:
     """Put six pictures of one state side by side."""
     shots = []
@@ -470,18 +643,18 @@ def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> N
         for scheme in ("light", "dark"):
             size = {"width": width, "height": 800}
             with person(browser, served, color_scheme=scheme, viewport=size) as ada:
-                POSES[name](ada, server, served)
+                (POSES | OF_A_TEAM)[name](ada, server, served)
                 ada.page.wait_for_timeout(900)
                 path = Path(tempfile.mkstemp(suffix=".png")[1])
                 ada.page.screenshot(path=path)
                 shots.append(Image.open(path).convert("RGB"))
                 path.unlink()
-    join(shots).save(TARGET / f"{name}.png", optimize=True)
+    side_by_side(shots).save(TARGET / f"{name}.png", optimize=True)
     if name in IN_README:
-        join([shots[0], shots[-1]]).save(TARGET / f"readme-{name}.png", optimize=True)
+        side_by_side([shots[0], shots[-1]]).save(TARGET / f"readme-{name}.png", optimize=True)
 
 
-def join(shots: list[Image.Image]) -> Image.Image:
+def side_by_side(shots: list[Image.Image]) -> Image.Image:
     """Lay pictures in a row, at two thirds of their size, in few colours."""
     small = [shot.resize((shot.width * 2 // 3, shot.height * 2 // 3)) for shot in shots]
     gap = 8
@@ -497,14 +670,22 @@ def join(shots: list[Image.Image]) -> Image.Image:
 def main() -> None:
     """Take all pictures, or those named on the command line."""
     TARGET.mkdir(exist_ok=True)
-    wanted = sys.argv[1:] or list(POSES)
-    with arena() as (server, served), sync_playwright() as playwright:
+    wanted = sys.argv[1:] or [*POSES, *OF_A_TEAM]
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        for name in wanted:
-            began = time.monotonic()
-            take(browser, server, served, name)
-            sys.stdout.write(f"{name}: {time.monotonic() - began:.0f} s\n")
+        for poses, opened in ((POSES, arena), (OF_A_TEAM, team)):
+            if some := [name for name in wanted if name in poses]:
+                with opened() as (server, served):
+                    take_all(browser, server, served, some)
         browser.close()
+
+
+def take_all(browser: Browser, server: FaultyServer, served: Served, names: list[str]) -> None:
+    """Take some pictures in one arena, and say how long each took."""
+    for name in names:
+        began = time.monotonic()
+        take(browser, server, served, name)
+        sys.stdout.write(f"{name}: {time.monotonic() - began:.0f} s\n")
 
 
 if __name__ == "__main__":

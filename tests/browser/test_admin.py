@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 EXPIRED = "Incorrect API key provided. Renew it at https://keys.example"
 SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
-PANELS = ("", "/models", "/voters", "/battles", "/policies", "/log")
+PANELS = ("", "/models", "/voters", "/battles", "/policies", "/exports", "/log")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Self
 
-from arena.domain.answer import FailureClass
+from arena.boards.export_file import ENDINGS, KINDS
+from arena.domain.answer import FAILURES
 from arena.domain.board_view import Board
 from arena.domain.model import Standing
 from arena.domain.room_view import (
@@ -30,11 +33,29 @@ ACTS = {
     "disable model": Sentence("disabled the model"),
     "retire model": Sentence("retired the model"),
     "weigh model": Sentence("changed the weight of"),
+    "export": Sentence("exported"),
     "erase words": Sentence("erased the words of"),
     "expire": Sentence("let go what was kept long enough:"),
     "clear space": Sentence("wrote the files anew"),
 }
 """What somebody did, before the words or the id that it is about."""
+
+EXAMPLE = """[[models]]
+id = "basalt-large"
+name = "Basalt Large"
+endpoint = "https://api.example.com/v1"
+model = "basalt-large-2026-10"
+api_key_env = "BASALT_KEY"
+"""
+"""Table of a model, as it is pasted."""
+
+KIND_WORDS = dict(
+    zip(
+        KINDS,
+        (Sentence("Battles"), Sentence("Answers"), Sentence("Votes"), Sentence("Ratings")),
+        strict=True,
+    )
+)
 
 STANDINGS = {
     Standing.ENABLED: Sentence("enabled"),
@@ -42,21 +63,28 @@ STANDINGS = {
     Standing.RETIRED: Sentence("retired"),
 }
 
-FAILURES = {
-    FailureClass.AUTH: Sentence("key refused"),
-    FailureClass.BAD_REQUEST: Sentence("request refused"),
-    FailureClass.CONTENT_FILTER: Sentence("content filter"),
-    FailureClass.CONTEXT_LENGTH: Sentence("prompt too long"),
-    FailureClass.DROPPED: Sentence("connection broken"),
-    FailureClass.EMPTY: Sentence("empty answer"),
-    FailureClass.INTERNAL: Sentence("fault of ours"),
-    FailureClass.MALFORMED: Sentence("unreadable answer"),
-    FailureClass.NOT_FOUND: Sentence("not found"),
-    FailureClass.OVERLOADED: Sentence("overloaded"),
-    FailureClass.RATE_LIMIT: Sentence("rate limit"),
-    FailureClass.TIMEOUT: Sentence("timed out"),
-    FailureClass.UNREACHABLE: Sentence("unreachable"),
-}
+
+@dataclass(frozen=True, slots=True)
+class AskedExport:
+    """What somebody asks to be exported, in the words of the form.
+
+    Attributes
+    ----------
+    since, until : str
+        Days, such as 2026-11-01; empty for no bound.
+    """
+
+    what: str
+    ending: str
+    since: str
+    until: str
+
+    @classmethod
+    def of_month(cls, today: date) -> Self:
+        """Ask for the battles of the month in which a day lies."""
+        first = today.replace(day=1)
+        following = (first + timedelta(days=32)).replace(day=1)
+        return cls(KINDS[0], ENDINGS[0], first.isoformat(), following.isoformat())
 
 
 def overview_page(status: Status, now: datetime, visit: Visit) -> str:
@@ -92,6 +120,13 @@ def policies_page(boards: Sequence[Board], held: Mapping[str, float], visit: Vis
     return _filled("policies", visit, boards=boards, held=held, most=MOST)
 
 
+def exports_page(asked: AskedExport, problem: Sentence | None, visit: Visit) -> str:
+    """Page of exports, with what was asked for in its form."""
+    return _filled(
+        "exports", visit, problem=problem, asked=asked, kinds=KIND_WORDS, endings=ENDINGS
+    )
+
+
 def models_page(
     view: RosterView,
     trials: Mapping[str, Trial],
@@ -109,6 +144,7 @@ def models_page(
         trials=trials,
         text=text,
         standings=STANDINGS,
+        example=EXAMPLE,
         now=now,
     )
 

@@ -3,14 +3,18 @@
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from functools import partial
+from pathlib import Path
+from shutil import rmtree
 from types import MappingProxyType
 from typing import Annotated
 
 from fastapi import APIRouter, Form
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from arena.domain.board_view import Board
 from arena.domain.model import Standing
@@ -22,6 +26,7 @@ from arena.domain.room_view import (
     Trial,
     VotersView,
 )
+from arena.domain.vote import Days
 from arena.errors import RoomError
 from arena.pages.admin import panels
 from arena.pages.rendering import Visit
@@ -51,6 +56,9 @@ class Room:
         Begins an examination of the voters.
     apply : callable
         Leaves out what the rules name by the newest one, for who decides; gives how many votes.
+    export : callable
+        From what is exported, as what, of which days, and for whom, to a file in a folder of its
+        own, which goes once it is sent.
     """
 
     status: Callable[[], Status]
@@ -63,6 +71,7 @@ class Room:
     readmit: Callable[[str, str, str], int]
     examine: Callable[[], None]
     apply: Callable[[str], int]
+    export: Callable[[str, str, Days, str], Path]
     roster: "RosterDesk"
 
 
@@ -115,9 +124,46 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
     def policies(request: Request) -> Response:
         return private(panels.policies_page(room.boards(), room.held(), visit_of(request)))
 
+    _add_exports(router, room, visit_of)
     _add_votes(router, room, visit_of)
     _add_models(router, room.roster, visit_of)
     return router
+
+
+def _add_exports(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
+    """Add what leaves the arena as a file."""
+
+    @router.api_route("/exports", methods=READ)
+    def exports(request: Request) -> Response:
+        asked = panels.AskedExport.of_month(utc_now().date())
+        return private(panels.exports_page(asked, None, visit_of(request)))
+
+    @router.post("/exports")
+    def export(
+        request: Request,
+        what: Field = "",
+        ending: Field = "",
+        since: Field = "",
+        until: Field = "",
+    ) -> Response:
+        try:
+            days = Days(_day(since), _day(until))
+            file = room.export(what, ending, days, request.state.person.id)
+        except RoomError as error:
+            asked = panels.AskedExport(what, ending, since, until)
+            return private(panels.exports_page(asked, error.args[0], visit_of(request)), 422)
+        gone = BackgroundTask(rmtree, file.parent)
+        return FileResponse(file, filename=file.name, headers=PRIVATE, background=gone)
+
+
+def _day(text: str) -> datetime | None:
+    """Read the beginning of a day, in UTC; empty for none."""
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), UTC) if text else None
+    except ValueError as error:
+        raise RoomError(
+            Sentence("%(day)s is no day: write 2026-11-01.", day=repr(text[:40]))
+        ) from error
 
 
 def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:

@@ -31,6 +31,13 @@ LETTERS = {
     "not let in": "o",
 }
 
+PROVIDER = {
+    "oidc_issuer": "http://127.0.0.1:9",
+    "oidc_client_id": "arena",
+    "secret_key": "k" * 32,
+}
+"""Settings of a provider of OpenID Connect that is away: its routes decide all the same."""
+
 # A line for each of WHO, in it a letter for each of ORIGINS.
 READ = "iiii iiii iiii iiii iiii iiii"
 START = "ccii iiii iiii iiii iiii iiii"
@@ -81,6 +88,7 @@ ROUTES = {
         GET /look/{file}
         GET /favicon.ico
         GET /sign-in
+        GET /sign-in/openid/back
         GET /join/{token}
         GET /theme.css
         GET /assets/{file}
@@ -88,6 +96,7 @@ ROUTES = {
     ROOM: """
         GET /admin
         GET /admin/battles
+        GET /admin/exports
         GET /admin/log
         GET /admin/models
         GET /admin/policies
@@ -95,6 +104,7 @@ ROUTES = {
         """,
     RUN: """
         POST /admin/exclude
+        POST /admin/exports
         POST /admin/models/add
         POST /admin/models/place
         POST /admin/models/test
@@ -108,6 +118,7 @@ ROUTES = {
     PAGE: """
         POST /language/{language}
         POST /join/{token}
+        POST /sign-in/openid
         POST /device
         POST /mix
         POST /mix.json
@@ -197,7 +208,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with faulty_server({name: Behaviour(text=f"So says {name}.") for name in "xy"}) as server:
         roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
         with (
-            page_of(folder, roster, characters_per_s=50_000) as served,
+            page_of(folder, roster, characters_per_s=50_000, **PROVIDER) as served,
             served.visitor() as ada,
             served.visitor() as bob,
         ):
@@ -228,7 +239,7 @@ def test_a_route_decides_by_who_asks_and_from_where(scene: Scene, route: str) ->
 
 
 def test_every_route_stands_in_the_table(tmp_path: Path) -> None:
-    app = create_app(read_settings(database=new_sqlite(tmp_path), page=True))
+    app = create_app(read_settings(database=new_sqlite(tmp_path), page=True, **PROVIDER))
     assert set(routes_of(app.routes)) == set(TABLE)
 
 

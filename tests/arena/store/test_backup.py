@@ -138,7 +138,9 @@ def test_a_database_in_which_somebody_played_is_not_restored_into(
     other.register(MODELS, NOW)
     ready(other, "mine")
     before = rows(other)
-    with pytest.raises(StoreError, match=r"is in use: it holds 1 of 'voter'.*new data"):
+    with pytest.raises(
+        StoreError, match=r"is in use: it holds 1 already in the table 'voter'.*new data"
+    ):
         restore(tmp_path / "b.db", other_url, quiet)
     assert rows(other) == before
     other.close()
