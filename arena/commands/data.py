@@ -127,7 +127,7 @@ def restore(file: Path, /, *, database: Database = None) -> None:
 
 
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
-    from arena.boards.dataset import verify_export
+    from arena.boards.record_file import verify_export
     from arena.store.engine import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
     from rating.tables.writing import FORMATS
