@@ -285,14 +285,11 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     connection, these = session.connection(), {"battles": battles}
     connection.execute(_LOCK, these).all()  # left half read, it would keep SQLite's log in use
     interrupt_battles(session, battles, ERASED)
-    turns = [
-        {"key": row.id, "left": text_hash(row.nonce, row.text)}
-        for row in connection.execute(_TURNS, these)
-    ]
+    turns = [{"key": row.id, "left": _left(row)} for row in connection.execute(_TURNS, these)]
     answers = [
         {
             "key": row.id,
-            "left": text_hash(row.nonce, row.text),
+            "left": _left(row),
             "characters": len(row.text) + len(row.reasoning),
         }
         for row in connection.execute(_ANSWERS, these)
@@ -305,6 +302,11 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
     connection.execute(_MARK.values(erased=since, message=ERASED), these)
     return len(turns) + len(answers)
+
+
+def _left(row: Any) -> str:
+    """Give what is left of a text; nothing of one that was imported, which no vote binds."""
+    return text_hash(row.nonce, row.text) if row.nonce else ""
 
 
 def _drop_judgements(connection: Connection, hashes: list[str]) -> int:

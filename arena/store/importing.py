@@ -5,14 +5,26 @@ has no words, and the transcripts that votes bind stay as they were recorded, fo
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql
-from sqlmodel import col
+from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
 from arena.domain.model import Kind
@@ -21,6 +33,7 @@ from arena.errors import BrokenRecordError
 from arena.store import backup
 from arena.store.engine import migrate, opened, shown
 from arena.store.tables import (
+    AnswerRow,
     BattleRow,
     ChainRow,
     ExclusionRow,
@@ -45,6 +58,43 @@ _OF_BATTLE = (
 )
 """What a vote binds of its battle, by names that both have."""
 _UNKNOWN = {"side_seed": 0, "system_prompt_hash_a": "", "system_prompt_hash_b": ""}
+NO_NONCE = ""
+"""Of a text that came by an import: its vote binds what was recorded, not this."""
+_PLACES = Table(
+    "numbered",
+    MetaData(),
+    Column("public_id", String, primary_key=True),
+    Column("id", Integer, nullable=False),
+    prefixes=["TEMPORARY"],
+)
+"""Battles by the order in which they are exported."""
+_SHOW = (
+    update(BattleRow)
+    .where(col(BattleRow.public_id) == bindparam("name"))
+    .values(hidden=None, created=bindparam("since"))
+)
+_OF_THESE: Any = bindparam("battles", expanding=True)
+_LAST = (
+    select(
+        col(AnswerRow.battle_id),
+        func.coalesce(func.max(col(VoteRow.turn)), func.max(col(AnswerRow.turn))),
+    )
+    .join(VoteRow, col(VoteRow.battle_id) == col(AnswerRow.battle_id), isouter=True)
+    .where(col(AnswerRow.battle_id).in_(_OF_THESE))
+    .group_by(col(AnswerRow.battle_id))
+)
+"""The turn that was voted on, or else the last one."""
+_TURN = postgresql.insert(TurnRow)
+_KEEP_TURN = _TURN.on_conflict_do_update(
+    index_elements=["battle_id", "turn"],
+    set_={name: _TURN.excluded[name] for name in ("prompt", "nonce", "created")},
+)
+_FIRST_TURN = (
+    select(func.min(col(TurnRow.id)))
+    .where(col(TurnRow.battle_id) == bindparam("battle"))
+    .scalar_subquery()
+)
+_SCRUB = update(TurnRow).where(col(TurnRow.id) == _FIRST_TURN).values(scrubbed=bindparam("pieces"))
 _KEEP_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()
 """SQLite writes it in the same words."""
 
@@ -88,6 +138,7 @@ class Incoming:
         self._known_models: set[str] = set()
         self._prints: dict[str, str] = {}
         self._ids: Counter[type] = Counter()
+        self._numbered = False
 
     def model(self, row: Row) -> None:
         """Take a model, by the names of an export's columns; before the votes on it."""
@@ -97,6 +148,93 @@ class Incoming:
             insert(ModelRow), {**whole, "id": row["model"], "created": created}
         )
         self._known_models.add(row["model"])
+
+    def number(self, battles: Sequence[str]) -> str | None:
+        """Take the ids of battles in their order, before the votes; gives one that is doubled."""
+        if not self._numbered:
+            _PLACES.create(self._connection)
+            self._numbered = True
+        there = Counter(battles) + Counter(self.numbered(battles).keys())
+        if twice := next((name for name in battles if there[name] > 1), None):
+            return twice
+        ids = self._new_ids(BattleRow, len(battles))
+        rows = [{"public_id": name, "id": key} for name, key in zip(battles, ids, strict=True)]
+        self._connection.execute(insert(_PLACES), rows)
+        return None
+
+    def numbered(self, battles: Collection[str]) -> dict[str, int]:
+        """Give the numbers of those battles that have one."""
+        if not self._numbered:
+            return {}
+        query = select(_PLACES.c.public_id, _PLACES.c.id)
+        found = self._connection.execute(query.where(_PLACES.c.public_id.in_(battles)))
+        return dict(found.all())
+
+    def battles(self, rows: Sequence[Row]) -> str | None:
+        """Take numbered battles whole, once the votes are there; gives one that does not fit.
+
+        A battle fits if it has a vote where the record has one.
+        """
+        voted = {row["battle_id"] for row in rows if row["winner"] is not None}
+        names: list[str] = [row["battle_id"] for row in rows]
+        query = select(col(BattleRow.public_id)).where(col(BattleRow.public_id).in_(names))
+        there = set(self._connection.scalars(query))
+        if odd := next((name for name in names if (name in voted) != (name in there)), None):
+            return odd
+        shown = [
+            {"name": row["battle_id"], "since": row["created"].replace(tzinfo=UTC)} for row in rows
+        ]
+        keys = self.numbered(names)
+        new = [row for row in rows if row["battle_id"] not in there]
+        if new:
+            self._write_models_named({row[f"model_{side}"] for row in new for side in "ab"})
+            owners = self._owners(new)
+            self._connection.execute(
+                insert(BattleRow), [_unvoted(row, keys, owners) for row in new]
+            )
+        self._connection.execute(_SHOW, shown)
+        return None
+
+    def answers(self, rows: Sequence[Row]) -> str | None:
+        """Take answers of numbered battles; gives one whose battle is not there."""
+        names: set[str] = {row["battle_id"] for row in rows}
+        keys = self.numbered(names)
+        if lacking := names - keys.keys():
+            return min(lacking)
+        self._write_models_named({row["model"] for row in rows})
+        self._connection.execute(insert(AnswerRow), [_answer(row, keys) for row in rows])
+        return None
+
+    def turns(self, rows: Sequence[tuple[Row, Sequence[str | None]]]) -> None:
+        """Take what was asked in battles up to the vote, once the answers are there."""
+        keys = self.numbered([row["battle_id"] for row, _ in rows])
+        last = dict(self._connection.execute(_LAST, {"battles": [*keys.values()]}).all())
+        turns = [
+            {
+                "battle_id": keys[row["battle_id"]],
+                "turn": last.get(keys[row["battle_id"]], len(asked)) - len(asked) + place,
+                "prompt": prompt or "",
+                "nonce": None if prompt is None else NO_NONCE,
+                "created": row["created"].replace(tzinfo=UTC),
+            }
+            for row, asked in rows
+            for place, prompt in enumerate(asked, 1)
+        ]
+        ids = self._new_ids(TurnRow, len(turns))
+        if turns:
+            numbered = [{"id": key, **turn} for key, turn in zip(ids, turns, strict=True)]
+            self._connection.execute(_KEEP_TURN, numbered)
+
+    def scrubbed(self, pieces: Mapping[str, int]) -> None:
+        """Take how many personal pieces are gone from the prompts of battles, by their ids."""
+        if pieces:
+            keys = self.numbered(pieces)
+            rows = [{"battle": keys[name], "pieces": n} for name, n in pieces.items()]
+            self._connection.execute(_SCRUB, rows)
+
+    def session(self) -> Session:
+        """Give a session that reads what was written."""
+        return Session(self._connection)
 
     def vote(self, row: Row) -> None:
         """Take a vote with all that it binds, by the names of an export's columns."""
@@ -249,7 +387,9 @@ class Incoming:
         if twice := next((name for name in names if there[name] > 1), None):
             msg = f"The battle {twice!r} is voted on twice."
             raise BrokenRecordError(msg)
-        keys = dict(zip(names, self._new_ids(BattleRow, len(votes)), strict=True))
+        keys = self.numbered(names)
+        new = [name for name in names if name not in keys]
+        keys |= dict(zip(new, self._new_ids(BattleRow, len(new)), strict=True))
         rows = [
             {
                 **{name: vote[name] for name in _OF_BATTLE},
@@ -265,7 +405,40 @@ class Incoming:
             for vote in votes
         ]
         self._connection.execute(insert(BattleRow), rows)
-        return keys
+        return {name: keys[name] for name in names}
+
+    def _write_models_named(self, names: Collection[str]) -> None:
+        """Write models of which no more is known than that they answered."""
+        new = sorted(set(names) - self._known_models)
+        self._known_models.update(new)
+        if new:
+            rows = [_model(name, "", self._now) for name in new]
+            self._connection.execute(insert(ModelRow), rows)
+
+    def _owners(self, rows: Sequence[Row]) -> dict[tuple[str, str], str]:
+        """Write who asked; gives an id of each, by person and kind.
+
+        A person of another kind asked on a device of which the file says no more.
+        """
+        pairs = {(row["voter"], row["voter_kind"]): row for row in rows}
+        ids = {voter for voter, _ in pairs}
+        query = select(col(VoterRow.id), col(VoterRow.kind)).where(col(VoterRow.id).in_(ids))
+        kinds = dict(self._connection.execute(query).all())
+        owners, new = {}, []
+        for (voter, kind), row in pairs.items():
+            known = kinds.setdefault(voter, kind)
+            is_own = known == kind
+            owners[voter, kind] = voter if is_own else f"{voter}-{kind}"
+            new.append(
+                {
+                    "id": owners[voter, kind],
+                    "kind": kind,
+                    "person": None if is_own else voter,
+                    "created": row["created"].replace(tzinfo=UTC),
+                }
+            )
+        self._connection.execute(_KEEP_VOTER, new)
+        return owners
 
     def _labels(self, vote: Row, turn: int) -> Iterator[dict[str, Any]]:
         values = {facet: vote[facet] for facet in FACETS if vote[facet] is not None}
@@ -314,6 +487,38 @@ class Incoming:
 
 
 _OF_EXCLUSION = ("policy", "rule", "version", "reason")
+
+
+def _unvoted(
+    row: Row, keys: Mapping[str, int], owners: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in _OF_BATTLE},
+        **_UNKNOWN,
+        "id": keys[row["battle_id"]],
+        "public_id": row["battle_id"],
+        "owner": owners[row["voter"], row["voter_kind"]],
+        "state": row["state"],
+        "app_version": "",
+        "created": row["created"].replace(tzinfo=UTC),
+    }
+
+
+def _answer(row: Row, keys: Mapping[str, int]) -> dict[str, Any]:
+    names = (
+        *("turn", "side", "attempt", "status", "error_class", "finish_reason", "first_token_s"),
+        *("duration_s", "tokens_in", "tokens_out", "price_input", "price_output", "cost"),
+        "measured",
+    )
+    return {name: row[name] for name in names} | {
+        "battle_id": keys[row["battle_id"]],
+        "model_id": row["model"],
+        "text": row["text"] or "",
+        "nonce": None if row["text"] is None else NO_NONCE,
+        "reasoning": "",
+        "decoding": {},
+        "created": row["created"].replace(tzinfo=UTC),
+    }
 
 
 def _no_vote(link: int, vote: int) -> DataError:
