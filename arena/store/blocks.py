@@ -18,7 +18,7 @@ from sqlmodel import Session, col, func
 
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.errors import BrokenRecordError
-from arena.store import exclusions
+from arena.store import chain, exclusions
 from arena.store.chain import AnyRow
 from arena.store.store import Store
 from arena.store.tables import BattleRow, ChainRow, ExclusionRow, VoteBlockRow, VoteRow, VoterRow
@@ -162,11 +162,12 @@ def lacking(store: Store, most: int = BLOCK) -> Iterator[dict[str, Any]]:
 
     Each is read in a transaction of its own, so that it may be kept before the next.
     """
-    names, last = store.read(_known)
-    while len(rows := store.read(_rows, last, most)) == most:
-        last = rows[-1].link
+    names, after = store.read(_known)
+    while len(rows := store.read(_rows, after, most)) == most:
         packed, new = names.pack(rows)
-        yield {"last": last, "hash": rows[-1].hash, "names": new, "votes": packed.tobytes()}
+        block = {"last": rows[-1].link, "hash": rows[-1].hash, "names": new}
+        yield {"after": after, **block, "votes": packed.tobytes()}
+        after = rows[-1].link
 
 
 def _known(session: Session) -> tuple[Names, int]:
@@ -182,9 +183,30 @@ def _rows(session: Session, after: int, most: int) -> Sequence[AnyRow]:
     return session.connection().execute(_ROWS.limit(most), {"after": after}).all()
 
 
-def keep(session: Session, block: dict[str, Any]) -> None:
-    """Store a block, unless another process has: it made the same."""
-    session.connection().execute(_KEEP, block)
+def keep(session: Session, block: dict[str, Any]) -> bool:
+    """Store a block, unless another process has: it made the same.
+
+    Says whether the block is there: one is not stored whose votes were taken out meanwhile, or
+    that does not follow on the newest one.
+    """
+    connection = session.connection()
+    chain.hold_end(connection)  # nothing is taken out from here on
+    after, values = block["after"], {n: block[n] for n in ("last", "hash", "names", "votes")}
+    if (newest := links(session)[0]) >= block["last"]:
+        return True
+    there = select(func.count()).where(
+        col(VoteRow.link) > after, col(VoteRow.link) <= block["last"]
+    )
+    n = len(block["votes"]) // VOTE.itemsize
+    if newest != after or connection.scalar(there.select_from(VoteRow)) != n:
+        return False
+    connection.execute(_KEEP, values)
+    return True
+
+
+def drop_from(session: Session, link: int) -> None:
+    """Delete the blocks that hold votes from a link on, to be made anew."""
+    session.connection().execute(delete(VoteBlockRow).where(col(VoteBlockRow.last) >= link))
 
 
 def drop(session: Session) -> None:

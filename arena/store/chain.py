@@ -131,6 +131,11 @@ def extend(connection: Connection, kind: LinkKind, content: str) -> dict[str, ob
     return {"link": link, "content": content, "previous_hash": before.head, "hash": after}
 
 
+def hold_end(connection: Connection) -> None:
+    """Keep others from extending the chain, or taking votes out, until the transaction ends."""
+    connection.execute(_END_LOCKED).one()
+
+
 def head(session: Session) -> str:
     """Hash of the newest link; empty before the first."""
     return session.connection().scalars(select(col(ChainRow.head))).one()

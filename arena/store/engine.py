@@ -59,6 +59,9 @@ OF_WORDS = (
     "answer",
     "battle",
     "vote",
+    "vote_block",
+    "board",
+    "exclusion",
     "judgement",
     "verdict",
     "topic_release",
@@ -66,7 +69,7 @@ OF_WORDS = (
     "invitation",
     "act",
 )
-"""Tables with words of people in them."""
+"""Tables with words of people in them, or their votes."""
 
 STARTING = 0x6172656E61
 """PostgreSQL advisory lock of a process that begins: the letters of "arena"."""

@@ -382,6 +382,12 @@ def newest_vote(session: Session) -> int:
     return session.exec(select(func.max(VoteRow.id))).one() or 0
 
 
+def last_tombstone(session: Session) -> int:
+    """Link of the newest tombstone: until it grows no vote is taken out. 0 before the first."""
+    newest = select(func.max(LinkRow.link)).where(col(LinkRow.kind) == "tombstone")
+    return session.exec(newest).one() or 0
+
+
 def outcomes_between(session: Session, after: int, until: int) -> list[PairOutcome]:
     """Count the votes after one and up to another, by their keys, skips among them."""
     return _counted(session, col(VoteRow.id) > after, col(VoteRow.id) <= until)
