@@ -18,6 +18,7 @@ from arena.domain.model import Kind
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.errors import BrokenRecordError
 from arena.store import transcripts
+from arena.store.chain import TAKEN_OUT
 from arena.store.importing import BATCH, Incoming, incoming
 from arena.store.verify import follow
 from rating.errors import DataError
@@ -38,7 +39,10 @@ _WORDS: Mapping[str, Sequence[str | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came in; ``withheld`` are votes of which the file shows the hashes alone."""
+    """What came in; ``withheld`` are votes of which the file shows the hashes alone.
+
+    ``votes`` are those that there are, with these, and without any that was taken out.
+    """
 
     links: int
     votes: int
@@ -276,8 +280,9 @@ def _links(file: RecordFile, writer: Incoming, progress: Callable[[int, int], No
     counts = {"vote": 0, "withheld": 0}
 
     def take(row: Row) -> None:
-        counts["vote"] += row["link_kind"] == "vote"
-        counts["withheld"] += row["link_kind"] == "vote" and row["winner"] is None
+        if row["link_kind"] == "vote" and row["left_out"] != TAKEN_OUT:
+            counts["vote"] += 1
+            counts["withheld"] += row["winner"] is None
         _take(writer, row)
         writer.flush()
         progress(row["link"], file.total)

@@ -242,7 +242,8 @@ def _what_is_missing(connection: Connection, imported: int) -> str | None:
         if row.bound is not None:
             continue
         is_named = row.link in named
-        if is_named != (row.reason == chain.TAKEN_OUT) or not (is_named or row.link <= imported):
+        is_hidden = row.kind == "vote" and row.link <= imported
+        if is_named != (row.reason == chain.TAKEN_OUT) or not (is_named or is_hidden):
             return f"Link {row.link} is not here, and no tombstone says that it was taken out."
         named.discard(row.link)
     if named:
