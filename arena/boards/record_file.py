@@ -29,7 +29,7 @@ from rating.tables.files import SHOWN
 from rating.tables.vote_filter import NO_VOTE
 
 POLICY = {policy.name: policy for policy in POLICIES}
-BATTLES_AT_ONCE = 1_000_000
+BATTLES_AT_ONCE = 250_000
 """Battles that are looked at together for one that is there twice."""
 HASH = re.compile("[0-9a-f]{64}")
 LABELS = (
