@@ -27,6 +27,8 @@ from rating.tables.writing import FORMATS
 
 COLUMNS_OF = {"votes": COLUMNS, "battles": BATTLES, "answers": ANSWERS, "models": MODELS}
 """Columns of what can be imported."""
+Progress = Callable[[int, int, str], object]
+"""Called with the rows of a file that are done, how many there are if that is known, and what."""
 _WORDS: Mapping[str, Sequence[str | None]] = {
     "mode": [*Mode],
     "state": [*BattleState],
@@ -106,9 +108,7 @@ def _kind_of_export(path: Path) -> str:
     return max(shares, key=lambda what: shares[what])
 
 
-def import_record(
-    what: Exported, url: str, now: datetime, progress: Callable[[int, int], None]
-) -> Imported:
+def import_record(what: Exported, url: str, now: datetime, progress: Progress) -> Imported:
     """Write an export of votes into a database in which nobody has played, all or nothing.
 
     Raises
@@ -127,10 +127,10 @@ def import_record(
             _number(what.battles, writer)
         done = _links(file, writer, progress)
         if what.battles is not None and what.answers is not None:
-            _battles(what.battles, writer)
-            _answers(what.answers, writer)
+            _battles(what.battles, writer, progress)
+            _answers(what.answers, writer, progress)
             _turns(what.battles, writer)
-            _hold(what.battles, writer)
+            _hold(what.battles, writer, progress)
         return done
 
 
@@ -154,9 +154,10 @@ def _number(path: Path, writer: Incoming) -> None:
             raise DataError(f"The battle {twice!r} is twice in {str(path)!r}.")
 
 
-def _battles(path: Path, writer: Incoming) -> None:
+def _battles(path: Path, writer: Incoming, progress: Progress) -> None:
     """Write the battles of an export."""
     for batch in _batches(_battle_rows(path)):
+        progress(batch[-1][0], batch[-1][0], ": battles")
         if (odd := writer.battles([row for _, row in batch])) is not None:
             place, row = next(one for one in batch if one[1]["battle_id"] == odd)
             there, not_there = ("has a vote", "shows none")
@@ -183,7 +184,7 @@ def _battle_rows(path: Path) -> Iterator[tuple[int, Row]]:
         yield place, row
 
 
-def _answers(path: Path, writer: Incoming) -> None:
+def _answers(path: Path, writer: Incoming, progress: Progress) -> None:
     """Write the answers of an export."""
     needed = {
         *("battle_id", "turn", "side", "attempt", "model", "status", "created"),
@@ -191,6 +192,7 @@ def _answers(path: Path, writer: Incoming) -> None:
     }
     rows = rows_of(path, ANSWERS, "arena export answers", {*ANSWERS} - needed, ("text",))
     for batch in _batches(_measured(path, place, row) for place, row in rows):
+        progress(batch[-1][0], batch[-1][0], ": answers")
         if (odd := writer.answers([row for _, row in batch])) is not None:
             place, _ = next(one for one in batch if one[1]["battle_id"] == odd)
             msg = f"{where(path, place)}: the battle {odd!r} is not among the battles."
@@ -233,7 +235,7 @@ def _asked(path: Path, place: int, row: Row) -> list[str | None]:
     return asked
 
 
-def _hold(path: Path, writer: Incoming) -> None:
+def _hold(path: Path, writer: Incoming, progress: Progress) -> None:
     """Hold the battles of an export against those that were written, each value of each row."""
     rows, pieces = _battle_rows(path), dict[str, int]()
     with writer.session() as session:
@@ -243,6 +245,7 @@ def _hold(path: Path, writer: Incoming) -> None:
                 policy = POLICY.get(row["policy"], DEFAULT)
                 made = whole_rows(transcripts.battles(session, policy, voted=False), policy)
             ours = next(made)
+            progress(place, place, ": battles held against answers")
             gone = row["scrubbed"] - ours["scrubbed"]
             values = {**ours, "scrubbed": ours["scrubbed"] + max(0, gone)}
             for name in BATTLES:
@@ -275,7 +278,7 @@ def _batches(rows: Iterable[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]
         yield some
 
 
-def _links(file: RecordFile, writer: Incoming, progress: Callable[[int, int], None]) -> Imported:
+def _links(file: RecordFile, writer: Incoming, progress: Progress) -> Imported:
     """Follow the chain of a file, and write each link as it is followed."""
     counts = {"vote": 0, "withheld": 0}
 
@@ -285,7 +288,7 @@ def _links(file: RecordFile, writer: Incoming, progress: Callable[[int, int], No
             counts["withheld"] += row["winner"] is None
         _take(writer, row)
         writer.flush()
-        progress(row["link"], file.total)
+        progress(row["link"], file.total, ": votes")
 
     verified = follow(file.links(take))
     problem = file.odd or verified.problem or file.end(verified)

@@ -167,8 +167,8 @@ class Incoming:
         if not self._numbered:
             return {}
         query = select(_PLACES.c.public_id, _PLACES.c.id)
-        found = self._connection.execute(query.where(_PLACES.c.public_id.in_(battles)))
-        return dict(found.all())
+        rows = self._connection.execute(query.where(_PLACES.c.public_id.in_(battles)))
+        return dict(rows.all())
 
     def battles(self, rows: Sequence[Row]) -> str | None:
         """Take numbered battles whole, once the votes are there; gives one that does not fit.

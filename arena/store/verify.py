@@ -3,6 +3,7 @@
 import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain as chained
@@ -135,7 +136,6 @@ def verify(
     followed, wrong = Verified(), None
     try:
         connection = session.connection()
-        counts = blocks.Check(connection)
         end = connection.execute(_END).one()
         heads = _heads_of_leaderboards(connection)
 
@@ -143,10 +143,11 @@ def verify(
             heads.pop(link.hash, None)
             progress(link.link, max(link.link, end.links))
 
-        followed = follow(_links(connection, counts, end.imported), noted, seen)
-        followed = replace(followed, imported=end.imported or None)
-        problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
-        wrong = None if problem else counts.end()
+        with closing(blocks.Check(connection)) as counts:
+            followed = follow(_links(connection, counts, end.imported), noted, seen)
+            followed = replace(followed, imported=end.imported or None)
+            problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
+            wrong = None if problem else counts.end()
     except UNREADABLE as error:
         problem = _unreadable(error)
     return replace(followed, problem=problem, counts=wrong)

@@ -322,9 +322,7 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
         assert (tmp_path / "v.csv").read_text().count("taken out") == 3
         assert mine not in (tmp_path / "v.csv").read_text()
         assert "whole, 5 links" in command("verify", "v.csv").stdout
-        again = ada.post(
-            f"/api/v1/battles/{mine}/vote", json={"outcome": "model_b", "key": "k" * 36}
-        )
+        again = ada.vote(mine, "model_b")
         assert again.status_code == 409, "what was taken out is not cast anew"
         assert ada.look(mine)["state"] == "stopped"
         bob.vote(bob.play(OTHER), "tie")

@@ -507,7 +507,7 @@ def test_any_small_log_is_the_same_after_a_round_trip(
         _votes(store, before, policy, everything=everything)
         store.close()
         there = f"sqlite:///{folder}/there.db"
-        import_record(Exported(before), there, NOW, lambda _done, _total: None)
+        import_record(Exported(before), there, NOW, lambda _done, _total, _what: None)
         with closing(Store(there)) as again:
             _votes(again, after, policy, everything=everything)
             with again.reading() as session:
