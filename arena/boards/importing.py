@@ -93,7 +93,8 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         require_file(path)
         return [path]
-    return [file for file in sorted(path.iterdir()) if file.suffix in FORMATS and file.is_file()]
+    files = (file for file in sorted(path.iterdir()) if file.suffix in FORMATS)
+    return [file for file in files if file.is_file() and file.stat().st_size]  # no row, no columns
 
 
 def _kind_of_export(path: Path) -> str:

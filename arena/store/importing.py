@@ -71,7 +71,7 @@ _PLACES = Table(
 _SHOW = (
     update(BattleRow)
     .where(col(BattleRow.public_id) == bindparam("name"))
-    .values(hidden=None, created=bindparam("since"))
+    .values(hidden=None, created=bindparam("since"), erased=bindparam("gone"))
 )
 _OF_THESE: Any = bindparam("battles", expanding=True)
 _LAST = (
@@ -182,7 +182,12 @@ class Incoming:
         if odd := next((name for name in names if (name in voted) != (name in there)), None):
             return odd
         shown = [
-            {"name": row["battle_id"], "since": row["created"].replace(tzinfo=UTC)} for row in rows
+            {
+                "name": row["battle_id"],
+                "since": row["created"].replace(tzinfo=UTC),
+                "gone": self._now if row["erased"] else None,
+            }
+            for row in rows
         ]
         keys = self.numbered(names)
         new = [row for row in rows if row["battle_id"] not in there]

@@ -24,8 +24,9 @@ from arena.boards.importing import Exported, import_record
 from arena.boards.record_file import verify_export
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
+from arena.errors import UnknownBattleError
 from arena.play.labels import label_votes
-from arena.store import chain, erasing, exclusions, log
+from arena.store import chain, erasing, exclusions, log, single_battles
 from arena.store.records import AnswerKey
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -168,6 +169,10 @@ def test_what_leaves_comes_in_again_the_same(
         assert rows_of(after / file.name) == rows_of(file), file.name
     assert "whole, 18 links" in (verified := command("verify", there).stdout)
     assert "Links up to 18 came by an import" in verified
+    with closing(Store(there)) as store, store.reading() as session:
+        erased = "SELECT public_id FROM battle WHERE erased IS NOT NULL ORDER BY id"
+        gone = session.connection().scalars(text(erased)).all()
+    assert gone == (["b2", "b6"] if "--all" in options else [])
     mine, theirs = rated(command, url), rated(command, there)
     assert mine[0] == theirs[0]
     if "--all" in options:
@@ -198,6 +203,13 @@ def test_votes_alone_come_in_and_are_rated_the_same(
     assert rows_of(again / "votes.parquet") == rows_of(tmp_path / "before" / "votes.parquet")
     assert rows_of(again / "battles.parquet") == [], "without words nothing is shown"
     assert rated(command, url)[0] == rated(command, there)[0]
+    with closing(Store(there)) as store, store.reading() as session:
+        owner = "v0" * 8
+        assert [battle.prompt for battle in single_battles.past_battles(session, owner)] == [
+            ""
+        ] * 3
+        with pytest.raises(UnknownBattleError):
+            single_battles.stored_battle(session, "b0", owner)
 
 
 def test_ratings_of_an_export_are_by_person_as_those_of_the_board(
