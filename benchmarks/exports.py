@@ -1,16 +1,19 @@
-"""Exports of an arena with many votes: how long they take, and in what memory.
+"""Exports of an arena with many votes, and back: how long they take, and in what memory.
 
     python -m benchmarks.exports --votes 300000                  # SQLite, in a folder of its own
     python -m benchmarks.exports --votes 10000000 --database postgresql://user@host/empty
+    python -m benchmarks.exports --votes 10000000 --only votes   # without battles and answers
 
-Fills an empty database with battles of two short answers, and exports votes, battles and answers,
-each in a process of its own. The memory is the most that the process had resident.
+Fills an empty database with battles of two short answers, and exports votes, battles and answers;
+verifies the file of votes, imports all into a new SQLite file, or the database that --into names,
+and verifies that. Each is done in a process of its own. The memory is the most that the process
+had resident.
 """
 
 import argparse
-import resource
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
 from io import StringIO
 from multiprocessing import get_context
@@ -31,27 +34,42 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=100)
     parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or the URL")
     parser.add_argument("--filled", action="store_true", help="the database was filled before")
+    parser.add_argument("--only", choices=WHAT, help="export this alone")
+    parser.add_argument("--into", help="URL of an empty database to import into")
     options = parser.parse_args()
     with ExitStack() as stack:
         url = database_of(options.database, stack)
         if not options.filled:
             fill(url, options.votes, options.models)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        for what in WHAT:
-            child = get_context("spawn").Process(target=_export, args=(what, url, folder))
-            child.start()
-            child.join()
+        files = [folder / f"{what}.parquet" for what in WHAT if options.only in (None, what)]
+        for file in files:
+            _apart("export", file.stem, "--all", "--to", str(file), "--database", url)
+            print(f"{file.name}: {file.stat().st_size / 1e6:.0f} MB", flush=True)
+        if folder / "votes.parquet" not in files:
+            return
+        into = options.into or f"sqlite:///{folder}/again.db"
+        _apart("verify", str(folder / "votes.parquet"))
+        _apart("import", *map(str, files), "--database", into)
+        _apart("verify", into)
 
 
-def _export(what: str, url: str, folder: Path) -> None:
-    path = folder / f"{what}.parquet"
+def _apart(*words: str) -> None:
+    child = get_context("spawn").Process(target=_run, args=(words,))
+    child.start()
+    child.join()
+
+
+def _run(words: Sequence[str]) -> None:
+    """Run a command, and print how long it took, and in what memory."""
     began, used = time.monotonic(), time.process_time()
     with redirect_stdout(StringIO()):
-        arena(["export", what, "--to", str(path), "--database", url])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        arena(words)
+    status = Path("/proc/self/status").read_text(encoding="utf-8")  # rusage counts who began it
+    peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
     print(
-        f"{what}: {time.monotonic() - began:.0f} s ({time.process_time() - used:.0f} s of a "
-        f"processor), {peak:.0f} MB resident at most, {path.stat().st_size / 1e6:.0f} MB written",
+        f"{' '.join(words[:2])}: {time.monotonic() - began:.0f} s "
+        f"({time.process_time() - used:.0f} s of a processor), {peak:.0f} MB resident at most",
         flush=True,
     )
 

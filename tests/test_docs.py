@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arena.boards.dataset import COLUMNS
+from arena.boards.ratings import MODELS
 from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
 from tests.command import Command, invoke
@@ -46,7 +47,7 @@ def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> No
 
 def test_every_column_of_an_export_is_explained() -> None:
     table = read("docs/data-and-privacy.md")
-    names = {**COLUMNS, **BATTLES, **ANSWERS, **CHATBOT_ARENA}
+    names = {**COLUMNS, **BATTLES, **ANSWERS, **CHATBOT_ARENA, **MODELS}
     assert [name for name in names if f"`{name}`" not in table] == []
 
 

@@ -29,6 +29,7 @@ ABOUT = {
         "Answers of language models in blind battles, one row an answer, with how each ended, "
         "its times and its cost."
     ),
+    "models": "Models that answered in blind battles, one row a model, by names and licences.",
     "ratings": "Ratings of language models from blind votes, one row a model, with intervals.",
 }
 """What is in a file, by what was exported."""
@@ -77,7 +78,7 @@ def write_card(path: Path, what: str, written: Written, policy: Policy, licence:
 
     Parameters
     ----------
-    what : {"votes", "battles", "answers", "ratings"}
+    what : {"votes", "battles", "answers", "models", "ratings"}
     licence : str
         As Hugging Face names it.
     """

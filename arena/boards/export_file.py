@@ -1,85 +1,171 @@
-"""A file of an export that a page asks for, made in a process of its own: no battle waits."""
+"""A file that an export wrote, read row by row: each value of its column's kind."""
 
-from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
-from multiprocessing import get_context
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from math import isfinite
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
-from threading import Lock
+from typing import Any
 
-from arena.boards.dataset import export_votes
-from arena.boards.ratings import export_ratings
-from arena.boards.transcripts import export_answers, export_battles
-from arena.domain.vote import DEFAULT, Days
-from arena.errors import ArenaError, RoomError
-from arena.store import log, transcripts
-from arena.store.store import Store, existing
-from rating.errors import RatingError
-from rating.sentences import Sentence
+import duckdb
 
-KINDS = ("battles", "answers", "votes", "ratings")
-ENDINGS = ("csv", "jsonl", "parquet")
-ANOTHER = Sentence("Another export is being made: wait until it is there.")
-EMPTY_DAYS = Sentence("Nothing lies between these days: the first has to come before the other.")
-UNKNOWN = Sentence("Choose what is to be exported, and as what.")
-_ONE_AT_A_TIME = Lock()
+from rating.errors import DataError
+from rating.tables.duckdb_engine import columns_in_file, connected, rows_in
+from rating.tables.escaping import UNSTORABLE, literal, quoted
+from rating.tables.files import SHOWN, kind_of, require_file
+from rating.tables.sources import opened
+
+ODD = "__odd"
+"""The first value of a row that is not spelled as an export does: a rating may read others."""
+AT_ONCE = 2048
+"""Rows that are held in memory."""
+MOST_CHARACTERS = 1000
+"""Of a name or an id."""
+MOST = 2**31 - 1
+"""The largest whole number that a database holds."""
+_PLAIN = ("VARCHAR", "BIGINT", "DOUBLE", "TIMESTAMP")
+
+Row = Mapping[str, Any]
+Relation = duckdb.DuckDBPyRelation
 
 
-def make_file(url: str, what: str, ending: str, days: Days) -> Path:
-    """Export what `DEFAULT` counts to a new file, in a folder of its own that the caller removes.
+def columns_of(path: Path) -> set[str]:
+    """Name the columns of a file."""
+    require_file(path)
+    if kind_of(path) != "JSON":
+        return set(columns_in_file(path))
+    with connected() as connection:
+        return set(rows_in(connection, path).columns)
+
+
+@contextmanager
+def reading(path: Path, columns: Mapping[str, str], task: str, command: str) -> Iterator[Relation]:
+    """Open a file that has these columns and no others; raises `DataError` if it has not.
 
     Parameters
     ----------
-    url : str
-        Of the database.
-    what, ending : str
-        One of `KINDS`, and of `ENDINGS`.
+    task : str
+        What it is opened for, for errors: ``verify``.
+    command : str
+        What writes such a file, likewise.
+    """
+
+    def require(there: Sequence[str]) -> Sequence[str]:
+        odd = [*(name for name in columns if name not in there), *({*there} - {*columns})]
+        if not odd:
+            return there
+        has = "has no column" if odd[0] in columns else "has a column"
+        msg = (
+            f"Cannot {task} {str(path)!r}: it {has} {odd[0][:SHOWN]!r}. Give a file as "
+            f"`{command}` of this version wrote it."
+        )
+        raise DataError(msg)
+
+    require_file(path)
+    if kind_of(path) == "text":
+        require(columns_in_file(path))  # before the engine reads any number of columns
+    with opened(path, require, holds="rows", as_peers=False) as frame:
+        yield frame.to_native()
+
+
+def typed(rows: Relation, columns: Mapping[str, str]) -> Relation:
+    """Give the values of columns by their kinds, and beside them `ODD`."""
+    values = [f"{_value(rows, name, kind)} AS {quoted(name)}" for name, kind in columns.items()]
+    cases = (
+        f"WHEN NOT ({_is_exact(name, kind)}) THEN "
+        f"concat({literal(name)}, ' ', left(CAST({quoted(name)} AS VARCHAR), {SHOWN}))"
+        for name, kind in columns.items()
+        if kind in _PLAIN
+    )
+    return rows.project(", ".join([*values, f"CASE {' '.join(cases)} END AS {ODD}"]))
+
+
+def streamed(rows: Relation) -> Iterator[tuple[Any, ...]]:
+    """Give rows some at a time; the relation's own methods would read all of them into memory."""
+    with connected() as connection:
+        result = connection.execute(rows.sql_query())
+        while some := result.fetchmany(AT_ONCE):
+            yield from some
+
+
+def rows_of(
+    path: Path,
+    columns: Mapping[str, str],
+    command: str,
+    may_lack: Collection[str] = (),
+    texts: Collection[str] = (),
+) -> Iterator[tuple[int, Row]]:
+    """Give the rows of a file with their places, from 1, each value as its column has it.
+
+    Parameters
+    ----------
+    may_lack : collection of str
+        Columns that may be empty.
+    texts : collection of str
+        Columns of any length.
 
     Raises
     ------
-    RoomError
-        If that cannot be exported, or another export is being made.
+    DataError
+        If the file has other columns, or a row is none that the export writes.
     """
-    if what not in KINDS or ending not in ENDINGS:
-        raise RoomError(UNKNOWN)
-    if days.since and days.until and days.until <= days.since:
-        raise RoomError(EMPTY_DAYS)
-    if not _ONE_AT_A_TIME.acquire(blocking=False):
-        raise RoomError(ANOTHER)
-    file = Path(mkdtemp(prefix="arena-export-")) / f"{what}.{ending}"
-    try:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            why_not = pool.submit(_export, url, what, file, days).result()
-        if why_not:
-            raise RoomError(Sentence("Nothing was exported: %(why)s", why=why_not))
-    except BaseException:
-        rmtree(file.parent)
-        raise
-    finally:
-        _ONE_AT_A_TIME.release()
-    return file
+    with reading(path, columns, "import", command) as rows:
+        for place, values in enumerate(streamed(typed(rows, columns)), 1):
+            row = dict(zip((*columns, ODD), values, strict=True))
+            if row[ODD] is not None:
+                raise misfit(path, place, *row[ODD].split(" ", 1))
+            for name, kind in columns.items():
+                value = row[name]
+                lacks = value is None and name in may_lack
+                if not lacks and not fits(kind, value, any_length=name in texts):
+                    raise misfit(path, place, name, value)
+            yield place, row
 
 
-def _export(url: str, what: str, file: Path, days: Days) -> str:
-    """Write the file; gives why that is not possible, empty where it is done."""
-    try:
-        with existing(url) as store:
-            _write(store, what, file, days)
-    except (ArenaError, RatingError) as error:
-        return str(error)
-    return ""
+def fits(kind: str, value: Any, *, any_length: bool = False) -> bool:
+    """Say whether a value can be one that an export has in a column of a kind."""
+    match kind:
+        case "BIGINT":
+            return is_whole(value, 0)
+        case "DOUBLE":
+            return isinstance(value, float) and isfinite(value)
+        case "TIMESTAMP":
+            return isinstance(value, datetime)
+    is_short = any_length or (isinstance(value, str) and len(value) <= MOST_CHARACTERS)
+    return isinstance(value, str) and is_short and is_storable(value)
 
 
-def _write(store: Store, what: str, file: Path, days: Days) -> None:
-    if what == "ratings":
-        export_ratings(store, DEFAULT, file, datetime.now(UTC))
-        return
-    with store.reading() as session:
-        if what == "votes":
-            links, total = log.links(session, DEFAULT), log.count_links(session)
-            export_votes(links, DEFAULT, file, total=total, days=days)
-        else:
-            some = transcripts.battles(session, DEFAULT, voted=True, days=days)
-            export = export_battles if what == "battles" else export_answers
-            export(some, DEFAULT, file)
+def is_whole(value: Any, least: int) -> bool:
+    """Say whether a value is a whole number that a database holds."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST
+
+
+def is_storable(text: str) -> bool:
+    """Say whether every database can hold a text."""
+    return UNSTORABLE.search(text) is None
+
+
+def misfit(path: Path, place: int, name: str, value: object) -> DataError:
+    """Say that a value of a row is none that an export has there."""
+    words = "is not as an export writes it"
+    return DataError(f"{where(path, place)} {words}: {name} is {repr(value)[:SHOWN]}.")
+
+
+def where(path: Path, place: int) -> str:
+    """Name a row, to begin a sentence with."""
+    return f"Row {place:,} of {str(path)!r}"
+
+
+def _value(rows: Relation, name: str, kind: str) -> str:
+    if kind in _PLAIN:
+        return f"TRY_CAST({quoted(name)} AS {kind})"
+    is_text = dict(zip(rows.columns, map(str, rows.types), strict=True))[name] == "VARCHAR"
+    return quoted(name) if is_text else f"CAST(to_json({quoted(name)}) AS VARCHAR)"
+
+
+def _is_exact(name: str, kind: str) -> str:
+    """Give the expression of SQL for whether a value is of its column's kind, and nothing more."""
+    back = f"CAST(TRY_CAST({quoted(name)} AS {kind}) AS VARCHAR)"
+    if kind == "DOUBLE":  # which has many spellings, and one value
+        return f"(TRY_CAST({quoted(name)} AS DOUBLE) IS NULL) = ({quoted(name)} IS NULL)"
+    return f"{back} IS NOT DISTINCT FROM CAST({quoted(name)} AS VARCHAR)"

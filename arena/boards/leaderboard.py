@@ -172,7 +172,9 @@ class Leaderboard:
         """Store the blocks of votes that are full and not there yet."""
         for block in blocks.lacking(self._store):
             with self._store.writing() as session:
-                blocks.keep(session, block)
+                is_there = blocks.keep(session, block)
+            if not is_there:  # votes of it were taken out meanwhile
+                return
             logger.info("Counted the votes up to link %d", block["last"])
             if self._closing:
                 return

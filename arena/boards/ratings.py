@@ -1,4 +1,4 @@
-"""The leaderboard of a policy as a file that other programs read."""
+"""The leaderboard of a policy, and who is on it, as files that other programs read."""
 
 from collections import Counter
 from datetime import datetime
@@ -13,6 +13,30 @@ from arena.store.store import Store
 from rating.errors import NotIdentifiedError
 from rating.tables import formats
 from rating.tables.writing import write_rows
+
+MODELS = {
+    "model": "VARCHAR",
+    "name": "VARCHAR",
+    "organisation": "VARCHAR",
+    "kind": "VARCHAR",
+    "licence": "VARCHAR",
+    "fingerprint": "VARCHAR",
+    "created": "TIMESTAMP",
+}
+"""Columns of an export of models; ``fingerprint`` is of all that makes one answer as it does."""
+
+
+def export_models(store: Store, path: Path) -> Written:
+    """Write every model that has ever been in the roster.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    rows = store.read(log.model_rows)
+    write_rows(rows, MODELS, path)
+    return Written(rows=len(rows))
 
 
 def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> Written:

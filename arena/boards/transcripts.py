@@ -126,6 +126,7 @@ class _Texts:
         """Give the words of a turn or an answer; None where they were erased."""
         if is_erased(row):
             return None
+        self._here += _gone_before(row)
         if self._counts is None:
             return text
         scrubbed = scrub(text)
@@ -137,6 +138,12 @@ class _Texts:
         """Give how many pieces were taken out since this was asked last."""
         taken, self._here = self._here, 0
         return taken
+
+
+def _gone_before(row: AnyRow) -> int:
+    """Give how many pieces were gone from a text when it was imported."""
+    known = row._asdict()
+    return int(known.get("scrubbed") or (known.get("measured") or {}).get("scrubbed", 0))
 
 
 Lay = Callable[[LoggedBattle, _Texts], Iterator[Row]]
@@ -206,14 +213,25 @@ def _export(
             reason = _why_not(battle, policy)
             written.count(reason, battle.row.ts)
             if reason is None or everything:
-                of_policy = {"left_out": reason, "policy": policy.name}
-                beside = {**of_policy, **_labels(battle, policy)}
+                beside = _beside(battle, policy, reason)
                 for row in lay(battle, texts):
                     written.rows += 1
                     yield {**row, **beside}
 
     write_rows(rows(), columns, path)
     return written
+
+
+def whole_rows(battles: Iterable[LoggedBattle], policy: Policy) -> Iterator[Row]:
+    """Give the row that `export_battles` writes of each battle, with the texts as they are."""
+    texts = _Texts(None)
+    for battle in battles:
+        for row in _battle(battle, texts):
+            yield {**row, **_beside(battle, policy, _why_not(battle, policy))}
+
+
+def _beside(battle: LoggedBattle, policy: Policy, reason: str | None) -> Row:
+    return {"left_out": reason, "policy": policy.name, **_labels(battle, policy)}
 
 
 def _why_not(battle: LoggedBattle, policy: Policy) -> str | None:
@@ -272,9 +290,16 @@ def _total(values: list[Any]) -> Any:
 def _style(answer: AnyRow) -> Row:
     if is_erased(answer):
         return dict.fromkeys(STYLES)
-    counts = elements_by_kind(answer.text)
+    if answer.measured is not None:
+        return {name: answer.measured[name] for name in STYLES}
+    return style_of(answer.text)
+
+
+def style_of(text: str) -> dict[str, int]:
+    """Count what `STYLES` names in an answer."""
+    counts = elements_by_kind(text)
     styles = {name: sum(counts[kind] for kind in kinds) for name, kinds in MARKDOWN.items()}
-    return {"length": len(answer.text), "code": (counts["fence"] + 1) // 2} | styles
+    return {"length": len(text), "code": (counts["fence"] + 1) // 2} | styles
 
 
 def _answers(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:

@@ -127,7 +127,7 @@ def restore(file: Path, /, *, database: Database = None) -> None:
 
 
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
-    from arena.boards.dataset import verify_export
+    from arena.boards.record_file import verify_export
     from arena.store.engine import reading_backup, reading_existing
     from arena.store.verify import verify as verify_database
     from rating.tables.writing import FORMATS
@@ -151,6 +151,15 @@ def _in_words(verified: "Verified") -> str:
         words += "; of the hash noted before that, votes bind the choice, who and when alone"
     if verified.erased:
         words += f". {verified.erased:,} texts were erased, and their hashes are there"
+    if verified.taken_out:
+        words += (
+            f". {verified.taken_out:,} votes and exclusions were taken out, and tombstones say so"
+        )
+    if verified.imported:
+        words += (
+            f". Links up to {verified.imported:,} came by an import: no text or measure of theirs "
+            "is bound"
+        )
     return f"{words}. {verified.counts}" if verified.counts else f"{words}."
 
 

@@ -1,4 +1,4 @@
-"""`arena export battles`, `answers`, `votes` and `ratings`."""
+"""`arena export battles`, `answers`, `votes`, `models` and `ratings`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -186,6 +186,24 @@ def votes(
     if verified.problem:
         msg = f"{str(export.to)!r} was written, but the record does not verify. "
         raise BrokenRecordError(msg + verified.problem)
+
+
+def models(*, export: Annotated[Export, Flat]) -> None:
+    """Write the models that have ever been in the roster: names, licences, fingerprints.
+
+    Beside the votes, arena import names models by it as here.
+
+    Examples
+    --------
+    arena export models --to models.csv
+    arena export models --to models.parquet --database sqlite:///arena-demo.db
+    """
+    from arena.boards.ratings import export_models
+
+    with _exporting(export) as (store, policy, _):
+        written = export_models(store, export.to)
+    say(f"{export.to}: {written.rows:,} models.")
+    _card(export, "models", written, policy)
 
 
 def ratings(*, export: Annotated[Export, Flat]) -> None:

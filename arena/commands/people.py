@@ -4,7 +4,7 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter, validators
 
@@ -165,13 +165,14 @@ def change(
 def erase(
     *,
     voter: str,
+    votes: Literal["stay", "tombstone"] = "stay",
     yes: bool = False,
     database: Database = None,
 ) -> None:
     """Erase all that somebody wrote here, what models answered them, and their name.
 
     It goes from every table and file of the database, and out of what judges were sent; it does
-    not come back. Their votes stay, and the record verifies as before: of each text it keeps a
+    not come back. Their votes stay (see --votes), and the record verifies: of each text it keeps a
     hash that nobody can guess words by. Running battles of theirs end. An arena may serve
     meanwhile; for seconds its writers wait while the files are written anew.
     Backups and exports that were made before, and the log and replicas of a PostgreSQL server,
@@ -182,12 +183,16 @@ def erase(
     voter
         Their id, as a person or as a voter, or its first 8 characters at the least; all their
         devices are meant.
+    votes
+        Whether their votes stay, without words, or go as well: then no leaderboard counts them,
+        nobody can read them, and a tombstone in the record says that they were there.
     yes
         Do not ask before.
 
     Examples
     --------
     arena erase --voter 3f9c1a07
+    arena erase --voter 3f9c1a07 --votes tombstone
     arena erase --voter 3f9c1a07 --yes --database postgresql://arena@localhost/arena
     """
     from arena.store import erasing, people
@@ -206,11 +211,22 @@ def erase(
             _confirm("erase")
         with store.writing() as session:
             gone = erasing.erase(
-                session, voters, judgements, people.TERMINAL, datetime.now(UTC), forget=True
+                session,
+                voters,
+                judgements,
+                people.TERMINAL,
+                datetime.now(UTC),
+                forget=True,
+                tombstone=votes == "tombstone",
             )
         say(
             f"Erased: the words of {gone.battles:,} battles, {gone.judgements:,} questions to "
-            f"judges, and who they are in {gone.names:,} rows. The votes stay, without words."
+            f"judges, and who they are in {gone.names:,} rows. "
+            + (
+                f"{gone.votes:,} votes were taken out, and a tombstone says so."
+                if votes == "tombstone"
+                else "The votes stay, without words."
+            )
         )
         erasing.clear_space(store, people.TERMINAL, datetime.now(UTC))
     say("The files of the database were written anew. Backups made before still hold the words.")

@@ -137,12 +137,15 @@ class Erased:
         Questions to judges that quote them, with the replies.
     names : int
         Rows in which the person had a name.
+    votes : int
+        Votes that were taken out, with what excluded them; the others stay.
     """
 
     battles: int
     texts: int
     judgements: int
     names: int = 0
+    votes: int = 0
 
 
 class Perishable(StrEnum):

@@ -293,7 +293,8 @@ def sides(pair: tuple[Model, Model], seed: int) -> tuple[Model, Model]:
 class PairWins:
     """Keeps count of the votes that a policy counts; each is read once, when it is new.
 
-    An exclusion may come later than its vote, so what these take away is counted every time.
+    An exclusion may come later than its vote, so what these take away is counted every time. Once
+    votes were taken out, all are read again.
     """
 
     def __init__(self, store: Store, policy: Policy) -> None:
@@ -301,6 +302,7 @@ class PairWins:
         self._policy = policy
         self._lock = threading.Lock()
         self._until = 0
+        self._tombstone = 0
         self._all: Wins = {}
 
     def read(self) -> Wins:
@@ -313,6 +315,8 @@ class PairWins:
         """
         with self._lock:
             with self._store.reading() as session:
+                if (tombstone := log.last_tombstone(session)) != self._tombstone:
+                    self._tombstone, self._until, self._all = tombstone, 0, {}
                 until = log.newest_vote(session)
                 fresh = log.outcomes_between(session, self._until, until)
                 excluded = log.excluded_outcomes(session, self._policy.name, until)

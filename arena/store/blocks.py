@@ -5,9 +5,9 @@ votes that follow one another is final as soon as it is full, whoever makes it, 
 blocks and of the rows after the last of them is what all rows would give.
 """
 
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from sqlmodel import Session, col, func
 
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.errors import BrokenRecordError
-from arena.store import exclusions
+from arena.store import chain, exclusions
 from arena.store.chain import AnyRow
 from arena.store.store import Store
 from arena.store.tables import BattleRow, ChainRow, ExclusionRow, VoteBlockRow, VoteRow, VoterRow
@@ -44,6 +44,10 @@ VOTE = np.dtype(
 """A vote of a block: names by their places among all names, -1 for none; microseconds of UTC."""
 
 Packed = NDArray[np.void]
+
+ROLES = ("models", "voters", "prompts")
+NAMES_AT_ONCE = 500
+"""Names that are looked for by one statement."""
 
 CHOICES, KINDS = tuple(Choice), tuple(VoterKind)
 _CHOICE = {choice.value: code for code, choice in enumerate(CHOICES)}
@@ -88,42 +92,88 @@ class Names:
         self.voters: dict[str, int] = {}
         self.prompts: dict[str, int] = {}
         self.kinds: list[str] = []
+        self._counts = dict.fromkeys(ROLES, 0)
+        self._new: dict[str, list[str]] = {}
 
     def take(self, block: dict[str, Any]) -> None:
         """Go on by the names that a block adds."""
-        for role in ("models", "voters", "prompts"):
-            known = getattr(self, role)
-            known |= {name: place for place, name in enumerate(block[role], len(known))}
+        for role in ROLES:
+            known, n = getattr(self, role), self._counts[role]
+            known |= {name: place for place, name in enumerate(block[role], n)}
+            self._counts[role] += len(block[role])
         self.kinds += block["kinds"]
 
     def pack(self, rows: Sequence[AnyRow]) -> tuple[Packed, dict[str, list[str]]]:
         """Write votes as numbers; also give the names that occur for the first time."""
-        before = [len(self.models), len(self.voters), len(self.prompts)]
+        self._new = {name: [] for name in (*ROLES, "kinds")}
         packed = np.array([self._vote(row) for row in rows], dtype=VOTE)
-        known = {"models": self.models, "voters": self.voters, "prompts": self.prompts}
-        new = {
-            role: [*islice(names, n, None)]
-            for (role, names), n in zip(known.items(), before, strict=True)
-        }
-        return packed, new | {"kinds": self.kinds[before[1] :]}
+        self.kinds += self._new["kinds"]
+        return packed, self._new
 
     def _vote(self, row: AnyRow) -> tuple[int, ...]:
         if row.winner not in _CHOICE or row.voter_kind not in _KIND:
             msg = f"a vote of {row.voter_kind!r} for {row.winner!r}"
             raise ValueError(msg)
         if row.voter not in self.voters:
-            self.kinds.append(row.voter_kind)
+            self._new["kinds"].append(row.voter_kind)
         return (
             row.link,
-            self.models.setdefault(row.model_a, len(self.models)),
-            self.models.setdefault(row.model_b, len(self.models)),
+            self._place("models", self.models, row.model_a),
+            self._place("models", self.models, row.model_b),
             _CHOICE[row.winner],
-            self.voters.setdefault(row.voter, len(self.voters)),
-            -1
-            if row.prompt_id is None
-            else self.prompts.setdefault(row.prompt_id, len(self.prompts)),
+            self._place("voters", self.voters, row.voter),
+            -1 if row.prompt_id is None else self._place("prompts", self.prompts, row.prompt_id),
             microseconds(row.ts),
         )
+
+    def _place(self, role: str, known: dict[str, int], name: str) -> int:
+        place = known.get(name)
+        if place is None:
+            place = known[name] = self._counts[role]
+            self._counts[role] += 1
+            self._new[role].append(name)
+        return place
+
+
+class NamesOnDisk(Names):
+    """The same, of which those of one block alone are in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file = sqlite3.connect("")  # gone when it is closed
+        self._file.execute(
+            "CREATE TABLE known (role TEXT, name TEXT, place INTEGER, PRIMARY KEY (role, name)) "
+            "WITHOUT ROWID"
+        )
+
+    def close(self) -> None:
+        """Forget all names."""
+        self._file.close()
+
+    def pack(self, rows: Sequence[AnyRow]) -> tuple[Packed, dict[str, list[str]]]:
+        """Write votes as numbers; also give the names that occur for the first time."""
+        self.kinds = []
+        for role, names in (
+            ("models", {name for row in rows for name in (row.model_a, row.model_b)}),
+            ("voters", {row.voter for row in rows}),
+            ("prompts", {row.prompt_id for row in rows} - {None}),
+        ):
+            setattr(self, role, self._known(role, sorted(names)))
+        packed, new = super().pack(rows)
+        for role in ROLES:
+            known = getattr(self, role)
+            rows_of_role = ((role, name, known[name]) for name in new[role])
+            self._file.executemany("INSERT INTO known VALUES (?, ?, ?)", rows_of_role)
+        return packed, new
+
+    def _known(self, role: str, names: Sequence[str]) -> dict[str, int]:
+        known: dict[str, int] = {}
+        for start in range(0, len(names), NAMES_AT_ONCE):
+            some = names[start : start + NAMES_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT name, place FROM known WHERE role = ? AND name IN ({marks})"  # noqa: S608 - of marks alone
+            known |= dict(self._file.execute(query, (role, *some)).fetchall())
+        return known
 
 
 def coded(session: Session, policy: Policy) -> CodedLog:
@@ -162,11 +212,12 @@ def lacking(store: Store, most: int = BLOCK) -> Iterator[dict[str, Any]]:
 
     Each is read in a transaction of its own, so that it may be kept before the next.
     """
-    names, last = store.read(_known)
-    while len(rows := store.read(_rows, last, most)) == most:
-        last = rows[-1].link
+    names, after = store.read(_known)
+    while len(rows := store.read(_rows, after, most)) == most:
         packed, new = names.pack(rows)
-        yield {"last": last, "hash": rows[-1].hash, "names": new, "votes": packed.tobytes()}
+        block = {"last": rows[-1].link, "hash": rows[-1].hash, "names": new}
+        yield {"after": after, **block, "votes": packed.tobytes()}
+        after = rows[-1].link
 
 
 def _known(session: Session) -> tuple[Names, int]:
@@ -182,9 +233,30 @@ def _rows(session: Session, after: int, most: int) -> Sequence[AnyRow]:
     return session.connection().execute(_ROWS.limit(most), {"after": after}).all()
 
 
-def keep(session: Session, block: dict[str, Any]) -> None:
-    """Store a block, unless another process has: it made the same."""
-    session.connection().execute(_KEEP, block)
+def keep(session: Session, block: dict[str, Any]) -> bool:
+    """Store a block, unless another process has: it made the same.
+
+    Says whether the block is there: one is not stored whose votes were taken out meanwhile, or
+    that does not follow on the newest one.
+    """
+    connection = session.connection()
+    chain.hold_end(connection)  # nothing is taken out from here on
+    after, values = block["after"], {n: block[n] for n in ("last", "hash", "names", "votes")}
+    if (newest := links(session)[0]) >= block["last"]:
+        return True
+    there = select(func.count()).where(
+        col(VoteRow.link) > after, col(VoteRow.link) <= block["last"]
+    )
+    n = len(block["votes"]) // VOTE.itemsize
+    if newest != after or connection.scalar(there.select_from(VoteRow)) != n:
+        return False
+    connection.execute(_KEEP, values)
+    return True
+
+
+def drop_from(session: Session, link: int) -> None:
+    """Delete the blocks that hold votes from a link on, to be made anew."""
+    session.connection().execute(delete(VoteBlockRow).where(col(VoteBlockRow.last) >= link))
 
 
 def drop(session: Session) -> None:
@@ -203,7 +275,7 @@ class Check:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._names = Names()
+        self._names = NamesOnDisk()
         self._rows: list[AnyRow] = []
         self.problem: str | None = None
         self._block = self._after(0)
@@ -219,6 +291,10 @@ class Check:
             if stored != (vote.link, vote.hash, new, packed.tobytes()):
                 self.problem = _wrong(self._rows[0].link, self._block.last)
             self._rows, self._block = [], self._after(self._block.last)
+
+    def close(self) -> None:
+        """Forget what was gone through."""
+        self._names.close()
 
     def end(self) -> str | None:
         """Say what is wrong after the last vote, if anything."""

@@ -1,6 +1,7 @@
 """The chain of the record: each link carries the hash of the one before, so a later edit shows.
 
-A link is a vote, an exclusion of one, or the mark from which hashes bind all that is bound today.
+A link is a vote, an exclusion of one, the mark from which hashes bind all that is bound today, or
+a tombstone, which says what was taken out.
 Its ``content`` is the SHA-256 of what it binds, and its ``hash`` that of its place, its kind, its
 content and the previous link's hash. So the chain of votes that are not shown can be followed by
 hashes alone.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, select, update
+from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, select, update
 from sqlmodel import Session, col
 
 from arena.store.records import LinkKind
@@ -24,6 +25,7 @@ from arena.store.tables import (
     BattleRow,
     ChainRow,
     ExclusionRow,
+    LinkRow,
     MarkRow,
     TurnRow,
     VoteRow,
@@ -98,6 +100,11 @@ def mark_content(contents: str) -> str:
     return _content("mark", {"contents": contents})
 
 
+def tombstone_content(bound: Mapping[str, object]) -> str:
+    """SHA-256 of a tombstone: the links of votes and exclusions that it takes out, and when."""
+    return _content("tombstone", bound)
+
+
 def link_hash(previous: str, link: int, kind: str, content: str) -> str:
     """SHA-256 of a link: of its place, its kind and content, and the previous link's hash."""
     return _sha256(canonical([previous, link, kind, content]))
@@ -122,6 +129,11 @@ def extend(connection: Connection, kind: LinkKind, content: str) -> dict[str, ob
     after = link_hash(before.head, link, kind, content)
     connection.execute(_MOVE, {"head": after, "links": link})
     return {"link": link, "content": content, "previous_hash": before.head, "hash": after}
+
+
+def hold_end(connection: Connection) -> None:
+    """Keep others from extending the chain, or taking votes out, until the transaction ends."""
+    connection.execute(_END_LOCKED).one()
 
 
 def head(session: Session) -> str:
@@ -199,6 +211,10 @@ _VOTES = (
     .order_by(col(VoteRow.link))
     .limit(BATCH)
 )
+_WITH_IMPORTS = _VOTES.add_columns(
+    col(VoteRow.transcript_hash).label("imported"),
+    func.coalesce(col(VoterRow.person), col(VoterRow.id)).label("person"),
+)
 EXCLUSIONS: Select[*tuple[Any, ...]] = (
     select(
         col(ExclusionRow.id),
@@ -218,6 +234,21 @@ EXCLUSIONS: Select[*tuple[Any, ...]] = (
 )
 OF_EXCLUSION = ("vote", "policy", "rule", "version", "reason", "ts")
 """What an exclusion binds; ``vote`` is the link of its vote."""
+
+OF_TOMBSTONE = ("links", "ts")
+"""What a tombstone binds."""
+TAKEN_OUT = "taken out"
+"""Why a link is hashes alone that a tombstone names, as files have it."""
+_LINKS: Select[*tuple[Any, ...]] = select(
+    col(LinkRow.link),
+    col(LinkRow.kind),
+    col(LinkRow.reason),
+    col(LinkRow.bound),
+    col(LinkRow.content),
+    col(LinkRow.previous_hash),
+    col(LinkRow.hash),
+).order_by(col(LinkRow.link))
+_IMPORTED = select(col(ChainRow.imported))
 
 MARK = select(
     col(MarkRow.link), col(MarkRow.content), col(MarkRow.previous_hash), col(MarkRow.hash)
@@ -292,15 +323,46 @@ def transcripts(connection: Connection, battles: Collection[int]) -> dict[int, T
     return {battle: _transcript(turns[battle], answers[battle]) for battle in battles}
 
 
-def votes(connection: Connection) -> Iterator[list[tuple[AnyRow, Transcript]]]:
+def imported(connection: Connection) -> int:
+    """Give the link up to which the chain came by an import; 0 where none did."""
+    return connection.scalars(_IMPORTED).one()
+
+
+def votes(
+    connection: Connection, imported: int | None = None
+) -> Iterator[list[tuple[AnyRow, Transcript]]]:
     """Read the votes in the order of the chain, some at a time, with their transcripts.
 
-    A row has what `arena.store.chain.vote_content` binds, but for the transcript's hash.
+    A row has what `arena.store.chain.vote_content` binds, but for the transcript's hash. That of
+    a vote that came by an import is the one that it was recorded with.
+
+    Parameters
+    ----------
+    imported : int or None
+        As `imported` gives it; None in a schema that knows no imports.
     """
+    query, until, after = _VOTES if imported is None else _WITH_IMPORTS, imported or 0, 0
+    while rows := connection.execute(query, {"after": after}).all():
+        ours = [row.battle for row in rows if row.link > until]
+        read = transcripts(connection, ours) if ours else {}
+        yield [(row, read.get(row.battle) or Transcript(row.imported, {}, 0)) for row in rows]
+        after = rows[-1].link
+
+
+def exclusions(connection: Connection) -> Iterator[AnyRow]:
+    """Read the exclusions that are links in their order, some at a time."""
+    return _some_at_a_time(connection, EXCLUSIONS, col(ExclusionRow.link))
+
+
+def others(connection: Connection) -> Iterator[AnyRow]:
+    """Read the links that are no row of another table in their order, some at a time."""
+    return _some_at_a_time(connection, _LINKS, col(LinkRow.link))
+
+
+def _some_at_a_time(connection: Connection, query: Select[Any], link: Any) -> Iterator[AnyRow]:
     after = 0
-    while rows := connection.execute(_VOTES, {"after": after}).all():
-        read = transcripts(connection, [row.battle for row in rows])
-        yield [(row, read[row.battle]) for row in rows]
+    while rows := connection.execute(query.where(link > after).limit(BATCH)).all():
+        yield from rows
         after = rows[-1].link
 
 

@@ -60,6 +60,9 @@ OF_WORDS = (
     "answer",
     "battle",
     "vote",
+    "vote_block",
+    "board",
+    "exclusion",
     "judgement",
     "verdict",
     "topic_release",
@@ -67,7 +70,7 @@ OF_WORDS = (
     "invitation",
     "act",
 )
-"""Tables with words of people in them."""
+"""Tables with words of people in them, or their votes."""
 
 _READS_OLDER = text(
     "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"

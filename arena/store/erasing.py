@@ -9,13 +9,24 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, delete, func, literal, select, update
+from sqlalchemy import (
+    Connection,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
 from arena.domain.people import INVITES, Erased
 from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
-from arena.store.chain import text_hash
+from arena.store import blocks, chain, kept_boards
+from arena.store.chain import TAKEN_OUT, text_hash
 from arena.store.exclusions import LEAST_ID
 from arena.store.people import note
 from arena.store.store import Store
@@ -23,8 +34,10 @@ from arena.store.tables import (
     ActRow,
     AnswerRow,
     BattleRow,
+    ExclusionRow,
     InvitationRow,
     JudgementRow,
+    LinkRow,
     PersonRow,
     TopicReleaseRow,
     TurnRow,
@@ -80,6 +93,26 @@ _EMPTY_VOTES = (
     update(VoteRow)
     .where(col(VoteRow.battle_id).in_(_OF_THESE))
     .values(tags_a={}, tags_b={}, comment_a="", comment_b="")
+)
+_OF_LINK = ("link", "content", "previous_hash", "hash")
+_VOTES: Any = select(*(col(getattr(VoteRow, name)) for name in _OF_LINK)).where(
+    col(VoteRow.battle_id).in_(_OF_THESE)
+)
+_ON_THESE = col(ExclusionRow.vote_id).in_(
+    select(col(VoteRow.id)).where(col(VoteRow.battle_id).in_(_OF_THESE))
+)
+_EXCLUSIONS: Any = select(*(col(getattr(ExclusionRow, name)) for name in _OF_LINK)).where(
+    _ON_THESE
+)
+_DROP_EXCLUSIONS = delete(ExclusionRow).where(_ON_THESE)
+_DROP_VOTES = delete(VoteRow).where(col(VoteRow.battle_id).in_(_OF_THESE))
+_NO_VOTE = (
+    update(BattleRow)
+    .where(
+        col(BattleRow.id).in_(_OF_THESE),
+        col(BattleRow.state).in_((BattleState.VOTED, BattleState.SKIPPED)),
+    )
+    .values(state=BattleState.STOPPED)
 )
 _MARK = update(BattleRow).where(col(BattleRow.id).in_(_OF_THESE))
 _CLOSE = (
@@ -193,6 +226,15 @@ def erase_words(
     return Erased(battles=len(battles), texts=texts, judgements=gone)
 
 
+def take_out(session: Session, battles: Sequence[int], now: datetime) -> int:
+    """Take the votes on battles out of the record, and what excluded them; gives how many votes.
+
+    Of each the hashes stay, and a tombstone names its link: the chain holds, and shows that
+    something is gone. What boards were made of them is made anew.
+    """
+    return sum(_take_some_out(session, some, now) for some in _parts(battles))
+
+
 def forget_person(session: Session, voter: str) -> int:
     """Delete who a person is, and their name wherever it was written; gives in how many rows.
 
@@ -224,6 +266,7 @@ def erase(
     now: datetime,
     *,
     forget: bool,
+    tombstone: bool = False,
 ) -> Erased:
     """Erase all words of somebody's, and write down that it was done, without words or names.
 
@@ -233,13 +276,18 @@ def erase(
         As `voters_of` gives them.
     forget : bool
         Whether the arena also forgets who they are.
+    tombstone : bool
+        Whether their votes go, too: see `take_out`.
     """
-    gone = erase_words(session, battles_of(session, voters), judgements, now)
+    battles = battles_of(session, voters)
+    votes = take_out(session, battles, now) if tombstone else 0
+    gone = erase_words(session, battles, judgements, now)
     names = forget_person(session, voters[0]) if forget else 0
     detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
-    if any((gone.texts, gone.judgements, names)):
-        note(session, by, ERASE, voters[0], detail | {"names": names}, now)
-    return Erased(**detail, names=names)
+    if any((gone.texts, gone.judgements, names, votes)):
+        also = {"names": names} | ({"votes": votes} if votes else {})
+        note(session, by, ERASE, voters[0], detail | also, now)
+    return Erased(**detail, names=names, votes=votes)
 
 
 def clear_space(store: Store, by: str, now: datetime) -> None:
@@ -280,18 +328,40 @@ def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) 
     session.connection().execute(_MARK.values(hidden=hidden), {"battles": [key]})
 
 
+def _take_some_out(session: Session, battles: list[int], now: datetime) -> int:
+    connection, these = session.connection(), {"battles": battles}
+    connection.execute(_LOCK, these).all()
+    chain.hold_end(connection)
+    votes = connection.execute(_VOTES, these).all()
+    if not votes:
+        return 0
+    exclusions = connection.execute(_EXCLUSIONS, these).all()
+    rows = [
+        {**row._asdict(), "kind": kind, "reason": TAKEN_OUT, "bound": None}
+        for kind, some in (("vote", votes), ("exclusion", exclusions))
+        for row in some
+    ]
+    for statement in (_DROP_EXCLUSIONS, _DROP_VOTES, _NO_VOTE):
+        connection.execute(statement, these)
+    connection.execute(insert(LinkRow), rows)
+    bound = {"links": sorted(row["link"] for row in rows), "ts": chain.plain(now)}
+    link = chain.extend(connection, "tombstone", chain.tombstone_content(bound))
+    named = {"kind": "tombstone", "reason": "", "bound": bound}
+    connection.execute(insert(LinkRow), {**named, **link})
+    blocks.drop_from(session, min(row.link for row in votes))
+    kept_boards.drop(session)
+    return len(votes)
+
+
 def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     connection, these = session.connection(), {"battles": battles}
     connection.execute(_LOCK, these).all()  # left half read, it would keep SQLite's log in use
     interrupt_battles(session, battles, ERASED)
-    turns = [
-        {"key": row.id, "left": text_hash(row.nonce, row.text)}
-        for row in connection.execute(_TURNS, these)
-    ]
+    turns = [{"key": row.id, "left": _left(row)} for row in connection.execute(_TURNS, these)]
     answers = [
         {
             "key": row.id,
-            "left": text_hash(row.nonce, row.text),
+            "left": _left(row),
             "characters": len(row.text) + len(row.reasoning),
         }
         for row in connection.execute(_ANSWERS, these)
@@ -304,6 +374,11 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
     connection.execute(_MARK.values(erased=since, message=ERASED), these)
     return len(turns) + len(answers)
+
+
+def _left(row: Any) -> str:
+    """Give what is left of a text; nothing of one that was imported, which no vote binds."""
+    return text_hash(row.nonce, row.text) if row.nonce else ""
 
 
 def _drop_judgements(connection: Connection, hashes: list[str]) -> int:

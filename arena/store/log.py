@@ -24,6 +24,7 @@ from arena.store.tables import (
     AnswerRow,
     BattleRow,
     ExclusionRow,
+    LinkRow,
     MarkRow,
     ModelEventRow,
     ModelRow,
@@ -64,19 +65,22 @@ LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructi
 
 
 def links(session: Session, policy: Policy) -> Iterator[LoggedLink]:
-    """Give every link of the chain, in its order: votes, exclusions, and the mark if there is one.
+    """Give every link of the chain, in its order: votes, exclusions, tombstones, and the mark.
 
     They are read some at a time, as they are asked for.
     """
     connection = session.connection()
-    placed = chain.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
     streams: list[Iterator[LoggedLink]] = [
         _votes(session, policy),
-        (
-            _link(row, "exclusion", chain.of_exclusion(row))
-            for row in connection.execute(placed.execution_options(yield_per=chain.BATCH))
-        ),
+        (_link(row, "exclusion", chain.of_exclusion(row)) for row in chain.exclusions(connection)),
         (_link(row, "mark", {}) for row in connection.execute(chain.MARK)),
+        (
+            replace(
+                _link(row, row.kind, row.bound or {}),
+                withheld=row.reason if row.bound is None else None,
+            )
+            for row in chain.others(connection)
+        ),
     ]
     return heapq.merge(*streams, key=attrgetter("link"))
 
@@ -85,13 +89,14 @@ def count_links(session: Session) -> int:
     """Count what `links` gives."""
     counts = (
         select(func.count()).select_from(row).where(col(row.link).is_not(None))
-        for row in (VoteRow, ExclusionRow, MarkRow)
+        for row in (VoteRow, ExclusionRow, MarkRow, LinkRow)
     )
     return sum(session.exec(count).one() for count in counts)
 
 
 def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
-    for batch in chain.votes(session.connection()):
+    connection = session.connection()
+    for batch in chain.votes(connection, chain.imported(connection)):
         reasons = exclusions.reasons_on(session, policy.name, [row.id for row, _ in batch])
         battles = [row.battle for row, _ in batch]
         known = labels.of_votes(session, policy.tagger, LABELS, battles)
@@ -183,6 +188,12 @@ def models(session: Session) -> list[ModelRecord]:
         )
         for row in session.exec(select(ModelRow).order_by(col(ModelRow.id)))
     ]
+
+
+def model_rows(session: Session) -> list[dict[str, Any]]:
+    """Every model ever in the roster, as an export of models has it."""
+    rows = session.exec(select(ModelRow).order_by(col(ModelRow.id)))
+    return [{**row.model_dump(exclude={"id"}), "model": row.id} for row in rows]
 
 
 def model_records(
@@ -390,6 +401,12 @@ class PairOutcome:
 def newest_vote(session: Session) -> int:
     """Key of the newest vote; keys grow in the order of the log. 0 before the first."""
     return session.exec(select(func.max(VoteRow.id))).one() or 0
+
+
+def last_tombstone(session: Session) -> int:
+    """Link of the newest tombstone: until it grows no vote is taken out. 0 before the first."""
+    newest = select(func.max(LinkRow.link)).where(col(LinkRow.kind) == "tombstone")
+    return session.exec(newest).one() or 0
 
 
 def outcomes_between(session: Session, after: int, until: int) -> list[PairOutcome]:

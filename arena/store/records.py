@@ -174,7 +174,7 @@ class Cast:
     new: bool
 
 
-LinkKind = Literal["vote", "exclusion", "mark"]
+LinkKind = Literal["vote", "exclusion", "mark", "tombstone"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,11 +184,13 @@ class LoggedLink:
     Attributes
     ----------
     bound : mapping
-        What a vote or an exclusion binds, by name; empty for the mark.
+        What a vote, an exclusion or a tombstone binds, by name; empty for the mark.
     exclusions : tuple of str
         Reasons logged against a vote under the policy that was asked for.
     labels : mapping
         What a vote is about, by facet, as the policy's tagger says.
+    withheld : str or None
+        Why the hashes alone of a vote or an exclusion are here; None where all of it is.
     """
 
     kind: LinkKind
@@ -198,3 +200,4 @@ class LoggedLink:
     bound: Mapping[str, Any]
     exclusions: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    withheld: str | None = None

@@ -91,11 +91,14 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
     Raises
     ------
     UnknownBattleError
-        If there is none.
+        If there is none, or its vote alone was imported.
     """
     connection = session.connection()
     battle = connection.execute(_BATTLE, {"public_id": battle_id}).one_or_none()
     if battle is None:
+        raise UnknownBattleError
+    turns = _stored_turns(connection, battle.id, battle.continues)
+    if not turns:
         raise UnknownBattleError
     return StoredBattle(
         public_id=battle_id,
@@ -104,7 +107,7 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         state=BattleState(battle.state),
         message=battle.message,
         created=battle.created,
-        turns=_stored_turns(connection, battle.id, battle.continues),
+        turns=turns,
         choice=Choice(battle.outcome) if battle.outcome else None,
         process=battle.process,
     )
@@ -130,6 +133,7 @@ def _stored_turns(
     return earlier + tuple(
         StoredTurn(turn=turn, prompt=prompt, a=newest[turn, Side.A], b=newest[turn, Side.B])
         for turn, prompt in turns
+        if (turn, Side.A) in newest  # of an imported vote alone there is no answer
     )
 
 

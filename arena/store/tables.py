@@ -254,7 +254,8 @@ class TurnRow(Table, table=True):
     """What the visitor wrote.
 
     The nonce stands before a text that is hashed; where words were erased it is gone with them,
-    and ``text_hash`` is what is left: see `arena.store.chain`.
+    and ``text_hash`` is what is left: see `arena.store.chain`. ``scrubbed`` are personal pieces
+    that were gone from the battle's prompts when they were imported.
     """
 
     __tablename__ = "turn"
@@ -265,6 +266,7 @@ class TurnRow(Table, table=True):
     prompt: str = _prose()
     nonce: str | None = Field(default_factory=new_nonce)
     text_hash: str | None = None
+    scrubbed: int | None = None
     created: datetime = _moment()
 
 
@@ -310,7 +312,8 @@ class AnswerRow(Table, table=True):
     """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks.
 
     The nonce and ``text_hash`` are as those of a turn; ``erased_chars`` are how many characters
-    went, by which a model without counts of tokens is charged.
+    went, by which a model without counts of tokens is charged. ``measured`` is what an export says
+    of an imported text that is not whole.
     """
 
     __tablename__ = "answer"
@@ -341,6 +344,7 @@ class AnswerRow(Table, table=True):
     request_id: str | None = _prose(default=None)
     needs: list[float] | None = Field(default=None, sa_type=JSON(none_as_null=True))
     erased_chars: int | None = None
+    measured: dict[str, int] | None = Field(default=None, sa_type=JSON(none_as_null=True))
     created: datetime = _moment(index=True)
 
 
@@ -348,7 +352,8 @@ class VoteRow(Table, table=True):
     """A committed choice: never changed, never deleted, one a battle.
 
     Its fingerprints are those of the models when it was cast. Its link in the chain is ``link``,
-    with ``content``, ``previous_hash`` and ``hash``: see `arena.store.chain`.
+    with ``content``, ``previous_hash`` and ``hash``: see `arena.store.chain`. ``transcript_hash``
+    is what it binds of an import, where the transcript is not here as it was recorded.
     """
 
     __tablename__ = "vote"
@@ -373,15 +378,38 @@ class VoteRow(Table, table=True):
     content: str = _added()
     previous_hash: str
     hash: str = Field(unique=True)
+    transcript_hash: str | None = None
 
 
 class ChainRow(Table, table=True):
-    """The end of the chain: one row, locked by whoever appends the next link."""
+    """The end of the chain: one row, locked by whoever appends the next link.
+
+    The first ``imported`` links came by an import.
+    """
 
     __tablename__ = "vote_chain"
     id: int | None = Field(default=None, primary_key=True)
     head: str
     links: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+
+
+class LinkRow(Table, table=True):
+    """A link that is no vote or exclusion of ours, or is one no longer.
+
+    Of a vote that was taken out, or that an imported file did not show, the hashes alone are
+    here, with why, as those of its exclusions; what was taken out a tombstone names, whose
+    ``bound`` that is. An imported exclusion of such a vote is whole, in ``bound``.
+    """
+
+    __tablename__ = "chain_link"
+    link: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    kind: str
+    reason: str
+    bound: dict[str, Any] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    content: str
+    previous_hash: str
+    hash: str
 
 
 class MarkRow(Table, table=True):

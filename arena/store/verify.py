@@ -3,6 +3,7 @@
 import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain as chained
@@ -22,12 +23,14 @@ from arena.store.tables import (
     BattleRow,
     ChainRow,
     ExclusionRow,
+    LinkRow,
     MarkRow,
     RatingRunRow,
     VoteRow,
 )
 
-_END = select(col(ChainRow.head), col(ChainRow.links))
+_TOMBSTONES = select(col(LinkRow.bound)).where(col(LinkRow.kind) == "tombstone")
+_END = select(col(ChainRow.head), col(ChainRow.links), col(ChainRow.imported))
 
 
 UNREADABLE = (
@@ -39,6 +42,9 @@ UNREADABLE = (
     DataError,
 )
 """What reading a value or a row raises that the arena never writes."""
+
+
+WITHHELD = {"vote": "a vote", "exclusion": "an exclusion"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +63,8 @@ class Link:
         Whether it is a vote from before the mark.
     old_hash : callable or None
         Of such a vote: the hash that follows from a previous one; None where nobody can tell.
+    erased, taken_out : int
+        Texts of a vote that were erased; links that a tombstone takes out.
     """
 
     link: int
@@ -69,6 +77,7 @@ class Link:
     is_old: bool = False
     old_hash: Callable[[str], str] | None = None
     erased: int = 0
+    taken_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +96,11 @@ class Verified:
         The link that has the hash that somebody noted; None if there is none, or none was given.
     erased : int
         Texts that were erased, with their nonces; their hashes are in the chain.
+    taken_out : int
+        Votes, and exclusions of them, that were taken out; tombstones name them.
+    imported : int or None
+        The link up to which a database came by an import, so that no text is bound; None if none
+        did, and of a file.
     problem : str or None
         The first break, in a sentence; None if there is none.
     counts : str or None
@@ -99,6 +113,8 @@ class Verified:
     marked: int | None = None
     noted: int | None = None
     erased: int = 0
+    taken_out: int = 0
+    imported: int | None = None
     problem: str | None = None
     counts: str | None = None
 
@@ -120,7 +136,6 @@ def verify(
     followed, wrong = Verified(), None
     try:
         connection = session.connection()
-        counts = blocks.Check(connection)
         end = connection.execute(_END).one()
         heads = _heads_of_leaderboards(connection)
 
@@ -128,9 +143,11 @@ def verify(
             heads.pop(link.hash, None)
             progress(link.link, max(link.link, end.links))
 
-        followed = follow(_links(connection, counts), noted, seen)
-        problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
-        wrong = None if problem else counts.end()
+        with closing(blocks.Check(connection)) as counts:
+            followed = follow(_links(connection, counts, end.imported), noted, seen)
+            followed = replace(followed, imported=end.imported or None)
+            problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
+            wrong = None if problem else counts.end()
     except UNREADABLE as error:
         problem = _unreadable(error)
     return replace(followed, problem=problem, counts=wrong)
@@ -167,6 +184,7 @@ def _with(done: Verified, link: Link, noted: str) -> Verified:
         marked=link.link if link.kind == "mark" else done.marked,
         noted=link.link if is_noted else done.noted,
         erased=done.erased + link.erased,
+        taken_out=done.taken_out + link.taken_out,
     )
 
 
@@ -214,7 +232,24 @@ def _what_is_amiss(
             f"The leaderboard of {min(heads.values()):%Y-%m-%d %H:%M:%S} was made of votes that "
             "are no longer in the chain."
         )
-    return _what_is_outside(connection, end.links)
+    return _what_is_outside(connection, end.links) or _what_is_missing(connection, end.imported)
+
+
+def _what_is_missing(connection: Connection, imported: int) -> str | None:
+    """Say which link is hashes alone that neither a tombstone nor an import accounts for."""
+    tombstones = connection.scalars(_TOMBSTONES)
+    named = {link for bound in tombstones for link in bound["links"]}
+    for row in chain.others(connection):
+        if row.bound is not None:
+            continue
+        is_named = row.link in named
+        is_hidden = row.kind == "vote" and row.link <= imported
+        if is_named != (row.reason == chain.TAKEN_OUT) or not (is_named or is_hidden):
+            return f"Link {row.link} is not here, and no tombstone says that it was taken out."
+        named.discard(row.link)
+    if named:
+        return f"Link {min(named)} was taken out, says a tombstone, and it is there."
+    return None
 
 
 def _what_is_outside(connection: Connection, links: int) -> str | None:
@@ -236,7 +271,7 @@ def _what_is_outside(connection: Connection, links: int) -> str | None:
         )
     rows = sum(
         connection.execute(select(func.count(col(key)))).scalar_one()
-        for key in (VoteRow.id, ExclusionRow.id, MarkRow.link)
+        for key in (VoteRow.id, ExclusionRow.id, MarkRow.link, LinkRow.link)
     )
     if rows != links:
         return (
@@ -252,26 +287,30 @@ def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
     return {head: created for head, created in rows if head}
 
 
-def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
+def _links(connection: Connection, counts: blocks.Check, imported: int) -> Iterator[Link]:
     mark = connection.execute(chain.MARK).one_or_none()
+    before = mark.link if mark else 0
     streams: list[Iterator[Link]] = [
-        _votes(connection, mark.link if mark else 0, counts),
+        _votes(connection, before, counts, imported),
         _exclusions(connection),
+        _others(connection, before),
     ]
     if mark:
         streams.append(iter([_link(mark, "mark", "the mark", None)]))
     return heapq.merge(*streams, key=attrgetter("link"))
 
 
-def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[Link]:
-    for row, transcript in chained.from_iterable(chain.votes(connection)):
+def _votes(
+    connection: Connection, mark: int, counts: blocks.Check, imported: int
+) -> Iterator[Link]:
+    for row, transcript in chained.from_iterable(chain.votes(connection, imported)):
         whole = row._asdict()
         is_old = row.link < mark
         bound = chain.vote_content(whole | {"transcript_hash": transcript.hash})
         yield replace(
             _link(row, "vote", f"the vote on battle {row.battle_id!r}", bound),
             is_old=is_old,
-            old_hash=_old_hash(whole) if is_old else None,
+            old_hash=_old_hash(whole) if is_old and row.link > imported else None,
             erased=transcript.erased,
         )
         counts.take(row)  # after the link was followed: a changed vote is no wrong count
@@ -283,10 +322,27 @@ def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
 
 
 def _exclusions(connection: Connection) -> Iterator[Link]:
-    placed = chain.EXCLUSIONS.where(col(ExclusionRow.link).is_not(None))
-    for row in connection.execute(placed):
+    for row in chain.exclusions(connection):
         bound = chain.exclusion_content(chain.of_exclusion(row))
         yield _link(row, "exclusion", f"an exclusion of the vote at link {row.vote}", bound)
+
+
+def _others(connection: Connection, mark: int) -> Iterator[Link]:
+    """Give the links that are no row of another table."""
+    for row in chain.others(connection):
+        match row.kind, row.bound:
+            case "tombstone", {"links": [*links]}:
+                bound = chain.tombstone_content(row.bound)
+                tombstone = _link(row, "tombstone", "a tombstone", bound)
+                yield replace(tombstone, taken_out=len(links))
+            case "exclusion", {"vote": vote}:
+                bound = chain.exclusion_content(row.bound)
+                yield _link(row, "exclusion", f"an exclusion of the vote at link {vote}", bound)
+            case "vote" | "exclusion", None:
+                link = _link(row, row.kind, f"{WITHHELD[row.kind]} that is not here", None)
+                yield replace(link, is_old=row.kind == "vote" and row.link < mark)
+            case _:
+                raise ValueError(f"a link of kind {row.kind!r}")
 
 
 def _link(row: AnyRow, kind: LinkKind, name: str, bound: str | None) -> Link:

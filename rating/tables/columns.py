@@ -12,7 +12,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "model_a": ("model_a",),
     "model_b": ("model_b",),
     "winner": ("winner", "outcome"),
-    "voter": ("voter", "voter_id", "user", "user_id", "judge_hash", "judge"),
+    "voter": ("person", "voter", "voter_id", "user", "user_id", "judge_hash", "judge"),
     "prompt": ("prompt_id", "question_id", "instruction_id", "prompt"),
     "time": ("ts", "tstamp", "timestamp", "created", "created_at"),
     "probability": ("pair_probability",),

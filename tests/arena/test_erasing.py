@@ -18,13 +18,15 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from arena.domain.vote import DEFAULT
-from arena.store import erasing, log
+from arena.boards.leaderboard import Leaderboard
+from arena.domain.vote import DEFAULT, Voter
+from arena.store import blocks, erasing, log
 from arena.store.prompt_ids import prompt_id
 from arena.store.store import Store
 from arena.store.tables import Table
 from arena.store.verify import verify
 from rating.tables.sources import LoggedColumns
+from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
 from tests.postgresql import new_database
@@ -276,6 +278,111 @@ def test_a_kill_leaves_all_words_or_none_and_the_next_run_ends_it(
         whole(served)
     erase(command, served, voter, "--yes")
     assert rows_with(served, SECRET) == files_with(served, SECRET) == []
+
+
+def tombstoned(served: Served) -> tuple[int, int]:
+    """Give links and those taken out of a record that verifies."""
+    with closing(Store(served.database)) as store, store.reading() as session:
+        verified = verify(session)
+    assert (verified.problem, verified.counts) == (None, None)
+    return verified.links, verified.taken_out
+
+
+def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
+    command: Command, served: Served, tmp_path: Path
+) -> None:
+    with served.visitor() as ada, served.visitor() as bob:
+        mine, theirs = ada.play(PROMPT), bob.play(OTHER)
+        bob.vote(theirs, "model_b")
+        ada.vote(mine, "model_a")
+        ada.vote(ada.play(PROMPT), "skip")
+        voter = owner_of(served, mine)
+        at = ("--database", served.database)
+        assert command("exclude", mine, "--reason", "odd", *at).returncode == 0
+        noted = json.loads(command("verify", served.database, "--format", "json").stdout)["head"]
+        with closing(Store(served.database)) as store:
+            made = [*blocks.lacking(store, 1)]
+            with store.writing() as session:
+                assert [blocks.keep(session, block) for block in made[:2]] == [True, True]
+        printed = erase(command, served, voter, "--votes", "tombstone", "--yes")
+        assert "2 votes were taken out, and a tombstone says so." in printed
+        with closing(Store(served.database)) as store:
+            with store.writing() as session:
+                assert not blocks.keep(session, made[2]), "it was made of a vote that is gone"
+            assert store.read(blocks.links) == (1, 5)
+            assert store.read(log.columns, DEFAULT).battle == [theirs]
+            with store.reading() as session:
+                assert blocks.coded(session, DEFAULT).winner.codes.size == 1
+            leaderboard = Leaderboard(store, DEFAULT, lambda: datetime.now(UTC))
+            assert leaderboard.refresh().votes == 1
+        assert tombstoned(served) == (5, 3)
+        verified = command("verify", served.database, "--head", noted[:16])
+        assert "3 votes and exclusions were taken out" in verified.stdout
+        assert command("export", "votes", "--all", "--to", "v.csv", *at).returncode == 0
+        assert (tmp_path / "v.csv").read_text().count("taken out") == 3
+        assert mine not in (tmp_path / "v.csv").read_text()
+        assert "whole, 5 links" in command("verify", "v.csv").stdout
+        again = ada.vote(mine, "model_b")
+        assert again.status_code == 409, "what was taken out is not cast anew"
+        assert ada.look(mine)["state"] == "stopped"
+        bob.vote(bob.play(OTHER), "tie")
+        assert tombstoned(served) == (6, 3)
+        assert "0 votes were taken out" in erase(
+            command, served, voter, "--votes", "tombstone", "--yes"
+        )
+    assert tombstoned(served) == (6, 3)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM chain_link WHERE kind = 'vote'",
+        "DELETE FROM chain_link WHERE kind = 'tombstone'",
+        "UPDATE chain_link SET reason = 'hidden' WHERE kind = 'vote'",
+        "UPDATE chain_link SET bound = NULL WHERE kind = 'tombstone'",
+        "UPDATE chain_link SET content = '9' WHERE kind = 'vote'",
+        "UPDATE chain_link SET kind = 'exclusion' WHERE kind = 'vote'",
+        # a vote that goes in silence
+        "INSERT INTO chain_link (link, kind, reason, content, previous_hash, hash) "
+        "SELECT link, 'vote', 'taken out', content, previous_hash, hash FROM vote; "
+        "UPDATE battle SET state = 'stopped' WHERE state = 'voted'; DELETE FROM vote",
+    ],
+)
+def test_a_tombstone_that_was_tampered_with_is_found(
+    command: Command, tmp_path: Path, statement: str
+) -> None:
+    with closing(Store(new_sqlite(tmp_path))) as store:
+        store.register(MODELS, NOW)
+        for name, voter in (("b1", "ada-of-Kent"), ("b2", "bob-of-York")):
+            ready(store, name, Voter(voter))
+            store.cast(ballot(name, voter=voter))
+    words = ("--yes", "--database", f"sqlite:///{tmp_path}/arena.db")
+    assert (
+        command("erase", "--voter", "ada-of-Kent", "--votes", "tombstone", *words).returncode == 0
+    )
+    with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
+        connection.executescript(statement)
+    assert command("verify", words[-1]).returncode == 3
+
+
+def test_a_kill_leaves_all_votes_or_none_and_the_record_whole(
+    command: Command, served: Served, tmp_path: Path
+) -> None:
+    with served.visitor() as ada:
+        battles = [ada.play(f"{PROMPT} {n}") for n in range(6)]
+        for battle in battles:
+            ada.vote(battle, "tie")
+    voter = owner_of(served, battles[0])
+    words = ("erase", "--voter", voter, "--votes", "tombstone", "--yes")
+    for pause_s in (0.0, 0.02, 0.05, 0.1):
+        with Process((*words, "--database", served.database), tmp_path) as process:
+            process.stdout.readline()
+            time.sleep(pause_s)
+            process.send(signal.SIGKILL)
+            process.wait()
+        assert tombstoned(served) in ((6, 0), (7, 6))
+    erase(command, served, voter, "--votes", "tombstone", "--yes")
+    assert tombstoned(served) == (7, 6)
 
 
 def test_samples_of_values_that_postgresql_keeps_go_too(

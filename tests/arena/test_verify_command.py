@@ -67,6 +67,8 @@ def test_a_record_that_is_whole_is_said_to_be(
         "marked": None,
         "noted": 2,
         "erased": 0,
+        "taken_out": 0,
+        "imported": None,
         "problem": None,
         "counts": None,
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Self
 
-from arena.boards.export_file import ENDINGS, KINDS
+from arena.boards.page_export import ENDINGS, KINDS
 from arena.domain.answer import FAILURES
 from arena.domain.board_view import Board
 from arena.domain.model import Standing

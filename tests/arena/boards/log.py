@@ -85,6 +85,7 @@ def linked(votes: Sequence[LoggedVote]) -> list[LoggedLink]:
             "attempt_b": 1,
             "winner": one.outcome.value,
             "voter": one.voter,
+            "person": one.voter,
             "voter_kind": one.voter_kind.value,
             "ts": one.created,
             "seconds_to_vote": 5.0,

@@ -12,7 +12,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from arena.boards.dataset import COLUMNS, export_votes, verify_export
+from arena.boards.dataset import COLUMNS, export_votes
+from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain, log
 from arena.store.records import LoggedLink

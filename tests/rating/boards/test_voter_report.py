@@ -255,7 +255,7 @@ def test_a_source_that_says_nothing_of_voters_is_refused(tmp_path: Path) -> None
     with pytest.raises(DataError, match="do not say who cast them"):
         check_source(write(nobody, tmp_path / "nobody.csv"))
     without = [{k: v for k, v in row.items() if k != "voter"} for row in crowd()[:5]]
-    with pytest.raises(DataError, match="No column 'voter' or 'voter_id'"):
+    with pytest.raises(DataError, match="No column 'person' or 'voter' or 'voter_id'"):
         check_source(write(without, tmp_path / "without.csv"))
     with pytest.raises(DataError, match="No votes to count"):
         check_source(write([crowd()[0] | {"winner": "skip"}], tmp_path / "skips.csv"))
