@@ -24,6 +24,7 @@ from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards import integrity, leaderboard
+from arena.boards.evaluation import Evaluation
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
@@ -66,6 +67,7 @@ from arena.settings import (
     read_keys,
     read_refusals,
     read_roster,
+    read_statements,
 )
 from arena.store import exclusions, last_day, log, people, retention, single_battles, topics
 from arena.store import roster as roster_rows
@@ -168,7 +170,14 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
-    app.include_router(public_router(board.read, check))
+    card = Evaluation(
+        parts.store,
+        DEFAULT,
+        board.read,
+        read_statements(settings.card),
+        settings.call_limits(),
+    )
+    app.include_router(public_router(board.read, check, card.read))
     app.include_router(
         pages_router(
             board=board.read,
@@ -182,6 +191,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
+            card=card.read,
             pacing=settings.pacing,
             retention=partial(_retention, parts.store, settings.retention_days()),
             own_data=OwnData(parts.store, _now),

@@ -149,8 +149,23 @@ def verify_export(path: Path, noted: str = "") -> Verified:
     DataError
         If the file cannot be read, or has no hashes.
     """
-    rows = list(_read(path))
-    whole = list(takewhile(lambda row: _malformed(row) is None, rows))
+    return verify_rows(read_rows(path), noted)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read an export in the order of its chain, whatever its rows hold: see `verify_rows`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or has no hashes.
+    """
+    return list(_read(path))
+
+
+def verify_rows(rows: Sequence[Row], noted: str = "") -> Verified:
+    """Follow the chain of the rows of an export: see `verify_export`."""
+    whole = list(takewhile(is_row, rows))
     mark = next((row["link"] for row in whole if row["link_kind"] == "mark"), 0)
     odd = rows[len(whole)] if len(whole) < len(rows) else None
     links = (_link_of(row, is_old=row["link"] < mark) for row in whole)
@@ -159,6 +174,11 @@ def verify_export(path: Path, noted: str = "") -> Verified:
         return verified
     problem = _malformed(odd) if odd else _cut_off(rows, verified) or _doubled(rows)
     return replace(verified, problem=problem or _wrongly_left_out(rows))
+
+
+def is_row(row: Row) -> bool:
+    """Tell whether a row is as an export writes it."""
+    return _malformed(row) is None
 
 
 def _row(
