@@ -47,8 +47,8 @@ TEXTS = ("model_a", "model_b", "winner", "left_out")
 
 TOLERANCE = 1e-9
 """By how much a number may differ, as a share of it or of one: machines round differently."""
-LARGEST = 1 << 26
-"""Bytes of a file but for the votes; of a manifest a sixty-fourth of that."""
+LARGEST = 1 << 25
+"""Bytes of a file but for the votes; of a manifest a thirty-second of that."""
 MOST_ENTRIES = 100
 MOST_PROBLEMS = 200
 """Problems that are named; of more the number is."""
@@ -142,12 +142,15 @@ class _Check:
         if claims:
             self._hold_page(claims)
             self._hold_facts(claims)
+        of_folder = bool(noted) and (self.done.hash or "").startswith(noted)
         if VOTES in self.there:
-            self._hold_votes(claims, persons or {}, noted)
-        else:
-            self.done.notes.append(
-                f"{VOTES} is not there: the board was not rated anew, and its chain not followed."
-            )
+            self._hold_votes(claims, persons or {}, "" if of_folder else noted)
+            return
+        self.done.notes.append(
+            f"{VOTES} is not there: the board was not rated anew, and its chain not followed."
+        )
+        if noted and not of_folder:
+            self.wrong(f"The hash {noted!r} is not that of the folder, and no chain is there.")
 
     def _look(self) -> None:
         """See which files there are, without following any link."""
@@ -177,18 +180,22 @@ class _Check:
                 kind = "a link" if stat.S_ISLNK(entry.st_mode) else "no file"
                 self.wrong(f"{name} is {kind}: it was not read.")
 
+    def _is_small(self, name: str) -> bool:
+        """Tell whether a file is there that may be read whole."""
+        if name not in self.there:
+            return False
+        most = LARGEST // 32 if name == MANIFEST else LARGEST
+        size = (self.folder / name).stat().st_size
+        if size > most:
+            self.wrong(f"{name} has {size:,} bytes, and may have {most:,}: it was not read.")
+        return size <= most
+
     def _read(self, name: str, read: Callable[[str], T]) -> T | None:
         """Read a file of JSON, which has to be written as we write it."""
-        if name not in self.there:
+        if not self._is_small(name):
             return None
-        most = LARGEST // 64 if name == MANIFEST else LARGEST
-        path = self.folder / name
         try:
-            size = path.stat().st_size
-            if size > most:
-                self.wrong(f"{name} has {size:,} bytes, and may have {most:,}: it was not read.")
-                return None
-            text = path.read_text(encoding="utf-8")
+            text = (self.folder / name).read_text(encoding="utf-8")
             if as_json(parsed(text, name)) != text:
                 self.wrong(f"{name} is not written as `arena publish` writes it.")
             return read(text)
@@ -209,10 +216,10 @@ class _Check:
         self.done.hash = manifest.hash
         if manifest.hash != manifest.right_hash():
             self.wrong(f"{MANIFEST}: its hash is not that of what it says.")
-        ours = plain_options()
+        ours, is_other = plain_options(), manifest.arena != __version__  # which has fewer options
         for name in sorted({*ours, *manifest.options}):
-            theirs = manifest.options.get(name)
-            if name not in ours or name not in manifest.options or theirs != ours[name]:
+            theirs = manifest.options.get(name, ours.get(name) if is_other else None)
+            if theirs != ours.get(name):
                 self.wrong(
                     f"{MANIFEST}: the option {_quoted(name)} is {_quoted(theirs)}, and this "
                     f"version rates with {_quoted(ours.get(name))}."
@@ -237,7 +244,7 @@ class _Check:
 
     def _board(self) -> PublishedBoard | None:
         board = self._read("board.json", _strictly(PublishedBoard))
-        if board is not None and "board.csv" in self.there:
+        if board is not None and self._is_small("board.csv"):
             right = as_csv(rows_of(self._plain("board.json"))).encode()
             there = (self.folder / "board.csv").read_bytes()
             lines = zip_longest(there.split(b"\n"), right.split(b"\n"))
@@ -262,7 +269,7 @@ class _Check:
 
     def _hold_page(self, claims: _Claims) -> None:
         """Write the page anew of the board and the card, of which alone it is made."""
-        if "index.html" not in self.there:
+        if not self._is_small("index.html"):
             return
         if claims.manifest.arena != __version__:
             self.done.notes.append(
@@ -275,8 +282,7 @@ class _Check:
         except (ArithmeticError, ValueError, LookupError, TypeError) as error:
             self.wrong(f"index.html cannot be written anew of board.json and card.json: {error!r}")
             return
-        path = self.folder / "index.html"
-        if path.stat().st_size > LARGEST or path.read_bytes() != page.encode():
+        if (self.folder / "index.html").read_bytes() != page.encode():
             self.wrong("index.html does not show what board.json and card.json say.")
 
     def _hold_facts(self, claims: _Claims) -> None:
@@ -305,8 +311,7 @@ class _Check:
         except DataError as error:
             self.wrong(f"{VOTES}: {error}")
             return
-        of_manifest = bool(noted) and (self.done.hash or "").startswith(noted)
-        verified = verify_rows(rows, "" if of_manifest else noted)
+        verified = verify_rows(rows, noted)
         self.done.links, self.done.head = verified.links, verified.head
         self.done.noted = verified.noted
         if verified.problem:
@@ -430,6 +435,7 @@ def differences(given: object, right: object, place: str = "") -> Iterator[tuple
 
 
 def _below(place: str, name: str) -> str:
+    name = name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
     return f"{place}.{name}" if place else name
 
 

@@ -287,7 +287,8 @@ def _is_hidden(row: Row, shown: set[str]) -> bool:
 
 def _is_vote(row: Row, shown: set[str]) -> bool:
     known = Choice(row["winner"]) and VoterKind(row["voter_kind"]) and row["left_out"] != ""
-    return bool(known) and shown | {"prompt_id", "prompt_set"} == {*chain.BOUND}
+    whole = shown | {"prompt_id", "prompt_set"} == {*chain.BOUND}
+    return bool(known) and whole and isinstance(row["ts"], datetime)
 
 
 def _is_exclusion(bound: dict[str, Any]) -> bool:

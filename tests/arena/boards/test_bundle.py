@@ -157,6 +157,19 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
         votes("SELECT * REPLACE (if(link = 1, 'tie', winner) AS winner) FROM votes"),
         r"votes\.parquet: Link 1, the vote on battle 'b0', is not as it was recorded",
     ),
+    "a moment that no calendar has": (
+        votes("SELECT * REPLACE (TIMESTAMP '290000-01-01' AS ts) FROM votes"),
+        r"votes\.parquet: ",
+    ),
+    "other columns": (votes("SELECT link, hash FROM votes"), r"votes\.parquet: .* has no column"),
+    "columns of another kind": (
+        votes("SELECT * REPLACE ([winner] AS winner, {'a': ts} AS ts) FROM votes"),
+        r"votes\.parquet: ",
+    ),
+    "no votes at all": (
+        votes("SELECT * FROM votes LIMIT 0"),
+        r"votes\.parquet: its chain ends at link 0",
+    ),
     "a label": (
         votes("SELECT * REPLACE (if(link = 1, 'maths', category) AS category) FROM votes"),
         r"card\.json: inputs\.categories\.maths is None",
@@ -302,6 +315,8 @@ def test_votes_that_are_withheld_can_be_put_into_the_folder(whole: Path, tmp_pat
         "votes.parquet is not there: the board was not rated anew, and its chain not followed."
     ]
     assert "the hash alone was published" in (folder / "index.html").read_text()
+    assert check_bundle(folder, bundle_page, (checked.hash or "")[:8]).problems == []
+    assert "no chain is there" in check_bundle(folder, bundle_page, "c0ffee00").problems[0]
     shutil.copy(votes_to, folder)
     assert check_bundle(folder, bundle_page).votes == 20
     (folder / VOTES).write_bytes((folder / VOTES).read_bytes() + b"x")
