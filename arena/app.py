@@ -108,6 +108,7 @@ class Parts:
     battles: Battles
     verifier: upkeep.RecordVerifier
     boards: Mapping[str, Leaderboard]
+    card: Evaluation
     people: People
     labels: Mapping[str, LabelBoards]
     valuation: Valuation
@@ -170,14 +171,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
-    card = Evaluation(
-        parts.store,
-        DEFAULT,
-        board.read,
-        read_statements(settings.card),
-        settings.call_limits(),
-    )
-    app.include_router(public_router(board.read, check, card.read))
+    app.include_router(public_router(board.read, check, parts.card.read))
     app.include_router(
         pages_router(
             board=board.read,
@@ -191,7 +185,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
-            card=card.read,
+            card=parts.card.read,
             pacing=settings.pacing,
             retention=partial(_retention, parts.store, settings.retention_days()),
             own_data=OwnData(parts.store, _now),
@@ -252,6 +246,17 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     verifier = upkeep.RecordVerifier(store, _now)
     follow = partial(_follow, endpoints, battles)
+    boards = {
+        p.name: Leaderboard(store, p, _now, record=lambda: verifier.check, key=key.encode())
+        for p in POLICIES
+    }
+    card = Evaluation(
+        store,
+        DEFAULT,
+        boards[DEFAULT.name].read,
+        read_statements(settings.card),
+        settings.call_limits(),
+    )
     return Parts(
         keys=keys,
         models=roster,
@@ -260,10 +265,8 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         endpoints=endpoints,
         battles=battles,
         verifier=verifier,
-        boards={
-            p.name: Leaderboard(store, p, _now, record=lambda: verifier.check, key=key.encode())
-            for p in POLICIES
-        },
+        boards=boards,
+        card=card,
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(
@@ -403,6 +406,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
     labels, reach = (latest.labels, latest.reach) if latest else (None, {})
     prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
+    if is_default:
+        parts.card.look()
 
 
 def _lifespan(

@@ -372,7 +372,12 @@ def _place(made: Path, folder: Path, votes_to: Path | None) -> None:
         shutil.move(made / VOTES, votes_to)
         _sync(votes_to)
     _sync(made)
-    made.replace(folder)
+    try:
+        made.replace(folder)
+    except OSError:
+        if votes_to is not None:
+            votes_to.unlink()
+        raise
     _sync(folder.absolute().parent)
 
 

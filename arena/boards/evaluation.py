@@ -55,13 +55,13 @@ LONGEST = 200
 """Characters of a value that is shown."""
 NO_SYSTEM_PROMPT = sha256().hexdigest()
 
-REST_S = 30.0
+REST_S = 10.0
 REST = 20
 """Between two looks at the log pass at least `REST_S`, and `REST` times as long as one took."""
 
 
 class Evaluation:
-    """Keeps the card of a policy's board; it blocks while there is none, and not after.
+    """Keeps the card of a policy's board; who reads it waits for the first one alone.
 
     Parameters
     ----------
@@ -86,32 +86,35 @@ class Evaluation:
         self._statements = statements
         self._limits = limits
         self._clock = clock
-        self._made: tuple[str, EvaluationCard] | None = None
+        self._card: EvaluationCard | None = None
+        self._version = ""
         self._rests_until = 0.0
         self._turn = Lock()
 
     def read(self) -> EvaluationCard:
-        """Give the card of the board, or that of the last one while the log is read.
+        """Give the card as it was last made, or make the first.
+
+        Raises
+        ------
+        StoreError
+            If there is none, and the log cannot be read.
+        """
+        with self._turn:
+            return self._card or self._anew(self._board())
+
+    def look(self) -> None:
+        """Make the card anew if the board is another, unless it was made just now.
 
         Raises
         ------
         StoreError
             If the log cannot be read.
         """
-        board, made = self._board(), self._made
-        if made and (made[0] == board.version or self._clock() < self._rests_until):
-            return made[1]
-        if self._turn.acquire(blocking=made is None):
-            try:
-                return self._anew(board)
-            finally:
-                self._turn.release()
-        assert made is not None
-        return made[1]
+        board = self._board()
+        if board.version != self._version and self._clock() >= self._rests_until:
+            self._anew(board)
 
     def _anew(self, board: Board) -> EvaluationCard:
-        if self._made and self._made[0] == board.version:  # by whoever had the turn before
-            return self._made[1]
         began = self._clock()
         with self._store.reading() as session:
             facts = evaluation.vote_facts(session, self._policy)
@@ -128,7 +131,7 @@ class Evaluation:
             chain_head=head,
             chain_links=links,
         )
-        self._made = board.version, card
+        self._card, self._version = card, board.version
         took_s = self._clock() - began
         self._rests_until = self._clock() + max(REST_S, REST * took_s)
         return card

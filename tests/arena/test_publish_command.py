@@ -130,7 +130,10 @@ def test_a_card_may_be_begun(tmp_path: Path) -> None:
     assert read_statements(None) == Statements()
 
 
-def test_the_page_shows_what_is_there_and_what_is_missing(tmp_path: Path, card: str) -> None:
+def test_the_page_shows_what_is_there_and_what_is_missing(
+    tmp_path: Path, card: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.boards.evaluation.REST_S", 0.0)
     text = CARD.replace("weaknesses", "# weaknesses")
     (tmp_path / card).write_text(text)
     with quick_arena(tmp_path, card=tmp_path / card) as served, served.visitor() as ada:
@@ -141,7 +144,10 @@ def test_the_page_shows_what_is_there_and_what_is_missing(tmp_path: Path, card: 
         assert "No model is rated yet." in page
         assert "Name x" not in page + ada.get("/api/v1/evaluation").text
         ada.vote(battle, "tie")
-        ada.board(votes=1)
+        deadline = time.monotonic() + 30  # the card follows in the background
+        while not ada.get("/api/v1/evaluation").json()["outputs"]["votes"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         german = ada.get("/evaluation", headers={"Accept-Language": "de"})
         assert "Fehlt: Das hat noch niemand gesagt." in german.text
         card_of = ada.get("/api/v1/evaluation").json()

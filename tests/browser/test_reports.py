@@ -228,9 +228,8 @@ def test_a_published_board_is_a_page_by_itself(
     hostile = "<script>alert(1)</script> " + "W" * 300
     publish_into(url, tmp_path / "board", replace(STATEMENTS, who_voted=hostile))
     asked: list[str] = []
-    with chromium.new_context(
-        viewport={"width": width, "height": 844}, color_scheme=scheme
-    ) as context:
+    screen = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme}
+    with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
         page = context.new_page()
         page.add_init_script(WATCH)
         page.on("request", lambda request: asked.append(request.url))

@@ -65,8 +65,10 @@ def test_the_card_names_what_is_missing_and_follows_the_board(tmp_path: Path) ->
         assert card.read().missing == (*sections, "purpose", "weaknesses")
         fill(url)
         board.refresh()
+        card.look()
         assert card.read().outputs.votes == 0  # it rests
-        seconds[0] = 31
+        seconds[0] = 11
+        card.look()
         assert card.read().missing == ("purpose", "weaknesses")
         outputs = card.read().outputs
         assert (outputs.votes, outputs.voters) == (20, 4)
