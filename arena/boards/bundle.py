@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from arena.boards.dataset import export_votes
-from arena.boards.evaluation import calls_of, code_hash, make_card
+from arena.boards.evaluation import card_of
 from arena.boards.fitted import OPTIONS
 from arena.boards.leaderboard import make_board, on_held, version_of
 from arena.domain.board_view import Board
@@ -40,20 +40,20 @@ Count = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(max_length=10_000)]
 
 
-class Plain(BaseModel):
+class Exact(BaseModel):
     """What a file of a bundle holds; nothing else fits."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class PublishedChain(Plain):
+class PublishedChain(Exact):
     """The end of the record that the votes are of."""
 
     head: Hash
     links: Count
 
 
-class Manifest(Plain):
+class Manifest(Exact):
     """What is in a bundle.
 
     Attributes
@@ -93,7 +93,7 @@ class Manifest(Plain):
         return sha256(as_json(self.model_dump(exclude={"hash"})).encode()).hexdigest()
 
 
-class PublishedRow(Plain):
+class PublishedRow(Exact):
     """A rated model, with what its page shows; other columns are as in `BoardRow`."""
 
     model_config = ConfigDict(extra="allow")
@@ -115,7 +115,7 @@ class PublishedRow(Plain):
     median_s: float | None
 
 
-class PublishedWaiting(Plain):
+class PublishedWaiting(Exact):
     """A model without a rating."""
 
     model_config = ConfigDict(extra="allow")
@@ -127,7 +127,7 @@ class PublishedWaiting(Plain):
     reason: Text
 
 
-class PublishedMethod(Plain):
+class PublishedMethod(Exact):
     """How a board was made."""
 
     words: Text
@@ -140,7 +140,7 @@ class PublishedMethod(Plain):
     updated: Text
 
 
-class PublishedVotes(Plain):
+class PublishedVotes(Exact):
     """What a board rests on."""
 
     used: Count
@@ -150,7 +150,7 @@ class PublishedVotes(Plain):
     top_voter_share: float | None
 
 
-class PublishedBoard(Plain):
+class PublishedBoard(Exact):
     """A board as ``board.json`` has it: see `arena.domain.board_view.Board.to_dict`."""
 
     method: PublishedMethod
@@ -236,44 +236,24 @@ def publish(
             records = log.model_records(session, policy.kinds)
             held = on_held(state.held)
             board = make_board(columns, records, policy, version_of(state), now, held=held)
-            head, links = evaluation.end(session)
-            asked = evaluation.asked(session, [row.model for row in board.rows])
-            card = make_card(
-                statements,
-                evaluation.vote_facts(session, policy),
-                board,
-                calls_of(asked, board),
-                limits,
-                tagger=" ".join(policy.tagger),
-                code=code_hash(),
-                chain_head=head,
-                chain_links=links,
-            )
+            logged = evaluation.read(session, policy, [row.model for row in board.rows])
+            card = card_of(board, logged, policy, statements, limits)
             _require_whole(card, board)
+            _require_right(
+                "the record does not verify", verify(session, progress=progress).problem
+            )
             persons = evaluation.persons(session, policy)
-            verified = verify(session, progress=progress)
-            if verified.problem:
-                msg = f"Nothing was published: the record does not verify. {verified.problem}"
-                raise BrokenRecordError(msg)
-            export_votes(log.links(session, policy), policy, made / VOTES, total=links)
-        files = _texts(board, card, persons, page, withheld=votes_to is not None)
-        for name, text in files.items():
-            (made / name).write_text(text, encoding="utf-8", newline="")
-        manifest = _manifest(made, board, state, PublishedChain(head=head, links=links), votes_to)
-        (made / MANIFEST).write_text(as_json(manifest.model_dump()), encoding="utf-8", newline="")
-        if problems := check(made):
-            msg = f"Nothing was published: the bundle would not verify. {problems[0]}"
-            raise BrokenRecordError(msg)
+            export_votes(log.links(session, policy), policy, made / VOTES, total=logged.links)
+        _write(made, _texts(board, card, persons, page, withheld=votes_to is not None))
+        manifest = _manifest(made, card, board, state, [VOTES] if votes_to else [])
+        _write(made, {MANIFEST: as_json(manifest.model_dump())})
+        _require_right("the folder would not verify", *check(made)[:1])
         _place(made, folder, votes_to)
-    return Published(len(board.rows), board.votes, manifest.hash, head)
+    return Published(len(board.rows), board.votes, manifest.hash, logged.head)
 
 
 def _require_free(folder: Path, votes_to: Path | None) -> None:
     """Raise `DataError` unless folder and file can be made."""
-    for path in filter(None, (folder, votes_to)):
-        if not path.absolute().parent.is_dir():
-            msg = f"Cannot write {str(path)!r}: its folder does not exist. Make the folder first."
-            raise DataError(msg)
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         msg = f"Cannot publish into {str(folder)!r}: it is no folder. Name one that is not there."
         raise DataError(msg)
@@ -300,6 +280,12 @@ def _require_whole(card: EvaluationCard, board: Board) -> None:
             "outputs and interpretation fill themselves with the votes."
         )
         raise DataError(msg)
+
+
+def _require_right(what: str, problem: str | None = None) -> None:
+    if problem:
+        msg = f"Nothing was published: {what}. {problem}"
+        raise BrokenRecordError(msg)
 
 
 @contextmanager
@@ -332,23 +318,29 @@ def _texts(
     }
 
 
+def _write(made: Path, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        (made / name).write_text(text, encoding="utf-8", newline="")
+
+
 def _manifest(
     made: Path,
+    card: EvaluationCard,
     board: Board,
     state: kept_boards.State,
-    chain: PublishedChain,
-    votes_to: Path | None,
+    withheld: list[Literal["votes.parquet"]],
 ) -> Manifest:
+    end = card.interpretation
     manifest = Manifest(
         format=FORMAT,
         arena=__version__,
         policy=board.policy,
         made=board.updated.isoformat(),
-        chain=chain,
+        chain=PublishedChain(head=end.chain_head, links=end.chain_links),
         options=plain_options(),
         held=dict(state.held),
         known_voters=state.known,
-        withheld=[VOTES] if votes_to else [],
+        withheld=withheld,
         files={name: file_hash(made / name) for name in FILES},
         hash="0" * 64,
     )

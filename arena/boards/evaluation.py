@@ -28,7 +28,7 @@ from arena.domain.evaluation import (
 )
 from arena.domain.vote import Policy
 from arena.store import evaluation
-from arena.store.evaluation import Asked
+from arena.store.evaluation import Asked, Logged
 from arena.store.store import Store
 
 HARMLESS = frozenset(
@@ -116,25 +116,30 @@ class Evaluation:
 
     def _anew(self, board: Board) -> EvaluationCard:
         began = self._clock()
-        with self._store.reading() as session:
-            facts = evaluation.vote_facts(session, self._policy)
-            asked = evaluation.asked(session, [row.model for row in board.rows])
-            head, links = evaluation.end(session)
-        card = make_card(
-            self._statements,
-            facts,
-            board,
-            calls_of(asked, board),
-            self._limits,
-            tagger=" ".join(self._policy.tagger),
-            code=code_hash(),
-            chain_head=head,
-            chain_links=links,
-        )
+        models = [row.model for row in board.rows]
+        logged = self._store.read(evaluation.read, self._policy, models)
+        card = card_of(board, logged, self._policy, self._statements, self._limits)
         self._card, self._version = card, board.version
         took_s = self._clock() - began
         self._rests_until = self._clock() + max(REST_S, REST * took_s)
         return card
+
+
+def card_of(
+    board: Board, logged: Logged, policy: Policy, statements: Statements, limits: CallLimits
+) -> EvaluationCard:
+    """Make the card of a board of a log, by the code that runs."""
+    return make_card(
+        statements,
+        logged.facts,
+        board,
+        calls_of(logged.asked, board),
+        limits,
+        tagger=" ".join(policy.tagger),
+        code=code_hash(),
+        chain_head=logged.head,
+        chain_links=logged.links,
+    )
 
 
 def make_card(
@@ -172,7 +177,7 @@ def make_card(
         inputs=Inputs(
             sources=facts.sources,
             prompts=facts.prompts,
-            repeated=facts.votes - facts.prompts,
+            repeated=facts.repeated,
             categories=facts.categories,
             languages=facts.languages,
             tagger=tagger,

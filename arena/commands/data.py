@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database, File, PolicyName, policy_named
+from arena.commands.arguments import (
+    Database,
+    File,
+    PolicyName,
+    policy_named,
+    require_folder_of,
+)
 from arena.errors import SettingsError
 from arena.terminal import say, working, write_json
 
@@ -106,6 +112,8 @@ def publish(
     from arena.store.store import existing
 
     chosen = policy_named(policy)
+    for path in filter(None, (folder, votes_to)):
+        require_folder_of(path)
     settings = read_settings(database=database, card=card)
     statements = read_statements(settings.card)
     with working("Publishing") as advance, existing(settings.database) as store:

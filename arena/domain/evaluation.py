@@ -58,6 +58,8 @@ class VoteFacts:
     ----------
     prompts : int
         Different first prompts.
+    repeated : int
+        Votes on one that another vote was on before.
     sources : mapping of str to int
         By the set that a prompt is of; those that voters wrote are `TYPED`.
     turns : mapping of str to int
@@ -68,6 +70,7 @@ class VoteFacts:
 
     votes: int
     prompts: int
+    repeated: int
     first: datetime | None
     last: datetime | None
     sources: Mapping[str, int]
@@ -95,6 +98,7 @@ class VoteFacts:
         return cls(
             votes=tally.votes,
             prompts=len(tally.prompts),
+            repeated=tally.prompts.total() - len(tally.prompts),
             first=tally.first,
             last=tally.last,
             **{name: in_order(tally.counts[name]) for name in COUNTED},
@@ -122,7 +126,7 @@ class _Tally:
         self.votes = 0
         self.first: datetime | None = None
         self.last: datetime | None = None
-        self.prompts: set[str] = set()
+        self.prompts: Counter[str] = Counter()
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
         self.fingerprints: dict[str, set[str]] = defaultdict(set)
 
@@ -186,8 +190,6 @@ class Inputs:
 
     Attributes
     ----------
-    repeated : int
-        Votes on a prompt that another vote was on before: they count like all others.
     tagger : str
         Whose labels categories and languages are.
     """

@@ -34,6 +34,7 @@ _LABELS = {"category": "categories", "language": "languages"}
 _OF_ALL = (
     func.count(),
     func.count(func.distinct(col(BattleRow.prompt_id))),
+    func.count(col(BattleRow.prompt_id)),
     func.min(col(VoteRow.created)),
     func.max(col(VoteRow.created)),
 )
@@ -44,6 +45,7 @@ _SYSTEM_PROMPT = case(
 _ITS_MODEL = case(
     (col(AnswerRow.side) == "a", col(BattleRow.model_a)), else_=col(BattleRow.model_b)
 )
+_END = select(col(ChainRow.head), col(ChainRow.links))
 
 
 class Asked(NamedTuple):
@@ -53,10 +55,38 @@ class Asked(NamedTuple):
     decoding: Mapping[str, Any]
 
 
+class Logged(NamedTuple):
+    """What a card takes from the log.
+
+    Attributes
+    ----------
+    asked : mapping of str to Asked
+        How models were asked, by id; what was never asked is missing.
+    head : str
+        Hash of the chain's newest link; empty before the first.
+    links : int
+        How many links there are.
+    """
+
+    facts: VoteFacts
+    asked: Mapping[str, Asked]
+    head: str
+    links: int
+
+
+def read(session: Session, policy: Policy, models: Iterable[str]) -> Logged:
+    """Read what the log says of the votes that a policy counts, and of models, by their ids."""
+    connection = session.connection()
+    rows = {model: connection.execute(_newest(model)).one_or_none() for model in models}
+    asked = {model: Asked(*row) for model, row in rows.items() if row is not None}
+    head, links = connection.execute(_END).one()
+    return Logged(vote_facts(session, policy), asked, head, links)
+
+
 def vote_facts(session: Session, policy: Policy) -> VoteFacts:
     """Count the votes that a policy counts."""
     connection = session.connection()
-    votes, prompts, first, last = connection.execute(_counted(policy, *_OF_ALL)).one()
+    votes, prompts, on_prompts, first, last = connection.execute(_counted(policy, *_OF_ALL)).one()
     counts: dict[str, dict[str, int]] = {
         name: dict(connection.execute(_counted(policy, by, func.count()).group_by(by)).all())
         for name, by in _COUNTED.items()
@@ -67,24 +97,12 @@ def vote_facts(session: Session, policy: Policy) -> VoteFacts:
     return VoteFacts(
         votes=votes,
         prompts=prompts,
+        repeated=on_prompts - prompts,
         first=first,
         last=last,
         versions=_versions(session, policy),
         **{name: in_order(by) for name, by in counts.items()},
     )
-
-
-def asked(session: Session, models: Iterable[str]) -> dict[str, Asked]:
-    """Say how models were asked last, by id; what was never asked is missing."""
-    connection = session.connection()
-    rows = {model: connection.execute(_newest(model)).one_or_none() for model in models}
-    return {model: Asked(*row) for model, row in rows.items() if row is not None}
-
-
-def end(session: Session) -> tuple[str, int]:
-    """Give the hash of the chain's newest link, and how many links there are."""
-    row = session.connection().execute(select(col(ChainRow.head), col(ChainRow.links))).one()
-    return row.head, row.links
 
 
 def persons(session: Session, policy: Policy) -> dict[str, str]:

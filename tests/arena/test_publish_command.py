@@ -100,6 +100,7 @@ def test_what_is_wrong_is_one_clear_line(command: Command, tmp_path: Path, card:
         "There are no votes yet",
     )
     refused(command("publish", "board", "--card", "no.toml", "--database", url), "'no.toml'")
+    refused(command("publish", "no/board", "--database", url), "its folder does not exist")
     refused(command("publish", "board", "--policy", "mine", "--database", url), "'mine'")
     assert not (tmp_path / "board").exists()
 

@@ -27,7 +27,7 @@ def test_the_log_and_its_export_say_the_same_of_the_votes(
     counted = [row for row in read_rows(path) if row["winner"] and not row["left_out"]]
     rows = ({**row, "ts": row["ts"].replace(tzinfo=UTC)} for row in counted)
     assert facts == VoteFacts.of(rows)
-    assert (facts.votes, facts.prompts) == (20, 4)
+    assert (facts.votes, facts.prompts, facts.repeated) == (20, 4, 16)
     assert facts.sources == {"recorded": 13, "typed": 7}
     assert facts.categories == {"code": 14}
     assert facts.samplers == {"uniform 1": 20}
@@ -40,7 +40,7 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     url = new_sqlite(tmp_path)
     fill(url)
     with closing(Store(url)) as store, store.reading() as session:
-        asked = evaluation.asked(session, ["basalt", "quartz", "nobody"])
+        asked = evaluation.read(session, DEFAULT, ["basalt", "quartz", "nobody"]).asked
     assert set(asked) == {"basalt", "quartz"}
     assert asked["basalt"].decoding["x_token"] == "sk-secret"
     with closing(Store(url)) as store:
