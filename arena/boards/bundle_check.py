@@ -218,7 +218,9 @@ class _Check:
             self.wrong(f"{MANIFEST}: its hash is not that of what it says.")
         ours, is_other = plain_options(), manifest.arena != __version__  # which has fewer options
         for name in sorted({*ours, *manifest.options}):
-            theirs = manifest.options.get(name, ours.get(name) if is_other else None)
+            if name not in manifest.options and is_other:
+                continue
+            theirs = manifest.options.get(name, "missing")
             if theirs != ours.get(name):
                 self.wrong(
                     f"{MANIFEST}: the option {_quoted(name)} is {_quoted(theirs)}, and this "
@@ -245,7 +247,11 @@ class _Check:
     def _board(self) -> PublishedBoard | None:
         board = self._read("board.json", _strictly(PublishedBoard))
         if board is not None and self._is_small("board.csv"):
-            right = as_csv(rows_of(self._plain("board.json"))).encode()
+            rows = rows_of(self._plain("board.json"))
+            if any(row.keys() != rows[0].keys() for row in rows):
+                self.wrong("board.json: its ratings have not all the same columns.")
+                return None
+            right = as_csv(rows).encode()
             there = (self.folder / "board.csv").read_bytes()
             lines = zip_longest(there.split(b"\n"), right.split(b"\n"))
             for number, (ours, theirs) in enumerate(lines, 1):

@@ -160,7 +160,11 @@ def read_rows(path: Path) -> list[Row]:
     DataError
         If the file cannot be read, or has no hashes.
     """
-    return list(_read(path))
+    try:
+        return list(_read(path))
+    except (RuntimeError, UnicodeError, OverflowError) as error:  # names that are no text
+        msg = f"Cannot read {str(path)!r}: it is damaged ({error}). Take a whole copy."
+        raise DataError(msg) from error
 
 
 def verify_rows(rows: Sequence[Row], noted: str = "") -> Verified:

@@ -110,6 +110,11 @@ def edited(name: str, act: Callable[[Any], object]) -> Callable[[Path], None]:
     return lambda folder: change(folder, name, act)
 
 
+def garbled(folder: Path) -> None:
+    content = (folder / VOTES).read_bytes()
+    (folder / VOTES).write_bytes(content.replace(b"prompt_set", b"prompt_\xff\xfet"))
+
+
 def on_page(folder: Path) -> None:
     page = (folder / "index.html").read_text()
     (folder / "index.html").write_text(page.replace("Four of us", "Four experts"))
@@ -161,6 +166,7 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
         votes("SELECT * REPLACE (TIMESTAMP '290000-01-01' AS ts) FROM votes"),
         r"votes\.parquet: ",
     ),
+    "a column whose name is no text": (garbled, r"votes\.parquet: .* it is damaged"),
     "other columns": (votes("SELECT link, hash FROM votes"), r"votes\.parquet: .* has no column"),
     "columns of another kind": (
         votes("SELECT * REPLACE ([winner] AS winner, {'a': ts} AS ts) FROM votes"),
@@ -194,6 +200,14 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
     "an option": (
         edited(MANIFEST, lambda plain: plain["options"].update(level=0.9)),
         r"the option 'level' is 0\.9, and this version rates with 0\.95",
+    ),
+    "an option that is gone": (
+        edited(MANIFEST, lambda plain: plain["options"].pop("until")),
+        r"the option 'until' is 'missing', and this version rates with None",
+    ),
+    "a column of one row": (
+        edited("board.json", lambda board: board["ratings"][1].pop("voter_rank")),
+        r"board\.json: its ratings have not all the same columns",
     ),
     "another policy": (
         edited(MANIFEST, lambda plain: plain.update(policy="default-v1")),
