@@ -23,6 +23,7 @@ from arena.domain.evaluation import CallLimits, EvaluationCard, Statements
 from arena.domain.vote import Policy
 from arena.errors import BrokenRecordError
 from arena.store import evaluation, kept_boards, log
+from arena.store.kept_boards import State
 from arena.store.store import Store
 from arena.store.verify import verify
 from rating import __version__
@@ -64,10 +65,8 @@ class Manifest(Exact):
         Moment of the board.
     options : mapping
         By which the votes were rated: fields of `rating.RateOptions`.
-    held : mapping of str to float
-        Rules that were held, and the share of the votes that each would have left out.
-    known_voters : int
-        Voters who had turned out to be somebody else, on this board or not.
+    state : State
+        What the board is made of beside the votes.
     withheld : list of str
         Files that need not be there, as they were not published.
     files : mapping of str to str
@@ -82,8 +81,7 @@ class Manifest(Exact):
     made: Text
     chain: PublishedChain
     options: dict[Text, Any]
-    held: dict[Text, float]
-    known_voters: Count
+    state: State
     withheld: list[Literal["votes.parquet"]]
     files: dict[Text, Hash]
     hash: Hash
@@ -327,7 +325,7 @@ def _manifest(
     made: Path,
     card: EvaluationCard,
     board: Board,
-    state: kept_boards.State,
+    state: State,
     withheld: list[Literal["votes.parquet"]],
 ) -> Manifest:
     end = card.interpretation
@@ -338,8 +336,7 @@ def _manifest(
         made=board.updated.isoformat(),
         chain=PublishedChain(head=end.chain_head, links=end.chain_links),
         options=plain_options(),
-        held=dict(state.held),
-        known_voters=state.known,
+        state=state,
         withheld=withheld,
         files={name: file_hash(made / name) for name in FILES},
         hash="0" * 64,

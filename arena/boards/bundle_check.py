@@ -27,13 +27,12 @@ from arena.boards.bundle import (
     file_hash,
     plain_options,
 )
-from arena.boards.dataset import POLICY, Row, is_row, read_rows, verify_rows
+from arena.boards.dataset import POLICY, Row, read_votes
 from arena.boards.evaluation import code_hash, make_card
 from arena.boards.leaderboard import make_board, on_held, version_of
 from arena.domain.board_view import Board, ModelRecord, rows_of
 from arena.domain.evaluation import EvaluationCard, ModelCall, VoteFacts
 from arena.domain.model import Kind
-from arena.store.kept_boards import State
 from rating import __version__
 from rating.errors import DataError, RatingError
 from rating.tables.coding import coded_list
@@ -304,6 +303,8 @@ class _Check:
                 )
         if (card.chain_head, card.chain_links) != (manifest.chain.head, manifest.chain.links):
             self.wrong(f"card.json: the end of its chain is another than in {MANIFEST}.")
+        if manifest.state.head != manifest.chain.head:
+            self.wrong(f"{MANIFEST}: its board is of another link than the newest.")
         if manifest.arena == __version__ and card.code != code_hash():
             self.done.notes.append(
                 "The program that published this has other code than this one, of the same "
@@ -313,11 +314,10 @@ class _Check:
     def _hold_votes(self, claims: _Claims | None, persons: Mapping[str, str], noted: str) -> None:
         """Follow the chain, rate the votes anew, and hold all numbers against them."""
         try:
-            rows = read_rows(self.folder / VOTES)
+            verified, votes = read_votes(self.folder / VOTES, noted)
         except DataError as error:
             self.wrong(f"{VOTES}: {error}")
             return
-        verified = verify_rows(rows, noted)
         self.done.links, self.done.head = verified.links, verified.head
         self.done.noted = verified.noted
         if verified.problem:
@@ -329,9 +329,8 @@ class _Check:
                     f"{VOTES}: its chain ends at link {verified.links:,}, and in {MANIFEST} at "
                     f"{chain.links:,}, or with another hash."
                 )
-            if {row["policy"] for row in rows} - {claims.manifest.policy}:
+            if {row["policy"] for row in votes} - {claims.manifest.policy}:
                 self.wrong(f"{VOTES}: it is of another policy than {MANIFEST}.")
-            votes = [row for row in rows if is_row(row) and row["link_kind"] == "vote"]
             self._hold_numbers(claims, votes, persons)
 
     def _hold_numbers(
@@ -354,7 +353,6 @@ class _Check:
 def _rated(claims: _Claims, votes: Sequence[Row], persons: Mapping[str, str]) -> Board:
     """Make the board of votes; what they do not say of its models is as the bundle says it."""
     manifest = claims.manifest
-    state = State(manifest.chain.head, manifest.held, manifest.known_voters)
     columns = coded_log(votes, persons)
     named = [one.model_dump() for one in (*claims.board.waiting, *claims.board.ratings)]
     known = {one["model"]: _record(one) for one in named}
@@ -363,9 +361,9 @@ def _rated(claims: _Claims, votes: Sequence[Row], persons: Mapping[str, str]) ->
         columns,
         [*known.values(), *(_record({"model": one}) for one in sorted(voted_on))],
         POLICY[manifest.policy],
-        version_of(state).removesuffix(__version__) + manifest.arena,
+        version_of(manifest.state).removesuffix(__version__) + manifest.arena,
         datetime.fromisoformat(manifest.made),
-        held=on_held(manifest.held),
+        held=on_held(manifest.state.held),
     )
 
 

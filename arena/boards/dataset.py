@@ -149,27 +149,26 @@ def verify_export(path: Path, noted: str = "") -> Verified:
     DataError
         If the file cannot be read, or has no hashes.
     """
-    return verify_rows(read_rows(path), noted)
+    return read_votes(path, noted)[0]
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Read an export in the order of its chain, whatever its rows hold: see `verify_rows`.
+def read_votes(path: Path, noted: str = "") -> tuple[Verified, list[Row]]:
+    """Verify an export, and give its votes in the order of the chain: see `verify_export`.
 
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or has no hashes.
+    A vote that the file does not show has the columns of the chain alone, and its ``left_out``;
+    rows that no export has are left out.
     """
     try:
-        return list(_read(path))
+        rows = list(_read(path))
     except (RuntimeError, UnicodeError, OverflowError) as error:  # names that are no text
         msg = f"Cannot read {str(path)!r}: it is damaged ({error}). Take a whole copy."
         raise DataError(msg) from error
+    votes = [row for row in rows if row["link_kind"] == "vote" and _malformed(row) is None]
+    return _verified(rows, noted), votes
 
 
-def verify_rows(rows: Sequence[Row], noted: str = "") -> Verified:
-    """Follow the chain of the rows of an export: see `verify_export`."""
-    whole = list(takewhile(is_row, rows))
+def _verified(rows: Sequence[Row], noted: str) -> Verified:
+    whole = list(takewhile(lambda row: _malformed(row) is None, rows))
     mark = next((row["link"] for row in whole if row["link_kind"] == "mark"), 0)
     odd = rows[len(whole)] if len(whole) < len(rows) else None
     links = (_link_of(row, is_old=row["link"] < mark) for row in whole)
@@ -178,11 +177,6 @@ def verify_rows(rows: Sequence[Row], noted: str = "") -> Verified:
         return verified
     problem = _malformed(odd) if odd else _cut_off(rows, verified) or _doubled(rows)
     return replace(verified, problem=problem or _wrongly_left_out(rows))
-
-
-def is_row(row: Row) -> bool:
-    """Tell whether a row is as an export writes it."""
-    return _malformed(row) is None
 
 
 def _row(

@@ -101,6 +101,6 @@ def seal(folder: Path) -> None:
     """Write the manifest anew, as somebody does who knows how, of the files as they are."""
     plain = json.loads((folder / MANIFEST).read_text())
     plain["files"] = {name: file_hash(folder / name) for name in FILES if (folder / name).exists()}
-    manifest = Manifest.model_validate(plain)
+    manifest = Manifest.model_validate_json(json.dumps(plain))
     whole = manifest.model_copy(update={"hash": manifest.right_hash()})
     (folder / MANIFEST).write_text(as_json(whole.model_dump()))

@@ -222,8 +222,16 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
         r"board\.json: its moment is",
     ),
     "a rule that was held": (
-        edited(MANIFEST, lambda plain: plain.update(held={"rings": 0.3})),
+        edited(MANIFEST, lambda plain: plain["state"].update(held={"rings": 0.3})),
         r"board\.json: warnings",
+    ),
+    "the link that the board is of": (
+        edited(MANIFEST, lambda plain: plain["state"].update(head="0" * 64)),
+        r"manifest\.json: its board is of another link than the newest",
+    ),
+    "voters who are known": (
+        edited(MANIFEST, lambda plain: plain["state"].update(known=7)),
+        r"board\.json: method\.version is",
     ),
     "a file that is gone": (gone("board.csv"), r"board\.csv is missing"),
     "a file too many": (beside("notes.txt"), r"'notes\.txt' is in the folder"),

@@ -3,7 +3,7 @@ from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
-from arena.boards.dataset import export_votes, read_rows
+from arena.boards.dataset import export_votes, read_votes
 from arena.boards.evaluation import Evaluation, calls_of
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.evaluation import VoteFacts
@@ -24,7 +24,9 @@ def test_the_log_and_its_export_say_the_same_of_the_votes(
         facts = evaluation.vote_facts(session, DEFAULT)
         path = tmp_path / "votes.parquet"
         export_votes(log.links(session, DEFAULT), DEFAULT, path, total=log.count_links(session))
-    counted = [row for row in read_rows(path) if row["winner"] and not row["left_out"]]
+    verified, votes = read_votes(path)
+    assert (verified.problem, len(votes)) == (None, 22)
+    counted = [row for row in votes if row["winner"] and not row["left_out"]]
     rows = ({**row, "ts": row["ts"].replace(tzinfo=UTC)} for row in counted)
     assert facts == VoteFacts.of(rows)
     assert (facts.votes, facts.prompts, facts.repeated) == (20, 4, 16)
