@@ -25,6 +25,7 @@ from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.boards import integrity, leaderboard
+from arena.boards.evaluation import Evaluation
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
@@ -68,6 +69,7 @@ from arena.settings import (
     read_keys,
     read_refusals,
     read_roster,
+    read_statements,
 )
 from arena.store import exclusions, last_day, log, people, retention, single_battles, topics
 from arena.store import roster as roster_rows
@@ -108,6 +110,7 @@ class Parts:
     battles: Battles
     verifier: upkeep.RecordVerifier
     boards: Mapping[str, Leaderboard]
+    card: Evaluation
     people: People
     labels: Mapping[str, LabelBoards]
     valuation: Valuation
@@ -171,7 +174,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
     check = partial(_check, parts, Recent(parts.store.check))
-    app.include_router(public_router(board.read, check))
+    app.include_router(public_router(board.read, check, parts.card.read))
     app.include_router(
         pages_router(
             board=board.read,
@@ -185,6 +188,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             study=settings.study,
             topics=partial(parts.store.read, topics.newest, private=not settings.show_battles),
             value=parts.valuation.read,
+            card=parts.card.read,
             pacing=settings.pacing,
             retention=partial(_retention, parts.store, settings.retention_days()),
             own_data=OwnData(parts.store, _now),
@@ -245,6 +249,17 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     verifier = upkeep.RecordVerifier(store, _now)
     follow = partial(_follow, endpoints, battles)
+    boards = {
+        p.name: Leaderboard(store, p, _now, record=lambda: verifier.check, key=key.encode())
+        for p in POLICIES
+    }
+    card = Evaluation(
+        store,
+        DEFAULT,
+        boards[DEFAULT.name].read,
+        read_statements(settings.card),
+        settings.call_limits(),
+    )
     return Parts(
         keys=keys,
         models=roster,
@@ -253,10 +268,8 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         endpoints=endpoints,
         battles=battles,
         verifier=verifier,
-        boards={
-            p.name: Leaderboard(store, p, _now, record=lambda: verifier.check, key=key.encode())
-            for p in POLICIES
-        },
+        boards=boards,
+        card=card,
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(
@@ -396,6 +409,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
     labels, reach = (latest.labels, latest.reach) if latest else (None, {})
     prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
+    if is_default:
+        parts.card.look()
 
 
 def _lifespan(

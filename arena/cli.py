@@ -47,6 +47,7 @@ COMMANDS = {
     "people change": "people:change",
     "erase": "people:erase",
     "status": "status:status",
+    "publish": "data:publish",
     "verify": "data:verify",
     "migrate": "data:migrate",
     "backup": "data:backup",

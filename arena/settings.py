@@ -7,7 +7,7 @@ import secrets
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_valid
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
+from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.model import Model, Roster
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
@@ -23,6 +24,7 @@ from arena.endpoints.discover import Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
 from rating.errors import DataError
+from rating.tables.escaping import storable
 from rating.tables.files import parsed, read_text
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ logger = logging.getLogger(__name__)
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
 REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
+LONGEST_STATEMENT = 5000
+"""Characters of a statement on the evaluation card."""
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
 
@@ -54,6 +58,8 @@ class Settings(BaseSettings):
         Whether the battle page is served beside the API.
     show_battles : bool
         Whether visitors can read the battles behind the board's numbers, once voted on.
+    card : Path or None
+        TOML of what a person says of the evaluation: see `read_statements`.
     safety : Path or None
         JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
     study : Path or None
@@ -96,6 +102,7 @@ class Settings(BaseSettings):
     database: str = "sqlite:///arena.db"
     roster: Path | None = None
     keys: Path | None = None
+    card: Path | None = None
     cards: Path | None = None
     safety: Path | None = None
     secret_key: SecretStr | None = None
@@ -205,6 +212,14 @@ class Settings(BaseSettings):
     def signing_key(self) -> str:
         """Give the secret key, or a random one where none is set."""
         return self.secret_key.get_secret_value() if self.secret_key else secrets.token_hex(32)
+
+    def call_limits(self) -> CallLimits:
+        """Give the bounds within which models are asked, for the evaluation card."""
+        return CallLimits(
+            max_prompt_chars=self.max_prompt_chars,
+            max_answer_chars=self.max_answer_chars,
+            answer_timeout_s=self.answer_timeout_s,
+        )
 
     def budgets(self) -> Budgets:
         """Give what an endpoint may send."""
@@ -398,6 +413,38 @@ def read_openai() -> Server | None:
     return Server("OpenAI", url.rstrip("/"), "OPENAI_API_KEY" if key else None, key or None)
 
 
+def read_statements(path: Path | None) -> Statements:
+    """Read what a person says of the evaluation; of no file, nothing.
+
+    Keys are those of `Statements`, each a text; one that is missing stays empty, and the card
+    says so.
+
+    Raises
+    ------
+    SettingsError
+        Naming the file, the key and the value.
+    """
+    if path is None:
+        return Statements()
+    content = _toml(read_text(path, SettingsError), path)
+    known = [one.name for one in fields(Statements)]
+    for key, value in content.items():
+        if key not in known:
+            msg = f"{path}: unknown key {key!r}: a card has {', '.join(known)}."
+            raise SettingsError(msg)
+        if not isinstance(value, str) or len(value) > LONGEST_STATEMENT:
+            msg = (
+                f"{path}: key {key!r} must be a text of at most {LONGEST_STATEMENT:,} characters, "
+                f"got {str(value)[:80]!r}."
+            )
+            raise SettingsError(msg)
+    texts = {key: storable(value).strip() for key, value in content.items()}
+    if (purpose := texts.pop("purpose", "")) and purpose not in list(Purpose):
+        msg = f"{path}: key 'purpose' must be one of {', '.join(Purpose)}, got {purpose!r}."
+        raise SettingsError(msg)
+    return Statements(purpose=Purpose(purpose) if purpose else None, **texts)
+
+
 def read_cards(folder: Path) -> "tuple[ProbePage, ...]":
     """Read the cards of every JSON file of a folder, by name.
 
@@ -433,12 +480,16 @@ def _items(text: str) -> list[str]:
     return [item for item in map(str.strip, text.split(",")) if item]
 
 
-def _tables(text: str, path: Path) -> list[dict[str, Any]]:
+def _toml(text: str, path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         msg = f"{path}: not TOML: {_plain_message(str(error))}."
         raise SettingsError(msg) from error
+
+
+def _tables(text: str, path: Path) -> list[dict[str, Any]]:
+    content = _toml(text, path)
     if unknown := sorted(content.keys() - {"models"}):
         msg = f"{path}: unknown key {unknown[0]!r}; a roster holds [[models]] tables only."
         raise SettingsError(msg)

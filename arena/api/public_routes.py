@@ -10,6 +10,7 @@ from pydantic import Field
 
 from arena.api.problems import Plain, responses
 from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, RecordCheck
+from arena.domain.evaluation import EvaluationCard
 from arena.errors import StoreError
 
 FRESH_S = 1.0
@@ -85,8 +86,20 @@ class LeaderboardBody(Plain):
     warnings: list[str] = Field(validation_alias="all_warnings")
 
 
-def public_router(board: Callable[[], Board], check: Callable[[], Awaitable[None]]) -> APIRouter:
-    """Make the routes; ``check`` raises when battles and votes cannot be taken."""
+def public_router(
+    board: Callable[[], Board],
+    check: Callable[[], Awaitable[None]],
+    card: Callable[[], EvaluationCard],
+) -> APIRouter:
+    """Make the routes.
+
+    Parameters
+    ----------
+    check : callable
+        Raises when battles and votes cannot be taken.
+    card : callable
+        The evaluation card; may block.
+    """
     router = APIRouter()
 
     @router.get(
@@ -98,6 +111,16 @@ def public_router(board: Callable[[], Board], check: Callable[[], Awaitable[None
     def read_leaderboard() -> Board:
         """Read the ratings with their intervals, best first, and what they rest on."""
         return board()
+
+    @router.get(
+        "/api/v1/evaluation",
+        tags=["leaderboard"],
+        response_model=EvaluationCard,
+        responses=responses(503),
+    )
+    def read_card() -> EvaluationCard:
+        """Read the evaluation card: what is asked, how, what comes out, how it may be read."""
+        return card()
 
     @router.get("/health/live", tags=["health"])
     def live() -> dict[str, str]:

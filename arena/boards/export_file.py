@@ -1,7 +1,7 @@
 """A file that an export wrote, read row by row: each value of its column's kind."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -64,8 +64,14 @@ def reading(path: Path, columns: Mapping[str, str], task: str, command: str) -> 
     require_file(path)
     if kind_of(path) == "text":
         require(columns_in_file(path))  # before the engine reads any number of columns
-    with opened(path, require, holds="rows", as_peers=False) as frame:
-        yield frame.to_native()
+    with ExitStack() as stack:
+        try:
+            frame = stack.enter_context(opened(path, require, holds="rows", as_peers=False))
+            rows = frame.to_native()
+        except (RuntimeError, UnicodeError) as error:  # names of columns that are no text
+            msg = f"Cannot {task} {str(path)!r}: it is damaged ({error}). Take a whole copy."
+            raise DataError(msg) from error
+        yield rows
 
 
 def typed(rows: Relation, columns: Mapping[str, str]) -> Relation:

@@ -69,7 +69,7 @@ class RecordFile:
     _policy: str | None = None
     _taken_out: set[int] = field(default_factory=set)
 
-    def links(self, take: Callable[[Row], object] = lambda _row: None) -> Iterator[Link]:
+    def links(self, take: Callable[[Row], object]) -> Iterator[Link]:
         """Give the links up to the first row that no export has; calls ``take`` with each row."""
         for row in self._rows():
             self.odd = _malformed(row) or self._not_of_this_file(row)
@@ -181,8 +181,23 @@ def verify_export(path: Path, noted: str = "") -> Verified:
     DataError
         If the file cannot be read, or has no hashes.
     """
+    return _verified(path, noted, lambda _row: None)
+
+
+def read_votes(path: Path, noted: str = "") -> tuple[Verified, list[Row]]:
+    """Verify an export, and give its votes in the order of the chain: see `verify_export`.
+
+    Up to the first row that no export has. A vote that the file does not show has the columns of
+    the chain alone, and its ``left_out``.
+    """
+    votes: list[Row] = []
+    verified = _verified(path, noted, votes.append)
+    return verified, [row for row in votes if row["link_kind"] == "vote"]
+
+
+def _verified(path: Path, noted: str, take: Callable[[Row], object]) -> Verified:
     with reading_record(path, "verify") as file:
-        verified = follow(file.links(), noted)
+        verified = follow(file.links(take), noted)
         problem = file.odd or verified.problem or file.end(verified) or file.doubled()
     return replace(verified, problem=problem)
 

@@ -1,19 +1,27 @@
-"""`arena verify`, `migrate`, `backup` and `restore`."""
+"""`arena verify`, `publish`, `migrate`, `backup` and `restore`."""
 
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database
+from arena.commands.arguments import (
+    Database,
+    File,
+    PolicyName,
+    policy_named,
+    require_folder_of,
+)
 from arena.errors import SettingsError
 from arena.terminal import say, working, write_json
 
 if TYPE_CHECKING:
+    from arena.boards.bundle_check import Checked
     from arena.store.backup import Copied
     from arena.store.verify import Verified
 
@@ -30,15 +38,16 @@ def verify(
     """Say whether a record of votes is as it was written, or where it first is not.
 
     Every vote carries the hash of the one before it and of all that a leaderboard reads of it.
-    Of a database also the counts that boards are made of are held against the votes.
-    Exit codes: 2 for what cannot be read, 3 for a record or counts that were changed.
+    Of a database also the counts that boards are made of are held against the votes. Of a
+    published folder every file is, and its votes are rated anew: all that is wrong is named.
+    Exit codes: 2 for what cannot be read, 3 for a record, counts or a folder that were changed.
 
     Parameters
     ----------
     record
-        Database URL, a backup, or a file that arena export votes wrote.
+        Database URL, a backup, a file that arena export votes wrote, or a folder of arena publish.
     head
-        Hash noted earlier, or its first characters: it has to be in the chain.
+        Hash noted earlier, or its first characters: it has to be in the chain, or be the folder's.
     form
         How to write it.
 
@@ -47,11 +56,15 @@ def verify(
     arena verify sqlite:///arena.db
     arena verify votes.parquet
     arena verify arena-backup.db --head 3f9c1a07 --format json
+    arena verify board
     """
     noted = (head or "").strip().lower()
     if head is not None and not NOTED.fullmatch(noted):
         msg = f"--head {head!r}: give the first 8 to 64 characters of a hash, 0 to 9 and a to f."
         raise SettingsError(msg)
+    if "://" not in record and Path(record).is_dir():
+        _verify_folder(Path(record), noted, form)
+        return
     with working("Verifying") as advance:
         verified = _verified(record, noted, advance)
     if form == "json":
@@ -60,6 +73,67 @@ def verify(
         say(f"{record}: {_in_words(verified)}")
     if verified.problem or verified.counts:
         sys.exit(3)
+
+
+def publish(
+    folder: Path,
+    /,
+    *,
+    card: File = None,
+    votes_to: File = None,
+    policy: PolicyName = None,
+    database: Database = None,
+) -> None:
+    """Write the leaderboard into a folder that anybody can read and check, without a network.
+
+    The folder holds a page, the ratings as JSON and CSV, the evaluation card, the votes without
+    texts, and a manifest with the hash of each file: see arena verify. It is refused while a
+    section or a statement of the card is empty. All of it is written, or nothing.
+    Exit code 3: the record does not verify.
+
+    Parameters
+    ----------
+    folder
+        Folder to write: one that is not there, or is empty.
+    card
+        TOML file of what a person says of this evaluation; else ARENA_CARD.
+    votes_to
+        New .parquet file for the votes, of which the folder then holds the hash alone.
+
+    Examples
+    --------
+    arena publish board --card card.toml
+    arena publish board --votes-to votes.parquet --policy default-v1 --database sqlite:///arena.db
+    """
+    from arena.boards.bundle import publish as write
+    from arena.boards.bundle_check import check_bundle
+    from arena.pages.evaluation import bundle_page
+    from arena.settings import read_settings, read_statements
+    from arena.store.store import existing
+
+    chosen = policy_named(policy)
+    for path in filter(None, (folder, votes_to)):
+        require_folder_of(path)
+    settings = read_settings(database=database, card=card)
+    statements = read_statements(settings.card)
+    with working("Publishing") as advance, existing(settings.database) as store:
+        written = write(
+            store,
+            chosen,
+            statements,
+            settings.call_limits(),
+            folder,
+            datetime.now(UTC),
+            page=bundle_page,
+            check=lambda made: check_bundle(made, bundle_page).problems,
+            votes_to=votes_to,
+            progress=advance,
+        )
+    say(f"{folder}: {written.models:,} models, {written.votes:,} votes, policy {chosen.name}.")
+    if votes_to is not None:
+        say(f"{votes_to}: the votes. Who puts them into the folder can check all of it.")
+    say(f"Hash of the folder: {written.hash}")
+    say(f"Newest link of the record: {written.head}")
 
 
 def migrate(*, database: Database = None) -> None:
@@ -137,6 +211,33 @@ def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "V
         return verify_export(file, head)
     with reading_existing(record) if "://" in record else reading_backup(file) as session:
         return verify_database(session, head, advance)
+
+
+def _verify_folder(folder: Path, noted: str, form: str) -> None:
+    from arena.boards.bundle_check import check_bundle
+    from arena.pages.evaluation import bundle_page
+
+    with working("Verifying"):
+        checked = check_bundle(folder, bundle_page, noted)
+    if form == "json":
+        write_json({"whole": not checked.problems, **asdict(checked)})
+    else:
+        say(f"{folder}: {_of_folder(checked)}")
+        for sentence in (*checked.problems, *checked.notes):
+            say(f"- {sentence}")
+    if checked.problems:
+        sys.exit(3)
+
+
+def _of_folder(checked: "Checked") -> str:
+    if n := len(checked.problems):
+        return f"{n:,} problem{'s' if n > 1 else ''}."
+    if not checked.links:
+        return f"files whole, hash {checked.hash}; votes not there."
+    return (
+        f"whole, {checked.models:,} models rated anew by {checked.votes:,} votes; hash "
+        f"{checked.hash}; {checked.links:,} links, the newest with hash {checked.head}."
+    )
 
 
 def _in_words(verified: "Verified") -> str:

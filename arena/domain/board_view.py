@@ -381,17 +381,23 @@ class Board:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each rated model, each with how all were made."""
-        beside = {
-            "method": self.method,
-            "level": self.level,
-            "policy": self.policy,
-            "version": self.version,
-            "data_hash": self.data_hash,
-            "board_votes": self.votes,
-            "board_voters": self.voters,
-            "updated": self.updated.isoformat(),
-        }
-        return [row.to_dict() | beside for row in self.rows]
+        return rows_of(self.to_dict())
+
+
+def rows_of(board: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Put a board that is plain values into rows: see `Board.to_rows`."""
+    method, votes = board["method"], board["votes"]
+    beside = {
+        "method": method["words"],
+        "level": method["level"],
+        "policy": method["policy"],
+        "version": method["version"],
+        "data_hash": method["data_hash"],
+        "board_votes": votes["used"],
+        "board_voters": votes["voters"],
+        "updated": method["updated"],
+    }
+    return [row | beside for row in board["ratings"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,12 @@ from arena.boards.labelled import FACETS, LabelBoards, Snapshot
 from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
+from arena.domain.evaluation import EvaluationCard
 from arena.domain.label_view import LabelBoard
 from arena.domain.people import Perishable, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
+from arena.pages.evaluation import evaluation_page
 from arena.pages.mix_routes import mix_router
 from arena.pages.own_data import own_data_router
 from arena.pages.preview import preview_png
@@ -158,6 +160,7 @@ def pages_router(
     study: Path | None = None,
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
+    card: Callable[[], EvaluationCard] | None = None,
     pacing: Pacing = Pacing.PACED,
     retention: Callable[[], Mapping[Perishable, Retention]] = dict,
     own_data: OwnData | None = None,
@@ -190,6 +193,8 @@ def pages_router(
         The newest release of what people ask about; None before the first.
     value : callable
         Quality against cost as it was last worked out, shown at ``/value``; None before that.
+    card : callable, optional
+        The evaluation card, shown at ``/evaluation``; may block.
     pacing : Pacing
         How battles release their answers, for the method page.
     retention : callable
@@ -306,6 +311,12 @@ def pages_router(
         )
         return revalidated(request, page)
 
+    @router.api_route("/evaluation", methods=READ)
+    def evaluation(request: Request) -> Response:
+        if card is None:
+            return _missing(visit_of(request), NO_PAGE)
+        return revalidated(request, evaluation_page(card(), visit_of(request)))
+
     @router.api_route("/study", methods=READ)
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
@@ -344,6 +355,7 @@ def pages_router(
     @router.api_route("/value/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)
+    @router.api_route("/evaluation/", methods=READ)
     @router.api_route("/study/", methods=READ)
     @router.api_route("/cards/", methods=READ)
     @router.api_route("/topics/", methods=READ)

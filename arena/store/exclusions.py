@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Float, func, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Float, and_, func, or_, select, type_coerce
 from sqlmodel import Session, col
 
 from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
-from arena.domain.vote import INHERITS, READMITTED, VoterKind
+from arena.domain.vote import INHERITS, READMITTED, Choice, Policy, VoterKind
 from arena.store import voting
 from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
 
@@ -58,6 +58,15 @@ def is_newest(policy: str) -> ColumnElement[bool]:
 def is_standing(policy: str) -> ColumnElement[bool]:
     """Say, in a query, whether a row is the newest on its vote and leaves it out."""
     return is_newest(policy) & (col(ExclusionRow.rule) != READMITTED)
+
+
+def is_counted(policy: Policy) -> ColumnElement[bool]:
+    """Say, in a query on votes and voters, whether a vote counts: see `Policy.why_not`."""
+    return and_(
+        col(VoteRow.outcome) != Choice.SKIP,
+        col(VoterRow.kind).in_(policy.kinds),
+        col(VoteRow.id).not_in(select(col(ExclusionRow.vote_id)).where(is_standing(policy.name))),
+    )
 
 
 def reasons(session: Session, policy: str) -> dict[int, str]:

@@ -125,7 +125,7 @@ def of_votes(
     query = (
         select(col(BattleRow.public_id), col(PromptLabelRow.facet), col(PromptLabelRow.value))
         .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
-        .join(VoteRow, _voted_on())
+        .join(VoteRow, voted_on())
         .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
         .where(
             col(PromptLabelRow.tagger) == tagger.name,
@@ -227,7 +227,8 @@ def _is_called(tagger: Tagger, name: str) -> bool:
     return name == tagger.name or (name.startswith(f"{tagger.name}@") and whole.startswith(name))
 
 
-def _voted_on() -> ColumnElement[bool]:
+def voted_on() -> ColumnElement[bool]:
+    """Say, in a query on votes and turns, whether a turn is the one that was voted on."""
     return and_(
         col(VoteRow.battle_id) == col(TurnRow.battle_id), col(VoteRow.turn) == col(TurnRow.turn)
     )
@@ -247,7 +248,7 @@ def _lacking(tagger: Tagger) -> Select[*tuple[Any, ...]]:
             col(VoteRow.attempt_a),
             col(VoteRow.attempt_b),
         )
-        .join(VoteRow, _voted_on())
+        .join(VoteRow, voted_on())
         .where(col(TurnRow.id) > bindparam("after"), col(TurnRow.nonce).is_not(None), ~labelled)
         .order_by(col(TurnRow.id))
     )

@@ -21,12 +21,11 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
-from arena.store.exclusions import is_standing
+from arena.store.exclusions import is_counted
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
-    ExclusionRow,
     ModelRow,
     TurnRow,
     VoteRow,
@@ -298,14 +297,11 @@ def _votes() -> Any:
 
 def _counted(policy: Policy) -> Any:
     """Return a query for votes that others may read, and `Policy.why_not` does not leave out."""
-    excluded = select(ExclusionRow.vote_id).where(is_standing(policy.name))
     return (
         _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(
-            VoteRow.outcome != Choice.SKIP,
-            col(VoterRow.kind).in_(policy.kinds),
-            col(VoteRow.id).not_in(excluded),
+            is_counted(policy),
             col(BattleRow.hidden).is_(None),
             col(BattleRow.erased).is_(None),
         )

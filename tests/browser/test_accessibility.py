@@ -112,6 +112,7 @@ def test_a_battle_that_failed(
         "/value",
         "/votes",
         "/method",
+        "/evaluation",
         "/battles",
         "/nowhere",
         "/sign-in",

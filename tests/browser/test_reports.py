@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 from pathlib import Path
@@ -18,12 +18,14 @@ from judge.report.plots import Axis, Mark, scatter
 from judge.report.study import write_report
 from judge.studies.options import StudyOptions
 from judge.studies.study import study_judges
+from tests.arena.boards.published import STATEMENTS, fill, publish_into
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible
 from tests.judge.probe.test_prompts import probed, results_file
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 from tests.judge.report.test_cards import board
 from tests.serving import Served, quick_arena
+from tests.sqlite import new_sqlite
 
 pytestmark = pytest.mark.browser
 
@@ -215,3 +217,25 @@ def test_pictures_of_cards_are_as_wide_as_their_card(
             drawn = one.evaluate("svg => svg.getBBox().x + svg.getBBox().width")
             assert drawn <= 301
             assert one.evaluate("svg => svg.getBBox().x") >= -1
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_a_published_board_is_a_page_by_itself(
+    chromium: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    url = new_sqlite(tmp_path)
+    fill(url)
+    hostile = "<script>alert(1)</script> " + "W" * 300
+    publish_into(url, tmp_path / "board", replace(STATEMENTS, who_voted=hostile))
+    asked: list[str] = []
+    screen = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme}
+    with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((tmp_path / "board" / "index.html").as_uri())
+        expect(page.get_by_text("<script>alert(1)</script>")).to_be_visible()
+        assert page.evaluate(OVERFLOWS) <= 0
+        assert page.title() == "Leaderboard · Arena"
+        assert_accessible(page)
+    assert asked == [(tmp_path / "board" / "index.html").as_uri()]

@@ -35,6 +35,7 @@ OPERATIONS = [
     ("/api/v1/battles/{battle_id}/continue", "POST"),
     ("/api/v1/battles/{battle_id}/vote", "POST"),
     ("/api/v1/leaderboard", "GET"),
+    ("/api/v1/evaluation", "GET"),
     ("/health/live", "GET"),
     ("/health/ready", "GET"),
 ]

@@ -52,7 +52,10 @@ OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 ROUTES = {
     READ: """
         GET /api/openapi.json
+        GET /api/v1/evaluation
         GET /api/v1/leaderboard
+        GET /evaluation
+        GET /evaluation/
         GET /health/live
         GET /health/ready
         GET /leaderboard

@@ -1,0 +1,413 @@
+"""Published boards: what is changed in the folder is named, whoever changed it."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from arena.boards.bundle import FILES, MANIFEST, VOTES
+from arena.boards.bundle_check import MOST_PROBLEMS, check_bundle
+from arena.domain.evaluation import Statements
+from arena.domain.vote import SIMULATED
+from arena.errors import BrokenRecordError
+from arena.pages.evaluation import bundle_page
+from rating import __version__
+from rating.errors import DataError
+from tests.arena.boards.published import (
+    STATEMENTS,
+    change,
+    fill,
+    nudge,
+    problems,
+    publish_into,
+    seal,
+)
+from tests.arena.test_verify_command import change as change_database
+from tests.sqlite import new_sqlite
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle that nobody has touched, and the database behind it."""
+    folder = tmp_path_factory.mktemp("published")
+    url = new_sqlite(folder)
+    fill(url)
+    publish_into(url, folder / "board")
+    return folder
+
+
+@pytest.fixture
+def bundle(whole: Path, tmp_path: Path) -> Path:
+    """A copy, to be changed."""
+    return Path(shutil.copytree(whole / "board", tmp_path / "board"))
+
+
+def test_a_bundle_is_whole_on_either_kind_of_database(database_url: str, tmp_path: Path) -> None:
+    fill(database_url)
+    written = publish_into(database_url, tmp_path / "board")
+    assert sorted(file.name for file in (tmp_path / "board").iterdir()) == sorted(
+        (*FILES, MANIFEST)
+    )
+    checked = check_bundle(tmp_path / "board", bundle_page)
+    assert (checked.problems, checked.notes) == ([], [])
+    assert (checked.models, checked.votes) == (2, 20) == (written.models, written.votes)
+    assert (checked.hash, checked.head, checked.links) == (written.hash, written.head, 23)
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+def test_a_hash_that_somebody_noted_is_in_the_chain_or_stands_for_the_folder(
+    bundle: Path,
+) -> None:
+    checked = check_bundle(bundle, bundle_page)
+    assert check_bundle(bundle, bundle_page, checked.head[:9]).noted == 23
+    assert check_bundle(bundle, bundle_page, (checked.hash or "")[:9]).problems == []
+    assert "rewritten" in check_bundle(bundle, bundle_page, "c0ffee00").problems[0]
+
+
+@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+@pytest.mark.parametrize("place", [0.05, 0.5, 0.95])
+def test_one_byte_of_any_file_is_named(bundle: Path, name: str, place: float) -> None:
+    file = bundle / name
+    content = bytearray(file.read_bytes())
+    content[int(place * len(content))] ^= 1
+    file.write_bytes(content)
+    assert any(name in problem for problem in problems(bundle))
+
+
+def swap(folder: Path) -> None:
+    lines = (folder / "board.csv").read_bytes().split(b"\n")
+    lines[1:3] = lines[2:0:-1]
+    (folder / "board.csv").write_bytes(b"\n".join(lines))
+
+
+def swap_in_board(folder: Path) -> None:
+    change(folder, "board.json", lambda board: board["ratings"].reverse())
+
+
+def votes(sql: str) -> Callable[[Path], None]:
+    """Rewrite the votes by SQL."""
+
+    def act(folder: Path) -> None:
+        with duckdb.connect() as connection:
+            connection.read_parquet(str(folder / VOTES)).create_view("votes")
+            connection.sql(sql).write_parquet(str(folder / "new.parquet"))
+        (folder / "new.parquet").replace(folder / VOTES)
+
+    return act
+
+
+def edited(name: str, act: Callable[[Any], object]) -> Callable[[Path], None]:
+    return lambda folder: change(folder, name, act)
+
+
+def garbled(folder: Path) -> None:
+    content = (folder / VOTES).read_bytes()
+    (folder / VOTES).write_bytes(content.replace(b"prompt_set", b"prompt_\xff\xfet"))
+
+
+def on_page(folder: Path) -> None:
+    page = (folder / "index.html").read_text()
+    (folder / "index.html").write_text(page.replace("Four of us", "Four experts"))
+
+
+def gone(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def linked(folder: Path) -> None:
+    (folder / "card.json").rename(folder.parent / "card.json")
+    (folder / "card.json").symlink_to(folder.parent / "card.json")
+
+
+def beside(name: str, content: str = "x") -> Callable[[Path], None]:
+    def act(folder: Path) -> None:
+        (folder / name).write_text(content)
+
+    return act
+
+
+def nested(folder: Path) -> None:
+    (folder / "more").mkdir()
+
+
+SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a rating that is another": (nudge, r"board\.json: ratings\.\w+\.rating is 9001\.0, and the"),
+    "a rating off by one point": (
+        edited(
+            "board.json", lambda b: b["ratings"][1].update(rating=b["ratings"][1]["rating"] + 1)
+        ),
+        r"board\.json: ratings\.\w+\.rating is .*, and the votes give",
+    ),
+    "two rows of the table": (swap, r"board\.csv: line 2 is not that of board\.json"),
+    "two rows of the board": (swap_in_board, r"board\.json: ratings\.\w+\.model is"),
+    "a vote that is gone": (
+        votes("SELECT * FROM votes WHERE link <> 7"),
+        r"votes\.parquet: Link 7 of the chain is missing",
+    ),
+    "the newest votes": (
+        votes("SELECT * REPLACE (19 AS links) FROM votes WHERE link < 20"),
+        r"votes\.parquet: its chain ends at link 19",
+    ),
+    "a vote that is another": (
+        votes("SELECT * REPLACE (if(link = 1, 'tie', winner) AS winner) FROM votes"),
+        r"votes\.parquet: Link 1, the vote on battle 'b0', is not as it was recorded",
+    ),
+    "a moment that no calendar has": (
+        votes("SELECT * REPLACE (TIMESTAMP '290000-01-01' AS ts) FROM votes"),
+        r"votes\.parquet: ",
+    ),
+    "a column whose name is no text": (garbled, r"votes\.parquet: .* it is damaged"),
+    "other columns": (votes("SELECT link, hash FROM votes"), r"votes\.parquet: .* has no column"),
+    "columns of another kind": (
+        votes("SELECT * REPLACE ([winner] AS winner, {'a': ts} AS ts) FROM votes"),
+        r"votes\.parquet: ",
+    ),
+    "no votes at all": (
+        votes("SELECT * FROM votes LIMIT 0"),
+        r"votes\.parquet: its chain ends at link 0",
+    ),
+    "a label": (
+        votes("SELECT * REPLACE (if(link = 1, 'maths', category) AS category) FROM votes"),
+        r"card\.json: inputs\.categories\.maths is None",
+    ),
+    "words on the page": (on_page, r"index\.html does not show what board\.json and card\.json"),
+    "a count on the card": (
+        edited("card.json", lambda card: card["outputs"]["choices"].update(tie=17)),
+        r"card\.json: outputs\.choices\.tie is 17, and the votes give",
+    ),
+    "a statement that is gone": (
+        edited("card.json", lambda card: card["statements"].update(weaknesses="")),
+        r"card\.json lacks weaknesses",
+    ),
+    "more on the card": (
+        edited("card.json", lambda card: card.update(more=1)),
+        r"card\.json holds more than a card",
+    ),
+    "the voters behind persons": (
+        votes(
+            "SELECT * REPLACE (if(voter = 'v1', (SELECT any_value(person) FROM votes WHERE "
+            "voter = 'v0'), person) AS person) FROM votes"
+        ),
+        r"board\.json: votes\.voters is 4, and the votes give 3",
+    ),
+    "an option": (
+        edited(MANIFEST, lambda plain: plain["options"].update(level=0.9)),
+        r"the option 'level' is 0\.9, and this version rates with 0\.95",
+    ),
+    "an option that is gone": (
+        edited(MANIFEST, lambda plain: plain["options"].pop("until")),
+        r"the option 'until' is 'missing', and this version rates with None",
+    ),
+    "a column of one row": (
+        edited("board.json", lambda board: board["ratings"][1].pop("voter_rank")),
+        r"board\.json: its ratings have not all the same columns",
+    ),
+    "another policy": (
+        edited(MANIFEST, lambda plain: plain.update(policy="default-v1")),
+        r"board\.json: its policy is 'default-v2', in manifest\.json 'default-v1'",
+    ),
+    "no such policy": (
+        edited(MANIFEST, lambda plain: plain.update(policy="mine")),
+        r"there is no policy 'mine'",
+    ),
+    "another moment": (
+        edited(MANIFEST, lambda plain: plain.update(made="2020-01-01T00:00:00+00:00")),
+        r"board\.json: its moment is",
+    ),
+    "a rule that was held": (
+        edited(MANIFEST, lambda plain: plain["state"].update(held={"rings": 0.3})),
+        r"board\.json: warnings",
+    ),
+    "the link that the board is of": (
+        edited(MANIFEST, lambda plain: plain["state"].update(head="0" * 64)),
+        r"manifest\.json: its board is of another link than the newest",
+    ),
+    "voters who are known": (
+        edited(MANIFEST, lambda plain: plain["state"].update(known=7)),
+        r"board\.json: method\.version is",
+    ),
+    "a file that is gone": (gone("board.csv"), r"board\.csv is missing"),
+    "a file too many": (beside("notes.txt"), r"'notes\.txt' is in the folder"),
+    "a file of a hostile name": (
+        beside("\x1b[2J<b>.txt"),
+        r"'\\x1b\[2J<b>\.txt' is in the folder",
+    ),
+    "a folder in it": (nested, r"'more' is in the folder"),
+    "a link": (linked, r"card\.json is a link: it was not read"),
+    "a text that is half a pair": (
+        beside("card.json", '{\n  "a": "\\ud800"\n}\n'),
+        r"card\.json is not written as",
+    ),
+    "numbers that are none": (
+        beside("board.json", '{"ratings": [NaN]}'),
+        r"board\.json cannot be read",
+    ),
+    "ratings without end": (
+        edited("board.json", lambda board: board["ratings"][0].update(rating=1e308)),
+        r"board\.json: ratings\.\w+\.rating is 1e\+308",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_what_was_changed_by_somebody_who_seals_it_again_is_named(bundle: Path, name: str) -> None:
+    act, pattern = SEALED[name]
+    act(bundle)
+    seal(bundle)
+    named = problems(bundle)
+    assert [problem for problem in named if re.search(pattern, problem)], named
+    assert not any("is not as it was published" in problem for problem in named)
+
+
+def manifest(**values: object) -> str:
+    return json.dumps(values)
+
+
+HOSTILE: dict[str, str | bytes] = {
+    "nothing": "",
+    "no object": "[1, 2]",
+    "large": " " * (1 << 21),
+    "deep": '{"a":' * 100_000 + "1" + "}" * 100_000,
+    "not UTF-8": b"\xff\xfe\x00",
+    "wrong types": manifest(format=1, arena=[], policy={}, files=[]),
+    "a great number": '{"format": 1' + "0" * 6000 + "}",
+    "more keys": '{"format": "arena-bundle-1", "more": 1}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_manifest_is_named_and_the_rest_is_checked(bundle: Path, name: str) -> None:
+    content = HOSTILE[name]
+    raw = content if isinstance(content, bytes) else content.encode()
+    (bundle / MANIFEST).write_bytes(raw)
+    swap(bundle)
+    named = problems(bundle)
+    assert named[0].startswith("manifest.json")
+    assert max(map(len, named)) < 400
+    assert "board.csv: line 2 is not that of board.json." in named
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../b", "board.csv/", "\x1b[31m"])
+def test_a_path_in_the_manifest_is_named_and_not_followed(bundle: Path, path: str) -> None:
+    seal(bundle)
+    change(bundle, MANIFEST, lambda plain: plain["files"].update({path: "0" * 64}))
+    named = problems(bundle)
+    assert f"{MANIFEST} names {path!r}, and no bundle has such a file." in named
+
+
+def test_a_file_that_the_manifest_does_not_name_is_named(bundle: Path) -> None:
+    change(bundle, MANIFEST, lambda plain: plain["files"].pop("card.json"))
+    assert f"{MANIFEST} does not name card.json." in problems(bundle)
+
+
+def test_all_that_is_wrong_is_named_up_to_a_limit(bundle: Path) -> None:
+    nudge(bundle)
+    swap(bundle)
+    beside("notes.txt")(bundle)
+    named = " ".join(problems(bundle))
+    for words in ("notes.txt", "board.json is not as it was", "board.csv: line 2", "9001.0"):
+        assert words in named
+    rows = b"\n".join(b"x" for _ in range(2 * MOST_PROBLEMS))
+    (bundle / "board.csv").write_bytes(rows)
+    named_too = problems(bundle)
+    assert len(named_too) == MOST_PROBLEMS + 1
+    assert re.fullmatch(r"There are \d+ problems more\.", named_too[-1])
+
+
+def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"it has no manifest\.json"):
+        problems(tmp_path)
+    with pytest.raises(DataError, match="No such file"):
+        problems(tmp_path / "nowhere")
+
+
+def test_votes_that_are_withheld_can_be_put_into_the_folder(whole: Path, tmp_path: Path) -> None:
+    url, folder, votes_to = new_sqlite(whole), tmp_path / "board", tmp_path / "votes.parquet"
+    publish_into(url, folder, votes_to=votes_to)
+    checked = check_bundle(folder, bundle_page)
+    assert checked.problems == []
+    assert checked.notes == [
+        "votes.parquet is not there: the board was not rated anew, and its chain not followed."
+    ]
+    assert "the hash alone was published" in (folder / "index.html").read_text()
+    assert check_bundle(folder, bundle_page, (checked.hash or "")[:8]).problems == []
+    assert "no chain is there" in check_bundle(folder, bundle_page, "c0ffee00").problems[0]
+    shutil.copy(votes_to, folder)
+    assert check_bundle(folder, bundle_page).votes == 20
+    (folder / VOTES).write_bytes((folder / VOTES).read_bytes() + b"x")
+    assert "votes.parquet is not as it was published: its hash is another." in problems(folder)
+    with pytest.raises(DataError, match="is not there yet"):
+        publish_into(url, tmp_path / "more", votes_to=votes_to)
+
+
+def test_a_board_of_another_version_is_checked_but_for_its_page(bundle: Path) -> None:
+    change(bundle, MANIFEST, lambda plain: plain.update(arena="0.0.9"))
+    for name, place in (("board.json", "method"), ("card.json", "interpretation")):
+        change(bundle, name, partial(_older, place))
+    csv = (bundle / "board.csv").read_text()
+    (bundle / "board.csv").write_text(csv.replace(f"-{__version__},", "-0.0.9,"), newline="")
+    seal(bundle)
+    checked = check_bundle(bundle, bundle_page)
+    assert checked.problems == []
+    assert "index.html was written by arena 0.0.9" in checked.notes[0]
+
+
+def _older(place: str, whole: dict[str, Any]) -> None:
+    plain = whole[place]
+    plain["version"] = plain["version"].replace(f"-{__version__}", "-0.0.9")
+
+
+def test_nothing_is_published_while_the_card_lacks_something(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    with pytest.raises(DataError, match="inputs, calls, outputs, interpretation, not_claimed"):
+        publish_into(url, tmp_path / "board", replace(STATEMENTS, not_claimed=""))
+    fill(url)
+    names = "purpose, purpose_sentence, not_claimed, who_voted, weaknesses"
+    with pytest.raises(DataError, match=f"the card lacks {names}"):
+        publish_into(url, tmp_path / "board", Statements())
+    with pytest.raises(DataError, match="inputs, calls, outputs, interpretation"):
+        publish_into(url, tmp_path / "board", policy=SIMULATED)
+    assert {file.name for file in tmp_path.iterdir()} <= {"arena.db", "arena.db-lock"}
+
+
+def test_a_record_that_was_changed_is_not_published(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    fill(url)
+    change_database(url)
+    with pytest.raises(BrokenRecordError, match="the record does not verify"):
+        publish_into(url, tmp_path / "board")
+    assert not (tmp_path / "board").exists()
+
+
+def test_a_folder_that_is_taken_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
+    url = new_sqlite(whole)
+    (tmp_path / "taken").mkdir()
+    publish_into(url, tmp_path / "taken")  # an empty one is as good as none
+    with pytest.raises(DataError, match="it is not empty"):
+        publish_into(url, tmp_path / "taken")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "taken")
+    for name in ("file", "link"):
+        with pytest.raises(DataError, match="it is no folder"):
+            publish_into(url, tmp_path / name)
+    with pytest.raises(DataError, match="No such file or directory"):
+        publish_into(url, tmp_path / "no" / "board")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert problems(tmp_path / "taken") == []
+
+
+def test_the_page_of_a_bundle_loads_nothing_and_runs_nothing(bundle: Path) -> None:
+    page = (bundle / "index.html").read_text()
+    assert "default-src 'none'" in page
+    assert not re.search(r"""(src|href)=["'](?!#|[a-z]+\.(json|csv|parquet)["'])""", page)
+    assert not re.search(r"<script|\son\w+=|@import|url\((?!data:)", page)
+    assert "We choose &lt;one&gt; &amp; pay." in page
+    assert "sk-secret" not in page + (bundle / "card.json").read_text()
+    assert "pocket://" not in page + (bundle / "card.json").read_text()

@@ -1,0 +1,84 @@
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+from arena.boards.dataset import export_votes
+from arena.boards.evaluation import Evaluation, calls_of
+from arena.boards.leaderboard import Leaderboard
+from arena.boards.record_file import read_votes
+from arena.domain.evaluation import VoteFacts
+from arena.domain.vote import DEFAULT
+from arena.store import evaluation, log
+from arena.store.evaluation import Asked
+from arena.store.store import Store
+from tests.arena.boards.published import LIMITS, STATEMENTS, fill
+from tests.arena.store.battles import NOW
+from tests.sqlite import new_sqlite
+
+
+def test_the_log_and_its_export_say_the_same_of_the_votes(
+    database_url: str, tmp_path: Path
+) -> None:
+    fill(database_url)
+    with closing(Store(database_url)) as store, store.reading() as session:
+        facts = evaluation.vote_facts(session, DEFAULT)
+        path = tmp_path / "votes.parquet"
+        export_votes(log.links(session, DEFAULT), DEFAULT, path, total=log.count_links(session))
+    verified, votes = read_votes(path)
+    assert (verified.problem, len(votes)) == (None, 22)
+    counted = [row for row in votes if row["winner"] and not row["left_out"]]
+    rows = ({**row, "ts": row["ts"].replace(tzinfo=UTC)} for row in counted)
+    assert facts == VoteFacts.of(rows)
+    assert (facts.votes, facts.prompts, facts.repeated) == (20, 4, 16)
+    assert facts.sources == {"recorded": 13, "typed": 7}
+    assert facts.categories == {"code": 14}
+    assert facts.samplers == {"uniform 1": 20}
+    assert list(facts.choices) == ["model_a", "model_b", "both_bad", "tie"]
+    assert facts.versions == {"basalt": 1, "quartz": 1}
+    assert (facts.last, facts.first) == (NOW.replace(minute=19), NOW)
+
+
+def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    fill(url)
+    with closing(Store(url)) as store, store.reading() as session:
+        asked = evaluation.read(session, DEFAULT, ["basalt", "quartz", "nobody"]).asked
+    assert set(asked) == {"basalt", "quartz"}
+    assert asked["basalt"].decoding["x_token"] == "sk-secret"
+    with closing(Store(url)) as store:
+        board = Leaderboard(store, DEFAULT, lambda: NOW).refresh()
+    call = calls_of(asked, board)["basalt"]
+    assert call.decoding == {"temperature": "0.2", "x_token": ""}
+    assert call.tools == ("search",)
+    assert call.system_prompt == "c0ffee0123456789"
+    empty = {"basalt": Asked("e3b0c44298fc1c14", {}), "quartz": asked["quartz"]}
+    assert calls_of(empty, board)["basalt"].system_prompt == ""
+    assert calls_of({}, board)["basalt"].system_prompt is None
+
+
+def test_the_card_names_what_is_missing_and_follows_the_board(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    seconds = [0.0]
+    with closing(Store(url)) as store:
+        board = Leaderboard(store, DEFAULT, lambda: NOW)
+        statements = replace(STATEMENTS, purpose=None, weaknesses="")
+        card = Evaluation(store, DEFAULT, board.read, statements, LIMITS, lambda: seconds[0])
+        sections = ("inputs", "calls", "outputs", "interpretation")
+        assert card.read().missing == (*sections, "purpose", "weaknesses")
+        fill(url)
+        board.refresh()
+        card.look()
+        assert card.read().outputs.votes == 0  # it rests
+        seconds[0] = 11
+        card.look()
+        assert card.read().missing == ("purpose", "weaknesses")
+        outputs = card.read().outputs
+        assert (outputs.votes, outputs.voters) == (20, 4)
+        assert outputs.left_out == {"skipped": 1, "a test of ours": 1}
+        assert card.read() is card.read()
+
+
+def test_no_votes_are_no_facts() -> None:
+    facts = VoteFacts.of([])
+    assert (facts.votes, facts.first, facts.choices) == (0, None, {})
