@@ -52,6 +52,8 @@ WORDED = ("text/html", "application/problem+json")
 
 logger = logging.getLogger(__name__)
 
+LEFT = 499
+"""Status, in logs and figures, of a request whose client left before it was answered."""
 Observe = Callable[[str, int, float], None]
 """Takes path template, status and seconds."""
 
@@ -255,7 +257,7 @@ class Requests:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id, status, began = uuid.uuid4().hex, 500, time.monotonic()
+        request_id, status, began = uuid.uuid4().hex, LEFT, time.monotonic()
 
         async def noting(message: Message) -> None:
             nonlocal status
@@ -267,6 +269,9 @@ class Requests:
         with bound_contextvars(request_id=request_id):
             try:
                 await self.app(scope, receive, noting)
+            except Exception:
+                status = 500 if status == LEFT else status
+                raise
             finally:
                 self._note(scope, status, time.monotonic() - began)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from arena.commands.arguments import Database, TableOrJson
-from arena.domain.answer import FAILURES
+from arena.domain.answer import FAILURES, FailureClass
 from arena.terminal import plain, show, table, write_json
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def _sentences(day: "Status") -> Iterator[str]:
                 f"{model.model}: {FAILURES[one.failure]}, {one.times:,} times, last at "
                 f"{one.last:%Y-%m-%d %H:%M} UTC: {one.sentence}"
             )
+
+    if any(one.failure is FailureClass.AUTH for model in day.models for one in model.failures):
+        yield "A refused key is mended in the file that ARENA_KEYS names; the next request has it."
 
 
 def _seconds(seconds: float | None) -> str:

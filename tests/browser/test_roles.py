@@ -103,6 +103,8 @@ def seen(somebody: Person, address: str) -> tuple[int, str]:
     page, before = somebody.page, len(somebody.complaints)
     answer = page.goto(somebody.url + address)
     assert answer is not None
+    if address == "/":
+        page.locator("#first").wait_for(state="detached")
     heading = page.locator("h1:visible").first.inner_text()
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(overflow) <= 0, f"{address} scrolls sideways"

@@ -1,13 +1,16 @@
 """What every request passes, over real HTTP."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
+from arena.api.middleware import Requests
 from arena.app import create_app
 from arena.settings import read_settings
 from tests.serving import Served, client_of, quick_arena
@@ -192,3 +195,25 @@ def test_who_is_not_trusted_names_no_origin(quick: Served) -> None:
     with client_of(quick.url) as client:
         assert "evil.example" not in client.get("/leaderboard", headers=forged).text
         assert client.get("/leaderboard", headers={"Host": "evil.example"}).status_code == 421
+
+
+async def test_a_client_that_left_unanswered_is_told_apart_from_a_fault_of_ours() -> None:
+    statuses: list[int] = []
+
+    async def leaves(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer nothing, as a file does whose reader has gone."""
+
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ZeroDivisionError
+
+    async def nothing() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def unsent(message: Message) -> None:
+        raise AssertionError(message)
+
+    for app in (leaves, fails):
+        requests = Requests(app, lambda route, status, seconds: statuses.append(status))
+        with suppress(ZeroDivisionError):
+            await requests({"type": "http", "method": "GET", "path": "/"}, nothing, unsent)
+    assert statuses == [499, 500]
