@@ -10,6 +10,7 @@ from pydantic import Field
 
 from arena.api.problems import Plain, responses
 from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, RecordCheck
+from arena.domain.model import Stage
 from arena.errors import StoreError
 
 FRESH_S = 1.0
@@ -61,6 +62,7 @@ class RatingBody(Plain):
     win_rate_high: float
     voter_rating: float
     voter_rank: int
+    stage: Stage
 
 
 class LeaderboardBody(Plain):

@@ -7,11 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import datetime
 from hashlib import sha256
+from types import MappingProxyType
 
+from arena.boards.entrants import on_retired
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
+from arena.domain.model import Entrant
 from arena.domain.vote import Policy
 from arena.errors import StoreError
 from arena.store import blocks, kept_boards, log
@@ -200,6 +203,7 @@ class Leaderboard:
                     self._now(),
                     next(past),
                     on_held(state.held),
+                    state.entrants,
                 )
                 board = replace(board, health_counted=self._counted)
                 took_s = self._clock() - began
@@ -273,9 +277,9 @@ def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
 
 
 def version_of(state: kept_boards.State) -> str:
-    """Name all that a board is made of: votes, held rules, and voters who are known by now."""
-    beside = sha256(repr((sorted(state.held.items()), state.known)).encode()).hexdigest()[:6]
-    marks = f"-{beside}" if state.held or state.known else ""
+    """Name all that a board is made of: votes, held rules, known voters, who has left."""
+    beside = (sorted(state.held.items()), state.known, sorted(state.entrants.items()))
+    marks = f"-{sha256(repr(beside).encode()).hexdigest()[:6]}" if any(beside) else ""
     return f"{state.head[:12] or 'empty'}{marks}-{__version__}"
 
 
@@ -314,6 +318,7 @@ def make_board(
     now: datetime,
     history: tuple[Moment, ...] = (),
     held: tuple[str, ...] = (),
+    entrants: Mapping[str, Entrant] = MappingProxyType({}),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, READING)
@@ -321,7 +326,7 @@ def make_board(
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
         fitted, reason = None, _why(error)
-    report = fitted and fitted.report()
+    report = fitted.report() if fitted else None
     order = [row.model for row in report.ratings] if report else []
     board = Board(
         policy=policy.name,
@@ -335,18 +340,24 @@ def make_board(
         method=METHOD_BY_VOTE,
         level=OPTIONS.level,
         anchor_mean=OPTIONS.mean,
-        waiting=_waiting(order, records, votes.data),
+        waiting=_waiting(order, records, votes.data, entrants),
         pairs=pair_cells(votes.data, fitted),
         history=history,
         health=tuple(record for record in records if record.battles),
-        warnings=held,
+        warnings=(*held, *on_retired(votes.data, entrants, records)),
         reason=reason,
     )
-    return _with_ratings(board, fitted, report, records) if fitted and report else board
+    if fitted is None or report is None:
+        return board
+    return _with_ratings(board, fitted, report, records, entrants)
 
 
 def _with_ratings(
-    board: Board, fitted: Fitted, report: Report, records: Sequence[ModelRecord]
+    board: Board,
+    fitted: Fitted,
+    report: Report,
+    records: Sequence[ModelRecord],
+    entrants: Mapping[str, Entrant],
 ) -> Board:
     kinds = {kind.cluster for kind in fitted.inference.kinds}
     return replace(
@@ -356,7 +367,7 @@ def _with_ratings(
         effective_voters=report.votes.effective_voters,
         top_voter_share=report.votes.top_voter_share,
         method=_method(kinds),
-        rows=_rows(fitted, report, records),
+        rows=_rows(fitted, report, records, entrants),
         holds=holds(fitted),
         fit_check=fit_check(fitted, [row.model for row in report.ratings]),
         among=fitted.among_voters(),
@@ -409,7 +420,12 @@ def _why(error: NotIdentifiedError) -> str:
     return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
 
 
-def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:
+def _rows(
+    fitted: Fitted,
+    report: Report,
+    records: Sequence[ModelRecord],
+    entrants: Mapping[str, Entrant],
+) -> tuple[BoardRow, ...]:
     known = {record.id: record for record in records}
     wins = _wins(fitted)
     even = fitted.voter_points()
@@ -426,6 +442,7 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
             voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
             price_per_1000=known[row.model].price_per_1000,
             median_s=known[row.model].median_s,
+            stage=entrants.get(row.model, Entrant()).stage,
         )
         for row in report.ratings
     )
@@ -439,8 +456,12 @@ def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
 
 
 def _waiting(
-    rated: Collection[str], records: Sequence[ModelRecord], everyone: Comparisons
+    rated: Collection[str],
+    records: Sequence[ModelRecord],
+    everyone: Comparisons,
+    entrants: Mapping[str, Entrant],
 ) -> tuple[Waiting, ...]:
+    """Give the models without a rating, but for those that left without a vote."""
     wins = everyone.wins()
     won = dict(zip(everyone.models, wins.sum(axis=1).tolist(), strict=True))
     lost = dict(zip(everyone.models, wins.sum(axis=0).tolist(), strict=True))
@@ -451,9 +472,11 @@ def _waiting(
             organisation=record.organisation,
             votes=round(won.get(record.id, 0) + lost.get(record.id, 0)),
             reason=_what_is_missing(won.get(record.id, 0), lost.get(record.id, 0)),
+            stage=entrants.get(record.id, Entrant()).stage,
         )
         for record in records
         if record.id not in rated
+        and (record.id in everyone.models or not entrants.get(record.id, Entrant()).retired)
     )
 
 

@@ -29,7 +29,7 @@ def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> W
         state, columns = kept_boards.votes(session, policy)
         records = log.model_records(session, policy.kinds)
     version, held = version_of(state), on_held(state.held)
-    board = make_board(columns, records, policy, version, now, held=held)
+    board = make_board(columns, records, policy, version, now, held=held, entrants=state.entrants)
     rows = board.to_rows()
     if not rows:
         raise NotIdentifiedError(board.reason or "No model is rated.")

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from arena.domain.battle import BattleState, Mode
-from arena.domain.model import Kind
+from arena.domain.model import Kind, Stage
 from arena.domain.vote import LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
 
@@ -156,6 +156,8 @@ class BoardRow(ModelRating):
         US dollars for 1,000 answers like those given here; None when unknown.
     median_s : float or None
         Median seconds of a whole answer; None when none was timed.
+    stage : Stage
+        How far it has come: whether it is still on the roster, among others.
     """
 
     name: str
@@ -168,6 +170,7 @@ class BoardRow(ModelRating):
     voter_rank: int
     price_per_1000: float | None
     median_s: float | None
+    stage: Stage = Stage.LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +182,7 @@ class Waiting:
     organisation: str
     votes: int
     reason: str
+    stage: Stage = Stage.LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,31 @@ class Entry:
     updated: datetime
 
 
+class Stage(StrEnum):
+    """How far a model has come on the leaderboard."""
+
+    LISTED = "listed"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrant:
+    """What a board has of a model beside its votes.
+
+    Attributes
+    ----------
+    retired : bool
+        Whether it has left the roster.
+    """
+
+    retired: bool = False
+
+    @property
+    def stage(self) -> Stage:
+        """How far it has come."""
+        return Stage.RETIRED if self.retired else Stage.LISTED
+
+
 @dataclass(frozen=True, slots=True)
 class Roster:
     """The models that battle, by id."""

@@ -206,7 +206,11 @@ def pages_router(
 
     @router.api_route("/leaderboard", methods=READ)
     def leaderboard(
-        request: Request, policy: str | None = None, sort: str = "", q: str = ""
+        request: Request,
+        policy: str | None = None,
+        sort: str = "",
+        q: str = "",
+        retired: str = "",
     ) -> Response:
         chosen = board_of(policy)
         if chosen is None:
@@ -219,7 +223,7 @@ def pages_router(
             chosen,
             linked=exhibits is not None,
             now=now(),
-            selection=Selection.of(sort, q),
+            selection=Selection.of(sort, q, retired),
             labels=made.labels if made else None,
             reach=made.reach if made else {},
             visit=visit_of(request),

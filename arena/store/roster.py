@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlmodel import Session, col, select
 
-from arena.domain.model import Entry, Model, Standing
+from arena.domain.model import Entrant, Entry, Model, Standing
 from arena.errors import RoomError
 from arena.store import log, people
 from arena.store.engine import alone
-from arena.store.tables import RosterEntryRow, RosterVersionRow
+from arena.store.tables import ModelRow, RosterEntryRow, RosterVersionRow
 from rating.sentences import Sentence
 
 _MODEL = TypeAdapter(Model)
@@ -32,6 +32,19 @@ def entries(session: Session) -> tuple[Entry, ...]:
     """Read the roster in its order, with those who have left."""
     rows = session.exec(select(RosterEntryRow).order_by(col(RosterEntryRow.place)))
     return tuple(_entry(row) for row in rows)
+
+
+def entrants(session: Session) -> dict[str, Entrant]:
+    """Give what boards have of models beside their votes; those left out have nothing.
+
+    A model that the log knows and the roster does not has left, unless there is no roster.
+    """
+    stored = session.exec(select(RosterEntryRow.model_id, RosterEntryRow.standing)).all()
+    if not stored:
+        return {}
+    gone = {*session.exec(select(ModelRow.id))} - {model for model, _ in stored}
+    gone |= {model for model, standing in stored if standing == Standing.RETIRED}
+    return {model: Entrant(retired=True) for model in gone}
 
 
 def news(models: Sequence[Model], stored: Sequence[Entry]) -> list[Model]:
