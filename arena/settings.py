@@ -292,6 +292,8 @@ def models_in(text: str, path: Path) -> tuple[Model, ...]:
     models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
     _refuse_twins(path, "id", [model.id for model in models])
     _refuse_twins(path, "name", [model.name for model in models])
+    declared = [f"{m.family}: {m.declared_order}" for m in models if m.declared_order is not None]
+    _refuse_twins(path, "declared_order", declared)
     return models
 
 
@@ -504,6 +506,13 @@ def _check(path: Path, model: Model) -> None:
             model.recording,
             (model.recording is not None) == model.endpoint.startswith("recorded://"),
             "a file for a recorded:// endpoint, and for no other",
+        ),
+        ("family", model.family, len(model.family) <= 100, "a name of at most 100 characters"),
+        (
+            "declared_order",
+            model.declared_order,
+            model.declared_order is None or (model.family and model.declared_order > 0),
+            "a place from 1 on among the variants of a family",
         ),
         (
             "contamination_report",

@@ -63,6 +63,10 @@ class RatingBody(Plain):
     voter_rating: float
     voter_rank: int
     stage: Stage
+    family: str
+    variants: int
+    best_of: float | None
+    declared: float | None
 
 
 class LeaderboardBody(Plain):

@@ -9,12 +9,12 @@ from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
 
-from arena.boards.entrants import on_retired
+from arena.boards.entrants import Families, gini_of, on_retired, shares_of
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
-from arena.domain.model import Entrant
+from arena.domain.model import Entrant, Stage
 from arena.domain.vote import Policy
 from arena.errors import StoreError
 from arena.store import blocks, kept_boards, log
@@ -328,6 +328,7 @@ def make_board(
         fitted, reason = None, _why(error)
     report = fitted.report() if fitted else None
     order = [row.model for row in report.ratings] if report else []
+    shares = shares_of(votes.data, records)
     board = Board(
         policy=policy.name,
         policy_rules=policy.rules,
@@ -343,13 +344,17 @@ def make_board(
         waiting=_waiting(order, records, votes.data, entrants),
         pairs=pair_cells(votes.data, fitted),
         history=history,
+        shares=shares,
+        gini=gini_of(shares),
         health=tuple(record for record in records if record.battles),
         warnings=(*held, *on_retired(votes.data, entrants, records)),
         reason=reason,
     )
     if fitted is None or report is None:
         return board
-    return _with_ratings(board, fitted, report, records, entrants)
+    board = _with_ratings(board, fitted, report, records, entrants)
+    families = Families.of(entrants, votes.data)
+    return replace(board, rows=families.marked(board.rows, fitted.inference))
 
 
 def _with_ratings(
@@ -465,7 +470,7 @@ def _waiting(
     wins = everyone.wins()
     won = dict(zip(everyone.models, wins.sum(axis=1).tolist(), strict=True))
     lost = dict(zip(everyone.models, wins.sum(axis=0).tolist(), strict=True))
-    return tuple(
+    waiting = (
         Waiting(
             model=record.id,
             name=record.name,
@@ -476,8 +481,8 @@ def _waiting(
         )
         for record in records
         if record.id not in rated
-        and (record.id in everyone.models or not entrants.get(record.id, Entrant()).retired)
     )
+    return tuple(one for one in waiting if one.votes or one.stage is not Stage.RETIRED)
 
 
 def _what_is_missing(won: float, lost: float) -> str:

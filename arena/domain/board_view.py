@@ -158,6 +158,15 @@ class BoardRow(ModelRating):
         Median seconds of a whole answer; None when none was timed.
     stage : Stage
         How far it has come: whether it is still on the roster, among others.
+    family : str
+        Name of the variants of which it is one; empty for none.
+    variants : int
+        Variants of the family with a counted vote: this one alone without a family.
+    best_of : float or None
+        Points less what the best of so many equal variants gains by the choice; None unless it
+        is the best of several.
+    declared : float or None
+        Points if the variants come in the order that their producer declared; None without one.
     """
 
     name: str
@@ -170,7 +179,31 @@ class BoardRow(ModelRating):
     voter_rank: int
     price_per_1000: float | None
     median_s: float | None
-    stage: Stage = Stage.LISTED
+    stage: Stage = Stage.REGULAR
+    family: str = ""
+    variants: int = 1
+    best_of: float | None = None
+    declared: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganisationShare:
+    """How many of the votes one organisation's models took part in.
+
+    Attributes
+    ----------
+    organisation : str
+        A model without one counts by itself, by its name.
+    votes : int
+        On a side of which its model stood: a vote between two of its models counts twice.
+    share : float
+        Of both sides of all counted votes.
+    """
+
+    organisation: str
+    models: int
+    votes: int
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +215,7 @@ class Waiting:
     organisation: str
     votes: int
     reason: str
-    stage: Stage = Stage.LISTED
+    stage: Stage = Stage.REGULAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +328,10 @@ class Board:
         Neighbours from the top; of a long board the first ones.
     fit_check : FitCheck or None
         None where the ratings can fit any votes, or there are none.
+    shares : tuple of OrganisationShare
+        Largest first.
+    gini : float or None
+        How unequal they are, see `rating.gini`; None without two organisations.
     history : tuple of Moment
         The board at some past dates, oldest first, without the present; empty while the votes
         are of a few days.
@@ -328,6 +365,8 @@ class Board:
     pairs: tuple[PairCell, ...]
     holds: tuple[Hold, ...] = ()
     fit_check: FitCheck | None = None
+    shares: tuple[OrganisationShare, ...] = ()
+    gini: float | None = None
     history: tuple[Moment, ...] = ()
     among: tuple[ModelRating, ...] = ()
     health: tuple[ModelRecord, ...] = ()
@@ -380,6 +419,8 @@ class Board:
             },
             "ratings": [row.to_dict() for row in self.rows],
             "waiting": [asdict(entry) for entry in self.waiting],
+            "shares": [asdict(share) for share in self.shares],
+            "gini": self.gini,
             "warnings": list(self.all_warnings),
         }
 

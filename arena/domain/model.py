@@ -44,6 +44,10 @@ class Model:
         Day after which nothing that was written can have been learnt; None when unknown.
     contamination_report : str or None
         Address (http or https) of what its maker says of test data in its training data.
+    family : str
+        Name that it has in common with the other variants its producer tests; empty for none.
+    declared_order : int or None
+        Its place among them as the producer declares it, 1 for the one that is to be the best.
     """
 
     id: str
@@ -62,6 +66,8 @@ class Model:
     characters_per_s: float = 400.0
     cutoff: date | None = None
     contamination_report: str | None = None
+    family: str = ""
+    declared_order: int | None = None
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -94,7 +100,7 @@ class Entry:
 class Stage(StrEnum):
     """How far a model has come on the leaderboard."""
 
-    LISTED = "listed"
+    REGULAR = "listed"
     RETIRED = "retired"
 
 
@@ -106,14 +112,20 @@ class Entrant:
     ----------
     retired : bool
         Whether it has left the roster.
+    family : str
+        Name of the variants of which it is one; empty for none.
+    declared_order : int or None
+        Its place among them, as its producer declared it.
     """
 
     retired: bool = False
+    family: str = ""
+    declared_order: int | None = None
 
     @property
     def stage(self) -> Stage:
         """How far it has come."""
-        return Stage.RETIRED if self.retired else Stage.LISTED
+        return Stage.RETIRED if self.retired else Stage.REGULAR
 
 
 @dataclass(frozen=True, slots=True)

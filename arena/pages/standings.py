@@ -243,6 +243,7 @@ def _below_summary(
         rows=selection.rows(board),
         waiting=selection.waiting(board),
         selection=selection,
+        families=[row for row in board.rows if row.variants > 1],
         retired=sum(map(_is_retired, _entries(board))),
         default=DEFAULT.name,
         policy=board.policy,

@@ -39,12 +39,20 @@ def entrants(session: Session) -> dict[str, Entrant]:
 
     A model that the log knows and the roster does not has left, unless there is no roster.
     """
-    stored = session.exec(select(RosterEntryRow.model_id, RosterEntryRow.standing)).all()
+    stored = {entry.model.id: _entrant(entry) for entry in entries(session)}
     if not stored:
         return {}
-    gone = {*session.exec(select(ModelRow.id))} - {model for model, _ in stored}
-    gone |= {model for model, standing in stored if standing == Standing.RETIRED}
-    return {model: Entrant(retired=True) for model in gone}
+    gone = {*session.exec(select(ModelRow.id))} - {*stored}
+    every = stored | dict.fromkeys(gone, Entrant(retired=True))
+    return {model: one for model, one in every.items() if one != Entrant()}
+
+
+def _entrant(entry: Entry) -> Entrant:
+    return Entrant(
+        retired=entry.standing is Standing.RETIRED,
+        family=entry.model.family,
+        declared_order=entry.model.declared_order if entry.model.family else None,
+    )
 
 
 def news(models: Sequence[Model], stored: Sequence[Entry]) -> list[Model]:

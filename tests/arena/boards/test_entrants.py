@@ -1,11 +1,16 @@
 """Models come and go: what a board says of those that left, and of what that does to others."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
 
 from arena.boards.leaderboard import make_board
 from arena.domain.board_view import Board
 from arena.domain.model import Entrant, Stage
 from arena.domain.vote import DEFAULT, Choice
+from rating.variants import selection_inflation
 from tests.arena.boards.log import NOW, Vote, logged, many, records
 
 GONE = Entrant(retired=True)
@@ -27,9 +32,9 @@ def on_pairs(*pairs: tuple[str, str], n: int = 30) -> list[Vote]:
 def test_a_retired_model_is_marked_and_its_votes_stay_in_the_fit() -> None:
     before, after = board(many(), {}), board(many(), {"m1": GONE})
     assert [(row.model, row.stage) for row in after.rows] == [
-        ("m0", Stage.LISTED),
+        ("m0", Stage.REGULAR),
         ("m1", Stage.RETIRED),
-        ("m2", Stage.LISTED),
+        ("m2", Stage.REGULAR),
     ]
     assert [row.rating for row in after.rows] == [row.rating for row in before.rows]
     assert after.data_hash == before.data_hash
@@ -41,8 +46,8 @@ def test_a_model_without_votes_waits_on_the_roster_and_goes_with_it() -> None:
     models = ("m8", "m9")
     waits = board(many(), {}, models).waiting
     assert [(one.model, one.stage) for one in waits] == [
-        ("m8", Stage.LISTED),
-        ("m9", Stage.LISTED),
+        ("m8", Stage.REGULAR),
+        ("m9", Stage.REGULAR),
     ]
     assert [one.model for one in board(many(), {"m8": GONE}, models).waiting] == ["m9"]
 
@@ -55,8 +60,8 @@ def test_a_retired_model_with_votes_and_no_rating_stays_and_is_marked() -> None:
 
 def test_models_that_only_votes_on_a_retired_one_connect_are_named() -> None:
     votes = on_pairs(("m0", "m1"), ("m1", "hub"), ("hub", "m2"), ("m2", "m3"))
-    said = board(votes, {"hub": GONE}).warnings
-    assert any("Only votes on models that have retired connect M2, M3" in one for one in said)
+    warnings = board(votes, {"hub": GONE}).warnings
+    assert any("Only votes on models that have retired connect M2, M3" in one for one in warnings)
     joined = board([*votes, *on_pairs(("m0", "m3"), n=3)], {"hub": GONE}).warnings
     assert not any("Only votes on models" in one for one in joined)
 
@@ -64,8 +69,8 @@ def test_models_that_only_votes_on_a_retired_one_connect_are_named() -> None:
 def test_models_whose_votes_are_mostly_on_retired_ones_are_named() -> None:
     votes = on_pairs(("m0", "m1"), ("m1", "m2"), ("m0", "m2"), n=30)
     votes += on_pairs(("gone", "m2"), n=61)
-    said = board(votes, {"gone": GONE}).warnings
-    assert any("Most votes on these models are against" in one and "M2" in one for one in said)
+    warnings = board(votes, {"gone": GONE}).warnings
+    assert any("Most votes on these models are against" in one and "M2" in one for one in warnings)
     fewer = board(votes[:-2], {"gone": GONE}).warnings
     assert not any("Most votes on these models" in one for one in fewer), "59 of 119 are not most"
 
@@ -73,3 +78,76 @@ def test_models_whose_votes_are_mostly_on_retired_ones_are_named() -> None:
 def test_that_nobody_left_is_not_said() -> None:
     votes = on_pairs(("m0", "m1"), ("m1", "m2"))
     assert not any("retired" in one for one in board(votes, {}).warnings)
+
+
+STONES = {f"m{i}": Entrant(family="stone", declared_order=i + 1) for i in range(3)}
+
+
+def test_the_best_of_a_family_is_also_rated_as_the_best_of_so_many() -> None:
+    votes = on_pairs(("m0", "m1"), ("m1", "m2"), ("m2", "m0"), ("m0", "other"), ("other", "m2"))
+    plain, marked = board(votes, {}).rows, board(votes, STONES).rows
+    assert [row.rating for row in marked] == [row.rating for row in plain]
+    best = max((row for row in marked if row.family), key=lambda row: row.rating)
+    assert {row.model: row.variants for row in marked} == {"m0": 3, "m1": 3, "m2": 3, "other": 1}
+    assert [row.model for row in marked if row.best_of is not None] == [best.model]
+    taken = best.rating - (best.best_of or 0)
+    by_error = taken / selection_inflation(1.0, 3)
+    own = [row.se for row in marked if row.family]
+    assert 0.7 * min(own) < by_error < 1.5 * max(own)
+    assert [(row.variants, row.best_of, row.declared) for row in plain] == [(1, None, None)] * 4
+
+
+def test_variants_that_left_are_tested_ones_and_those_without_votes_are_not() -> None:
+    entrants = {
+        "m0": Entrant(family="stone"),
+        "m1": Entrant(family="stone", retired=True),
+        "m9": Entrant(family="stone"),
+    }
+    marked = {row.model: row for row in board(many(), entrants, ["m9"]).rows}
+    assert (marked["m0"].variants, marked["m1"].variants, marked["m2"].variants) == (2, 2, 1)
+    flipped = {model: replace(one, retired=not one.retired) for model, one in entrants.items()}
+    of = {row.model: row.best_of for row in board(many(), flipped, ["m9"]).rows}
+    assert of["m0"] is None, "the best of those that stay"
+    assert of["m1"] is not None
+
+
+def test_a_family_in_its_declared_order_is_shown_beside_the_ratings() -> None:
+    rng = Random(5)
+    pairs = [("m1", "m0", 0.6), ("m1", "m2", 0.8), ("m0", "m2", 0.7), ("other", "m2", 0.7)]
+    pairs += [("m1", "other", 0.6), ("m0", "other", 0.55)]
+    votes = [
+        Vote(a, b, Choice.A if rng.random() < p else Choice.B, voter=f"v{rng.randrange(60)}")
+        for a, b, p in pairs * 60
+    ]
+    rows = {row.model: row for row in board(votes, STONES).rows}
+    assert rows["m1"].rating > rows["m0"].rating, "the votes say otherwise"
+    assert rows["m0"].declared == pytest.approx(rows["m1"].declared, abs=1e-3)
+    assert rows["m0"].rating < (rows["m0"].declared or 0) < rows["m1"].rating
+    assert (rows["m2"].declared or 0) < (rows["m1"].declared or 0)
+    assert rows["other"].declared is None
+    true = {model: replace(one, declared_order=None) for model, one in STONES.items()}
+    true |= {m: replace(STONES[m], declared_order=n) for m, n in (("m1", 1), ("m0", 2))}
+    as_voted = {row.model: row.declared for row in board(votes, true).rows}
+    assert as_voted == {
+        "m1": pytest.approx(rows["m1"].rating),
+        "m0": pytest.approx(rows["m0"].rating),
+        "m2": None,
+        "other": None,
+    }
+
+
+def test_shares_count_the_sides_of_the_votes_by_organisation() -> None:
+    votes = [*many(60), *on_pairs(("m0", "m1"), n=20)]
+    known = [
+        replace(one, organisation="Rocks" if one.id != "m2" else "")
+        for one in records(["m0", "m1", "m2", "m3"])
+    ]
+    made = make_board(logged(votes), known, DEFAULT, "v", NOW)
+    assert [(s.organisation, s.models, s.votes, s.share) for s in made.shares] == [
+        ("Rocks", 2, 120, 0.75),
+        ("M2", 1, 40, 0.25),
+    ]
+    assert made.gini == pytest.approx(0.25)
+    assert board([], {}, ["m0"]).shares == ()
+    assert board([], {}, ["m0"]).gini is None
+    assert made.to_dict()["gini"] == made.gini
