@@ -36,6 +36,8 @@ COMMANDS = {
     "models disable": "roster:disable",
     "models retire": "roster:retire",
     "models weight": "roster:weight",
+    "models lint": "entrants:lint",
+    "models reproduce": "entrants:reproduce",
     "export battles": "exports:battles",
     "export answers": "exports:answers",
     "export votes": "exports:votes",

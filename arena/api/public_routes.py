@@ -67,6 +67,7 @@ class RatingBody(Plain):
     variants: int
     best_of: float | None
     declared: float | None
+    otherwise: int
 
 
 class LeaderboardBody(Plain):

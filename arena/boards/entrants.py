@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from rating import (
 )
 from rating.elo import POINTS_PER_NAT
 from rating.sentences import Sentence
+from rating.tables.sources import CodedLog, microseconds
 from rating.typing import Bools, Floats, Ints
 
 MOST_AGAINST_RETIRED = 0.5
@@ -82,6 +84,45 @@ def _mostly_against(data: Comparisons, left: Bools) -> list[str]:
 
 def _joined(models: Iterable[str], names: Mapping[str, str]) -> str:
     return ", ".join(names.get(model, model) for model in models)
+
+
+def votes_otherwise(columns: CodedLog, entrants: Mapping[str, Entrant]) -> dict[str, int]:
+    """Count the votes on what answered otherwise under the same id, where there are any."""
+    counts = {
+        model: sum(votes_between(columns, model, *span) for span in one.otherwise)
+        for model, one in entrants.items()
+    }
+    return {model: n for model, n in counts.items() if n}
+
+
+def votes_between(
+    columns: CodedLog, model: str, since: datetime, until: datetime | None = None
+) -> int:
+    """Count the votes on a model from one moment to before another, or to the last."""
+    during = columns.counted & (columns.created >= microseconds(since))
+    if until is not None:
+        during &= columns.created < microseconds(until)
+    sides = (columns.model_a, columns.model_b)
+    on = [np.array([*(n == model for n in side.names), False])[side.codes] for side in sides]
+    return int((during & (on[0] | on[1])).sum())
+
+
+def on_otherwise(
+    otherwise: Mapping[str, int], data: Comparisons, records: Sequence[ModelRecord]
+) -> tuple[str, ...]:
+    """Say whose ratings mix answers of what was changed under one id."""
+    names = {record.id: record.name for record in records}
+    votes = dict(zip(data.models, data.votes_per_model().tolist(), strict=True))
+    return tuple(
+        Sentence(
+            "%(name)s was changed under the same id: %(n)s of the %(of)s votes on it are on what "
+            "answered otherwise. Its rating mixes both; the changed model needs a new id.",
+            name=names.get(model, model),
+            n=n,
+            of=votes.get(model, n),
+        )
+        for model, n in sorted(otherwise.items())
+    )
 
 
 @dataclass(frozen=True, slots=True)

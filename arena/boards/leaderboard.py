@@ -9,7 +9,14 @@ from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
 
-from arena.boards.entrants import Families, gini_of, on_retired, shares_of
+from arena.boards.entrants import (
+    Families,
+    gini_of,
+    on_otherwise,
+    on_retired,
+    shares_of,
+    votes_otherwise,
+)
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
@@ -328,7 +335,7 @@ def make_board(
         fitted, reason = None, _why(error)
     report = fitted.report() if fitted else None
     order = [row.model for row in report.ratings] if report else []
-    shares = shares_of(votes.data, records)
+    shares, otherwise = shares_of(votes.data, records), votes_otherwise(columns, entrants)
     board = Board(
         policy=policy.name,
         policy_rules=policy.rules,
@@ -347,14 +354,20 @@ def make_board(
         shares=shares,
         gini=gini_of(shares),
         health=tuple(record for record in records if record.battles),
-        warnings=(*held, *on_retired(votes.data, entrants, records)),
+        warnings=(
+            *held,
+            *on_otherwise(otherwise, votes.data, records),
+            *on_retired(votes.data, entrants, records),
+        ),
         reason=reason,
     )
     if fitted is None or report is None:
         return board
     board = _with_ratings(board, fitted, report, records, entrants)
     families = Families.of(entrants, votes.data)
-    return replace(board, rows=families.marked(board.rows, fitted.inference))
+    rows = families.marked(board.rows, fitted.inference)
+    rows = tuple(replace(row, otherwise=otherwise.get(row.model, 0)) for row in rows)
+    return replace(board, rows=rows)
 
 
 def _with_ratings(

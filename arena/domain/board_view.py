@@ -165,6 +165,8 @@ class BoardRow(ModelRating):
     best_of : float or None
         Points less what the best of so many equal variants gains by the choice; None unless it
         is the best of several.
+    otherwise : int
+        Votes on what answered under the same id before it was changed.
     declared : float or None
         Points if the variants come in the order that their producer declared; None without one.
     """
@@ -184,6 +186,7 @@ class BoardRow(ModelRating):
     variants: int = 1
     best_of: float | None = None
     declared: float | None = None
+    otherwise: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

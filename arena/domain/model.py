@@ -116,11 +116,14 @@ class Entrant:
         Name of the variants of which it is one; empty for none.
     declared_order : int or None
         Its place among them, as its producer declared it.
+    otherwise : tuple of (datetime, datetime)
+        From when until when it answered otherwise than now, under the same id.
     """
 
     retired: bool = False
     family: str = ""
     declared_order: int | None = None
+    otherwise: tuple[tuple[datetime, datetime], ...] = ()
 
     @property
     def stage(self) -> Stage:

@@ -38,6 +38,9 @@ from arena.store.tables import (
 from judge.labels.refusals import REFUSAL, refusing
 from rating.tables.sources import LoggedColumns
 
+CHANGED = "changed"
+"""Event of a model that answers in another way than before, under the same id."""
+
 BATTLES_AT_ONCE = 50_000
 """Battles whose answers are counted by one statement."""
 
@@ -506,7 +509,7 @@ def register(session: Session, roster: Sequence[Model], now: datetime) -> list[s
             _add(session, model, now)
             continue
         if row.fingerprint != fingerprint(model):
-            note_event(session, model.id, "changed", {"before": row.fingerprint}, now)
+            note_event(session, model.id, CHANGED, {"before": row.fingerprint}, now)
             row.fingerprint = fingerprint(model)
             changed.append(model.id)
         row.name, row.organisation, row.licence = model.name, model.organisation, model.licence

@@ -12,7 +12,7 @@ from arena.domain.model import Entrant, Entry, Model, Standing
 from arena.errors import RoomError
 from arena.store import log, people
 from arena.store.engine import alone
-from arena.store.tables import ModelRow, RosterEntryRow, RosterVersionRow
+from arena.store.tables import ModelEventRow, ModelRow, RosterEntryRow, RosterVersionRow
 from rating.sentences import Sentence
 
 _MODEL = TypeAdapter(Model)
@@ -40,11 +40,29 @@ def entrants(session: Session) -> dict[str, Entrant]:
     A model that the log knows and the roster does not has left, unless there is no roster.
     """
     stored = {entry.model.id: _entrant(entry) for entry in entries(session)}
-    if not stored:
-        return {}
-    gone = {*session.exec(select(ModelRow.id))} - {*stored}
+    gone = {*session.exec(select(ModelRow.id))} - {*stored} if stored else set()
     every = stored | dict.fromkeys(gone, Entrant(retired=True))
+    for model, spans in _otherwise(session).items():
+        every[model] = replace(every.get(model, Entrant()), otherwise=spans)
     return {model: one for model, one in every.items() if one != Entrant()}
+
+
+def _otherwise(session: Session) -> dict[str, tuple[tuple[datetime, datetime], ...]]:
+    """Give the times in which models answered otherwise than now, by the log of models."""
+    changes = (
+        select(ModelEventRow.model_id, ModelEventRow.detail, ModelEventRow.created, ModelRow)
+        .join(ModelRow, col(ModelRow.id) == col(ModelEventRow.model_id))
+        .where(col(ModelEventRow.event) == log.CHANGED)
+        .order_by(col(ModelEventRow.id))
+    )
+    spans: dict[str, tuple[tuple[datetime, datetime], ...]] = {}
+    since: dict[str, datetime] = {}
+    for model, detail, until, row in session.exec(changes):
+        if detail.get("before") != row.fingerprint:
+            known = spans.get(model, ())
+            spans[model] = (*known, (since.get(model, row.created), until))
+        since[model] = until
+    return spans
 
 
 def _entrant(entry: Entry) -> Entrant:

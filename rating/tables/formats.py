@@ -63,6 +63,7 @@ COLUMNS = {
     "voter_rank": "BIGINT",
     "price_per_1000": "DOUBLE",
     "variants": "BIGINT",
+    "otherwise": "BIGINT",
     "best_of": "DOUBLE",
     "declared": "DOUBLE",
     "median_s": "DOUBLE",

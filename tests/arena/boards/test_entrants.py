@@ -1,17 +1,23 @@
 """Models come and go: what a board says of those that left, and of what that does to others."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from arena.boards.leaderboard import make_board
 from arena.domain.board_view import Board
-from arena.domain.model import Entrant, Stage
+from arena.domain.model import Entrant, Model, Stage
 from arena.domain.vote import DEFAULT, Choice
+from arena.store import people, roster
+from arena.store.store import Store
 from rating.variants import selection_inflation
 from tests.arena.boards.log import NOW, Vote, logged, many, records
+from tests.sqlite import new_sqlite
 
 GONE = Entrant(retired=True)
 
@@ -151,3 +157,29 @@ def test_shares_count_the_sides_of_the_votes_by_organisation() -> None:
     assert board([], {}, ["m0"]).shares == ()
     assert board([], {}, ["m0"]).gini is None
     assert made.to_dict()["gini"] == made.gini
+
+
+def test_a_model_that_changed_under_its_id_is_marked_with_its_earlier_votes() -> None:
+    early = [replace(one, created=NOW - timedelta(days=3)) for one in many(30)]
+    span = (NOW - timedelta(days=9), NOW - timedelta(days=2))
+    changed = {"m1": Entrant(otherwise=(span,)), "m2": Entrant(otherwise=((NOW, NOW),))}
+    made = board([*early, *many(30)], changed)
+    assert {row.model: row.otherwise for row in made.rows} == {"m0": 0, "m1": 20, "m2": 0}
+    (warning,) = (one for one in made.warnings if "under the same id" in one)
+    assert warning.startswith("M1 was changed under the same id: 20 of the 40 votes on it are on")
+    assert not any("under the same id" in one for one in board(many(), {}).warnings)
+
+
+def test_the_log_of_models_says_when_one_answered_otherwise_than_now(tmp_path: Path) -> None:
+    models = [Model(id=i, name=i, endpoint="pocket://x", model="unigram") for i in "xy"]
+    hot = replace(models[0], decoding={"temperature": 2})
+    times = [NOW + timedelta(hours=h) for h in range(4)]
+    with closing(Store(new_sqlite(tmp_path))) as store:
+        for entries, now in zip(
+            (models, [hot, models[1]], models, [replace(hot, name="X")]), times, strict=True
+        ):
+            with store.writing() as session:
+                roster.add(session, entries, people.TERMINAL, now)
+        spans = store.read(roster.entrants)["x"].otherwise
+        assert "y" not in store.read(roster.entrants)
+    assert spans == ((times[0], times[1]), (times[2], times[3]))
