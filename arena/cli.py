@@ -36,6 +36,8 @@ COMMANDS = {
     "models disable": "roster:disable",
     "models retire": "roster:retire",
     "models weight": "roster:weight",
+    "models pre-release": "roster:pre_release",
+    "models release": "roster:release",
     "models lint": "entrants:lint",
     "models reproduce": "entrants:reproduce",
     "export battles": "exports:battles",

@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_valid
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
-from arena.domain.model import Model, Roster
+from arena.domain.model import LISTED_AFTER, Model, Release, Roster
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
 from arena.endpoints.discover import Server
@@ -107,6 +107,7 @@ class Settings(BaseSettings):
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)
+    listed_after: int = Field(LISTED_AFTER, ge=0)
     characters_per_s: float = Field(150.0, gt=0)
     pace_pool: PacePool = PacePool.PAIR
     prior_delay_s: float = Field(1.0, ge=0)
@@ -507,6 +508,12 @@ def _check(path: Path, model: Model) -> None:
             (model.recording is not None) == model.endpoint.startswith("recorded://"),
             "a file for a recorded:// endpoint, and for no other",
         ),
+        (
+            "id",
+            model.id,
+            model.release is Release.RELEASED or not _given_away(model),
+            "one that does not give away the name, organisation or model until it is released",
+        ),
         ("family", model.family, len(model.family) <= 100, "a name of at most 100 characters"),
         (
             "declared_order",
@@ -524,6 +531,12 @@ def _check(path: Path, model: Model) -> None:
         if not holds:
             msg = f"{path}: model {model.id!r}: key {key!r} must be {wanted}, got {value!r}."
             raise SettingsError(msg)
+
+
+def _given_away(model: Model) -> bool:
+    """Tell whether the id, by which a model is shown until it is released, says which it is."""
+    parts = re.findall(r"[a-z0-9]{3,}", f"{model.name} {model.organisation} {model.model}".lower())
+    return any(part in model.id.lower() for part in parts)
 
 
 def _refuse_twins(path: Path, key: str, values: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from arena.domain.board_view import BoardRow, ModelRecord, OrganisationShare
-from arena.domain.model import Entrant, Stage
+from arena.domain.model import Entrant, Release, Stage
 from rating import (
     Comparisons,
     Inference,
@@ -86,6 +86,21 @@ def _joined(models: Iterable[str], names: Mapping[str, str]) -> str:
     return ", ".join(names.get(model, model) for model in models)
 
 
+def stages_of(
+    columns: CodedLog, entrants: Mapping[str, Entrant], models: Iterable[str], enough: int
+) -> dict[str, Stage]:
+    """Say how far each model has come; votes from before a pre-release was named are none."""
+    votes: dict[str, int] = defaultdict(int)
+    for side in (columns.model_a, columns.model_b):
+        counts = np.bincount(side.codes[columns.counted] + 1, minlength=len(side.names) + 1)
+        for name, n in zip(side.names, counts[1:].tolist(), strict=True):
+            votes[name] += n
+    for model, one in entrants.items():
+        if one.released:
+            votes[model] = votes_between(columns, model, one.released)
+    return {model: entrants.get(model, Entrant()).stage(votes[model], enough) for model in models}
+
+
 def votes_otherwise(columns: CodedLog, entrants: Mapping[str, Entrant]) -> dict[str, int]:
     """Count the votes on what answered otherwise under the same id, where there are any."""
     counts = {
@@ -152,7 +167,8 @@ class Families:
         """Say of each rated model which family it is of, and what that does to its rating."""
         marked = {row.model: row for row in rows}
         for family, tested in self.tested.items():
-            rated = [marked[model] for model in tested if model in marked]
+            named = [m for m in tested if self.entrants[m].release is Release.RELEASED]
+            rated = [marked[model] for model in named if model in marked]
             if rated:
                 marked |= {row.model: row for row in self._marks(family, rated, inference)}
         return tuple(marked[row.model] for row in rows)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from arena.domain.battle import BattleState, Mode
-from arena.domain.model import Kind, Stage
+from arena.domain.model import LISTED_AFTER, Kind, Stage
 from arena.domain.vote import LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
 
@@ -323,6 +323,8 @@ class Board:
         Coverage that the intervals aim at: 0.95.
     anchor_mean : float
         Points of the average rated model.
+    listed_after : int
+        Counted votes from which a model is more than provisional.
     rows : tuple of BoardRow
         Best first.
     pairs : tuple of PairCell
@@ -363,6 +365,7 @@ class Board:
     method: str
     level: float
     anchor_mean: float
+    listed_after: int = LISTED_AFTER
     rows: tuple[BoardRow, ...] = ()
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
@@ -407,6 +410,7 @@ class Board:
                 "words": self.method,
                 "level": self.level,
                 "anchor_mean": self.anchor_mean,
+                "listed_after": self.listed_after,
                 "policy": self.policy,
                 "policy_rules": list(self.policy_rules),
                 "version": self.version,

@@ -22,6 +22,7 @@ from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.label_view import LabelBoard
+from arena.domain.model import PastEvent
 from arena.domain.people import Perishable, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
@@ -43,6 +44,7 @@ from arena.pages.standings import (
     LONGEST_QUERY,
     AskedLabel,
     Selection,
+    entrants_page,
     label_page,
     leaderboard_page,
 )
@@ -157,6 +159,7 @@ def pages_router(
     study: Path | None = None,
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
+    entrants: Callable[[], Sequence[PastEvent]] = tuple,
     pacing: Pacing = Pacing.PACED,
     retention: Callable[[], Mapping[Perishable, Retention]] = dict,
     own_data: OwnData | None = None,
@@ -189,6 +192,8 @@ def pages_router(
         The newest release of what people ask about; None before the first.
     value : callable
         Quality against cost as it was last worked out, shown at ``/value``; None before that.
+    entrants : callable
+        What happened to the models, newest first; may block.
     pacing : Pacing
         How battles release their answers, for the method page.
     retention : callable
@@ -271,6 +276,10 @@ def pages_router(
                     "Cache-Control": "no-cache",
                 },
             )
+
+    @router.api_route("/models", methods=READ)
+    def models_come_and_go(request: Request) -> Response:
+        return revalidated(request, entrants_page(entrants(), now(), visit_of(request)))
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:

@@ -16,16 +16,35 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels
-from arena.domain.model import Stage
+from arena.domain.model import PastEvent, Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED
 from arena.domain.words import Language
 from arena.pages.geometry import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
 from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
 from rating.pooling.mix import RankReach
+from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
 LONGEST_QUERY = 100
 """Characters of a search; no name is longer."""
+
+STAGES = {
+    Stage.PRE_RELEASE: Sentence("pre-release"),
+    Stage.PROVISIONAL: Sentence("provisional"),
+    Stage.REGULAR: Sentence("listed"),
+    Stage.RETIRED: Sentence("retired"),
+}
+"""How far a model has come, as the board marks it and its history has it."""
+
+EVENTS = STAGES | {
+    "added": Sentence("added"),
+    "changed": Sentence("changed under the same id"),
+    "enabled": Sentence("enabled"),
+    "disabled": Sentence("disabled"),
+    "released": Sentence("released"),
+    "weighed": Sentence("drawn more or less often"),
+}
+"""What the log of models has, in words."""
 
 HIDE = "hide"
 """What an address says of retired models that are not to be shown."""
@@ -244,6 +263,8 @@ def _below_summary(
         waiting=selection.waiting(board),
         selection=selection,
         families=[row for row in board.rows if row.variants > 1],
+        stages=STAGES,
+        shown_stages={entry.stage for entry in board.rows},
         retired=sum(map(_is_retired, _entries(board))),
         default=DEFAULT.name,
         policy=board.policy,
@@ -267,6 +288,11 @@ def _below_summary(
         now=now,
     )
     return Markup(page)  # noqa: S704 - a template made it
+
+
+def entrants_page(events: Sequence[PastEvent], now: datetime, visit: Visit = ANYBODY) -> str:
+    """Page of what happened to the models, newest first."""
+    return filled("entrants.html", visit, events=events, words_of=EVENTS, now=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam
@@ -30,6 +31,7 @@ from arena.store.tables import (
     PromptLabelRow,
     RatingRow,
     RatingRunRow,
+    RosterEntryRow,
     TurnRow,
     VoteRow,
     VoterRow,
@@ -500,30 +502,44 @@ def record(
     )
 
 
-def register(session: Session, roster: Sequence[Model], now: datetime) -> list[str]:
-    """Add new models and note changed ones; returns the ids of the changed."""
+def register(
+    session: Session,
+    roster: Sequence[Model],
+    now: datetime,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Add new models and note changed ones; returns the ids of the changed.
+
+    Parameters
+    ----------
+    roster : sequence of Model
+        As others may know them: see `arena.domain.model.public`.
+    secrets : mapping of str to str
+        Of new ones that enter unnamed, by id; those of the others are in the roster.
+    """
     changed = []
     for model in roster:
-        row = session.get(ModelRow, model.id)
+        row, entry = session.get(ModelRow, model.id), session.get(RosterEntryRow, model.id)
+        known = fingerprint(model, entry.secret if entry else secrets.get(model.id, ""))
         if row is None:
-            _add(session, model, now)
+            _add(session, model, known, now)
             continue
-        if row.fingerprint != fingerprint(model):
+        if row.fingerprint != known:
             note_event(session, model.id, CHANGED, {"before": row.fingerprint}, now)
-            row.fingerprint = fingerprint(model)
+            row.fingerprint = known
             changed.append(model.id)
         row.name, row.organisation, row.licence = model.name, model.organisation, model.licence
     return changed
 
 
-def _add(session: Session, model: Model, now: datetime) -> None:
+def _add(session: Session, model: Model, known: str, now: datetime) -> None:
     row = ModelRow(
         id=model.id,
         name=model.name,
         organisation=model.organisation,
         kind=model.kind,
         licence=model.licence,
-        fingerprint=fingerprint(model),
+        fingerprint=known,
         created=now,
     )
     session.add(row)

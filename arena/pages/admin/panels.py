@@ -6,7 +6,7 @@ from datetime import datetime
 
 from arena.domain.answer import FailureClass
 from arena.domain.board_view import Board
-from arena.domain.model import Standing
+from arena.domain.model import Release, Standing
 from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
@@ -29,6 +29,8 @@ ACTS = {
     "enable model": Sentence("enabled the model"),
     "disable model": Sentence("disabled the model"),
     "retire model": Sentence("retired the model"),
+    "pre-release model": Sentence("let battle unnamed the model"),
+    "release model": Sentence("released the model"),
     "weigh model": Sentence("changed the weight of"),
     "erase words": Sentence("erased the words of"),
     "expire": Sentence("let go what was kept long enough:"),
@@ -40,6 +42,12 @@ STANDINGS = {
     Standing.ENABLED: Sentence("enabled"),
     Standing.DISABLED: Sentence("disabled"),
     Standing.RETIRED: Sentence("retired"),
+}
+
+RELEASES = {
+    Release.HIDDEN: Sentence("hidden"),
+    Release.PRE_RELEASE: Sentence("pre-release"),
+    Release.RELEASED: Sentence("released"),
 }
 
 FAILURES = {
@@ -109,6 +117,7 @@ def models_page(
         trials=trials,
         text=text,
         standings=STANDINGS,
+        releases=RELEASES,
         now=now,
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from arena.boards.leaderboard import make_board
 from arena.domain.board_view import Board
-from arena.domain.model import Entrant, Model, Stage
+from arena.domain.model import Entrant, Model, Release, Stage
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import people, roster
 from arena.store.store import Store
@@ -23,10 +23,14 @@ GONE = Entrant(retired=True)
 
 
 def board(
-    votes: Sequence[Vote], entrants: Mapping[str, Entrant], models: Sequence[str] = ()
+    votes: Sequence[Vote],
+    entrants: Mapping[str, Entrant],
+    models: Sequence[str] = (),
+    enough: int = 0,
 ) -> Board:
     known = sorted({*models, *(m for v in votes for m in (v.a, v.b))})
-    return make_board(logged(votes), records(known), DEFAULT, "v", NOW, entrants=entrants)
+    log = logged(votes)
+    return make_board(log, records(known), DEFAULT, "v", NOW, entrants=entrants, enough=enough)
 
 
 def on_pairs(*pairs: tuple[str, str], n: int = 30) -> list[Vote]:
@@ -183,3 +187,37 @@ def test_the_log_of_models_says_when_one_answered_otherwise_than_now(tmp_path: P
         spans = store.read(roster.entrants)["x"].otherwise
         assert "y" not in store.read(roster.entrants)
     assert spans == ((times[0], times[1]), (times[2], times[3]))
+
+
+def test_a_model_is_provisional_until_it_has_votes_enough() -> None:
+    votes = [*many(60), *on_pairs(("m0", "m1"), n=3)]  # m0 and m1 have 43, m2 has 40
+    stages = {row.model: row.stage for row in board(votes, {}, enough=43).rows}
+    assert stages == {"m0": Stage.REGULAR, "m1": Stage.REGULAR, "m2": Stage.PROVISIONAL}
+    assert board(votes, {}, enough=43).to_dict()["method"]["listed_after"] == 43
+
+
+def test_votes_from_before_its_release_do_not_make_a_place_settled() -> None:
+    early = [replace(one, created=NOW - timedelta(days=3)) for one in many(60)]
+    votes = [*early, *on_pairs(("m0", "m1"), n=9)]  # a day ago
+    released = {"m0": Entrant(released=NOW - timedelta(days=2))}
+    before, after = (
+        {row.model: row.stage for row in board(votes, released, enough=n).rows} for n in (9, 10)
+    )
+    assert before["m0"] is Stage.REGULAR
+    assert after["m0"] is Stage.PROVISIONAL
+    assert after["m1"] is Stage.REGULAR
+
+
+def test_the_hidden_are_nowhere_and_the_unnamed_have_no_family() -> None:
+    unnamed = Entrant(release=Release.PRE_RELEASE, family="stone")
+    entrants = STONES | {"m1": unnamed, "m9": Entrant(release=Release.HIDDEN)}
+    made = board(many(), entrants, ["m8", "m9"])
+    assert [one.model for one in made.waiting] == ["m8"]
+    rows = {row.model: row for row in made.rows}
+    assert (rows["m1"].stage, rows["m1"].family, rows["m1"].variants) == (
+        Stage.PRE_RELEASE,
+        "",
+        1,
+    )
+    assert rows["m0"].variants == 3, "an unnamed variant is a tested one"
+    assert rows["m1"].declared is rows["m1"].best_of is None
