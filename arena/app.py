@@ -34,7 +34,7 @@ from arena.boards.value import Valuation
 from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
-from arena.domain.model import Entry, Model, Roster, Standing
+from arena.domain.model import Entry, Model, Release, Roster, Standing
 from arena.domain.people import Perishable, Retention
 from arena.domain.room_view import RosterView, Trial, VotersView
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Days, Voter
@@ -190,6 +190,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             value=parts.valuation.read,
             card=parts.card.read,
             pacing=settings.pacing,
+            entrants=partial(parts.store.read, roster_rows.history),
             retention=partial(_retention, parts.store, settings.retention_days()),
             own_data=OwnData(parts.store, _now),
             can_sign_in=doors.openid is not None,
@@ -214,7 +215,7 @@ def build(settings: Settings, given: Roster | None = None) -> Parts:
 
 def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     entries = () if given else _stored_roster(settings, store)
-    field = [one.model for one in entries if one.standing is Standing.ENABLED]
+    field = [one.public for one in entries if one.drawn]
     roster = given or Roster(tuple(field) or POCKET_MODELS)
     _check_weights(settings, roster)
     recordings = load_recordings(roster)
@@ -250,7 +251,14 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     verifier = upkeep.RecordVerifier(store, _now)
     follow = partial(_follow, endpoints, battles)
     boards = {
-        p.name: Leaderboard(store, p, _now, record=lambda: verifier.check, key=key.encode())
+        p.name: Leaderboard(
+            store,
+            p,
+            _now,
+            record=lambda: verifier.check,
+            key=key.encode(),
+            enough=settings.listed_after,
+        )
         for p in POLICIES
     }
     card = Evaluation(
@@ -298,7 +306,7 @@ def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
             raise SettingsError(msg) from error
         entries = store.read(roster_rows.entries)
     named = {model.id for model in models}
-    battling = {one.model.id for one in entries if one.standing is Standing.ENABLED}
+    battling = {one.model.id for one in entries if one.drawn}
     if models and (beside := battling - named):
         logger.info(
             "Beside those of %s these models battle: %s. arena models retire ends that.",
@@ -323,9 +331,8 @@ def _follow(endpoints: Endpoints, battles: Battles, entries: Sequence[Entry]) ->
     """Let the enabled battle from here on; the disabled go on with what they have begun."""
     if not entries:
         return
-    standing = {s: [one.model for one in entries if one.standing is s] for s in Standing}
-    resting = standing[Standing.DISABLED]
-    drawn = standing[Standing.ENABLED]
+    drawn = [one.public for one in entries if one.drawn]
+    resting = [one.public for one in entries if one.standing is Standing.DISABLED]
     recordings = load_recordings((*resting, *drawn))
     endpoints.replay(recordings, {m.id: m.characters_per_s for m in (*resting, *drawn)})
     recorded = {model_id: tuple(prompts) for model_id, prompts in recordings.items()}
@@ -558,6 +565,11 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
             roster_rows.change(session, model, by, _now(), weighted=weighted, **what)
         _look(parts)
 
+    def release(model: str, to: Release, by: str) -> None:
+        with store.writing() as session:
+            roster_rows.release(session, model, to, by, _now())
+        _look(parts)
+
     def add(text: str, by: str) -> None:
         if parts.roster is None:
             raise RoomError(GIVEN)
@@ -581,6 +593,7 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
         view=view,
         place=lambda model, standing, by: change(model, by, standing=standing),
         weigh=lambda model, weight, by: change(model, by, weight=weight),
+        release=release,
         add=add,
         try_all=try_all,
     )

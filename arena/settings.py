@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.evaluation import CallLimits, Purpose, Statements
-from arena.domain.model import Model, Roster
+from arena.domain.model import LISTED_AFTER, Model, Release, Roster
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
 from arena.endpoints.discover import Server
@@ -114,6 +114,7 @@ class Settings(BaseSettings):
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)
+    listed_after: int = Field(LISTED_AFTER, ge=0)
     characters_per_s: float = Field(150.0, gt=0)
     pace_pool: PacePool = PacePool.PAIR
     prior_delay_s: float = Field(1.0, ge=0)
@@ -307,6 +308,8 @@ def models_in(text: str, path: Path) -> tuple[Model, ...]:
     models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
     _refuse_twins(path, "id", [model.id for model in models])
     _refuse_twins(path, "name", [model.name for model in models])
+    declared = [f"{m.family}: {m.declared_order}" for m in models if m.declared_order is not None]
+    _refuse_twins(path, "declared_order", declared)
     return models
 
 
@@ -558,6 +561,19 @@ def _check(path: Path, model: Model) -> None:
             "a file for a recorded:// endpoint, and for no other",
         ),
         (
+            "id",
+            model.id,
+            model.release is Release.RELEASED or not _given_away(model),
+            "one that does not give away the name, organisation or model until it is released",
+        ),
+        ("family", model.family, len(model.family) <= 100, "a name of at most 100 characters"),
+        (
+            "declared_order",
+            model.declared_order,
+            model.declared_order is None or (model.family and model.declared_order > 0),
+            "a place from 1 on among the variants of a family",
+        ),
+        (
             "contamination_report",
             model.contamination_report,
             model.contamination_report is None or REPORT.fullmatch(model.contamination_report),
@@ -567,6 +583,12 @@ def _check(path: Path, model: Model) -> None:
         if not holds:
             msg = f"{path}: model {model.id!r}: key {key!r} must be {wanted}, got {value!r}."
             raise SettingsError(msg)
+
+
+def _given_away(model: Model) -> bool:
+    """Tell whether the id, by which a model is shown until it is released, says which it is."""
+    parts = re.findall(r"[a-z0-9]{3,}", f"{model.name} {model.organisation} {model.model}".lower())
+    return any(part in model.id.lower() for part in parts)
 
 
 def _refuse_twins(path: Path, key: str, values: list[str]) -> None:

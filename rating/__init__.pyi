@@ -68,5 +68,9 @@ from .uncertainty.win_rates import FieldRates as FieldRates
 from .uncertainty.win_rates import WinRates as WinRates
 from .uncertainty.win_rates import field_rates as field_rates
 from .uncertainty.win_rates import win_rates as win_rates
+from .variants import gini as gini
+from .variants import project_on_order as project_on_order
+from .variants import selection_inflation as selection_inflation
+from .variants import standard_error_apart as standard_error_apart
 
 __version__: str

@@ -197,38 +197,6 @@ def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[Neighb
     return tuple(gaps)
 
 
-def selection_inflation(se: float, n_variants: int) -> float:
-    """Return by how much the best of equal variants looks better than it is.
-
-    ``se * E[max of n_variants standard normals]``: what a vendor gains by
-    testing many variants in private and publishing the best.
-
-    Parameters
-    ----------
-    se : float
-        Standard error of one variant's rating, in any unit; the result is in
-        the same.
-
-    Raises
-    ------
-    DataError
-        If ``n_variants`` is under one or ``se`` negative.
-
-    Examples
-    --------
-    >>> [round(selection_inflation(1.0, n), 2) for n in (2, 5, 10, 20, 50)]
-    [0.56, 1.16, 1.54, 1.87, 2.25]
-    """
-    if n_variants < 1:
-        raise DataError(f"n_variants must be at least 1, not {n_variants}.")
-    if not 0 <= se < np.inf:
-        raise DataError(f"se must be finite and not negative, not {se}.")
-    # The mean of the maximum: the integral of P(max > z) over z > 0 less that of P(max < -z).
-    z = np.linspace(0, 12, 4001)
-    above = 1 - scipy.special.ndtr(z) ** n_variants - scipy.special.ndtr(-z) ** n_variants
-    return se * float(np.trapezoid(above, z))
-
-
 def _quantile(probability: float) -> float:
     return float(scipy.special.ndtri(probability))
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from arena.api.problems import Plain, responses
 from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, RecordCheck
 from arena.domain.evaluation import EvaluationCard
+from arena.domain.model import Stage
 from arena.errors import StoreError
 
 FRESH_S = 1.0
@@ -62,6 +63,12 @@ class RatingBody(Plain):
     win_rate_high: float
     voter_rating: float
     voter_rank: int
+    stage: Stage
+    family: str
+    variants: int
+    best_of: float | None
+    declared: float | None
+    otherwise: int
 
 
 class LeaderboardBody(Plain):

@@ -6,7 +6,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,7 @@ from arena.boards.fitted import OPTIONS
 from arena.boards.leaderboard import make_board, on_held, version_of
 from arena.domain.board_view import Board
 from arena.domain.evaluation import CallLimits, EvaluationCard, Statements
+from arena.domain.model import Release
 from arena.domain.vote import Policy
 from arena.errors import BrokenRecordError
 from arena.store import evaluation, kept_boards, log
@@ -67,6 +68,8 @@ class Manifest(Exact):
         By which the votes were rated: fields of `rating.RateOptions`.
     state : State
         What the board is made of beside the votes.
+    listed_after : int
+        Counted votes from which a model is listed.
     withheld : list of str
         Files that need not be there, as they were not published.
     files : mapping of str to str
@@ -82,6 +85,7 @@ class Manifest(Exact):
     chain: PublishedChain
     options: dict[Text, Any]
     state: State
+    listed_after: Count
     withheld: list[Literal["votes.parquet"]]
     files: dict[Text, Hash]
     hash: Hash
@@ -201,6 +205,7 @@ def publish(
     folder: Path,
     now: datetime,
     *,
+    enough: int,
     page: Page,
     check: Callable[[Path], Sequence[str]],
     votes_to: Path | None = None,
@@ -210,6 +215,8 @@ def publish(
 
     Parameters
     ----------
+    enough : int
+        Counted votes from which a model is listed.
     check : callable
         Gives what is wrong with a bundle: see `arena.boards.bundle_check`. One with which
         something is wrong is not published.
@@ -231,8 +238,20 @@ def publish(
         with store.reading() as session:
             state, columns = kept_boards.votes(session, policy)
             records = log.model_records(session, policy.kinds)
-            held = on_held(state.held)
-            board = make_board(columns, records, policy, version_of(state), now, held=held)
+            hidden = {m for m, one in state.entrants.items() if one.release is Release.HIDDEN}
+            state = replace(
+                state, entrants={m: one for m, one in state.entrants.items() if m not in hidden}
+            )
+            board = make_board(
+                columns,
+                [record for record in records if record.id not in hidden],
+                policy,
+                version_of(state, enough),
+                now,
+                held=on_held(state.held),
+                entrants=state.entrants,
+                enough=enough,
+            )
             logged = evaluation.read(session, policy, [row.model for row in board.rows])
             card = card_of(board, logged, policy, statements, limits)
             _require_whole(card, board)
@@ -332,6 +351,7 @@ def _manifest(
         chain=PublishedChain(head=end.chain_head, links=end.chain_links),
         options=plain_options(),
         state=state,
+        listed_after=board.listed_after,
         withheld=withheld,
         files={name: file_hash(made / name) for name in FILES},
         hash="0" * 64,

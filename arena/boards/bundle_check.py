@@ -358,9 +358,12 @@ def _rated(claims: _Claims, votes: Sequence[Row]) -> Board:
         columns,
         [*known.values(), *(_record({"model": one}) for one in sorted(voted_on))],
         POLICY[manifest.policy],
-        version_of(manifest.state).removesuffix(__version__) + manifest.arena,
+        version_of(manifest.state, manifest.listed_after).removesuffix(__version__)
+        + manifest.arena,
         datetime.fromisoformat(manifest.made),
         held=on_held(manifest.state.held),
+        entrants=manifest.state.entrants,
+        enough=manifest.listed_after,
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
 from arena.errors import RoomError
-from arena.store import exclusions, log, people
+from arena.store import exclusions, log, people, roster
 from arena.store.exclusions import APPLIED, HELD, Grounds
 from arena.store.store import Store
 from judge.labels.self_naming import VERSION, self_naming
@@ -185,7 +185,10 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
     grounds = Grounds(SELF_NAMING, VERSION, NAMED_ITSELF)
     with store.writing() as session:
         records = log.model_records(session)
-        names = {name for row in records for name in (row.name, row.organisation) if name}
+        # Until a model is released the log does not have its name; its answers may.
+        pairs = {(row.name, row.organisation) for row in records}
+        pairs |= {(e.model.name, e.model.organisation) for e in roster.entries(session)}
+        names = {name for pair in pairs for name in pair if name}
         answers = list(exclusions.answers(session))
         leaks = [one for one in answers if _names_itself(one.text, names)]
         known = exclusions.flagged_battles(session, SELF_NAMING, VERSION)

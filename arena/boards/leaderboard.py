@@ -7,14 +7,25 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import datetime
 from hashlib import sha256
+from types import MappingProxyType
 
+from arena.boards.entrants import (
+    Families,
+    gini_of,
+    on_otherwise,
+    on_retired,
+    shares_of,
+    stages_of,
+    votes_otherwise,
+)
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
-from arena.domain.vote import Policy
+from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
+from arena.domain.vote import DEFAULT, Policy
 from arena.errors import StoreError
-from arena.store import blocks, kept_boards, log
+from arena.store import blocks, kept_boards, log, roster
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError, RatingError
@@ -75,6 +86,8 @@ class Leaderboard:
         The last check of the record.
     key : bytes
         Signs the board in the database: one that is signed otherwise is not shown.
+    enough : int
+        Counted votes from which a model is more than provisional.
     """
 
     def __init__(
@@ -85,6 +98,7 @@ class Leaderboard:
         clock: Callable[[], float] = time.monotonic,
         record: Callable[[], RecordCheck | None] = lambda: None,
         key: bytes = b"",
+        enough: int = LISTED_AFTER,
     ) -> None:
         self._store = store
         self._policy = policy
@@ -92,6 +106,7 @@ class Leaderboard:
         self._clock = clock
         self._record = record
         self._key = key
+        self._enough = enough
         self._history = History()
         self._records: Mapping[str, ModelRecord] = {}
         self._counted: datetime | None = None
@@ -135,7 +150,7 @@ class Leaderboard:
             If the votes cannot be rated for another reason than that they are too few.
         """
         self._take_over()
-        if self._board.version == version_of(self._store.read(kept_boards.state)):
+        if self._board.version == version_of(self._store.read(kept_boards.state), self._enough):
             self._failed = None
         elif self._clock() >= self._rests_until:
             self._fill()
@@ -198,10 +213,12 @@ class Leaderboard:
                     columns,
                     records,
                     self._policy,
-                    version_of(state),
+                    version_of(state, self._enough),
                     self._now(),
                     next(past),
                     on_held(state.held),
+                    state.entrants,
+                    self._enough,
                 )
                 board = replace(board, health_counted=self._counted)
                 took_s = self._clock() - began
@@ -244,6 +261,9 @@ class Leaderboard:
             if board.rows:
                 method = {"words": board.method, "level": board.level, "seed": OPTIONS.seed}
                 log.record(session, board, method, __version__, head)
+            if board.policy == DEFAULT.name:
+                stages = {row.model: row.stage for row in board.rows}
+                roster.note_stages(session, stages, written.created)
         self._board, self._written, self._failed = board, written, None
 
 
@@ -274,10 +294,11 @@ def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
         logger.exception("The page of a leaderboard could not be written")
 
 
-def version_of(state: kept_boards.State) -> str:
-    """Name all that a board is made of: votes, held rules, and voters who are known by now."""
-    beside = sha256(repr((sorted(state.held.items()), state.known)).encode()).hexdigest()[:6]
-    marks = f"-{beside}" if state.held or state.known else ""
+def version_of(state: kept_boards.State, enough: int = LISTED_AFTER) -> str:
+    """Name all that a board is made of: votes, held rules, known voters, entrants."""
+    entrants, other = sorted(state.entrants.items()), enough != LISTED_AFTER and enough
+    beside = (sorted(state.held.items()), state.known, entrants, other)
+    marks = f"-{sha256(repr(beside).encode()).hexdigest()[:6]}" if any(beside) else ""
     return f"{state.head[:12] or 'empty'}{marks}-{__version__}"
 
 
@@ -316,6 +337,8 @@ def make_board(
     now: datetime,
     history: tuple[Moment, ...] = (),
     held: tuple[str, ...] = (),
+    entrants: Mapping[str, Entrant] = MappingProxyType({}),
+    enough: int = LISTED_AFTER,
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, READING)
@@ -323,8 +346,10 @@ def make_board(
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
         fitted, reason = None, _why(error)
-    report = fitted and fitted.report()
+    report = fitted.report() if fitted else None
     order = [row.model for row in report.ratings] if report else []
+    stages = stages_of(columns, entrants, [record.id for record in records], enough)
+    shares, otherwise = shares_of(votes.data, records), votes_otherwise(columns, entrants)
     board = Board(
         policy=policy.name,
         policy_rules=policy.rules,
@@ -337,18 +362,35 @@ def make_board(
         method=METHOD_BY_VOTE,
         level=OPTIONS.level,
         anchor_mean=OPTIONS.mean,
-        waiting=_waiting(order, records, votes.data),
+        listed_after=enough,
+        waiting=_waiting(order, records, votes.data, entrants, stages),
         pairs=pair_cells(votes.data, fitted),
         history=history,
+        shares=shares,
+        gini=gini_of(shares),
         health=tuple(record for record in records if record.battles),
-        warnings=held,
+        warnings=(
+            *held,
+            *on_otherwise(otherwise, votes.data, records),
+            *on_retired(votes.data, entrants, records),
+        ),
         reason=reason,
     )
-    return _with_ratings(board, fitted, report, records) if fitted and report else board
+    if fitted is None or report is None:
+        return board
+    board = _with_ratings(board, fitted, report, records, stages)
+    families = Families.of(entrants, votes.data)
+    rows = families.marked(board.rows, fitted.inference)
+    rows = tuple(replace(row, otherwise=otherwise.get(row.model, 0)) for row in rows)
+    return replace(board, rows=rows)
 
 
 def _with_ratings(
-    board: Board, fitted: Fitted, report: Report, records: Sequence[ModelRecord]
+    board: Board,
+    fitted: Fitted,
+    report: Report,
+    records: Sequence[ModelRecord],
+    stages: Mapping[str, Stage],
 ) -> Board:
     kinds = {kind.cluster for kind in fitted.inference.kinds}
     return replace(
@@ -358,7 +400,7 @@ def _with_ratings(
         effective_voters=report.votes.effective_voters,
         top_voter_share=report.votes.top_voter_share,
         method=_method(kinds),
-        rows=_rows(fitted, report, records),
+        rows=_rows(fitted, report, records, stages),
         holds=holds(fitted),
         fit_check=fit_check(fitted, [row.model for row in report.ratings]),
         among=fitted.among_voters(),
@@ -411,7 +453,12 @@ def _why(error: NotIdentifiedError) -> str:
     return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
 
 
-def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tuple[BoardRow, ...]:
+def _rows(
+    fitted: Fitted,
+    report: Report,
+    records: Sequence[ModelRecord],
+    stages: Mapping[str, Stage],
+) -> tuple[BoardRow, ...]:
     known = {record.id: record for record in records}
     wins = _wins(fitted)
     even = fitted.voter_points()
@@ -428,6 +475,7 @@ def _rows(fitted: Fitted, report: Report, records: Sequence[ModelRecord]) -> tup
             voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
             price_per_1000=known[row.model].price_per_1000,
             median_s=known[row.model].median_s,
+            stage=stages[row.model],
         )
         for row in report.ratings
     )
@@ -441,22 +489,30 @@ def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
 
 
 def _waiting(
-    rated: Collection[str], records: Sequence[ModelRecord], everyone: Comparisons
+    rated: Collection[str],
+    records: Sequence[ModelRecord],
+    everyone: Comparisons,
+    entrants: Mapping[str, Entrant],
+    stages: Mapping[str, Stage],
 ) -> tuple[Waiting, ...]:
+    """Give the models without a rating, but for the hidden, and who left without a vote."""
     wins = everyone.wins()
     won = dict(zip(everyone.models, wins.sum(axis=1).tolist(), strict=True))
     lost = dict(zip(everyone.models, wins.sum(axis=0).tolist(), strict=True))
-    return tuple(
+    waiting = (
         Waiting(
             model=record.id,
             name=record.name,
             organisation=record.organisation,
             votes=round(won.get(record.id, 0) + lost.get(record.id, 0)),
             reason=_what_is_missing(won.get(record.id, 0), lost.get(record.id, 0)),
+            stage=stages[record.id],
         )
         for record in records
         if record.id not in rated
+        and entrants.get(record.id, Entrant()).release is not Release.HIDDEN
     )
+    return tuple(one for one in waiting if one.votes or one.stage is not Stage.RETIRED)
 
 
 def _what_is_missing(won: float, lost: float) -> str:

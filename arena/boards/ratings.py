@@ -7,6 +7,7 @@ from pathlib import Path
 from arena.boards.dataset_card import Written
 from arena.boards.fitted import moment_of
 from arena.boards.leaderboard import make_board, on_held, version_of
+from arena.domain.model import LISTED_AFTER
 from arena.domain.vote import Policy
 from arena.store import kept_boards, log
 from arena.store.store import Store
@@ -39,7 +40,9 @@ def export_models(store: Store, path: Path) -> Written:
     return Written(rows=len(rows))
 
 
-def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> Written:
+def export_ratings(
+    store: Store, policy: Policy, path: Path, now: datetime, enough: int = LISTED_AFTER
+) -> Written:
     """Write the board of all votes that a policy counts, one row a model.
 
     Raises
@@ -52,8 +55,10 @@ def export_ratings(store: Store, policy: Policy, path: Path, now: datetime) -> W
     with store.reading() as session:
         state, columns = kept_boards.votes(session, policy)
         records = log.model_records(session, policy.kinds)
-    version, held = version_of(state), on_held(state.held)
-    board = make_board(columns, records, policy, version, now, held=held)
+    version, held = version_of(state, enough), on_held(state.held)
+    board = make_board(
+        columns, records, policy, version, now, held=held, entrants=state.entrants, enough=enough
+    )
     rows = board.to_rows()
     if not rows:
         raise NotIdentifiedError(board.reason or "No model is rated.")

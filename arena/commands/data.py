@@ -124,6 +124,7 @@ def publish(
             settings.call_limits(),
             folder,
             datetime.now(UTC),
+            enough=settings.listed_after,
             page=bundle_page,
             check=lambda made: check_bundle(made, bundle_page).problems,
             votes_to=votes_to,

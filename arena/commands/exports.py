@@ -217,9 +217,11 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
     arena export ratings --to ratings.parquet --policy simulated-v1 --database sqlite:///try.db
     """
     from arena.boards.ratings import export_ratings
+    from arena.settings import read_settings
 
+    enough = read_settings(database=export.database).listed_after
     with _exporting(export) as (store, policy, _):
-        written = export_ratings(store, policy, export.to, datetime.now(UTC))
+        written = export_ratings(store, policy, export.to, datetime.now(UTC), enough)
     say(f"{export.to}: {written.rows:,} models, policy {policy.name}.")
     _card(export, "ratings", written, policy)
 

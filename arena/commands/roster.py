@@ -1,10 +1,10 @@
-"""`arena models add`, `enable`, `disable`, `retire`, `weight`: who battles, without a restart."""
+"""`arena models add`, `enable`, `retire`, `release` and more: who battles, without a restart."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
 from arena.commands.arguments import Database
-from arena.domain.model import Entry, Standing
+from arena.domain.model import Entry, Release, Standing
 from arena.terminal import say, show, table
 
 
@@ -88,6 +88,40 @@ def retire(model: str, /, *, database: Database = None) -> None:
     _change(model, database, standing=Standing.RETIRED)
 
 
+def pre_release(model: str, /, *, database: Database = None) -> None:
+    """Let a hidden model battle unnamed: it is shown by its id alone, also after a vote.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models pre-release maple-7
+    arena models pre-release maple-7 --database sqlite:///team.db
+    """
+    _release(model, database, Release.PRE_RELEASE)
+
+
+def release(model: str, /, *, database: Database = None) -> None:
+    """Show a model by its name from here on; that is not taken back.
+
+    It is provisional on the leaderboard until it has votes enough since then.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models release maple-7
+    arena models release maple-7 --database sqlite:///team.db
+    """
+    _release(model, database, Release.RELEASED)
+
+
 def weight(model: str, weight: float, /, *, database: Database = None) -> None:
     """Draw a model more or less often, where ARENA_SAMPLER=weighted.
 
@@ -133,9 +167,28 @@ def _change(
         _show(store.read(roster.entries))
 
 
+def _release(model: str, database: str | None, to: Release) -> None:
+    from arena.settings import read_settings
+    from arena.store import people, roster
+    from arena.store.store import existing
+
+    with existing(read_settings(database=database).database) as store:
+        with store.writing() as session:
+            roster.release(session, model, to, people.TERMINAL, datetime.now(UTC))
+        _show(store.read(roster.entries))
+
+
 def _show(entries: tuple[Entry, ...]) -> None:
     rows = [
-        (one.model.id, one.model.name, one.standing, f"{one.model.weight:g}", one.model.endpoint)
+        (
+            one.model.id,
+            one.model.name,
+            one.standing,
+            one.release,
+            f"{one.model.weight:g}",
+            one.model.endpoint,
+        )
         for one in entries
     ]
-    show(table(("Model", "Name", "Standing", "Weight", "Endpoint"), rows, right={3}))
+    heads = ("Model", "Name", "Standing", "Release", "Weight", "Endpoint")
+    show(table(heads, rows, right={4}))

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from arena.domain.battle import BattleState, Mode
-from arena.domain.model import Kind
+from arena.domain.model import LISTED_AFTER, Kind, Stage
 from arena.domain.vote import LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
 
@@ -156,6 +156,19 @@ class BoardRow(ModelRating):
         US dollars for 1,000 answers like those given here; None when unknown.
     median_s : float or None
         Median seconds of a whole answer; None when none was timed.
+    stage : Stage
+        How far it has come: whether it is still on the roster, among others.
+    family : str
+        Name of the variants of which it is one; empty for none.
+    variants : int
+        Variants of the family with a counted vote: this one alone without a family.
+    best_of : float or None
+        Points less what the best of so many equal variants gains by the choice; None unless it
+        is the best of several.
+    otherwise : int
+        Votes on what answered under the same id before it was changed.
+    declared : float or None
+        Points if the variants come in the order that their producer declared; None without one.
     """
 
     name: str
@@ -168,6 +181,32 @@ class BoardRow(ModelRating):
     voter_rank: int
     price_per_1000: float | None
     median_s: float | None
+    stage: Stage = Stage.REGULAR
+    family: str = ""
+    variants: int = 1
+    best_of: float | None = None
+    declared: float | None = None
+    otherwise: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganisationShare:
+    """How many of the votes one organisation's models took part in.
+
+    Attributes
+    ----------
+    organisation : str
+        A model without one counts by itself, by its name.
+    votes : int
+        On a side of which its model stood: a vote between two of its models counts twice.
+    share : float
+        Of both sides of all counted votes.
+    """
+
+    organisation: str
+    models: int
+    votes: int
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +218,7 @@ class Waiting:
     organisation: str
     votes: int
     reason: str
+    stage: Stage = Stage.REGULAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +323,8 @@ class Board:
         Coverage that the intervals aim at: 0.95.
     anchor_mean : float
         Points of the average rated model.
+    listed_after : int
+        Counted votes from which a model is more than provisional.
     rows : tuple of BoardRow
         Best first.
     pairs : tuple of PairCell
@@ -291,6 +333,10 @@ class Board:
         Neighbours from the top; of a long board the first ones.
     fit_check : FitCheck or None
         None where the ratings can fit any votes, or there are none.
+    shares : tuple of OrganisationShare
+        Largest first.
+    gini : float or None
+        How unequal they are, see `rating.gini`; None without two organisations.
     history : tuple of Moment
         The board at some past dates, oldest first, without the present; empty while the votes
         are of a few days.
@@ -319,11 +365,14 @@ class Board:
     method: str
     level: float
     anchor_mean: float
+    listed_after: int = LISTED_AFTER
     rows: tuple[BoardRow, ...] = ()
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
     holds: tuple[Hold, ...] = ()
     fit_check: FitCheck | None = None
+    shares: tuple[OrganisationShare, ...] = ()
+    gini: float | None = None
     history: tuple[Moment, ...] = ()
     among: tuple[ModelRating, ...] = ()
     health: tuple[ModelRecord, ...] = ()
@@ -361,6 +410,7 @@ class Board:
                 "words": self.method,
                 "level": self.level,
                 "anchor_mean": self.anchor_mean,
+                "listed_after": self.listed_after,
                 "policy": self.policy,
                 "policy_rules": list(self.policy_rules),
                 "version": self.version,
@@ -376,6 +426,8 @@ class Board:
             },
             "ratings": [row.to_dict() for row in self.rows],
             "waiting": [asdict(entry) for entry in self.waiting],
+            "shares": [asdict(share) for share in self.shares],
+            "gini": self.gini,
             "warnings": list(self.all_warnings),
         }
 

@@ -1,12 +1,15 @@
 """The roster: what answers in a battle."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import ClassVar
 
 from judge.budget import Price
+
+LISTED_AFTER = 50
+"""Counted votes from which a model is more than provisional on the leaderboard."""
 
 
 class Kind(StrEnum):
@@ -14,6 +17,18 @@ class Kind(StrEnum):
 
     MODEL = "model"
     SYSTEM = "system"
+
+
+class Release(StrEnum):
+    """Whether an entry of the roster may be known, and by which name; it only moves on.
+
+    Hidden: prepared, and not drawn. Pre-release: drawn, and shown by its id alone, also after a
+    vote. Released: shown by its name.
+    """
+
+    HIDDEN = "hidden"
+    PRE_RELEASE = "pre-release"
+    RELEASED = "released"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +59,12 @@ class Model:
         Day after which nothing that was written can have been learnt; None when unknown.
     contamination_report : str or None
         Address (http or https) of what its maker says of test data in its training data.
+    family : str
+        Name that it has in common with the other variants its producer tests; empty for none.
+    declared_order : int or None
+        Its place among them as the producer declares it, 1 for the one that is to be the best.
+    release : Release
+        How it enters; what became of that later says its `Entry`.
     """
 
     id: str
@@ -62,6 +83,9 @@ class Model:
     characters_per_s: float = 400.0
     cutoff: date | None = None
     contamination_report: str | None = None
+    family: str = ""
+    declared_order: int | None = None
+    release: Release = Release.RELEASED
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -84,11 +108,95 @@ class Entry:
         With the weight that it has now.
     standing : Standing
         Battles of a disabled model go on, and new ones do not draw it; a retired one has left.
+    release : Release
+    released : datetime or None
+        When a pre-release got its name; None for any other.
     """
 
     model: Model
     standing: Standing
     updated: datetime
+    release: Release = Release.RELEASED
+    released: datetime | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether new battles may have it."""
+        return self.standing is Standing.ENABLED and self.release is not Release.HIDDEN
+
+    @property
+    def public(self) -> Model:
+        """The model as others may know it."""
+        return public(self.model, self.release)
+
+
+def public(model: Model, release: Release) -> Model:
+    """Give a model as others may know it: by its id alone until it is released.
+
+    Examples
+    --------
+    >>> new = Model(id="maple", name="Basalt 9", endpoint="https://h/v1", model="basalt-9")
+    >>> public(new, Release.PRE_RELEASE).name
+    'maple'
+    """
+    if release is Release.RELEASED:
+        return model
+    unnamed = {"organisation": "", "licence": "", "cutoff": None, "contamination_report": None}
+    return replace(model, name=model.id, **unnamed)  # type: ignore[arg-type]
+
+
+class Stage(StrEnum):
+    """How far a model has come on the leaderboard."""
+
+    PRE_RELEASE = "pre-release"
+    PROVISIONAL = "provisional"
+    REGULAR = "listed"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrant:
+    """What a board has of a model beside its votes.
+
+    Attributes
+    ----------
+    retired : bool
+        Whether it has left the roster.
+    release : Release
+    released : datetime or None
+        When a pre-release got its name: earlier votes are none for its place.
+    family : str
+        Name of the variants of which it is one; empty for none.
+    declared_order : int or None
+        Its place among them, as its producer declared it.
+    otherwise : tuple of (datetime, datetime)
+        From when until when it answered otherwise than now, under the same id.
+    """
+
+    retired: bool = False
+    release: Release = Release.RELEASED
+    released: datetime | None = None
+    family: str = ""
+    declared_order: int | None = None
+    otherwise: tuple[tuple[datetime, datetime], ...] = ()
+
+    def stage(self, votes: int, enough: int) -> Stage:
+        """Say how far it has come with so many counted votes since it has its name."""
+        if self.retired:
+            return Stage.RETIRED
+        if self.release is not Release.RELEASED:
+            return Stage.PRE_RELEASE
+        return Stage.REGULAR if votes >= enough else Stage.PROVISIONAL
+
+
+@dataclass(frozen=True, slots=True)
+class PastEvent:
+    """Something that happened to a model: ``event`` is a word of the log of models."""
+
+    model: str
+    name: str
+    event: str
+    created: datetime
 
 
 @dataclass(frozen=True, slots=True)

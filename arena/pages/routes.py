@@ -23,6 +23,7 @@ from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.evaluation import EvaluationCard
 from arena.domain.label_view import LabelBoard
+from arena.domain.model import PastEvent
 from arena.domain.people import Perishable, Retention
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
@@ -45,6 +46,7 @@ from arena.pages.standings import (
     LONGEST_QUERY,
     AskedLabel,
     Selection,
+    entrants_page,
     label_page,
     leaderboard_page,
 )
@@ -161,6 +163,7 @@ def pages_router(
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
     card: Callable[[], EvaluationCard] | None = None,
+    entrants: Callable[[], Sequence[PastEvent]] = tuple,
     pacing: Pacing = Pacing.PACED,
     retention: Callable[[], Mapping[Perishable, Retention]] = dict,
     own_data: OwnData | None = None,
@@ -195,6 +198,8 @@ def pages_router(
         Quality against cost as it was last worked out, shown at ``/value``; None before that.
     card : callable, optional
         The evaluation card, shown at ``/evaluation``; may block.
+    entrants : callable
+        What happened to the models, newest first; may block.
     pacing : Pacing
         How battles release their answers, for the method page.
     retention : callable
@@ -212,7 +217,11 @@ def pages_router(
 
     @router.api_route("/leaderboard", methods=READ)
     def leaderboard(
-        request: Request, policy: str | None = None, sort: str = "", q: str = ""
+        request: Request,
+        policy: str | None = None,
+        sort: str = "",
+        q: str = "",
+        retired: str = "",
     ) -> Response:
         chosen = board_of(policy)
         if chosen is None:
@@ -225,7 +234,7 @@ def pages_router(
             chosen,
             linked=exhibits is not None,
             now=now(),
-            selection=Selection.of(sort, q),
+            selection=Selection.of(sort, q, retired),
             labels=made.labels if made else None,
             reach=made.reach if made else {},
             visit=visit_of(request),
@@ -273,6 +282,10 @@ def pages_router(
                     "Cache-Control": "no-cache",
                 },
             )
+
+    @router.api_route("/models", methods=READ)
+    def models_come_and_go(request: Request) -> Response:
+        return revalidated(request, entrants_page(entrants(), now(), visit_of(request)))
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:

@@ -1,7 +1,7 @@
 """The leaderboard and boards by label as HTML: which rows, in which order, below what."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Self
@@ -16,15 +16,38 @@ from arena.domain.board_view import (
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels
+from arena.domain.model import PastEvent, Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED
 from arena.domain.words import Language
 from arena.pages.geometry import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
 from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
 from rating.pooling.mix import RankReach
+from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
 LONGEST_QUERY = 100
 """Characters of a search; no name is longer."""
+
+STAGES = {
+    Stage.PRE_RELEASE: Sentence("pre-release"),
+    Stage.PROVISIONAL: Sentence("provisional"),
+    Stage.REGULAR: Sentence("listed"),
+    Stage.RETIRED: Sentence("retired"),
+}
+"""How far a model has come, as the board marks it and its history has it."""
+
+EVENTS = STAGES | {
+    "added": Sentence("added"),
+    "changed": Sentence("changed under the same id"),
+    "enabled": Sentence("enabled"),
+    "disabled": Sentence("disabled"),
+    "released": Sentence("released"),
+    "weighed": Sentence("drawn more or less often"),
+}
+"""What the log of models has, in words."""
+
+HIDE = "hide"
+"""What an address says of retired models that are not to be shown."""
 
 MOST_CHIPS = 3
 """Kinds of prompts above a board; the others are one click away."""
@@ -49,22 +72,26 @@ class Selection:
         One of `COLUMNS`; after a minus sign the other way round.
     query : str
         What a name, or that of its organisation, holds; empty for all.
+    retired : bool
+        Whether models that have left the roster are shown.
     """
 
     sort: str = "rating"
     query: str = ""
+    retired: bool = True
 
     @classmethod
-    def of(cls, sort: str, query: str) -> Self:
+    def of(cls, sort: str, query: str, retired: str = "") -> Self:
         """Read what an address asks for; an order that is not known is the usual one.
 
         Examples
         --------
-        >>> Selection.of("-votes", " quartz "), Selection.of("colour", "").sort
-        (Selection(sort='-votes', query='quartz'), 'rating')
+        >>> Selection.of("-votes", " quartz ", "hide"), Selection.of("colour", "").sort
+        (Selection(sort='-votes', query='quartz', retired=False), 'rating')
         """
         known = sort.removeprefix("-") in COLUMNS
-        return cls(sort if known else cls().sort, query.strip()[:LONGEST_QUERY])
+        asked = query.strip()[:LONGEST_QUERY]
+        return cls(sort if known else cls().sort, asked, retired != HIDE)
 
     def rows(self, board: Board) -> list[BoardRow]:
         """Give the rated models; those of which the column is not known come last."""
@@ -79,6 +106,8 @@ class Selection:
         return [entry for entry in board.waiting if self._holds(entry)]
 
     def _holds(self, entry: BoardRow | Waiting) -> bool:
+        if not self.retired and _is_retired(entry):
+            return False
         return self.query.casefold() in f"{entry.name} {entry.organisation}".casefold()
 
     @staticmethod
@@ -90,8 +119,26 @@ class Selection:
     def address(self, policy: str, column: str) -> str:
         """Give where the standings are sorted by a column, or the other way round if they are."""
         sort = f"-{column}" if self.sort == column else column
-        asked = {"policy": "" if policy == DEFAULT.name else policy, "q": self.query, "sort": sort}
-        return "/leaderboard?" + urlencode({name: x for name, x in asked.items() if x})
+        return replace(self, sort=sort).here(policy)
+
+    def here(self, policy: str) -> str:
+        """Give the address of these standings."""
+        asked = {
+            "policy": "" if policy == DEFAULT.name else policy,
+            "q": self.query,
+            "sort": "" if self.sort == Selection().sort else self.sort,
+            "retired": "" if self.retired else HIDE,
+        }
+        query = urlencode({name: x for name, x in asked.items() if x})
+        return f"/leaderboard?{query}" if query else "/leaderboard"
+
+    def turned(self) -> Self:
+        """Show retired models if they are hidden, else hide them."""
+        return replace(self, retired=not self.retired)
+
+    def all_names(self) -> Self:
+        """Search for none."""
+        return replace(self, query="")
 
 
 COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
@@ -103,6 +150,15 @@ COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
     "median": (lambda row: row.median_s, False),
 }
 """What the standings can be sorted by, and whether the highest value comes first."""
+
+
+def _entries(board: Board) -> Iterator[BoardRow | Waiting]:
+    yield from board.rows
+    yield from board.waiting
+
+
+def _is_retired(entry: BoardRow | Waiting) -> bool:
+    return entry.stage is Stage.RETIRED
 
 
 def leaderboard_page(
@@ -206,6 +262,10 @@ def _below_summary(
         rows=selection.rows(board),
         waiting=selection.waiting(board),
         selection=selection,
+        families=[row for row in board.rows if row.variants > 1],
+        stages=STAGES,
+        shown_stages={entry.stage for entry in board.rows},
+        retired=sum(map(_is_retired, _entries(board))),
         default=DEFAULT.name,
         policy=board.policy,
         reach=below.reach,
@@ -228,6 +288,11 @@ def _below_summary(
         now=now,
     )
     return Markup(page)  # noqa: S704 - a template made it
+
+
+def entrants_page(events: Sequence[PastEvent], now: datetime, visit: Visit = ANYBODY) -> str:
+    """Page of what happened to the models, newest first."""
+    return filled("entrants.html", visit, events=events, words_of=EVENTS, now=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,14 @@ from arena.domain.board_view import (
     Misfit,
     ModelRecord,
     Moment,
+    OrganisationShare,
     PairCell,
     PastRating,
     Waiting,
 )
-from arena.domain.model import Kind
+from arena.domain.model import Entrant, Kind, Stage
 from arena.domain.vote import Policy
-from arena.store import blocks, chain, exclusions, people
+from arena.store import blocks, chain, exclusions, people, roster
 from arena.store.tables import StoredBoardRow
 from rating.report import ModelRating
 from rating.sentences import Sentence
@@ -42,6 +43,7 @@ _PARTS = (
     ModelRating,
     ModelRecord,
     Moment,
+    OrganisationShare,
     PairCell,
     PastRating,
     Waiting,
@@ -69,11 +71,14 @@ class State:
         Rules that are held: see `arena.store.exclusions.held`.
     known : int
         Voters who turned out to be persons whom the arena knows.
+    entrants : mapping of str to Entrant
+        See `arena.store.roster.entrants`.
     """
 
     head: str
     held: Mapping[str, float]
     known: int
+    entrants: Mapping[str, Entrant]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,8 @@ def _value_to_plain(value: object) -> object:
         return {"sentence": value.template, "many": value.many, "values": values}
     if isinstance(value, Kind):
         return {"kind": value.value}
+    if isinstance(value, Stage):
+        return {"stage": value.value}
     if isinstance(value, datetime):
         return {"moment": value.isoformat()}
     if is_dataclass(value):
@@ -167,6 +174,8 @@ def _plain_to_value(plain: Any) -> Any:
             return Sentence(template, many, **_values(values))
         case {"kind": kind}:
             return Kind(kind)
+        case {"stage": stage}:
+            return Stage(stage)
         case {"moment": moment}:
             return datetime.fromisoformat(moment)
         case {"part": name, "of": of}:
@@ -183,4 +192,9 @@ def _values(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def state(session: Session) -> State:
     """Read what a board would be made of now."""
-    return State(chain.head(session), exclusions.held(session), people.adopted(session))
+    return State(
+        chain.head(session),
+        exclusions.held(session),
+        people.adopted(session),
+        roster.entrants(session),
+    )

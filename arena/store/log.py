@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam
@@ -31,6 +32,7 @@ from arena.store.tables import (
     PromptLabelRow,
     RatingRow,
     RatingRunRow,
+    RosterEntryRow,
     TurnRow,
     VoteRow,
     VoterRow,
@@ -41,6 +43,8 @@ from rating.tables.sources import LoggedColumns
 
 NEWEST = 1_000_000
 """Votes of which boards by label and of cost are made: they hold an object for each value."""
+CHANGED = "changed"
+"""Event of a model that answers in another way than before, under the same id."""
 
 BATTLES_AT_ONCE = 50_000
 """Battles whose answers are counted by one statement."""
@@ -535,30 +539,44 @@ def record(
     )
 
 
-def register(session: Session, roster: Sequence[Model], now: datetime) -> list[str]:
-    """Add new models and note changed ones; returns the ids of the changed."""
+def register(
+    session: Session,
+    roster: Sequence[Model],
+    now: datetime,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Add new models and note changed ones; returns the ids of the changed.
+
+    Parameters
+    ----------
+    roster : sequence of Model
+        As others may know them: see `arena.domain.model.public`.
+    secrets : mapping of str to str
+        Of new ones that enter unnamed, by id; those of the others are in the roster.
+    """
     changed = []
     for model in roster:
-        row = session.get(ModelRow, model.id)
+        row, entry = session.get(ModelRow, model.id), session.get(RosterEntryRow, model.id)
+        known = fingerprint(model, entry.secret if entry else secrets.get(model.id, ""))
         if row is None:
-            _add(session, model, now)
+            _add(session, model, known, now)
             continue
-        if row.fingerprint != fingerprint(model):
-            note_event(session, model.id, "changed", {"before": row.fingerprint}, now)
-            row.fingerprint = fingerprint(model)
+        if row.fingerprint != known:
+            note_event(session, model.id, CHANGED, {"before": row.fingerprint}, now)
+            row.fingerprint = known
             changed.append(model.id)
         row.name, row.organisation, row.licence = model.name, model.organisation, model.licence
     return changed
 
 
-def _add(session: Session, model: Model, now: datetime) -> None:
+def _add(session: Session, model: Model, known: str, now: datetime) -> None:
     row = ModelRow(
         id=model.id,
         name=model.name,
         organisation=model.organisation,
         kind=model.kind,
         licence=model.licence,
-        fingerprint=fingerprint(model),
+        fingerprint=known,
         created=now,
     )
     session.add(row)

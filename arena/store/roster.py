@@ -8,16 +8,22 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlmodel import Session, col, select
 
-from arena.domain.model import Entry, Model, Standing
+from arena.domain.model import Entrant, Entry, Model, PastEvent, Release, Stage, Standing, public
 from arena.errors import RoomError
 from arena.store import log, people
 from arena.store.engine import alone
-from arena.store.tables import RosterEntryRow, RosterVersionRow
+from arena.store.tables import ModelEventRow, ModelRow, RosterEntryRow, RosterVersionRow, new_nonce
 from rating.sentences import Sentence
 
 _MODEL = TypeAdapter(Model)
 MOST_NAMED = 20
 """Ids in the sentence about one that is not in the roster."""
+MOST_EVENTS = 500
+"""Events of models that are shown, the newest."""
+RELEASES = {
+    Release.PRE_RELEASE: "pre-release model",
+    Release.RELEASED: "release model",
+}
 ACTS = {
     Standing.ENABLED: "enable model",
     Standing.DISABLED: "disable model",
@@ -34,6 +40,76 @@ def entries(session: Session) -> tuple[Entry, ...]:
     """Read the roster in its order, with those who have left."""
     rows = session.exec(select(RosterEntryRow).order_by(col(RosterEntryRow.place)))
     return tuple(_entry(row) for row in rows)
+
+
+def entrants(session: Session) -> dict[str, Entrant]:
+    """Give what boards have of models beside their votes; those left out have nothing.
+
+    A model that the log knows and the roster does not has left, unless there is no roster.
+    """
+    stored = {entry.model.id: _entrant(entry) for entry in entries(session)}
+    gone = {*session.exec(select(ModelRow.id))} - {*stored} if stored else set()
+    every = stored | dict.fromkeys(gone, Entrant(retired=True))
+    for model, spans in _otherwise(session).items():
+        every[model] = replace(every.get(model, Entrant()), otherwise=spans)
+    return {model: one for model, one in every.items() if one != Entrant()}
+
+
+def _otherwise(session: Session) -> dict[str, tuple[tuple[datetime, datetime], ...]]:
+    """Give the times in which models answered otherwise than now, by the log of models."""
+    changes = (
+        select(ModelEventRow.model_id, ModelEventRow.detail, ModelEventRow.created, ModelRow)
+        .join(ModelRow, col(ModelRow.id) == col(ModelEventRow.model_id))
+        .where(col(ModelEventRow.event) == log.CHANGED)
+        .order_by(col(ModelEventRow.id))
+    )
+    spans: dict[str, tuple[tuple[datetime, datetime], ...]] = {}
+    since: dict[str, datetime] = {}
+    for model, detail, until, row in session.exec(changes):
+        if detail.get("before") != row.fingerprint:
+            known = spans.get(model, ())
+            spans[model] = (*known, (since.get(model, row.created), until))
+        since[model] = until
+    return spans
+
+
+def _entrant(entry: Entry) -> Entrant:
+    return Entrant(
+        retired=entry.standing is Standing.RETIRED,
+        release=entry.release,
+        released=entry.released,
+        family=entry.model.family,
+        declared_order=entry.model.declared_order if entry.model.family else None,
+    )
+
+
+def note_stages(session: Session, stages: Mapping[str, Stage], now: datetime) -> None:
+    """Write down which models the leaderboard has in full from here on, or no longer."""
+    noted = (Stage.PROVISIONAL, Stage.REGULAR)
+    events = (
+        select(ModelEventRow.model_id, ModelEventRow.event)
+        .where(col(ModelEventRow.event).in_(noted))
+        .order_by(col(ModelEventRow.id))
+    )
+    last = dict(session.exec(events).all())
+    for model, stage in stages.items():
+        if stage in noted and last.get(model) != stage:
+            log.note_event(session, model, stage, {}, now)
+
+
+def history(session: Session) -> list[PastEvent]:
+    """Give what happened to the models, newest first; nothing of those that are hidden."""
+    hidden = select(RosterEntryRow.model_id).where(col(RosterEntryRow.release) == Release.HIDDEN)
+    events = (
+        select(ModelEventRow, ModelRow.name)
+        .join(ModelRow, col(ModelRow.id) == col(ModelEventRow.model_id))
+        .where(col(ModelEventRow.model_id).not_in(hidden))
+        .order_by(col(ModelEventRow.id).desc())
+        .limit(MOST_EVENTS)
+    )
+    return [
+        PastEvent(row.model_id, name, row.event, row.created) for row, name in session.exec(events)
+    ]
 
 
 def news(models: Sequence[Model], stored: Sequence[Entry]) -> list[Model]:
@@ -53,8 +129,7 @@ def take_over(session: Session, models: Sequence[Model], now: datetime) -> None:
     alone(session.connection())  # two processes that begin at once
     stored = entries(session)
     if not stored:
-        log.register(session, models, now)
-        _write(session, models, now)
+        _register(session, models, now)
     elif new := news(models, stored):
         add(session, new, people.TERMINAL, now)
 
@@ -73,8 +148,7 @@ def add(session: Session, models: Sequence[Model], by: str, now: datetime) -> li
         If two models would have one name, or fewer than two could battle.
     """
     alone(session.connection())
-    changed = log.register(session, models, now)
-    _write(session, models, now)
+    changed = _register(session, models, now)
     _require_names(entries(session))
     _require_two(entries(session), weighted=False)
     for model in models:
@@ -105,15 +179,7 @@ def change(
         If there is no such model, the weight is none, or fewer than two would be left.
     """
     alone(session.connection())
-    row = session.get(RosterEntryRow, model)
-    if row is None:
-        known = ", ".join(one.model.id for one in entries(session)[:MOST_NAMED])
-        words = Sentence(
-            "The roster has no model %(id)s. Ids in it: %(known)s.",
-            id=repr(model[:100]),
-            known=known or "–",
-        )
-        raise RoomError(words)
+    row = _row(session, model)
     if standing is not None:
         before, row.standing = row.standing, standing
         log.note_event(session, model, standing, {"before": before}, now)
@@ -129,7 +195,68 @@ def change(
     _require_two(entries(session), weighted=weighted)
 
 
-def _write(session: Session, models: Sequence[Model], now: datetime) -> None:
+def release(session: Session, model: str, to: Release, by: str, now: datetime) -> None:
+    """Let a hidden model be drawn unnamed, or give it its name: it moves on and never back.
+
+    Raises
+    ------
+    RoomError
+        If there is no such model, or it is as far already.
+    """
+    alone(session.connection())
+    row = _row(session, model)
+    order = list(Release)
+    if order.index(to) <= order.index(Release(row.release)):
+        msg = Sentence(
+            "%(id)s is %(now)s already: a release is not taken back. Retire it instead.",
+            id=repr(model[:100]),
+            now=Sentence(row.release),
+        )
+        raise RoomError(msg)
+    before, row.release, row.updated = row.release, to, now
+    if to is Release.RELEASED and before == Release.PRE_RELEASE:
+        row.released = now
+    log.note_event(session, model, to, {"before": before}, now)
+    people.note(session, by, RELEASES[to], model, {"before": before}, now)
+    session.flush()
+    log.register(session, [_entry(row).public], now)
+    _raise_version(session)
+
+
+def _row(session: Session, model: str) -> RosterEntryRow:
+    row = session.get(RosterEntryRow, model)
+    if row is None:
+        known = ", ".join(one.model.id for one in entries(session)[:MOST_NAMED])
+        words = Sentence(
+            "The roster has no model %(id)s. Ids in it: %(known)s.",
+            id=repr(model[:100]),
+            known=known or "–",
+        )
+        raise RoomError(words)
+    return row
+
+
+def _register(session: Session, models: Sequence[Model], now: datetime) -> list[str]:
+    """Write models down, in the log as others may know them, with how each enters."""
+    stored = {model.id: session.get(RosterEntryRow, model.id) for model in models}
+    release = {
+        model.id: Release(row.release) if row else model.release
+        for model in models
+        for row in [stored[model.id]]
+    }
+    unnamed = [model.id for model in models if model.release is not Release.RELEASED]
+    secrets = {model: new_nonce() for model in unnamed if stored[model] is None}
+    faces = [public(model, release[model.id]) for model in models]
+    changed = log.register(session, faces, now, secrets)
+    _write(session, models, secrets, now)
+    for model in secrets:
+        log.note_event(session, model, release[model], {}, now)
+    return changed
+
+
+def _write(
+    session: Session, models: Sequence[Model], secrets: Mapping[str, str], now: datetime
+) -> None:
     places = session.exec(select(RosterEntryRow.place)).all()
     first = max(places, default=-1) + 1
     for place, model in enumerate(models, first):
@@ -141,6 +268,8 @@ def _write(session: Session, models: Sequence[Model], now: datetime) -> None:
                 standing=Standing.ENABLED,
                 weight=model.weight,
                 updated=now,
+                release=model.release,
+                secret=secrets.get(model.id, ""),
             )
             session.add(row)
         row.entry = _MODEL.dump_python(model, mode="json")
@@ -159,7 +288,13 @@ def _raise_version(session: Session) -> None:
 
 def _entry(row: RosterEntryRow) -> Entry:
     model = _MODEL.validate_python(_known(row.entry))
-    return Entry(replace(model, weight=row.weight), Standing(row.standing), row.updated)
+    return Entry(
+        replace(model, weight=row.weight),
+        Standing(row.standing),
+        row.updated,
+        Release(row.release),
+        row.released,
+    )
 
 
 def _known(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,11 +325,7 @@ def _require_names(roster: Collection[Entry]) -> None:
 
 
 def _require_two(roster: Collection[Entry], *, weighted: bool) -> None:
-    drawn = [
-        one
-        for one in roster
-        if one.standing is Standing.ENABLED and (one.model.weight > 0 or not weighted)
-    ]
+    drawn = [one for one in roster if one.drawn and (one.model.weight > 0 or not weighted)]
     if len(drawn) < 2:
         msg = Sentence(
             "A battle needs two models, and this would leave %(n)s: add or enable another first.",

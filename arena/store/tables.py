@@ -155,10 +155,10 @@ ANSWERS = ("endpoint", "model", "kind", "system_prompt", "decoding", "recording"
 """Fields that decide how a model answers: a change of any makes another model."""
 
 
-def fingerprint(model: Model) -> str:
-    """SHA-256 of all that makes a model answer as it does."""
+def fingerprint(model: Model, secret: str = "") -> str:
+    """SHA-256 of all that makes a model answer as it does, and of a secret if there is one."""
     whole = asdict(model)
-    answering = {name: whole[name] for name in ANSWERS}
+    answering = {name: whole[name] for name in ANSWERS} | ({"secret": secret} if secret else {})
     return hashlib.sha256(json.dumps(answering, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -190,7 +190,8 @@ class ModelEventRow(Table, table=True):
 class RosterEntryRow(Table, table=True):
     """An entry of the roster: what answers, without any key, and whether it is drawn.
 
-    ``place`` is that in the roster; ``weight`` stands in for the one in ``entry``.
+    ``place`` is that in the roster; ``weight`` stands in for the one in ``entry``. ``secret`` is
+    part of the fingerprint of what enters unnamed: nobody can try names on it.
     """
 
     __tablename__ = "roster_entry"
@@ -200,6 +201,9 @@ class RosterEntryRow(Table, table=True):
     standing: str
     weight: float
     updated: datetime = _moment()
+    release: str = _added()
+    released: datetime | None = _moment(default=None)
+    secret: str = _added()
 
 
 class RosterVersionRow(Table, table=True):

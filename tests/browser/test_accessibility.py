@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,11 +11,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from arena.domain.board_view import OrganisationShare
+from arena.domain.model import Stage
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT
+from arena.pages.standings import leaderboard_page
 from arena.store import exclusions
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
+from tests.arena.pages.conftest import NOW, a_board, a_row
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
 from tests.faulty_server import Behaviour, Fault, faulty_server
@@ -114,6 +119,7 @@ def test_a_battle_that_failed(
         "/method",
         "/evaluation",
         "/battles",
+        "/models",
         "/nowhere",
         "/sign-in",
         "/join/nowhere",
@@ -149,6 +155,32 @@ def test_a_battle_at_its_address(
         voted(ada)
         ada.page.goto(f"{ada.url}/battles/{ada.battle_id}")
         assert_accessible(ada.page)
+
+
+def test_a_leaderboard_of_models_in_every_stage(
+    chromium: Browser, arena: Served, screen: dict[str, object]
+) -> None:
+    rows = tuple(
+        replace(
+            a_row(f"m{n}", 1100 - 50 * n),
+            stage=stage,
+            family="quartz",
+            variants=4,
+            best_of=1080.0 if n == 0 else None,
+            otherwise=n,
+        )
+        for n, stage in enumerate(Stage)
+    )
+    shares = (OrganisationShare(organisation="Stone Works", models=4, votes=90, share=1.0),)
+    page_with_marks = leaderboard_page(
+        a_board(rows=rows, holds=(), pairs=(), shares=shares, gini=0.0), linked=True, now=NOW
+    )
+    with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{arena.url}/leaderboard")
+        page.set_content(page_with_marks)
+        page.get_by_text("Variants of one family").wait_for()
+        assert_accessible(page)
 
 
 def test_the_leaderboard_with_and_without_the_votes_left_out(

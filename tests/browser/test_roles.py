@@ -39,6 +39,8 @@ PAGES = {
     "/votes": "My battles",
     "/votes/erase": "Erase my words",
     "/method": "Method",
+    "/evaluation": "Evaluation card",
+    "/models": "Models come and go",
     "/study": MISSING,  # nobody has made a study of this one, nor cards
     "/cards": MISSING,
     "/battles": "Battles: Every model",

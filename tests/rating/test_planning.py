@@ -8,7 +8,6 @@ from rating import Cluster, Comparisons, Inference, fit, infer
 from rating.errors import DataError
 from rating.planning import (
     neighbour_gaps,
-    selection_inflation,
     votes_for_field,
     votes_to_separate,
 )
@@ -115,20 +114,6 @@ def test_equal_neighbours_are_never_separated() -> None:
     assert gap.to_dict()["more_votes"] is None
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 50])
-def test_the_best_of_equal_variants_looks_better_by_the_mean_maximum(n: int) -> None:
-    draws = np.random.default_rng(2).standard_normal((40_000, n)).max(axis=1)
-    assert selection_inflation(1, n) == pytest.approx(draws.mean(), abs=4 * draws.std() / 200)
-    assert selection_inflation(6.3, n) == pytest.approx(6.3 * selection_inflation(1, n))
-
-
-@pytest.mark.parametrize(
-    ("n", "published"), [(2, 0.56), (5, 1.16), (10, 1.54), (20, 1.87), (50, 2.25)]
-)
-def test_the_inflation_is_the_one_tabled(n: int, published: float) -> None:
-    assert selection_inflation(1.0, n) == pytest.approx(published, abs=0.005)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -138,8 +123,6 @@ def test_the_inflation_is_the_one_tabled(n: int, published: float) -> None:
         (lambda: votes_to_separate(10, tie_rate=1), r"tie_rate must lie in \[0, 1\), not 1"),
         (lambda: votes_for_field(1, 10), "at least two models, not 1"),
         (lambda: votes_for_field(3, 10, design_effect=0), "design_effect must be positive"),
-        (lambda: selection_inflation(1, 0), "n_variants must be at least 1, not 0"),
-        (lambda: selection_inflation(-1, 2), "se must be finite and not negative, not -1"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(call: Callable[[], object], message: str) -> None:

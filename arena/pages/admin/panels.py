@@ -9,7 +9,7 @@ from typing import Self
 from arena.boards.page_export import ENDINGS, KINDS
 from arena.domain.answer import FAILURES
 from arena.domain.board_view import Board
-from arena.domain.model import Standing
+from arena.domain.model import Release, Standing
 from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
@@ -32,6 +32,8 @@ ACTS = {
     "enable model": Sentence("enabled the model"),
     "disable model": Sentence("disabled the model"),
     "retire model": Sentence("retired the model"),
+    "pre-release model": Sentence("let battle unnamed the model"),
+    "release model": Sentence("released the model"),
     "weigh model": Sentence("changed the weight of"),
     "export": Sentence("exported"),
     "erase words": Sentence("erased the words of"),
@@ -85,6 +87,13 @@ class AskedExport:
         first = today.replace(day=1)
         following = (first + timedelta(days=32)).replace(day=1)
         return cls(KINDS[0], ENDINGS[0], first.isoformat(), following.isoformat())
+
+
+RELEASES = {
+    Release.HIDDEN: Sentence("hidden"),
+    Release.PRE_RELEASE: Sentence("pre-release"),
+    Release.RELEASED: Sentence("released"),
+}
 
 
 def overview_page(status: Status, now: datetime, visit: Visit) -> str:
@@ -145,6 +154,7 @@ def models_page(
         text=text,
         standings=STANDINGS,
         example=EXAMPLE,
+        releases=RELEASES,
         now=now,
     )
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from arena.domain.board_view import Board
-from arena.domain.model import Standing
+from arena.domain.model import Release, Standing
 from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
@@ -83,6 +83,8 @@ class RosterDesk:
     ----------
     place : callable
         Lets a model, by its id, battle, rest or leave, for who decides.
+    release : callable
+        Lets a hidden model battle unnamed, or gives it its name, likewise.
     weigh : callable
         Sets how often a model is drawn, likewise.
     add : callable
@@ -93,6 +95,7 @@ class RosterDesk:
 
     view: Callable[[], RosterView]
     place: Callable[[str, Standing, str], None]
+    release: Callable[[str, Release, str], None]
     weigh: Callable[[str, float, str], None]
     add: Callable[[str, str], None]
     try_all: Callable[[], Awaitable[Mapping[str, Trial]]]
@@ -245,6 +248,16 @@ def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request
             return shown(request, Sentence("Choose what is to become of the model."))
         try:
             desk.place(model, Standing(standing), request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0])
+        return back()
+
+    @router.post("/models/release")
+    def release(request: Request, model: Field = "", release: Field = "") -> Response:
+        if release not in list(Release):
+            return shown(request, Sentence("Choose what is to become of the model."))
+        try:
+            desk.release(model, Release(release), request.state.person.id)
         except RoomError as error:
             return shown(request, error.args[0])
         return back()

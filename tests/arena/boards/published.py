@@ -75,6 +75,7 @@ def publish_into(
             LIMITS,
             folder,
             NOW,
+            enough=5,
             page=bundle_page,
             check=problems,
             votes_to=votes_to,

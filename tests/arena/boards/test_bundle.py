@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,12 @@ import pytest
 from arena.boards.bundle import FILES, MANIFEST, VOTES
 from arena.boards.bundle_check import MOST_PROBLEMS, check_bundle
 from arena.domain.evaluation import Statements
+from arena.domain.model import Model, Release
 from arena.domain.vote import SIMULATED
 from arena.errors import BrokenRecordError
 from arena.pages.evaluation import bundle_page
+from arena.store import people, roster
+from arena.store.store import Store
 from rating import __version__
 from rating.errors import DataError
 from tests.arena.boards.published import (
@@ -29,6 +33,7 @@ from tests.arena.boards.published import (
     publish_into,
     seal,
 )
+from tests.arena.store.battles import MODELS, NOW
 from tests.arena.test_verify_command import change as change_database
 from tests.sqlite import new_sqlite
 
@@ -60,6 +65,22 @@ def test_a_bundle_is_whole_on_either_kind_of_database(database_url: str, tmp_pat
     assert (checked.models, checked.votes) == (2, 20) == (written.models, written.votes)
     assert (checked.hash, checked.head, checked.links) == (written.hash, written.head, 23)
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+def test_a_hidden_model_is_in_no_file_and_an_unnamed_one_by_its_id_alone(tmp_path: Path) -> None:
+    url, folder = new_sqlite(tmp_path), tmp_path / "board"
+    fill(url)
+    unnamed = Model(id="onyx", name="Hush 1", endpoint="pocket://x", model="unigram")
+    unnamed = replace(unnamed, release=Release.PRE_RELEASE, family="stones")
+    hidden = replace(unnamed, id="flint", name="Hush 2", release=Release.HIDDEN)
+    with closing(Store(url)) as store, store.writing() as session:
+        roster.add(session, [*MODELS, unnamed, hidden], people.TERMINAL, NOW)
+    publish_into(url, folder)
+    assert problems(folder) == []
+    written = b"".join(file.read_bytes() for file in folder.iterdir())
+    assert b"onyx" in written
+    assert b"flint" not in written
+    assert b"Hush" not in written
 
 
 def test_a_hash_that_somebody_noted_is_in_the_chain_or_stands_for_the_folder(

@@ -234,8 +234,15 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         weigh = {"model": "id-y", "weight": "2.5"}
         assert admin.post("/admin/models/weigh", data=weigh).status_code == 303
         assert 'value="2.5"' in admin.get("/admin/models").text
+        hidden = NEW.replace('"w"', '"maple"').replace("Name w", "Veiled") + 'release = "hidden"'
+        assert admin.post("/admin/models/add", data={"roster": hidden}).status_code == 303
+        assert "maple enabled hidden" in text_of(admin.get("/admin/models").text)
+        release = {"model": "maple", "release": "pre-release"}
+        assert admin.post("/admin/models/release", data=release).status_code == 303
+        assert "maple enabled pre-release" in text_of(admin.get("/admin/models").text)
         acts = text_of(admin.get("/admin/log").text)
     done = ("changed the weight of id-y", "disabled the model id-x", "added the model w")
+    assert "Ada Lovelace let battle unnamed the model maple" in acts
     assert [acts.index(f"Ada Lovelace {one}") for one in done] == sorted(
         acts.index(f"Ada Lovelace {one}") for one in done
     )
@@ -247,6 +254,8 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         ("place", {"model": "id-x", "standing": "gone"}, "Choose what is to become"),
         ("place", {"model": "<b>", "standing": "retired"}, "The roster has no model '<b>'"),
         ("weigh", {"model": "id-x", "weight": "much"}, "A weight is a number"),
+        ("release", {"model": "id-x", "release": "soon"}, "Choose what is to become"),
+        ("release", {"model": "id-x", "release": "released"}, "'id-x' is released already"),
         ("add", {"roster": "models = 1"}, "must be [[models]] tables, got 1"),
         ("add", {"roster": "<i>"}, "not TOML"),
         ("add", {"roster": NEW + 'api_key_env = "ARENA_SECRET_KEY"'}, "There is no key 'ARENA_S"),

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board_view import Board, FitCheck, Misfit
-from arena.domain.model import Kind
+from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
+from arena.domain.model import Kind, Stage
 from arena.domain.words import Language
 from arena.pages.rendering import Visit
 from arena.pages.standings import BELOW, MOST_WRITTEN, Selection, leaderboard_page
-from tests.arena.pages.conftest import MakeBoard, MakeRow, a_hold, a_pair, a_record
-from tests.arena.pages.page import NOTHING, board_page, text, with_a_past
+from tests.arena.pages.conftest import NOW, MakeBoard, MakeRow, a_hold, a_pair, a_record
+from tests.arena.pages.page import NOTHING, Page, board_page, text, with_a_past
 
 
 def summary(board: Board) -> str:
@@ -118,6 +118,51 @@ def test_a_waiting_model_gets_a_reason_and_no_number(make_board: MakeBoard) -> N
     )
     assert row
     assert text(row[0]) == "– tuff-13b not yet 66 more votes needed 34"
+
+
+def test_retired_models_are_marked_and_can_be_hidden(
+    make_board: MakeBoard, make_row: MakeRow
+) -> None:
+    gone = replace(make_row("chalk-3b", 816.0), stage=Stage.RETIRED)
+    board = make_board(rows=(make_row(), gone))
+    page = board_page(board)
+    assert "chalk-3b retired Stone Works" in text(page)
+    assert "1 model has retired; its votes count on. Hide retired models" in text(page)
+    assert 'href="/leaderboard?retired=hide"' in page
+    selection = Selection.of("votes", "", "hide")
+    hidden = leaderboard_page(board, linked=True, now=NOW, selection=selection)
+    (table,) = re.findall(r'<table class="standings.*?</table>', hidden, re.DOTALL)
+    assert "chalk-3b" not in table
+    assert "1 model that has retired is hidden; ranks are those among all." in text(hidden)
+    assert 'href="/leaderboard?sort=votes">Show retired models' in hidden
+    assert {"name": "retired", "value": "hide", "type": "hidden"} in Page(hidden).all("input")
+    assert "retired" not in text(board_page(make_board()))
+
+
+def test_variants_stand_beside_the_ratings_and_as_the_best_of_so_many(
+    make_board: MakeBoard, make_row: MakeRow
+) -> None:
+    best = replace(make_row(), family="quartz", variants=10, best_of=1165.4, declared=1180.0)
+    other = replace(make_row("chalk-3b", 816.0), family="quartz", variants=10)
+    shown = text(board_page(make_board(rows=(best, other))))
+    assert "quartz-8b 10 variants Stone Works" in shown
+    assert "quartz-8b quartz 10 tested 1,184 1,165 1,180" in shown
+    assert "chalk-3b quartz 10 tested 816 – –" in shown
+    assert "Variants of one family" not in text(board_page(make_board()))
+
+
+def test_whose_models_are_voted_on_is_said_with_its_inequality(make_board: MakeBoard) -> None:
+    shares = tuple(
+        OrganisationShare(organisation=name, models=2, votes=votes, share=votes / 400)
+        for name, votes in (("Stone Works", 300), ("Clay", 100))
+    )
+    shown = text(board_page(make_board(shares=shares, gini=0.25))).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert "Of all sides of the votes, 75 % are of Stone Works." in shown
+    assert "Gini index between organisations: 0.25" in shown
+    assert "Clay 2 100 25 %" in shown
+    assert "Gini" not in text(board_page(make_board()))
 
 
 def test_warnings_stand_above_the_table(make_board: MakeBoard) -> None:

@@ -239,3 +239,14 @@ def test_the_check_of_models_takes_the_keys_of_the_file(
     checked = command("models", "check", "--roster", str(file), ARENA_KEYS=str(keys))
     assert checked.stdout.count("answered") == 2
     assert authorized(server) == {"Bearer sk-file"}
+
+
+def test_a_model_that_retires_is_marked_on_the_board_within_seconds(served: Served) -> None:
+    with served.visitor() as visitor:
+        for n in range(8):
+            visitor.vote(visitor.play(), ("model_a", "model_b", "tie")[n % 3])
+        change(served.database, "id-y", Standing.RETIRED)
+        deadline = time.monotonic() + 30
+        while '<span class="badge">retired</span>' not in visitor.get("/leaderboard").text:
+            assert time.monotonic() < deadline
+            time.sleep(0.3)
