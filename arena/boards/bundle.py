@@ -135,6 +135,7 @@ class PublishedMethod(Exact):
     words: Text
     level: float
     anchor_mean: float
+    listed_after: Count
     policy: Text
     policy_rules: list[Text]
     version: Text
@@ -152,6 +153,15 @@ class PublishedVotes(Exact):
     top_voter_share: float | None
 
 
+class PublishedShare(Exact):
+    """How often the models of an organisation were voted on."""
+
+    organisation: Text
+    models: Count
+    votes: Count
+    share: float
+
+
 class PublishedBoard(Exact):
     """A board as ``board.json`` has it: see `arena.domain.board_view.Board.to_dict`."""
 
@@ -159,6 +169,8 @@ class PublishedBoard(Exact):
     votes: PublishedVotes
     ratings: list[PublishedRow]
     waiting: list[PublishedWaiting]
+    shares: list[PublishedShare]
+    gini: float | None
     warnings: list[Text]
 
 

@@ -51,8 +51,8 @@ def test_the_end_says_which_answers_were_stopped() -> None:
     (turn,) = whole.turns
     stopped = replace(turn, b=replace(turn.b, status=AnswerStatus.STOPPED))
     end = list(events_since(replace(whole, turns=(stopped,)), Position()))
-    said = [event.data["status"] for event in end if event.name == "done"]
-    assert said == ["complete", "stopped"]
+    statuses = [event.data["status"] for event in end if event.name == "done"]
+    assert statuses == ["complete", "stopped"]
 
 
 def test_that_the_rest_may_be_shown_is_said_once_and_before_the_end() -> None:
