@@ -40,6 +40,10 @@ LIMITS = (
     "All of this is of these prompts and pairs of models; on other tasks judges err together "
     "more or less.",
 )
+NOISY = (
+    "Where most of the few people who voted on an item are wrong, every good judge errs on it at "
+    "once: with few votes an item the panel seems worth less than it is."
+)
 BOARD_NOTES = (
     "One model for people and judges: logit P(i over j) = gamma (theta_i - theta_j) + alpha first "
     "+ r_i - r_j. Intervals leave these people and judges as they are, and draw other prompts.",
@@ -58,7 +62,7 @@ def panel_page(panel: Panel, made: date) -> Page:
     """Say all that the report says, in its order."""
     sections = [
         *_heat(panel),
-        Section("Limits", points=(*panel.warnings, *_on_board(panel), *LIMITS)),
+        Section("Limits", points=tuple(_limits(panel))),
         Section("To make this again", code=command(panel)),
     ]
     return Page(
@@ -278,8 +282,13 @@ def _rating(one: Estimate) -> str:
     return number_of(one, 0)
 
 
-def _on_board(panel: Panel) -> tuple[str, ...]:
-    return () if panel.board is None else (*panel.board.warnings, *BOARD_NOTES)
+def _limits(panel: Panel) -> Iterator[str]:
+    yield from panel.warnings
+    if panel.board is not None:
+        yield from (*panel.board.warnings, *BOARD_NOTES)
+    if panel.by_people:
+        yield NOISY
+    yield from LIMITS
 
 
 def rows(panel: Panel) -> Iterator[dict[str, Any]]:

@@ -99,7 +99,7 @@ def consensus(panel: PanelData, n_eff: Estimate, level: float) -> Consensus:
     data = panel.data
     share = min(n_eff.value / len(data.judges), 1.0)
     raters = [
-        Rater(judge.name, judge.in_orders, share * _one_an_item(judge.in_orders))
+        Rater(judge.name, judge.in_orders, _one_an_item(judge.in_orders), share)
         for judge in data.judges
     ]
     if panel.by_people:

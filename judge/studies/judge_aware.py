@@ -28,12 +28,15 @@ class Rater:
     Attributes
     ----------
     weight : ndarray of shape (labels.n,)
-        For how many votes each row stands.
+        For how much of a verdict each row stands, as a half in two orders.
+    share : float
+        For how many votes a verdict counts, and as much less do the rater's residuals.
     """
 
     name: str
     labels: Labels
     weight: Floats
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +94,7 @@ class _Problem:
     n_prompts: int
     anchored: bool
     places: tuple[int, ...]
+    share: Floats
 
     @property
     def log_gamma(self) -> slice:
@@ -110,10 +114,16 @@ class _Problem:
     def size(self) -> int:
         return int(self.residual.stop)
 
+    def of_rater(self, k: int) -> Ints:
+        """Return where a rater's own parameters stand."""
+        start = self.residual.start + k * self.n_models
+        own = (self.log_gamma.start + k, self.alpha.start + k)
+        return np.array([*own, *range(start, start + self.n_models)])
+
     def penalty(self, spread: float) -> Floats:
         """Return the quadratic form that holds what the rows leave open, and shrinks residuals."""
         diagonal = np.zeros(self.size)
-        diagonal[self.residual] = 1 / spread**2
+        diagonal[self.residual] = np.repeat(self.share, self.n_models) / spread**2
         if self.anchored:
             diagonal[self.n_models] = 1e8
             diagonal[self.residual.start : self.residual.start + self.n_models] = 1e8
@@ -168,10 +178,26 @@ class _Solution:
     information: Floats
 
     def log_marginal(self, problem: _Problem, spread: float) -> float:
-        """Return Laplace's log marginal likelihood of the spread, up to a constant."""
-        free = problem.n_models * (problem.n_raters - problem.anchored)
-        _, log_det = np.linalg.slogdet(self.information)
-        return float(-self.objective - free * math.log(spread) - log_det / 2)
+        """Return Laplace's log marginal likelihood of the spread, up to a constant.
+
+        What is a judge's own counts by its share, as its verdicts do, so that a judge given twice
+        at half the share changes nothing.
+        """
+        n, information = problem.n_models, self.information.copy()
+        if not problem.anchored:  # strengths hold the scale here, that judges stand apart
+            theta = self.x[:n]
+            along = problem.n_raters * theta / float(theta @ theta)
+            information[:n, :n] += np.outer(along, along)
+            information[problem.log_gamma, problem.log_gamma] -= 1.0
+        between, within = information[:n, :n].copy(), 0.0
+        for k in range(int(problem.anchored), problem.n_raters):
+            own = problem.of_rater(k)
+            block, beside = information[np.ix_(own, own)], information[:n, own]
+            between -= beside @ np.linalg.solve(block, beside.T)
+            within += problem.share[k] * float(np.linalg.slogdet(block)[1])
+        free = n * float(problem.share[int(problem.anchored) :].sum())
+        log_det = within + float(np.linalg.slogdet(between)[1])
+        return -self.objective - free * math.log(spread) - log_det / 2
 
 
 def judge_aware(
@@ -185,10 +211,11 @@ def judge_aware(
 
         logit P_k(i over j) = gamma_k (theta_i - theta_j) + alpha_k first + r_ki - r_kj
 
-    with ``gamma_k > 0`` and ``r_ki ~ N(0, tau^2)``. People, if they are the first rater, are the
-    anchor: their gamma is 1, they have no r. Without them the geometric mean of gamma is 1. Where
-    a judge's rows show each pair of models one way round, alpha is not fitted. Newton's method on
-    all parameters; ``tau`` maximises Laplace's marginal likelihood.
+    with ``gamma_k > 0`` and ``r_ki ~ N(0, tau^2)``. A judge's verdicts and residuals count by
+    its share. People, if they are the first rater, are the anchor: their gamma is 1, they have no
+    r. Without them the geometric mean of gamma is 1. Where a judge's rows show each pair of models
+    one way round, alpha is not fitted. Newton's method on all parameters; ``tau`` maximises
+    Laplace's marginal likelihood.
 
     Parameters
     ----------
@@ -296,11 +323,12 @@ def _problem(items: Items, models: tuple[str, ...], raters: Sequence[Rater]) -> 
         b=b,
         score=(1 + label) / 2,
         first=first,
-        weight=np.concatenate([one.weight for one in raters]),
+        weight=np.concatenate([one.share * one.weight for one in raters]),
         prompt=items.prompt[item],
         n_prompts=items.n_prompts,
         anchored=raters[0].name == PEOPLE,
         places=tuple(_places(rater, a * len(models) + b, first)),
+        share=np.array([one.share for one in raters]),
     )
 
 
