@@ -46,7 +46,8 @@ NOISY = (
 )
 BOARD_NOTES = (
     "One model for people and judges: logit P(i over j) = gamma (theta_i - theta_j) + alpha first "
-    "+ r_i - r_j. Intervals leave these people and judges as they are, and draw other prompts.",
+    "+ r_i - r_j. Intervals allow for other prompts and for what judges do to a model beyond "
+    "their sensitivity, not for other people.",
     "The residual r is shrunk towards 0. Whether a judge favours its own model, arena study judge "
     "tests against its scatter over other models.",
 )

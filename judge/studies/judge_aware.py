@@ -57,8 +57,9 @@ class JudgeAware:
         ``r``, nats, shrunk; of people 0.
     spread : float
         ``tau``, the standard deviation of the residuals.
-    influence : ndarray of shape (n_prompts, n_parameters)
-        How far each prompt moved strengths, logs of sensitivities, places and residuals.
+    influence : ndarray of shape (n_prompts + n_residuals, n_parameters)
+        How far each prompt moved strengths, logs of sensitivities, places and residuals, and how
+        far one standard deviation of each residual of a judge does: intervals allow for both.
     insensitive : tuple of str
         Raters left out, who see nothing of what the others see.
     """
@@ -227,7 +228,8 @@ def judge_aware(
     Returns
     -------
     JudgeAware
-        Its influences are of the joint score, summed by prompt, with the observed information.
+        Its influences are of the joint score, summed by prompt, with the observed information,
+        and of the residuals, which are as random as the judges are.
 
     Raises
     ------
@@ -252,7 +254,7 @@ def judge_aware(
         first=alpha,
         residual=x[problem.residual].reshape(problem.n_raters, problem.n_models),
         spread=settled.spread,
-        influence=_influence(problem, settled.solution),
+        influence=_influence(problem, settled.solution, settled.spread),
         insensitive=settled.left_out,
     )
 
@@ -404,7 +406,12 @@ def _objective(problem: _Problem, penalty: Floats, x: Floats) -> float:
     return float(loss + x @ penalty @ x / 2)
 
 
-def _influence(problem: _Problem, solution: _Solution) -> Floats:
+def _influence(problem: _Problem, solution: _Solution, spread: float) -> Floats:
+    """Return what each prompt moved, and below it what one sd of each residual moves.
+
+    The estimate is off by ``H^-1 (scores - P r)``, with the penalty P and residuals of variance
+    ``P^-1``: the sum of squares of these rows is ``H^-1 (S + P) H^-1``.
+    """
     eta, gamma, apart = problem.linear(solution.x)
     left = problem.weight * (problem.score - scipy.special.expit(eta))
     scores = problem.slopes(gamma, apart).multiply(left[:, None]).tocsr()
@@ -413,4 +420,10 @@ def _influence(problem: _Problem, solution: _Solution) -> Floats:
         (np.ones(n), (problem.prompt, np.arange(n))), shape=(problem.n_prompts, n)
     )
     summed = np.asarray((by_prompt @ scores).todense())
-    return np.asarray(np.linalg.solve(solution.information, summed.T).T)
+    judged = int(problem.anchored)
+    first = problem.residual.start + judged * problem.n_models
+    shares = np.repeat(problem.share[judged:], problem.n_models)
+    by_residual = np.zeros((len(shares), problem.size))
+    by_residual[:, first:] = np.diag(np.sqrt(shares) / spread)
+    pulls = np.concatenate([summed, by_residual])
+    return np.asarray(np.linalg.solve(solution.information, pulls.T).T)

@@ -10,7 +10,6 @@ import numpy as np
 from judge.studies.consensus import Consensus, consensus
 from judge.studies.data import NO_ORDER
 from judge.studies.estimates import (
-    FEW_PROMPTS,
     SHARE,
     Estimate,
     clustered,
@@ -23,6 +22,7 @@ from judge.studies.estimates import (
     plural,
     sums_within,
 )
+from judge.studies.gates import MIN_PROMPTS
 from judge.studies.one_judge import identified
 from judge.studies.options import StudyOptions
 from judge.studies.panel_card import (
@@ -111,7 +111,7 @@ class Panel:
     @property
     def headline(self) -> str:
         """Say in a sentence how many judges the panel is worth."""
-        return _headline(self.card)
+        return _headline(self.card, self.n_prompts)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -248,9 +248,9 @@ def _warnings(
 ) -> Iterator[str]:
     yield from (text for text in data.data.warnings if board or text != NO_ORDER)
     n_prompts = int(errors.prompt.max()) + 1
-    if n_prompts < FEW_PROMPTS:
+    if n_prompts < MIN_PROMPTS:
         yield (
-            f"The items are of {plural(n_prompts, 'prompt')}: under {FEW_PROMPTS}, intervals, "
+            f"The items are of {plural(n_prompts, 'prompt')}: under {MIN_PROMPTS}, intervals, "
             "which draw prompts, are too narrow."
         )
     rates = errors.wrong.mean(axis=0)
@@ -269,9 +269,14 @@ def _warnings(
             )
 
 
-def _headline(card: Card) -> str:
+def _headline(card: Card, n_prompts: int) -> str:
     if card.k == 1:
         return "A panel of one judge is worth one."
+    if n_prompts < MIN_PROMPTS:
+        return (
+            f"How many independent judges these {card.k} are worth cannot be told from "
+            f"{plural(n_prompts, 'prompt')}."
+        )
     if card.n_eff.value is None:
         return f"How many independent judges these {card.k} are worth cannot be told."
     return f"These {card.k} judges are worth {number_of(card.n_eff, 1)} independent ones."
@@ -293,7 +298,7 @@ def _sentences(panel: Panel) -> Iterator[str]:
             f"On {plural(panel.n_ties, 'item')} of these the truth is a tie, or a split vote: a "
             "judge is right there only if it says tie."
         )
-    if one.k > 1:
+    if one.k > 1 and panel.n_prompts >= MIN_PROMPTS:
         yield _on_best(one.over_best, panel.best)
         yield _on_gap(one)
         yield _on_next(panel)
@@ -343,10 +348,10 @@ def _on_next(panel: Panel) -> str:
     first, second = panel.by_n_eff[:2]
     text = ""
     if second.n_eff is not None:
-        text = (
-            f"Beside {first.judge}, {second.judge} is the most independent: the two are worth "
-            f"{second.n_eff:.1f} judges. "
-        )
+        worth = "the two err on different items"
+        if second.n_eff <= 2:
+            worth = f"the two are worth {second.n_eff:.1f} judges"
+        text = f"Beside {first.judge}, {second.judge} is the most independent: {worth}. "
     best = max(panel.by_accuracy, key=lambda one: one.majority)
     chosen = panel.by_accuracy[: panel.by_accuracy.index(best) + 1]
     if len(chosen) == 1:
@@ -363,8 +368,8 @@ def _on_unread(panel: Panel) -> str:
     text = ""
     if unread:
         text = (
-            f"{unread:,} of {total:,} verdicts were not read: they are no errors, and count "
-            "nowhere. "
+            f"{unread:,} of {total:,} verdicts {'was' if unread == 1 else 'were'} not read: that "
+            "is no error, and counts nowhere. "
         )
     if left_out:
         text += (

@@ -1,6 +1,7 @@
 """`arena study panel`, as it is typed: the keys of its JSON are a promise."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_failures_are_counted_on_the_terminal_and_are_no_errors(
     assert (report["unread"], report["items"], whole["items"]) == (4, 119, 120)
     result = arena("study", "panel", "verdicts.csv", "--rounds", "50", COLUMNS="200")
     shown = " ".join(result.stdout.split())
-    assert "4 of 480 verdicts were not read: they are no errors, and count nowhere." in shown
+    assert "4 of 480 verdicts were not read: that is no error, and counts nowhere." in shown
     assert "1 item of 120 is left out" in shown
     assert "Correlation of errors" in shown
     assert "Without the family" in shown
@@ -93,9 +94,9 @@ def test_the_board_stands_below_what_the_panel_is_worth(arena: Command, tmp_path
         one, other = rng.choice(3, 2, replace=False).tolist()
         sides = (f"i{item}", models[one], models[other])
         likely = 1 / (1 + np.exp(1.5 * (one - other)))
-        said = ["model_a" if rng.random() < likely else "model_b" for _ in range(4)]
-        votes.append((*sides, said[0], f"v{item % 30}"))
-        rows += [(*sides, said[k], f"judge{k}") for k in (1, 2, 3)]
+        sides_won = ["model_a" if rng.random() < likely else "model_b" for _ in range(4)]
+        votes.append((*sides, sides_won[0], f"v{item % 30}"))
+        rows += [(*sides, sides_won[k], f"judge{k}") for k in (1, 2, 3)]
     head = "item_id,model_a,model_b,winner"
     written(tmp_path / "verdicts.csv", rows, f"{head},judge")
     written(tmp_path / "votes.csv", votes, f"{head},voter")
@@ -146,6 +147,21 @@ def test_hostile_names_reach_no_page_as_markup(arena: Command, tmp_path: Path) -
     assert evil not in result.stdout
     shown = arena("study", "panel", "verdicts.csv", "--rounds", "50").stdout
     assert "\x1b[31m" not in shown
+
+
+def test_every_option_and_key_is_explained(arena: Command, tmp_path: Path) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "panels.md").read_text(encoding="utf-8")
+    shown = arena("study", "panel", "--help", COLUMNS="200").stdout.split("Examples")[0]
+    options = set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--format"}
+    assert [option for option in options if f"`{option}" not in document] == []
+    verdicts(tmp_path, 40)
+    report = message(arena, "verdicts.csv")
+    keys = [*report, *report["accuracy"], *report["next"], *report["judges"][0]]
+    bare = [key for key in keys if not key.endswith(("_lower", "_upper"))]
+    assert [key for key in bare if f"`{key}`" not in document and key != "judge"] == []
+    rows = document.split("```csv\n")[1].split("```")[0]
+    (tmp_path / "verdicts.csv").write_text(rows, encoding="utf-8")
+    assert message(arena, "verdicts.csv")["unread"] == 1
 
 
 def test_the_examples_of_the_help_work(arena: Command, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def latent(
     """Draw errors of judges that share a latent factor with a loading, shape (n, k)."""
     shared = rng.normal(size=(n, 1))
     own = rng.normal(size=(n, len(rates)))
-    return loading * shared + np.sqrt(1 - loading**2) * own < norm.ppf(rates)
+    errs: NDArray[np.bool_] = loading * shared + np.sqrt(1 - loading**2) * own < norm.ppf(rates)
+    return errs
 
 
 def true_n_eff(rate: float, loading: float, k: int) -> float:

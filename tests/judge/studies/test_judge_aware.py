@@ -129,7 +129,7 @@ def test_one_rater_and_no_residuals_are_bradley_terry() -> None:
     fitted = world.fit(rater(PEOPLE, unplaced), spread=0.5)
     plain = preferences(world.items, unplaced)
     np.testing.assert_allclose(fitted.theta, plain.theta, atol=1e-6)
-    moved = fitted.influence[:, : len(THETA)]
+    moved = fitted.influence[:, : len(THETA)]  # people have no residuals
     np.testing.assert_allclose(moved, plain.influence, atol=1e-6)
 
 
@@ -222,10 +222,10 @@ def test_the_pooled_prediction_is_one_verdict_an_item_and_calibrated() -> None:
     assert pooled.n == world.items.n
     assert len(np.unique(pooled.item)) == pooled.n
     rest = np.arange(1000, 3000)
-    said, voted = pooled.probability[rest], (1 + people.label[rest]) / 2
+    predicted, voted = pooled.probability[rest], (1 + people.label[rest]) / 2
     for low, high in ((0.2, 0.5), (0.5, 0.8)):
-        inside = (said > low) & (said < high)
-        assert said[inside].mean() == pytest.approx(voted[inside].mean(), abs=0.05)
+        inside = (predicted > low) & (predicted < high)
+        assert predicted[inside].mean() == pytest.approx(voted[inside].mean(), abs=0.05)
 
 
 def test_no_item_is_predicted_by_its_own_votes() -> None:

@@ -95,7 +95,7 @@ def test_what_could_not_be_parsed_is_no_error_and_is_counted(
     assert one["n_eff"] == pytest.approx(2.270, abs=0.001)
     assert {row["judge"]: row["unread"] for row in one["judges"]}["Falcon"] == 3
     assert one["sentences"][-1] == (
-        "10 of 1,938 verdicts were not read: they are no errors, and count nowhere. 10 items of "
+        "10 of 1,938 verdicts were not read: that is no error, and counts nowhere. 10 items of "
         "323 are left out, for not every judge has a verdict there that was read."
     )
 
@@ -266,6 +266,15 @@ def test_the_sentences_say_what_is_planted(tmp_path: Path) -> None:
     assert "less often than this panel" in sentences[2]
     _, sentences = planted(tmp_path, independent[:, :2])
     assert "takes three judges to tell" in sentences[2]
+
+
+def test_nothing_is_claimed_from_few_prompts(tmp_path: Path) -> None:
+    wrong = np.random.default_rng(20).random((19, 3)) < 0.3
+    headline, sentences = planted(tmp_path, wrong)
+    assert headline == (
+        "How many independent judges these 3 are worth cannot be told from 19 prompts."
+    )
+    assert len(sentences) == 1
 
 
 def test_no_interval_of_a_claim_holds_zero_for_alike_judges(tmp_path: Path) -> None:
