@@ -286,7 +286,7 @@ def _rating(one: Estimate) -> str:
 def _limits(panel: Panel) -> Iterator[str]:
     yield from panel.warnings
     if panel.board is not None:
-        yield from (*panel.board.warnings, *BOARD_NOTES)
+        yield from BOARD_NOTES
     if panel.by_people:
         yield NOISY
     yield from LIMITS

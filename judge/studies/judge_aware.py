@@ -16,6 +16,7 @@ from rating.typing import Floats, Ints
 PEOPLE = "people"
 LEAST_SENSITIVITY = 0.02
 """A judge that sees less than this share of what the others see has no place on their board."""
+FEWEST_MODELS = 3
 NARROWEST, WIDEST = 0.02, 2.0
 """Where the spread of what judges do to a model beyond strengths is looked for, in nats."""
 _MOST_STEPS = 200
@@ -234,8 +235,8 @@ def judge_aware(
     Raises
     ------
     NotIdentifiedError
-        If the rows leave a strength without a finite value, or fewer than two raters see any of
-        what the others see.
+        If the rows are on two models alone or leave a strength without a finite value, or fewer
+        than two raters see any of what the others see.
 
     References
     ----------
@@ -306,7 +307,14 @@ def _connected(items: Items, raters: Sequence[Rater]) -> tuple[str, ...]:
     every = Labels(
         *(np.concatenate([getattr(rater.labels, name) for rater in raters]) for name in columns)
     )
-    return preferences(items, every).models
+    models = preferences(items, every).models
+    if len(models) < FEWEST_MODELS:
+        msg = (
+            f"The verdicts are on {' and '.join(models)} alone: how far these are apart and how "
+            f"sensitive a judge is can be told from {FEWEST_MODELS} models on."
+        )
+        raise NotIdentifiedError(msg)
+    return models
 
 
 def _problem(items: Items, models: tuple[str, ...], raters: Sequence[Rater]) -> _Problem:

@@ -194,6 +194,7 @@ def study_panel(
     rated = None
     if board:
         rated = identified("Board", lambda: consensus(data, whole.n_eff, options.level), warnings)
+        warnings += () if rated is None else rated.warnings
     return Panel(
         verdicts=tuple(verdicts),
         votes=votes,

@@ -299,11 +299,19 @@ def test_other_names_of_judges_give_the_same_board(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("winners", "reason"),
+    [
+        (("model_a", "model_a"), "Board: "),
+        (("model_a", "model_b"), "Board: The verdicts are on x and y alone"),
+    ],
+)
 def test_a_board_that_the_rows_do_not_determine_is_a_warning_beside_the_card(
-    tmp_path: Path,
+    winners: tuple[str, str], reason: str, tmp_path: Path
 ) -> None:
     rows = [
-        (f"i{k}", "x", "y", "model_a", "model_a" if k % 2 else "model_b", "owl") for k in range(30)
+        (f"i{k}", "x", "y", winners[k % 3 == 0], winners[0] if k % 2 else "model_b", "owl")
+        for k in range(30)
     ]
     head = "item_id,model_a,model_b,winner,label,judge"
     panel = study_panel(
@@ -311,4 +319,13 @@ def test_a_board_that_the_rows_do_not_determine_is_a_warning_beside_the_card(
     )
     assert panel.board is None
     assert panel.card.n_eff.value == 1
-    assert any(text.startswith("Board: ") for text in panel.warnings)
+    assert any(text.startswith(reason) for text in panel.warnings)
+
+
+def test_who_is_not_on_the_board_is_named_among_the_warnings(tmp_path: Path) -> None:
+    world = World(15, 500)
+    judges = {"good": world.labels(1.2), "anti": world.labels(-1.2)}
+    panel = files(tmp_path, world, world.labels(), judges)
+    assert panel.board is not None
+    assert panel.board.insensitive == ("anti",)
+    assert any(text.startswith("anti is not on the board") for text in panel.warnings)
