@@ -417,8 +417,10 @@ def _objective(problem: _Problem, penalty: Floats, x: Floats) -> float:
 def _influence(problem: _Problem, solution: _Solution, spread: float) -> Floats:
     """Return what each prompt moved, and below it what one sd of each residual moves.
 
-    The estimate is off by ``H^-1 (scores - P r)``, with the penalty P and residuals of variance
-    ``P^-1``: the sum of squares of these rows is ``H^-1 (S + P) H^-1``.
+    The estimate is off by ``H^-1 (scores - P r)``, with the penalty ``P = share / tau^2`` and
+    residuals of variance ``tau^2``. For strengths, on which the residuals of all judges work,
+    these are taken as alike as their errors, so that the sum of squares is ``H^-1 (S + P) H^-1``;
+    for what is a judge's own they are its own, ``H^-1 (S + share P) H^-1``.
     """
     eta, gamma, apart = problem.linear(solution.x)
     left = problem.weight * (problem.score - scipy.special.expit(eta))
@@ -434,4 +436,6 @@ def _influence(problem: _Problem, solution: _Solution, spread: float) -> Floats:
     by_residual = np.zeros((len(shares), problem.size))
     by_residual[:, first:] = np.diag(np.sqrt(shares) / spread)
     pulls = np.concatenate([summed, by_residual])
-    return np.asarray(np.linalg.solve(solution.information, pulls.T).T)
+    influence = np.asarray(np.linalg.solve(solution.information, pulls.T).T)
+    influence[len(summed) :, problem.n_models :] *= np.sqrt(shares)[:, None]
+    return influence
