@@ -239,9 +239,9 @@ def _board(panel: Panel, board: Consensus) -> Iterator[Table]:
             )
             for name, one in board.sensitivity.items()
         },
-        "Sensitivity: nats of the judge for one of the board. The others are in points: what a "
-        "first place is worth, and by how much a judge lifts the model that is its own by its "
-        f"name beyond that. What judges do to any model has a standard deviation of "
+        "Sensitivity: nats of the judge for one of the board. The others are in points: what "
+        "being shown first is worth, and by how much a judge lifts the model that is its own by "
+        f"its name beyond that. What judges do to any model has a standard deviation of "
         f"{board.spread:.0f}.",
     )
     if len(board.ratings) <= MOST_RESIDUALS:

@@ -59,8 +59,9 @@ class JudgeAware:
     spread : float
         ``tau``, the standard deviation of the residuals.
     influence : ndarray of shape (n_prompts + n_residuals, n_parameters)
-        How far each prompt moved strengths, logs of sensitivities, places and residuals, and how
-        far one standard deviation of each residual of a judge does: intervals allow for both.
+        How far each prompt moved strengths, logs of sensitivities, position biases and residuals,
+        and how far one standard deviation of each residual of a judge does: intervals allow for
+        both.
     insensitive : tuple of str
         Raters left out, who see nothing of what the others see.
     """
@@ -81,7 +82,7 @@ class _Problem:
     """Rows of all raters, and where each parameter stands.
 
     ``anchored`` is whether the first rater is people, whose sensitivity is 1 and who have no
-    residuals. ``places`` are the raters whose rows tell what being shown first is worth.
+    residuals. ``both_ways`` are the raters whose rows tell what being shown first is worth.
     """
 
     n_models: int
@@ -95,7 +96,7 @@ class _Problem:
     prompt: Ints
     n_prompts: int
     anchored: bool
-    places: tuple[int, ...]
+    both_ways: tuple[int, ...]
     share: Floats
 
     @property
@@ -129,8 +130,8 @@ class _Problem:
         if self.anchored:
             diagonal[self.n_models] = 1e8
             diagonal[self.residual.start : self.residual.start + self.n_models] = 1e8
-        unplaced = [k for k in range(self.n_raters) if k not in self.places]
-        diagonal[[self.alpha.start + k for k in unplaced]] = 1e8
+        one_way = [k for k in range(self.n_raters) if k not in self.both_ways]
+        diagonal[[self.alpha.start + k for k in one_way]] = 1e8
         form = np.diag(diagonal)
         form[: self.n_models, : self.n_models] += 1.0  # strengths sum to zero
         if not self.anchored:
@@ -246,7 +247,7 @@ def judge_aware(
     settled = _settled(items, _connected(items, raters), raters, spread)
     problem, x = settled.problem, settled.solution.x
     alpha = np.full(problem.n_raters, np.nan)
-    alpha[list(problem.places)] = x[problem.alpha][list(problem.places)]
+    alpha[list(problem.both_ways)] = x[problem.alpha][list(problem.both_ways)]
     return JudgeAware(
         models=settled.models,
         raters=tuple(rater.name for rater in settled.raters),
@@ -337,12 +338,12 @@ def _problem(items: Items, models: tuple[str, ...], raters: Sequence[Rater]) -> 
         prompt=items.prompt[item],
         n_prompts=items.n_prompts,
         anchored=raters[0].name == PEOPLE,
-        places=tuple(_places(rater, a * len(models) + b, first)),
+        both_ways=tuple(_shown_both_ways(rater, a * len(models) + b, first)),
         share=np.array([one.share for one in raters]),
     )
 
 
-def _places(rater: Ints, pair: Ints, first: Floats) -> Iterator[int]:
+def _shown_both_ways(rater: Ints, pair: Ints, first: Floats) -> Iterator[int]:
     """Give the raters who were shown some pair of models both ways round."""
     for k in range(int(rater.max()) + 1):
         own = rater == k

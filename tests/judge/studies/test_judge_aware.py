@@ -35,7 +35,7 @@ WORTH = Estimate(2.0, 1.8, 2.2, 2000)
 
 
 class World:
-    """Pairs of models, and raters of planted sensitivity, place effect and favourite."""
+    """Pairs of models, and raters of planted sensitivity, position bias and favourite."""
 
     def __init__(self, seed: int, n: int = 2000, *, each: int = 1) -> None:
         self.rng = np.random.default_rng(seed)
