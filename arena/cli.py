@@ -75,6 +75,7 @@ COMMANDS = {
     "judge score": "judge_score:score",
     "judge probe": "judge_probe:probe",
     "study judge": "study:judge",
+    "study panel": "study:panel",
     "study scores": "study:scores",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",

@@ -1,4 +1,4 @@
-"""`arena study judge` and `arena study scores`."""
+"""`arena study judge`, `arena study panel` and `arena study scores`."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from judge.report.files import Page
+    from judge.studies.panel import Panel
     from judge.studies.scores import Scored
     from judge.studies.study import Study
 
@@ -31,6 +32,8 @@ Out = Annotated[
 
 DRAWN = "^(options|rounds|seed|level)$"
 """What scores take of the options."""
+OF_PANEL = "^(options|voters|rounds|seed|level)$"
+"""What a panel takes of the options."""
 
 
 def judge(
@@ -74,6 +77,55 @@ def judge(
         result = study_judges(cast[0] if cast else votes_of(votes), given, options, advance)
         written = None if out is None else write_report(result, out, made)
     _tell(result, lambda: report_page(result, made), form, written)
+
+
+def panel(
+    verdicts: list[str],
+    /,
+    *,
+    votes: Annotated[str | None, Parameter(metavar="VOTES")] = None,
+    board: bool = False,
+    options: Annotated[StudyOptions, Flat, Parameter(parse=OF_PANEL)] = StudyOptions(),  # noqa: B008
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Say how many independent judges a panel is worth, and which judge to add next.
+
+    Verdicts are held against what most people say of an item, or against a column label beside
+    them. An item counts where every judge has a verdict that was read; one that was not is
+    counted, and is no error. Exit code 2: options or files that cannot be used.
+
+    Parameters
+    ----------
+    verdicts
+        Files, folders or patterns, each a table of one judge or several (column judge; without
+        one, a judge is named by its file).
+    votes
+        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+    board
+        Rate the models by people and judges together, and say how each judge stands to the board.
+
+    Examples
+    --------
+    arena study panel verdicts.csv --votes votes.csv --board
+    arena study panel one.csv other.csv --format json
+    """
+    _require_folder(out)
+    from arena.boards.source import votes_of
+    from judge.report.panel import panel_page, write_panel
+    from judge.studies.panel import study_panel
+    from rating.tables.sources import shared
+
+    made = datetime.now(UTC).date()
+    with working("Studying"):
+        named = [] if votes is None or "://" in votes else [votes]
+        sources = shared([chosen.votes(source) for source in (*verdicts, *named)])
+        given, cast = sources[: len(verdicts)], sources[len(verdicts) :]
+        people = None if votes is None else cast[0] if cast else votes_of(votes)
+        result = study_panel(given, people, options, board=board)
+        written = None if out is None else write_panel(result, out, made)
+    _tell(result, lambda: panel_page(result, made), form, written)
 
 
 def scores(
@@ -137,7 +189,7 @@ def _require_folder(out: Path | None) -> None:
 
 
 def _tell(
-    result: "Study | Scored",
+    result: "Study | Panel | Scored",
     page: "Callable[[], Page]",
     form: str | None,
     written: Path | None,

@@ -350,7 +350,7 @@ def _limits(study: Study) -> Section:
     return Section("Limits", points=(*study.warnings, *always))
 
 
-def _words(files: Files) -> Iterator[str]:
+def option_words(files: Files) -> Iterator[str]:
     """Give the options that say what is read of files, each as one word."""
     if files.where is not None:
         yield f"--where={files.where}"
@@ -363,5 +363,5 @@ def command(study: Study) -> str:
     words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
     words += study.options.words()
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
-    words += dict.fromkeys(word for files in sources for word in _words(files))
+    words += dict.fromkeys(word for files in sources for word in option_words(files))
     return shlex.join([*words, "--out", "study"])

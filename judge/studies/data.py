@@ -19,6 +19,10 @@ from rating.typing import Bools, Floats, Ints
 ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
+NO_ORDER = (
+    "The verdicts have no column order, and every pair of models stands one way round: "
+    "which response the judge saw first is not known."
+)
 FEATURES = ("length", "format", "refusal")
 PAIR = "pair"
 """Groups items by their two models, where no column has this name."""
@@ -96,14 +100,16 @@ def read_study(
     DataError
         If a source cannot be read, the two have no item in common, or an option does not fit.
     """
-    cast = _chosen(read_rows(votes, unread=False, by=by), voters)
+    cast = read_votes(votes, voters, by)
     given = read_rows(verdicts, unread=True, by=by)
     aligned = align(cast, given)
     data = study_data(cast, given, aligned)
     return data if by is None else replace(data, groups=parted(cast, given, aligned, by))
 
 
-def _chosen(rows: Rows, pattern: str | None) -> Rows:
+def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Rows:
+    """Read the votes of people, of those whose names fit a pattern; raises `DataError`."""
+    rows = read_rows(votes, unread=False, by=by)
     if pattern is None:
         return rows
     column = rows.names.get("voter")
@@ -223,10 +229,7 @@ def _shown_first(
     both_ways = np.isin(pair[flipped], pair[~flipped]).any()
     if both_ways:
         return _left_first(rows), None
-    return np.zeros(rows.n, dtype=np.int8), (
-        "The verdicts have no column order, and every pair of models stands one way round: "
-        "which response the judge saw first is not known."
-    )
+    return np.zeros(rows.n, dtype=np.int8), NO_ORDER
 
 
 def _orders(rows: Rows, column: Coded) -> NDArray[np.int8]:

@@ -274,7 +274,7 @@ def shared(sources: Sequence[Files]) -> list[Files]:
 
 
 def _own(files: Files, sources: Sequence[Files]) -> Files:
-    there = {other: _columns_of(other) for other in {files, *sources}}
+    there = {other: columns_of(other) for other in {files, *sources}}
     for _, theirs in files.columns:
         if not any(theirs in names for names in there.values()):
             require(theirs, there[files])
@@ -284,7 +284,7 @@ def _own(files: Files, sources: Sequence[Files]) -> Files:
     return replace(files, columns=columns, where=where)
 
 
-def _columns_of(files: Files) -> list[str]:
+def columns_of(files: Files) -> list[str]:
     """Name the columns that a source has, and those that are made of its format."""
     path = expanded(files.paths)[0]
     in_json = kind_of(path) == "JSON"
