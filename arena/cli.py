@@ -69,6 +69,7 @@ COMMANDS = {
     "judge probe": "judge_probe:probe",
     "study judge": "study:judge",
     "study scores": "study:scores",
+    "newcomer": "newcomer:newcomer",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",
     "probe board": "probe:board",
