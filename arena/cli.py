@@ -70,6 +70,7 @@ COMMANDS = {
     "study judge": "study:judge",
     "study scores": "study:scores",
     "newcomer": "newcomer:newcomer",
+    "race": "race:race",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",
     "probe board": "probe:board",

@@ -10,7 +10,7 @@ import scipy  # its submodules load on first use
 
 from judge.studies.alignment import align
 from judge.studies.biases import own_model
-from judge.studies.data import JudgeVerdicts, StudyData, study_data
+from judge.studies.data import JudgeVerdicts, StudyData, judge_of, study_data
 from judge.studies.estimates import Estimate, finite, joined, plural, points_of
 from judge.studies.powered_ratings import powered_ratings
 from judge.studies.rows import Source, read_rows
@@ -237,18 +237,7 @@ def rate_newcomer(
     cast = read_rows(votes, unread=False)
     given, kind = with_signal(read_rows(verdicts, unread=True, marks=True))
     data = study_data(cast, given, align(cast, given))
-    return newcomer(data, _judge_of(data, options.judge), model, options, kind, progress)
-
-
-def _judge_of(data: StudyData, name: str | None) -> JudgeVerdicts:
-    names = [judge.name for judge in data.judges]
-    if name is None and len(names) == 1:
-        return data.judges[0]
-    if name not in names:
-        asked = "Verdicts of several judges" if name is None else f"There is no judge {name!r}"
-        msg = f"{asked}: choose one of {joined(names)} with --judge."
-        raise DataError(msg)
-    return data.judges[names.index(name)]
+    return newcomer(data, judge_of(data, options.judge), model, options, kind, progress)
 
 
 def newcomer(

@@ -25,9 +25,9 @@ def write(folder: Path, more: str = "preference") -> None:
     (folder / "votes.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
     odds = np.log(verdicts.probability / (1 - verdicts.probability))
     given = {
-        "preference": verdicts.probability,
+        "preference": [str(x) for x in verdicts.probability],
         "score_a,score_b": [f"{5 + x},5" for x in odds],
-        "confidence": np.abs(odds),
+        "confidence": [str(x) for x in np.abs(odds)],
         "": [""] * verdicts.n,
     }[more]
     rows = [

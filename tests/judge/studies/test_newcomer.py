@@ -53,7 +53,7 @@ def sample(published_data: Path) -> Sample:
     ]
     people = np.array([1 - float(row["human_pref"]) for row in table])
     each = np.arange(len(table))
-    rows = Compared(np.array(sides), each, each, people, np.subtract(*marks))
+    rows = Compared(np.array(sides), each, each, people, np.subtract(marks[0], marks[1]))
     return Sample(models, rows, np.array([1 - float(row["judge_pref"]) for row in table]))
 
 
@@ -122,9 +122,9 @@ def test_each_model_of_the_sample_lies_where_its_interval_says(
 @pytest.mark.parametrize("judge", ["gpt-4", "gpt-3.5"])
 def test_a_model_of_llmfao_lies_where_either_judge_says(published_data: Path, judge: str) -> None:
     folder = published_data / "votes" / "llmfao"
-    sources = [str(folder / name) for name in ("votes.parquet", "judgments.parquet")]
+    votes, verdicts = (str(folder / name) for name in ("votes.parquet", "judgments.parquet"))
     model = "Alpaca (7B)"
-    rated = rate_newcomer(*sources, model, NewcomerOptions(judge=judge))
+    rated = rate_newcomer(votes, verdicts, model, NewcomerOptions(judge=judge))
     assert rated.calibrated_on >= 50
     known = {one.model: one for one in rated.known}
     off = [abs(one.error) / np.hypot(one.standard_error, rated.gap) for one in known.values()]
@@ -135,8 +135,8 @@ def test_a_model_of_llmfao_lies_where_either_judge_says(published_data: Path, ju
 @pytest.mark.published
 def test_six_models_of_mt_bench_are_not_enough(published_data: Path) -> None:
     folder = published_data / "votes" / "mtbench"
-    sources = [str(folder / name) for name in ("votes.parquet", "judgments.parquet")]
-    rated = rate_newcomer(*sources, "alpaca-13b")
+    votes, verdicts = (str(folder / name) for name in ("votes.parquet", "judgments.parquet"))
+    rated = rate_newcomer(votes, verdicts, "alpaca-13b")
     assert rated.calibrated_on < 10
     assert any(text.startswith("There are not enough known models") for text in rated.warnings)
     assert "Left out of the interval, as the judge's own: gpt-4." in rated.warnings
