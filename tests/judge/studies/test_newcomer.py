@@ -262,10 +262,10 @@ def test_an_isotonic_map_treats_both_sides_alike_and_never_falls() -> None:
     rows = Compared(np.zeros((3000, 2), dtype=int), each, each, won, signal)
     learnt = calibrated(rows, "isotonic")
     grid = np.linspace(-4, 4, 81)
-    found = learnt.probability(grid)
-    assert (np.diff(found) >= 0).all()
-    assert found + learnt.probability(-grid) == pytest.approx(1)
-    assert np.abs(found - expit(np.sign(grid) * np.sqrt(np.abs(grid)))).max() < 0.12
+    mapped = learnt.probability(grid)
+    assert (np.diff(mapped) >= 0).all()
+    assert mapped + learnt.probability(-grid) == pytest.approx(1)
+    assert np.abs(mapped - expit(np.sign(grid) * np.sqrt(np.abs(grid)))).max() < 0.12
 
 
 def test_what_residuals_vary_by_beyond_sampling() -> None:
