@@ -32,7 +32,7 @@ def races(lead: int, way: str, runs: int) -> Iterator[Race]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--leads", type=int, nargs="+", default=[*LEADS])
     asked = parser.parse_args()
     print(f"| lead | {' | '.join(WAYS)} | of uniform | stopped wrongly |")
