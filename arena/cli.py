@@ -77,6 +77,8 @@ COMMANDS = {
     "study judge": "study:judge",
     "study panel": "study:panel",
     "study scores": "study:scores",
+    "newcomer": "newcomer:newcomer",
+    "race": "race:race",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",
     "probe board": "probe:board",

@@ -150,6 +150,7 @@ def gain_pairs(
     covariance: Floats,
     *,
     top: int | None = None,
+    contrast: Floats | None = None,
     exploration: float = EXPLORATION,
 ) -> Floats:
     """Return probabilities by what one more vote takes off the neighbours' variances.
@@ -173,6 +174,8 @@ def gain_pairs(
         In squared nats.
     top : int, optional
         Differences among so many of the strongest count; all by default.
+    contrast : ndarray of shape (n_models, n_models), optional
+        Another C than the neighbours', such as `pair_contrast`.
 
     Raises
     ------
@@ -180,7 +183,8 @@ def gain_pairs(
         If ``top`` is not between 2 and n_models, ``covariance`` is not finite
         or not symmetric, or ``exploration`` is out of range.
     """
-    gain = vote_gain(theta, covariance, neighbour_contrast(theta, top))
+    wanted = neighbour_contrast(theta, top) if contrast is None else contrast
+    gain = vote_gain(theta, covariance, wanted)
     return _mixed(gain, exploration)
 
 
@@ -225,6 +229,19 @@ def neighbour_contrast(theta: Floats, top: int | None = None) -> Floats:
     rows[np.arange(len(rows)), order[:-1]] = 1
     rows[np.arange(len(rows)), order[1:]] = -1
     return rows.T @ rows
+
+
+def pair_contrast(n_models: int, first: int, second: int) -> Floats:
+    """Return ``c c'`` of the difference of two models: for a race between them.
+
+    Examples
+    --------
+    >>> pair_contrast(3, 0, 2).tolist()
+    [[1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 1.0]]
+    """
+    row = np.zeros(n_models)
+    row[first], row[second] = 1, -1
+    return np.outer(row, row)
 
 
 def draw_pair(probabilities: Floats, rng: np.random.Generator) -> PairDraw:

@@ -147,6 +147,17 @@ def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
     )
 
 
+def judge_of(data: StudyData, name: str | None) -> JudgeVerdicts:
+    """Give the judge of a name, or the only one; raises `DataError` where that is not clear."""
+    names = [judge.name for judge in data.judges]
+    if name is None and len(names) == 1:
+        return data.judges[0]
+    if name not in names:
+        asked = "Verdicts of several judges" if name is None else f"There is no judge {name!r}"
+        raise DataError(f"{asked}: choose one of {', '.join(map(repr, names))} with --judge.")
+    return data.judges[names.index(name)]
+
+
 def _rows_of(rows: Rows, item: Ints, n_items: int) -> Ints:
     first_row = np.full(n_items, -1, dtype=np.int64)
     first_row[item[::-1]] = rows.numbers["row"][::-1].astype(np.int64)  # the first of each

@@ -69,6 +69,9 @@ NAMED: Mapping[str, tuple[str, ...]] = {
 }
 """Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
 
+MARKS = ("score_a", "score_b", "confidence")
+"""Numbers that a judge may give beside its verdict, and that are read where they are asked for."""
+
 DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
 
@@ -92,7 +95,7 @@ class Rows:
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
-        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1.
+        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1; `MARKS` where they were asked for.
     label : ndarray of shape (n,), int8
         1 for side A, 0 for a tie, -1 for side B; 0 where it was not read.
     read : ndarray of shape (n,), bool
@@ -129,7 +132,7 @@ Source = str | Path | Files | LoggedColumns
 """Files, or the votes of an arena's log."""
 
 
-def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
+def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: bool = False) -> Rows:
     """Read the rows of a file, or the votes of a log that its policy counts.
 
     Votes that are a judge's run count once a case (`rating.tables.vote_filter`); verdicts stay
@@ -141,6 +144,8 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
         Keep rows without a winner, as unread verdicts; else they raise.
     by : str, optional
         Column to read beside the others, where it is there.
+    marks : bool
+        Read `MARKS` too, where they are there.
 
     Raises
     ------
@@ -150,9 +155,15 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None) -> Rows:
     if isinstance(source, LoggedColumns):
         return _counted(_logged(source), source.name, unread=unread)
     holds = "verdicts" if unread else "votes"
-    with opened(source, lambda there: _wanted(there, by), holds=holds) as frame:
+    also = MARKS if marks else ()
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        return [*_wanted(there, by), *(name for name in also if name in there)]
+
+    with opened(source, wanted, holds=holds) as frame:
         there = frame.collect_schema().names()
         texts, numbers = _roles(there, by)
+        numbers |= {name: name for name in also if name in there}
         rows = numbered(frame).project(_measured(there))
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
         lazy: nw.LazyFrame[Any] = nw.from_native(rows)

@@ -18,6 +18,7 @@ from rating.tables.files import Files
 from rating.tables.sources import LoggedColumns, only_of_text, opened
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.race import RaceVotes
 
 NEEDED = ("model_a", "model_b", "winner", "voter")
 
@@ -58,6 +59,12 @@ class OrderedVotes:
         """Give some of the votes."""
         columns = {name: getattr(self, name)[rows] for name in ("left", "right", "score", "voter")}
         return replace(self, **columns)
+
+    def raced(self) -> RaceVotes:
+        """Give the votes to a race; no judge helps."""
+        none = np.empty(0)
+        score = self.score.astype(np.float64)
+        return RaceVotes(self.models, self.left, self.right, score, self.voter, none, none)
 
 
 def read_ordered(source: str | Path | Files | LoggedColumns, columns: Columns) -> OrderedVotes:

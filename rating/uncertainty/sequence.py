@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rating.errors import DataError
-from rating.typing import Floats
+from rating.typing import Floats, Ints
 
 MIN_VOTERS = 30
 
@@ -104,17 +104,22 @@ def confidence_sequence(
     39
     """
     _check(total, votes, planned, level)
-    alpha = 1 - level
     t = np.arange(1, len(total) + 1)
     mean = total.cumsum() / votes.cumsum()
     square = (total**2).cumsum() - 2 * mean * (total * votes).cumsum()
     square += mean**2 * (votes**2).cumsum()
     sd = np.sqrt(square.clip(min=0) / np.maximum(t - 1, 1)) * t / votes.cumsum()
     rho = tightest_at(planned, level=level)
-    grown = t * rho**2 + 1
-    reach = sd * np.sqrt(2 * grown / (t * rho) ** 2 * np.log(np.sqrt(grown) / alpha))
+    reach = sd * boundary(t, rho, level=level)
     reach[:MIN_VOTERS] = np.inf
     return ConfidenceSequence(mean, mean - reach, mean + reach, rho, level)
+
+
+def boundary(t: Ints, rho: float, *, level: float = 0.95) -> Floats:
+    """Return how many spreads of one voter the mean of t voters may lie off, at all t at once."""
+    grown = t * rho**2 + 1
+    square = 2 * grown / (t * rho) ** 2 * np.log(np.sqrt(grown) / (1 - level))
+    return np.asarray(np.sqrt(square))
 
 
 def tightest_at(planned: int, *, level: float = 0.95) -> float:

@@ -1,0 +1,105 @@
+"""`arena race`, as it is typed."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tests.command import Command, refused
+from tests.rating.raced import Field
+
+
+def expit(x: float) -> float:
+    return float(1 / (1 + np.exp(-x)))
+
+
+ASKED = ("race", "votes.csv", "--between", "m0,m1")
+
+
+def write(folder: Path, lead: float = 150, n: int = 1500) -> None:
+    votes = Field(lead=lead, n_models=4).draw(n, 1)
+    rows = [
+        f"p{row},{votes.models[a]},{votes.models[b]},{'model_a' if score else 'model_b'},v{voter}"
+        for row, (a, b, score, voter) in enumerate(
+            zip(votes.a, votes.b, votes.score, votes.voter, strict=True)
+        )
+    ]
+    head = "prompt_id,model_a,model_b,winner,voter"
+    (folder / "votes.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+
+
+def write_verdicts(folder: Path, *, beyond: int) -> None:
+    """Give a verdict on each vote of the file, and on so many battles of each pair beside."""
+    rng = np.random.default_rng(2)
+    lines = (folder / "votes.csv").read_text(encoding="utf-8").splitlines()[1:]
+    battles = [line.split(",")[:4] for line in lines]
+    rows = [
+        f"{prompt},{a},{b},{winner},{expit(rng.normal(1 if winner == 'model_a' else -1, 1))}"
+        for prompt, a, b, winner in battles
+    ]
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    for i, j in pairs:
+        for more in range(beyond):
+            signal = rng.choice([-1, 1])
+            winner = "model_a" if signal > 0 else "model_b"
+            rows.append(f"q{more},m{i},m{j},{winner},{expit(rng.normal(signal, 1))}")
+    head = "prompt_id,model_a,model_b,winner,preference"
+    (folder / "verdicts.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+
+
+def test_the_json_has_the_keys_that_programs_read(command: Command, tmp_path: Path) -> None:
+    write(tmp_path)
+    report = json.loads(command(*ASKED, "--format", "json").stdout)
+    assert report["separated"] is True
+    assert 0 < report["at"] <= report["votes"]
+    assert report["interval"][0] > 0
+    assert report["badge"] == "separated, however often one looked (95 %)"
+
+
+def test_a_terminal_says_who_is_ahead_and_up_to_the_budget_it_goes_on(
+    command: Command, tmp_path: Path
+) -> None:
+    write(tmp_path)
+    shown = " ".join(command(*ASKED).stdout.split())
+    assert shown.startswith("m0 is ahead of m1 after")
+    assert "separated, however often one looked (95 %)" in shown
+    whole = command(*ASKED, "--until", "budget", "--budget", "1000", "--format", "json")
+    report = json.loads(whole.stdout)
+    assert report["votes"] == 1000
+    assert report["looks"][-1]["votes"] == 1000
+
+
+def test_equal_models_are_not_separated(command: Command, tmp_path: Path) -> None:
+    write(tmp_path, lead=0, n=600)
+    report = json.loads(command(*ASKED, "--format", "json").stdout)
+    assert (report["separated"], report["at"], report["badge"]) == (False, None, None)
+
+
+def test_a_judge_with_verdicts_beyond_the_votes_makes_the_lead_more_precise(
+    command: Command, tmp_path: Path
+) -> None:
+    write(tmp_path)
+    write_verdicts(tmp_path, beyond=400)
+    words = (*ASKED, "--until", "budget", "--format", "json")
+    alone = json.loads(command(*words).stdout)
+    helped = json.loads(command(*words, "--verdicts", "verdicts.csv").stdout)
+    assert alone["judge_weight"] is None
+    assert helped["judge_weight"] > 0.2
+    widths = [row["interval"][1] - row["interval"][0] for row in (alone, helped)]
+    assert widths[1] < 0.97 * widths[0]
+
+
+def test_a_judge_that_saw_the_votes_alone_is_refused(command: Command, tmp_path: Path) -> None:
+    """Its averages would be those of the very votes that they are to make precise."""
+    write(tmp_path)
+    write_verdicts(tmp_path, beyond=0)
+    result = command(*ASKED, "--verdicts", "verdicts.csv")
+    refused(result, "20 verdicts on battles without a vote")
+
+
+def test_what_makes_no_race_is_said_in_one_line(command: Command, tmp_path: Path) -> None:
+    write(tmp_path, n=300)
+    refused(command("race", "votes.csv", "--between", "m0"), "'m0'", "basalt,quartz")
+    refused(command("race", "votes.csv", "--between", "m0,owl"), "'owl'")
+    refused(command(*ASKED, "--judge", "owl"), "--verdicts")
+    refused(command(*ASKED, "--budget", "0"), "--budget 0")
