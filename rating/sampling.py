@@ -236,8 +236,8 @@ def pair_contrast(n_models: int, first: int, second: int) -> Floats:
 
     Examples
     --------
-    >>> pair_contrast(3, 0, 2).tolist()
-    [[1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 1.0]]
+    >>> pair_contrast(3, 0, 2).astype(int).tolist()
+    [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]
     """
     row = np.zeros(n_models)
     row[first], row[second] = 1, -1

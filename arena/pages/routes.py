@@ -365,6 +365,7 @@ def pages_router(
 
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/mix/", methods=READ)
+    @router.api_route("/models/", methods=READ)
     @router.api_route("/value/", methods=READ)
     @router.api_route("/votes/", methods=READ)
     @router.api_route("/method/", methods=READ)

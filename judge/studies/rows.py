@@ -61,7 +61,7 @@ def _kind(element: re.Match[str]) -> str:
 NAMED: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id",),
     "battle": ("battle_id",),
-    "voter": ("voter", "voter_id", "user", "user_id"),
+    "voter": ("person", "voter", "voter_id", "user", "user_id"),
     "judge": ("judge", "judge_id"),
     "method": ("method",),
     "template": ("template",),

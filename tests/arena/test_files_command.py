@@ -126,7 +126,7 @@ def test_scores_and_a_study_take_the_same(folder: Path, command: Command) -> Non
         "study", "judge", "votes.csv", "verdicts", *options, *chosen, *LABELS, "--format", "md"
     )
     assert "'--where=language = '" in made.stdout
-    assert "--column=voter=who" in made.stdout
+    assert "--column=person=who" in made.stdout
     again = ("study", "judge", "votes.csv", "verdicts", *LABELS)
     refused(command(*again, "--column", "judge=nobody"), "no column 'nobody'")
     refused(command(*again, "--where", "nobody = 1"), "nobody = 1", "not found")

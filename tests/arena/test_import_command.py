@@ -226,6 +226,7 @@ def test_an_arena_that_began_before_the_mark_comes_in_again(
     with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
         connection.executescript("\n".join(golden()["sql"]))
     there, old = another(), f"sqlite:///{tmp_path}/old.db"
+    command("migrate", "--database", old)
     before = export(command, old, "before", "jsonl", "--all")
     assert command("import", "before", "--database", there).returncode == 0
     after = export(command, there, "after", "jsonl", "--all")
@@ -450,8 +451,7 @@ def test_a_kill_in_the_middle_leaves_nothing_and_the_next_import_does_it(
 def test_the_examples_of_the_help_run(command: Command, tmp_path: Path, files: Path) -> None:
     shutil.copytree(files, tmp_path / "exported")
     duckdb.read_json(f"{files}/votes.jsonl").write_parquet(str(tmp_path / "odd.parquet"))
-    with closing(sqlite3.connect(tmp_path / "empty.db")):
-        pass
+    command("migrate", "--database", "sqlite:///empty.db")
     command("export", "votes", "--to", "votes.parquet", "--database", "sqlite:///empty.db")
     for words in examples(command, "import"):
         done = command(*words)

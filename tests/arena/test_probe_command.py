@@ -58,10 +58,10 @@ def test_json_goes_to_the_terminal_or_beside_the_page(command: Command, tmp_path
 
 def test_other_columns_are_named_as_for_a_rating(command: Command, tmp_path: Path) -> None:
     votes = Path(votes_file(tmp_path))
-    votes.write_text(votes.read_text().replace("voter", "person", 1), encoding="utf-8")
+    votes.write_text(votes.read_text().replace("voter", "who", 1), encoding="utf-8")
     words = ("probe", "board", str(votes), "--arenas", "12", "--format", "json")
     assert json.loads(command(*words).stdout)["about"]["voters"] is None
-    named = json.loads(command(*words, "--column", "voter=person").stdout)
+    named = json.loads(command(*words, "--column", "voter=who").stdout)
     assert named["about"]["voters"] == 60
 
 

@@ -37,6 +37,7 @@ def english() -> frozenset[str]:
     """English messages that are not words of German too, nor parts of longer ones."""
     with (FOLDER / "de.po").open("rb") as file:
         messages = [m.id for m in read_po(file, locale="de") if isinstance(m.id, str) and m.id]
+    messages.remove("Organisation")
     return frozenset(m for m in messages if len(m) >= 8 and "%(" not in m and "<" not in m)
 
 

@@ -65,6 +65,8 @@ ROUTES = {
         GET /leaderboard.parquet
         GET /mix
         GET /mix/
+        GET /models
+        GET /models/
         GET /mix.json
         GET /votes
         GET /votes/
@@ -110,6 +112,7 @@ ROUTES = {
         POST /admin/exports
         POST /admin/models/add
         POST /admin/models/place
+        POST /admin/models/release
         POST /admin/models/test
         POST /admin/models/weigh
         POST /admin/readmit
