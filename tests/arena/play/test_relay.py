@@ -221,7 +221,7 @@ async def test_what_a_message_does_not_hold_comes_in_several(
 ) -> None:
     text = '\N{GRINNING FACE}ä"\\\n' * 1500
     rules = Rules(pacing=Pacing.RAW, tick_s=0.02, checkpoint_s=0.1)
-    long = Behaviour(text=text, chunk_size=3000, delay_s=0.01)
+    long = Behaviour(text=text, chunk_size=3000, delay_s=0.3)
     async with two(url, server, rules, x=long, y=long) as (here, there):
         battle_id = (await here.open(ADA, "Why?")).battle_id
         seen = await watch(there, battle_id)
