@@ -86,6 +86,7 @@ def _unite(parts: Sequence[str], kinds: Mapping[str, str], path: Path) -> None:
     is_csv = path.suffix == ".csv"
     columns = (f"{_final(n, kind, is_csv=is_csv)} AS {quoted(n)}" for n, kind in kinds.items())
     with connected() as connection:
+        connection.execute("SET threads = 1")  # more hold rows back, to write them in their order
         rows = f"SELECT {', '.join(columns)} FROM read_parquet([{', '.join(map(literal, parts))}])"  # noqa: S608 - the names are ours
         connection.execute(f"COPY ({rows}) TO {literal(str(path))} ({FORMATS[path.suffix]})")
 
