@@ -312,7 +312,7 @@ def _connected(items: Items, raters: Sequence[Rater]) -> tuple[str, ...]:
     if len(models) < FEWEST_MODELS:
         msg = (
             f"The verdicts are on {' and '.join(models)} alone: how far these are apart and how "
-            f"sensitive a judge is can be told from {FEWEST_MODELS} models on."
+            f"sensitive a judge is can be estimated from {FEWEST_MODELS} models on."
         )
         raise NotIdentifiedError(msg)
     return models

@@ -12,6 +12,7 @@ from judge.studies.alignment import align
 from judge.studies.biases import own_model
 from judge.studies.data import JudgeVerdicts, StudyData, judge_of, study_data
 from judge.studies.estimates import Estimate, finite, joined, plural, points_of
+from judge.studies.left_out_models import LeftOut, between, interval
 from judge.studies.powered_ratings import powered_ratings
 from judge.studies.rows import Source, read_rows
 from judge.studies.soft_verdicts import (
@@ -357,34 +358,6 @@ def _require_verdicts(evidence: Evidence, new: int, anchors: Ints) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeftOut:
-    """A known model rated as if it were new, and the newcomer without it.
-
-    Attributes
-    ----------
-    people, judge : Placed
-        Its strength against the other known models.
-    newcomer : float
-        Strength of the newcomer without this model's votes; of all anchors' average.
-    """
-
-    model: int
-    people: Placed
-    judge: Placed
-    newcomer: float
-
-    @property
-    def residual(self) -> float:
-        """By how much people rate it above the judge, nats."""
-        return self.people.theta - self.judge.theta
-
-    @property
-    def variance(self) -> float:
-        """Of the residual, from sampling."""
-        return self.people.variance + self.judge.variance
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Rated:
     """The newcomer and the anchors, ready to leave models out."""
 
@@ -436,87 +409,6 @@ def _compared(rows: Compared, model: int, others: Ints) -> bool:
     return bool((rows.has(model) & np.isin(rows.pairs, others).any(axis=1)).any())
 
 
-def between(residual: Floats, variance: Floats) -> float:
-    """Return by what variance residuals of mean zero exceed their sampling variances.
-
-    The value at which their squares over the sum of both add up to their number; 0 where they
-    never do.
-
-    Examples
-    --------
-    >>> round(between(np.array([2.0, -2.0]), np.array([1.0, 1.0])), 6)
-    3.0
-    """
-
-    def excess(gap: float) -> float:
-        return float((residual**2 / (variance + gap)).sum()) - len(residual)
-
-    if excess(0.0) <= 0:
-        return 0.0
-    highest = float((residual**2).max()) * len(residual)
-    return float(scipy.optimize.brentq(excess, 0.0, highest))
-
-
-def jackknife_plus(centres: Floats, reach: Floats, level: float) -> tuple[float, float] | None:
-    """Return the interval of jackknife+; None where there are too few for its ranks.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (n,)
-        What is predicted without each of n units.
-    reach : ndarray of shape (n,)
-        How far the prediction of that unit was off.
-
-    Examples
-    --------
-    >>> jackknife_plus(np.zeros(4), np.array([1.0, 2.0, 3.0, 4.0]), 0.6)
-    (-3.0, 3.0)
-    """
-    n = len(centres)
-    rank = int(np.ceil(round(level * (n + 1), 9)))
-    if rank > n:
-        return None
-    lower = np.sort(centres - reach)[n - rank]
-    upper = np.sort(centres + reach)[rank - 1]
-    return float(lower), float(upper)
-
-
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    theta: float
-    lower: float
-    upper: float
-
-
-def _interval(
-    theta: float, own_variance: float, others: Sequence[LeftOut], gap: float, level: float
-) -> _Interval:
-    """Give a strength its interval from the errors on known models.
-
-    The narrower of two: by standardised residuals, for how badly the gap is known widened by
-    Student's t; and by residuals as they are, which hold the uncertainty of people's ratings too.
-    """
-    n = len(others)
-    residual = np.array([one.residual for one in others])
-    total = np.array([one.variance for one in others]) + gap
-    centres = np.array([one.newcomer for one in others])
-    own = own_variance + gap
-    df = float(np.clip(own**2 * (1 / total**2).sum(), 1.0, n))
-    wider = quantile(level, df) / quantile(level, n)
-    plain = np.sqrt(residual**2 + own_variance)
-    by_size = jackknife_plus(centres, np.abs(residual) * np.sqrt(own / total) * wider, level)
-    as_it_is = jackknife_plus(centres, plain, level)
-    if by_size is None or as_it_is is None:
-        spread = min(
-            quantile(level, min(df, n - 1)) * float(np.sqrt(own)),
-            quantile(level, n - 1) * float(np.sqrt(np.mean(plain**2))),
-        )
-        half = spread * float(np.sqrt(1 + 1 / n))
-        return _Interval(theta, theta - half, theta + half)
-    lower, upper = max(by_size[0], as_it_is[0]), min(by_size[1], as_it_is[1])
-    return _Interval(theta, min(lower, theta), max(upper, theta))
-
-
 def _summed(
     data: StudyData,
     judge: JudgeVerdicts,
@@ -546,7 +438,7 @@ def _summed(
     variance = here.variance + board.variance(here.weight - 1 / len(rated.anchors))
     variance += 0.0 if offset is None else offset.variance
     shifted = [replace(one, newcomer=one.newcomer + moved) for one in others]
-    by_judge = _interval(here.theta + moved, variance, shifted, gap, level)
+    by_judge = interval(here.theta + moved, variance, shifted, gap, level)
     votes = _battles(evidence, rated.new)
     warnings = [
         *data.warnings,
@@ -711,7 +603,7 @@ def _on_family(
     if offset is None:
         return [
             f"{name} is of the judge's own family, and no other model of it is known: how far the "
-            "judge favours its own cannot be told, and the interval does not allow for it."
+            "judge favours its own is not known, and the interval does not allow for it."
         ]
     favours = "above" if offset.mean < 0 else "below"
     size = abs(POINTS_PER_NAT * offset.mean)

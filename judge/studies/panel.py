@@ -275,11 +275,11 @@ def _headline(card: Card, n_prompts: int) -> str:
         return "A panel of one judge is worth one."
     if n_prompts < MIN_PROMPTS:
         return (
-            f"How many independent judges these {card.k} are worth cannot be told from "
+            f"How many independent judges these {card.k} are worth is not known from "
             f"{plural(n_prompts, 'prompt')}."
         )
     if card.n_eff.value is None:
-        return f"How many independent judges these {card.k} are worth cannot be told."
+        return f"How many independent judges these {card.k} are worth is not known."
     return f"These {card.k} judges are worth {number_of(card.n_eff, 1)} independent ones."
 
 

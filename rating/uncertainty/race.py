@@ -20,7 +20,7 @@ RIDGE = 0.01
 MOST_LOOKS = 400
 PLANNED = 200
 FEWEST_SCORED = 5.0
-"""Votes that each of the two has to win, and to lose, before the size of a lead can be told."""
+"""Votes that each of the two has to win, and to lose, before the size of a lead is estimated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -107,7 +107,7 @@ def test_a_place_that_cannot_be_told_is_not_a_number() -> None:
     world = World(4, 400)
     one, other = world.labels(), world.labels()
     always = replace(other, first=np.ones(other.n, dtype=np.int8))
-    fitted = world.fit(rater("told", one), rater("one_way", always))
+    fitted = world.fit(rater("honest", one), rater("one_way", always))
     assert np.isnan(fitted.first).tolist() == [False, True]
 
 

@@ -197,7 +197,7 @@ def test_a_judge_without_errors_has_no_correlation_and_is_named(tmp_path: Path) 
     wrong[:] = False
     nobody = studied(tmp_path, labelled(wrong))
     assert nobody.card.n_eff.value is None
-    assert nobody.headline == "How many independent judges these 3 are worth cannot be told."
+    assert nobody.headline == "How many independent judges these 3 are worth is not known."
 
 
 def test_whom_to_add_next_is_the_most_independent_or_the_most_helpful_judge() -> None:
@@ -272,7 +272,7 @@ def test_nothing_is_claimed_from_few_prompts(tmp_path: Path) -> None:
     wrong = np.random.default_rng(20).random((19, 3)) < 0.3
     headline, sentences = planted(tmp_path, wrong)
     assert headline == (
-        "How many independent judges these 3 are worth cannot be told from 19 prompts."
+        "How many independent judges these 3 are worth is not known from 19 prompts."
     )
     assert len(sentences) == 1
 
