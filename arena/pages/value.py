@@ -15,6 +15,8 @@ from rating.value.utility import Turn, Utility, Weights
 LABEL = 19.0
 """Height of a name in pixels."""
 LEAST_HEIGHT = 300.0
+LEAST_SPARE = 10.0
+"""Points above the best and below the worst: even models that are rated alike have a scale."""
 FURTHEST = {"wrong": 5.0, "refusal": 2.0, "dollars": 0.1, "seconds": 0.1}
 """Ends of the sliders; a greater weight in an address moves the end."""
 STEPS = {"wrong": 0.1, "refusal": 0.05, "dollars": 0.001, "seconds": 0.001}
@@ -124,7 +126,8 @@ def _reach(rows: list[ModelValue]) -> tuple[float, float]:
     ends = [end for row in rows for end in (row.lower, row.upper) if isfinite(end)]
     ends = [end for end in ends if low - reach < end < high + reach]
     low, high = min([low, *ends]), max([high, *ends])
-    return low - 0.05 * (high - low), high + 0.05 * (high - low)
+    spare = max(0.05 * (high - low), LEAST_SPARE)
+    return low - spare, high + spare
 
 
 @dataclass(frozen=True, slots=True)

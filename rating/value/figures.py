@@ -17,6 +17,8 @@ MOST_GROUPS = 2000
 FEWEST_ANSWERS = 10
 """Compared answers from which a model has a cost."""
 ROUNDS_AT_ONCE = 100
+MOST_LOG = 700.0
+"""A draw of a logarithm beyond this would be no number: two voters leave one degree of freedom."""
 JEFFREYS = 0.5
 
 Measure = Literal["cost", "seconds"]
@@ -296,7 +298,8 @@ class _LogFit:
             sums = (self.met, self.right, self.total, self.count)
             parts.append(self._solved(*(each.rounds(some) for each in sums)))
         middle = np.log(self.plain)
-        return np.asarray(np.exp(middle + drawn.stretch * (np.concatenate(parts) - middle)))
+        logs = middle + drawn.stretch * (np.concatenate(parts) - middle)
+        return np.asarray(np.exp(np.clip(logs, -MOST_LOG, MOST_LOG)))
 
     def _solved(self, met: Floats, right: Floats, total: Floats, count: Floats) -> Floats:
         """Logarithms of the means, a row a round."""

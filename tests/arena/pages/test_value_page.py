@@ -4,15 +4,20 @@ import itertools
 import re
 from dataclasses import replace
 
+import numpy as np
+import polars as pl
 import pytest
 
+from arena.boards.fitted import OPTIONS, READING
 from arena.boards.leaderboard import NO_VOTES
 from arena.boards.value import Valued
 from arena.domain.words import Language
 from arena.pages.rendering import Visit, value_page
 from arena.pages.value import FURTHEST, scatter, tornado, weights_of
 from judge.labels.safety_table import SHARES_FROM_PACK
-from rating.value.utility import TERMS, Weights
+from rating.tables.counts import read_figures
+from rating.value.board import value
+from rating.value.utility import TERMS, Terms, Weights
 from tests.arena.pages.conftest import NOW
 from tests.arena.pages.page import Page, text
 from tests.arena.pages.valued import SAFETY, nothing, valued
@@ -194,3 +199,26 @@ def test_refusals_are_shown_before_anything_is_rated() -> None:
     words = text(page(replace(nothing(NO_VOTES), safety=SAFETY)))
     assert NO_VOTES in words
     assert "3 models were asked these prompts, and have no rating here" in words
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_page_is_given_for_every_outcome_of_few_votes(seed: int) -> None:
+    """Two models rated exactly alike by ten votes once had no scale to stand on."""
+    rng = np.random.default_rng(seed)
+    n, outcome = 12, (["tie"] * 12, ["model_a", "model_b"] * 6, ["model_a"] * 9 + ["tie"] * 3)
+    sides = np.array(["x", "y"] * n).reshape(n, 2)[:, :: -1 if seed % 2 else 1]
+    source = pl.DataFrame(
+        {
+            "model_a": sides[:, 0],
+            "model_b": sides[:, 1],
+            "winner": outcome[seed % 3],
+            "voter": rng.integers(1 + seed % 4, size=n).astype(str),
+            "seconds_a": np.exp(rng.normal(-7, 3, n)),
+            "seconds_b": np.exp(rng.normal(-7, 3, n)),
+        }
+    )
+    board = value(*read_figures(source, READING), OPTIONS)
+    terms = Terms.of(board.draws, rng)
+    html = page(Valued("default-v1", "abc-1", NOW, {}, board, terms, None))
+    assert "nan" not in html
+    assert text(html).count("Dominated") >= 1
