@@ -79,6 +79,7 @@ COMMANDS = {
     "study scores": "study:scores",
     "newcomer": "newcomer:newcomer",
     "race": "race:race",
+    "rank": "rank:rank",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",
     "probe board": "probe:board",

@@ -94,21 +94,23 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "file"),
+    ("page", "section", "file"),
     [
-        ("## Asking a judge", "pairs.csv"),
-        ("### Single responses and checklists", "responses.csv"),
-        ("### Injected answers", None),
+        ("judging.md", "## Asking a judge", "pairs.csv"),
+        ("judging.md", "### Single responses and checklists", "responses.csv"),
+        ("judging.md", "### Injected answers", None),
+        ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
     ],
 )
-def test_the_documented_runs_of_a_judge_say_what_they_say(
+def test_the_documented_commands_print_what_the_page_says(
+    page: str,
     section: str,
     file: str | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = read("docs/judging.md").split(f"\n{section}\n")[1]
+    document = read(f"docs/{page}").split(f"\n{section}\n")[1]
     command = Command(tmp_path, monkeypatch, capsys)
     if file is not None:
         (tmp_path / file).write_text(code(document, "csv"), encoding="utf-8")
