@@ -5,7 +5,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,12 +36,18 @@ from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Release, Roster, Standing
 from arena.domain.people import Perishable, Retention
-from arena.domain.room_view import RosterView, Trial, VotersView
+from arena.domain.room_view import Leaver, RosterView, Trial, VotersView
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Days, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
-from arena.errors import ClosingError, RoomError, SettingsError, UnknownBattleError
+from arena.errors import (
+    ClosingError,
+    RoomError,
+    SettingsError,
+    UnknownBattleError,
+    UnknownPersonError,
+)
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.guard.people import People
@@ -71,11 +77,21 @@ from arena.settings import (
     read_roster,
     read_statements,
 )
-from arena.store import exclusions, last_day, log, people, retention, single_battles, topics
+from arena.store import (
+    erasing,
+    exclusions,
+    last_day,
+    log,
+    people,
+    retention,
+    single_battles,
+    topics,
+)
 from arena.store import roster as roster_rows
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
+from rating.tables.escaping import storable
 
 logger = logging.getLogger(__name__)
 
@@ -543,10 +559,36 @@ def _room(parts: Parts, settings: Settings) -> Room:
         exclude=decided(integrity.exclude),
         readmit=decided(integrity.readmit),
         examine=check.begin,
+        leaver=lambda voter: _leaver(store, voter)[0],
+        erase=partial(_erase, store),
         roster=_desk(parts, settings),
         export=export,
         apply=lambda by: sum(done.votes for done in check.apply(by) if not done.held),
     )
+
+
+def _leaver(store: Store, voter: str) -> tuple[Leaver, erasing.Extent]:
+    """Measure what there is to erase of a voter, by their id or how it begins."""
+    with store.reading() as session:
+        try:
+            there = erasing.extent(session, erasing.voters_of(session, storable(voter)))
+        except UnknownPersonError:
+            msg = Sentence(
+                "%(id)s is not the id of one voter: give all of it, or its first 8 characters.",
+                id=repr(voter[:100]),
+            )
+            raise RoomError(msg) from None
+        owner = there.voters[0]
+        name = people.names(session, [owner]).get(owner)
+    return Leaver(owner, name, len(there.voters), there.of), there
+
+
+def _erase(store: Store, voter: str, tombstone: bool, by: str) -> Leaver:
+    """Erase the words of a voter and who they are; the files are written anew by upkeep."""
+    leaver, there = _leaver(store, voter)
+    with store.writing() as session:
+        gone = erasing.erase(session, there, by, _now(), forget=True, tombstone=tombstone)
+    return replace(leaver, extent=gone)
 
 
 def _desk(parts: Parts, settings: Settings) -> RosterDesk:

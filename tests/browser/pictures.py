@@ -460,6 +460,11 @@ def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.get_by_role("heading", name="What speaks against whom").wait_for()
 
 
+def admin_erase(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/voters")
+    ada.page.get_by_role("link", name="Erase the words of").last.click()
+
+
 def admin_battles(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/battles")
 
@@ -490,6 +495,7 @@ OF_A_TEAM: dict[str, Pose] = {
         admin,
         admin_models,
         admin_voters,
+        admin_erase,
         admin_battles,
         admin_policies,
         admin_exports,
