@@ -13,7 +13,7 @@ from functools import partial
 from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
 from arena.domain.vote import RULES, Tagger
-from arena.endpoints.client import Endpoints, reach
+from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
 from arena.errors import EndpointError
@@ -25,9 +25,9 @@ from judge import errors
 from judge.budget import Price, tokens_by_rule
 from judge.calls import Journal
 from judge.case import Case, Message
-from judge.completion import FILTERED, Reply, Request, TokenLogprob
+from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.labels.asked import version_of
-from judge.profile import PLAIN, Profile, Terms
+from judge.profile import LONGEST_S, PLAIN, Profile, Terms
 from judge.tables.cases import NamedCase, each_response
 from rating.errors import DataError
 
@@ -65,7 +65,7 @@ AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
 
 
 FIRST_S = 2.0
-"""Longest that others wait for the first request, which may teach what the endpoint refuses."""
+"""Longest that others wait for the first request with their parameters: it may be refused."""
 
 
 class EndpointJudge:
@@ -76,7 +76,7 @@ class EndpointJudge:
 
     def __init__(self, endpoints: Endpoints, model: Model, terms: Terms | None = None) -> None:
         self._endpoints, self._model, self._terms = endpoints, model, terms or Terms()
-        self._first: asyncio.Event | None = None
+        self._first: dict[Parameters, asyncio.Event] = {}
 
     async def __call__(self, request: Request) -> Reply:
         """Return the whole reply to a request.
@@ -86,15 +86,16 @@ class EndpointJudge:
         judge.errors.CallError
             If there was none.
         """
-        if self._first is None:
-            self._first = asyncio.Event()
+        first = self._first.get(request.parameters)
+        if first is None:
+            first = self._first[request.parameters] = asyncio.Event()
             try:
                 return await self._asked(request)
             finally:
-                self._first.set()
-        if not self._first.is_set():
+                first.set()
+        if not first.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._first.wait(), FIRST_S)
+                await asyncio.wait_for(first.wait(), FIRST_S)
         return await self._asked(request)
 
     async def _asked(self, request: Request) -> Reply:
@@ -218,7 +219,8 @@ class ModelEndpoint:
         """Hold connections for a run; without terms, on those of the model's entry alone."""
         models, pocket = (self.model,), PocketTransport()
         recordings = load_recordings(models)
-        endpoints = reach(models, self.keys, recordings, pocket, budgets=self.budgets)
+        timeouts = Timeouts(whole_s=self.model.judging.timeout_s or LONGEST_S)
+        endpoints = reach(models, self.keys, recordings, pocket, timeouts, self.budgets)
         async with aclosing(endpoints):
             yield EndpointJudge(endpoints, self.model, terms or Terms(self.model.judging))
 

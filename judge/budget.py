@@ -58,9 +58,10 @@ class Price:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        for price in (self.input, self.output, self.reasoning or 0.0):
-            if not 0 <= price < math.inf:
-                raise DataError(f"A price is not negative and finite, unlike {price}.")
+        prices = [self.input, self.output, *([] if self.reasoning is None else [self.reasoning])]
+        if not all(0 <= price < math.inf for price in prices):
+            quoted = ", ".join(map(str, prices))
+            raise DataError(f"A price is not negative and finite: {quoted}.")
 
     def cost(self, tokens_in: float, tokens_out: float, tokens_thinking: float = 0) -> float:
         """Return dollars for so many tokens; those of thoughts are among those that come out.

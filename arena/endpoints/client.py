@@ -185,8 +185,8 @@ class Endpoints:
         as_it_is : bool
             Whether an answer that was filtered or is blank counts as one: it was paid for.
         within_s : callable or None
-            Gives the seconds to wait, and may give others while they pass; `Timeouts.whole_s` if
-            None.
+            Gives the seconds to wait, `Timeouts.whole_s` at most, and may give others while they
+            pass.
 
         Raises
         ------
@@ -194,7 +194,11 @@ class Endpoints:
             As `stream` does; a blank answer that came with log-probabilities is none.
         """
         body = request_body(model, messages, stream=False, **decoding)
-        patience = Patience(within_s or self._timeouts.whole_s, self._timeouts.idle_s)
+        whole_s = self._timeouts.whole_s
+        patience = Patience(
+            whole_s if within_s is None else lambda: min(within_s(), whole_s),
+            self._timeouts.idle_s,
+        )
         budgets = self._budgets
         most = budgets.numbers_bytes if decoding.get("logprobs") else budgets.response_bytes
         with self._typed_failures(model):
